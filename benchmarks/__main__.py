@@ -35,8 +35,8 @@ from benchmarks import (
     worker_cost,
 )
 from benchmarks.row import Row
-from edgebench.cache.objects import Cache
-from edgebench.measure.host import host_facts
+from edgebench.prepare.cache import Cache
+from edgebench.run.measuring.execution import host_facts
 
 SECTIONS = {
     "help": help_time,

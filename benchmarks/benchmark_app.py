@@ -25,18 +25,15 @@ from benchmarks.image_s import MONITORS, strip
 from benchmarks.pairs import abba
 from benchmarks.row import Row, agreement_row, ratio_row
 from edgebench import registry
-from edgebench.agent.descriptors import end_with_parent
-from edgebench.cache.objects import Cache
+from edgebench.agent.children import end_with_parent
 from edgebench.contract import Device
-from edgebench.store.tables import pass_rows
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.passes import Pass
-from edgebench.vocabulary.pictures import Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
-from edgebench.vocabulary.values import Json
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan, Pass, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.records.values import Json, Scene
+from edgebench.records.variant import Variant
+from edgebench.results.tables import pass_rows
 
 VARIANTS = (Variant(0.25, "fp32"), Variant(0.25, "int8"), Variant(1.0, "int8"))
 ROWS = 5  # of the scene's 20

@@ -13,12 +13,11 @@ from benchmarks.image_s import PLAIN, THREADS, ours, strip
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench import registry
-from edgebench.cache.objects import Cache
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.pictures import Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.target import Launch, Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.target import Launch, Target
+from edgebench.records.values import Scene
+from edgebench.records.variant import Variant
 from tests.link.old_python import Board, python_of
 
 RUNTIME = Board("3.8", ("tflite-runtime==2.14.0",), "import tflite_runtime.interpreter")

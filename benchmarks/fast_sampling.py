@@ -19,7 +19,7 @@ from benchmarks.device import fast_meter
 from benchmarks.row import Row
 from edgebench import registry
 from edgebench.link.host_probes import HostProbes
-from edgebench.measure.session_samples import SessionSamples
+from edgebench.run.measuring.session_record import SessionSamples
 from edgebench.stats.clock import ClockFit
 
 NAME = "fast:"

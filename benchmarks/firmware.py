@@ -6,8 +6,8 @@ import importlib
 import sys
 
 from benchmarks.row import Row
-from edgebench.cache.objects import Cache
 from edgebench.errors import UnavailableError
+from edgebench.prepare.cache import Cache
 
 FLASH_BAR_KB = 16.0
 RAM_BAR_KB = 2.0

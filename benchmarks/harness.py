@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 from benchmarks.row import Row
-from edgebench.cache.objects import Cache
-from edgebench.measure.campaign import Campaign
-from edgebench.measure.progress import SilentObserver
-from edgebench.plan.config import resolve
-from edgebench.plan.planner import build
-from edgebench.store.load import load
+from edgebench.prepare.cache import Cache
+from edgebench.results.load import load
+from edgebench.run.config import resolve
+from edgebench.run.measuring.execution import Campaign
+from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.planner import build
 
 BAR_S = 1.5
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
-from edgebench.cache.objects import Cache
+from edgebench.prepare.cache import Cache
 
-BAR = 1.5
+BAR = 1.3
 BARE = '''
 import typer
 app = typer.Typer()

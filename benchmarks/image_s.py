@@ -13,17 +13,15 @@ import numpy as np
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench import registry
-from edgebench.cache.objects import Cache
 from edgebench.contract import Device
-from edgebench.data.shipped import shipped_scene
-from edgebench.plan.meters_and_monitors import TELEMETRY
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.passes import Pass
-from edgebench.vocabulary.pictures import Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.image_sets import shipped_scene
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan, Pass, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.records.values import Scene
+from edgebench.records.variant import Variant
+from edgebench.run.meters import TELEMETRY
 
 PLAIN = Path(__file__).with_name("plain_litert.py")
 BAR = 1.03

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 
 from benchmarks.row import Row
-from edgebench.cache.objects import Cache
-from edgebench.measure.meter_recording import MeterBench
-from edgebench.vocabulary.target import Target
+from edgebench.prepare.cache import Cache
+from edgebench.records.target import Target
+from edgebench.run.measuring.meter_recording import MeterBench
 
 BAR_SHARE = 0.5
 WINDOW_S = 30.0

@@ -19,18 +19,17 @@ from benchmarks.image_s import THREADS, ours
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench import registry
-from edgebench.cache.objects import Cache
-from edgebench.data.shipped import shipped_scene
 from edgebench.link.connection import Connection
+from edgebench.link.local import agent_file
 from edgebench.link.placing import Placer
 from edgebench.link.ssh import ENVIRONMENT, SshLink
-from edgebench.link.zipapp import agent_file
-from edgebench.store.load import load
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.pictures import Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.target import Launch, Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.image_sets import shipped_scene
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.target import Launch, Target
+from edgebench.records.values import Scene
+from edgebench.records.variant import Variant
+from edgebench.results.load import load
 from tests.link.sshd import Board, make_board, missing
 
 PLACING_BAR, AGAIN_BAR, IMAGE_BAR, FIRST_PASS_BAR_S = 1.3, 0.05, 1.03, 3.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks import fast_sampling
 from benchmarks.row import Row
-from edgebench.cache.objects import Cache
+from edgebench.prepare.cache import Cache
 from edgebench.stats.power_curve import Integral, power_curve
 
 SAMPLES = 10_000_000

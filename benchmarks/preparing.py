@@ -11,11 +11,10 @@ from pathlib import Path
 
 from benchmarks.row import Row
 from edgebench import registry
-from edgebench.cache.objects import Cache
-from edgebench.models.evaluate import evaluate
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.description import evaluate
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
 COLD_BAR_S = 60.0
 WARM_BAR_S = 1.0
@@ -28,8 +27,8 @@ start_s = time.perf_counter()
 from pathlib import Path
 from edgebench import registry
 from edgebench.contract import PrepareRequest
-from edgebench.cache.objects import Cache
-from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.prepare.cache import Cache
+from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 imported_s = time.perf_counter()
 backend = registry.backend("cpu")
 requests = [PrepareRequest(Variant(d, p), 1, {}) for d in DEPTH_MULTIPLIERS for p in PRECISIONS]

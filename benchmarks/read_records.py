@@ -19,14 +19,14 @@ import pyarrow.parquet  # noqa: F401  # both sides have it imported
 
 import edgebench
 from edgebench import registry
-from edgebench.measure.lane_group import Experiment
-from edgebench.measure.progress import SilentObserver
-from edgebench.plan.trials import Plan, PlannedTrial
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.records import ExperimentRecord
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.records.model import PrepareRequest
+from edgebench.records.stored import ExperimentRecord
+from edgebench.records.target import Target
+from edgebench.records.variant import Variant
+from edgebench.results.writing import ExperimentStore
+from edgebench.run.measuring.host_queue import Experiment
+from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.trials import Plan, PlannedTrial
 from tests.fakes import made_artifact, made_scene
 
 DEVICE = "cpu"

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.pairs import Paired, abba
 from benchmarks.row import Row, ratio_row
 from benchmarks.synthetic_records import PASSES, SESSIONS, TRIALS, make_experiment
-from edgebench.cache.objects import Cache
+from edgebench.prepare.cache import Cache
 
 READ_BAR, RESUME_BAR_S = 1.5, 1.0
 MOST_PAIRS = 6  # of several seconds each

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 from benchmarks.row import Row
-from edgebench.cache.objects import Cache
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.fit.profile import shipped_profiles
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.profile import shipped_profiles
+from edgebench.prepare.cache import Cache
 from edgebench.report.html import write_report
 from tests import synthetic_results
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.row import Row
-from edgebench.cache.objects import Cache
-from edgebench.fit.mission import mission_of
-from edgebench.fit.profile import shipped_profiles
-from edgebench.fit.schedule import Schedule
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.fit.verdict import judge_all
+from edgebench.judge.mission import mission_of
+from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.schedule import Schedule
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.verdict import judge_all
+from edgebench.prepare.cache import Cache
 from tests.fit.summaries import meter, summary
 
 TRIALS, PROFILES = 1_000, 10

@@ -2,7 +2,7 @@
 frames.
 
 The board is the firmware as a program of this machine. What the line allows for digits is taken twice: by
-arithmetic (`loading.hex_line_s`), and as the least program needs that sends the same commands over the same
+arithmetic (`hex_line_s`), and as the least program needs that sends the same commands over the same
 pty and checks nothing (plain_load.c). At 921600 baud a command takes 0.81 ms, of which a pty and a
 processor that wakes up may take more than 5 %: there the plain program is the bar, and arithmetic for
 information.
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
-from edgebench.cache.objects import Cache
+from edgebench.prepare.cache import Cache
 from tests.backends.cortexm.host_programs import CORE, SCORES, compile_program
 
 DIGITS_BAR = 1 / 0.95
@@ -47,11 +47,10 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
 
 
 def _rows(folder: Path, baud: int, commands: int, pairs: int) -> list[Row]:
-    conversations, lines, loading = (
-        importlib.import_module(f"edgebench.backends.cortexm.{name}")
-        for name in ("conversation", "line", "loading")
+    conversations, lines = (
+        importlib.import_module(f"edgebench.backends.cortexm.{name}") for name in ("conversation", "line")
     )
-    tensor = random.Random(baud).randbytes(commands * loading.COMMAND_BYTES)
+    tensor = random.Random(baud).randbytes(commands * conversations.COMMAND_BYTES)
     plain = _plain_program(folder)
     with _paced_board(folder, baud, len(tensor)) as port:
 
@@ -75,7 +74,7 @@ def _rows(folder: Path, baud: int, commands: int, pairs: int) -> list[Row]:
 
         digits = abba(by_digits, plainly, pairs)
         frames = abba(lambda: load(frames=True), by_digits, max(pairs // 4, 4))
-    line_s = loading.hex_line_s(len(tensor), baud)
+    line_s = conversations.hex_line_s(len(tensor), baud)
     name = f"load at {baud} baud"
     return [
         ratio_row(f"{name}, digits against a plain program", digits, DIGITS_BAR, bytes=len(tensor)),

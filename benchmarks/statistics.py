@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from benchmarks.row import Row
-from edgebench.cache.objects import Cache
+from edgebench.prepare.cache import Cache
 from edgebench.stats.intervals import session_interval
 
 TRIALS = 1_000

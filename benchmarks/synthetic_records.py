@@ -10,16 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from edgebench.store import layout
-from edgebench.store.file_writing import write_table
-from edgebench.store.records import (
-    ExperimentRecord,
-    GoldenCheck,
-    SceneRecord,
-    SessionRecord,
-    TargetRecord,
-    TrialRecord,
-)
+from edgebench.records.stored import ExperimentRecord, GoldenCheck, SceneRecord, SessionRecord, TrialRecord
+from edgebench.records.target import Target
+from edgebench.results import layout
+from edgebench.results.writing import write_table
 
 TRIALS = 1_000
 SESSIONS = 5
@@ -132,7 +126,7 @@ def _experiment(keys: list[str], sessions: int, passes: int) -> ExperimentRecord
         scene=SceneRecord(
             name="greenland", sha256="cd" * 32, height=4512, width=4512, patch=224, rows=20, columns=20
         ),
-        targets=(TargetRecord(name="cpu", device="cpu", options={"threads": 1}),),
+        targets=(Target(name="cpu", device="cpu", options={"threads": 1}),),
         trials=tuple(
             TrialRecord(
                 key=key,

@@ -6,14 +6,12 @@ import statistics
 
 from benchmarks.row import Row
 from edgebench import registry
-from edgebench.cache.objects import Cache
-from edgebench.data.shipped import shipped_scene
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.passes import Pass
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.image_sets import shipped_scene
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan, Pass, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.records.variant import Variant
 
 BAR_US = 20.0
 

@@ -26,16 +26,15 @@ from typing import TYPE_CHECKING
 from edgebench.version import __version__
 
 if TYPE_CHECKING:
-    from edgebench.analysis.boards import boards
     from edgebench.analysis.column_descriptions import columns
     from edgebench.analysis.comparison import Comparison, compare
     from edgebench.analysis.concatenation import concat
-    from edgebench.analysis.published import published
+    from edgebench.analysis.published import boards, published
     from edgebench.analysis.results import Results, load
 
 _HOMES = {
     "Results": "results",
-    "boards": "boards",
+    "boards": "published",
     "columns": "column_descriptions",
     "Comparison": "comparison",
     "compare": "comparison",

@@ -9,24 +9,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError, UnavailableError
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact, Prepared, PrepareRequest
+from edgebench.records.session import MeasurePlan, Pass, ProbeChunk, SessionFacts, SessionSettings, Window
+from edgebench.records.target import Body, Target
+from edgebench.records.values import Finding, ImageSet, Json, Pictures, Progress, Scores
+from edgebench.records.variant import Variant
 from edgebench.session_stages import SessionStage
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.passes import Pass, Window
-from edgebench.vocabulary.pictures import ImageSet, Pictures
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.probe import ProbeChunk
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.session_facts import SessionFacts
-from edgebench.vocabulary.target import Body, Target
-from edgebench.vocabulary.values import Json, Progress, Scores
-from edgebench.vocabulary.variant import Variant
 
 
 class BackendOptions(BaseModel):
@@ -35,6 +30,8 @@ class BackendOptions(BaseModel):
     Attributes:
         added_later: options that came when results were stored already: a trial's key leaves such a one out
             at its default, so that the key stays what it was.
+        removed: options that earlier versions had, with their defaults: a trial's key still holds them, so
+            that it stays what it was.
         not_in_key: options that decide no result, such as whether the board is flashed before: a trial's key
             leaves them out, and they have one value a run.
         places: options that say where the board is, such as its address: kept out of keys likewise, and as a
@@ -43,6 +40,7 @@ class BackendOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     added_later: ClassVar[frozenset[str]] = frozenset()
+    removed: ClassVar[Mapping[str, Json]] = MappingProxyType({})
     not_in_key: ClassVar[frozenset[str]] = frozenset()
     places: ClassVar[frozenset[str]] = frozenset()
 
@@ -75,7 +73,9 @@ class Backend(ABC):
     takes_port: ClassVar[bool] = False  # whether its device is at a port, such as a serial one
     monitors: ClassVar[tuple[str, ...]] = ("telemetry:1",)  # beside every session, unless turned off
     meters: ClassVar[tuple[str, ...]] = ()  # of a run that names none: the first that the board can read
-    own_clock: ClassVar[bool] = False  # whether its time is not real time: nobody waits for its pauses
+    own_clock: ClassVar[bool] = (
+        False  # its time is not real time: no waits for pauses, no lock of the machine
+    )
 
     @abstractmethod
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:

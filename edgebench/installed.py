@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import logging
 import re
-from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, entry_points, requires, version
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.metadata import (
+    EntryPoint,
+    PackageNotFoundError,
+    distributions,
+    entry_points,
+    requires,
+    version,
+)
 from pathlib import Path
+from typing import Any
+
+_UNNAMED = "an unnamed package"
+_log = logging.getLogger(__name__)
 
 GROUPS = ("edgebench.backends", "edgebench.probes", "edgebench.commands")
 """The entry points by which other packages extend EdgeBench."""
@@ -65,7 +79,62 @@ def plug_ins() -> dict[str, str]:
     versions = {
         point.dist.name: point.dist.version
         for group in GROUPS
-        for point in entry_points(group=group)
-        if point.dist is not None and point.dist.name != "edgebench"
+        for point in points_of(group)
+        if point.dist is not None and name_of(point.dist) not in ("edgebench", _UNNAMED)
     }
     return dict(sorted(versions.items()))
+
+
+def points_of(group: str) -> list[EntryPoint]:
+    """The entry points of a group; of a distribution that cannot be read a warning."""
+    try:
+        return list(entry_points(group=group))
+    except Exception:  # one such distribution hides the entry points of all
+        points: list[EntryPoint] = []
+    for distribution in distributions():
+        try:
+            points += distribution.entry_points.select(group=group)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            warn_once(f"the entry points of {name_of(distribution)} cannot be read: {text}; it is left out")
+    return points
+
+
+def name_of(distribution: Any) -> str:
+    """The name in a distribution's metadata, or that nothing tells it."""
+    try:
+        return str(distribution.name or _UNNAMED)
+    except Exception:  # whatever a broken file raises
+        return _UNNAMED
+
+
+@cache
+def warn_once(text: str) -> None:
+    """Say it on standard error, once a process."""
+    _log.warning("%s", text)
+
+
+# Python files with those that they take in by relative imports: what has to travel together.
+
+
+def with_relative_imports(files: Iterable[Path]) -> tuple[Path, ...]:
+    """The files, and behind them all that they take in by relative imports, directly or by way of others.
+
+    Raises:
+        SyntaxError: one is no Python.
+    """
+    travelling = list(files)
+    for file in travelling:  # it grows meanwhile
+        travelling += [path for path in dict.fromkeys(_imported(file)) if path not in travelling]
+    return tuple(travelling)
+
+
+def _imported(file: Path) -> Iterator[Path]:
+    """The files of this one's relative imports, as far as they are there."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        module = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+        # `from .name import what`: name is a file, or a folder in which what is one.
+        for path in (module, *(module / alias.name for alias in node.names)):
+            yield from (there for there in (path.with_suffix(".py"), path / "__init__.py") if there.is_file())

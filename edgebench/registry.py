@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import cast
 
 from edgebench.contract import Backend
 from edgebench.errors import UnavailableError, UsageError
-from edgebench.relative_imports import with_relative_imports
+from edgebench.installed import name_of, points_of, warn_once, with_relative_imports
 from edgebench.suggest import choose
 
+_WORDS = {"edgebench.backends": "device", "edgebench.probes": "meter"}
 HOST = "host"
 """The PLACE of a probe that samples on this machine and not on the board."""
 
 
 @cache
 def _points(group: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=group)}
+    points: dict[str, EntryPoint] = {}
+    # EdgeBench's own names stay its own; of other packages the first on Python's path has the name.
+    for point in sorted(points_of(group), key=lambda point: not point.value.startswith("edgebench.")):
+        first = points.setdefault(point.name, point)
+        if first.value != point.value:
+            owners = f"{name_of(point.dist)} is left out: {name_of(first.dist)} has one of that name"
+            warn_once(f"the {_WORDS[group]} {point.name!r} of {owners}")
+    return points
 
 
 def names(group: str) -> list[str]:
@@ -27,24 +35,39 @@ def names(group: str) -> list[str]:
     return sorted(_points(group))
 
 
-def _load(group: str, what: str, name: str) -> object:
+def loadable(group: str) -> list[str]:
+    """Those of `names` that can be loaded; each other one is left out with a warning."""
+    loaded = []
+    for name in names(group):
+        try:
+            _load(group, name)
+        except UnavailableError as error:
+            warn_once(f"{error.what}: {error.why}; it is left out ({error.fix})")
+        else:
+            loaded.append(name)
+    return loaded
+
+
+def _load(group: str, name: str) -> object:
+    """A probe's module or a new backend; what a plug-in raises there ends no other's work."""
+    what = _WORDS[group]
     point = _points(group).get(name)
     if point is None:
         raise UsageError(f"there is no {what} {name!r}", fix=choose(name, names(group)))
     try:
-        return cast(object, point.load())
-    except ImportError as error:
+        loaded = cast(object, point.load())
+        return loaded() if group == "edgebench.backends" and callable(loaded) else loaded
+    except (Exception, SystemExit) as error:
         raise UnavailableError(
             f"the {what} {name!r} cannot be loaded",
-            why=str(error),
-            fix="reinstall the package that brings it",
+            why=f"{type(error).__name__}: {error}",
+            fix=f"reinstall or remove the package that brings it: {name_of(point.dist)}",
         ) from error
 
 
 def backend(name: str) -> Backend:
     """The backend of that name; UsageError when there is none."""
-    factory = _load("edgebench.backends", "device", name)
-    instance = factory() if callable(factory) else factory
+    instance = _load("edgebench.backends", name)
     if not isinstance(instance, Backend):
         raise UnavailableError(f"the entry point {name!r} is not an EdgeBench backend", why=repr(instance))
     return instance
@@ -52,7 +75,7 @@ def backend(name: str) -> Backend:
 
 def probe_module(kind: str) -> ModuleType:
     """The device-side module or package of a probe kind; UsageError when there is none."""
-    module = _load("edgebench.probes", "meter", kind)
+    module = _load("edgebench.probes", kind)
     if not isinstance(module, ModuleType):
         raise UnavailableError(f"the entry point {kind!r} is not a probe module", why=repr(module))
     return module

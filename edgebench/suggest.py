@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 _MOST_KNOWN = 80
@@ -25,3 +26,21 @@ def short(value: object) -> str:
     """A value from outside as it may be printed: quoted, escaped, at most 60 characters."""
     text = ascii(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+# Text from outside as a terminal may be given it: on one line, and nothing in it that steers.
+
+
+_UNSHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+def printable(text: object, limit: int = 4000) -> str:
+    """Text on one line: control and direction characters as U+FFFD, bounded in length.
+
+    Names of files, boards, models and classes come from outside, and so does whatever a library says of them.
+    """
+    cleaned = "".join(
+        " " if char in "\t\n\r" else "\ufffd" if unicodedata.category(char) in _UNSHOWN else char
+        for char in str(text)[: limit + 1]
+    )
+    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"

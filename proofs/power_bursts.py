@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgebench.stats.intervals import MIN_SESSIONS
-from edgebench.stats.power_spread import widened_interval
+from edgebench.stats.power import widened_interval
 from proofs.power_loads import Bursts, Floats, Generator
 from proofs.power_meters import Measured, Meter, figures, window
 from proofs.topic import Row, Size, Topic, percent, slack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgebench.fit.trial_summary import PowerFigure
+from edgebench.judge.trial_summary import PowerFigure
 from proofs.power_loads import Floats, Generator, Steps, smooth
 from proofs.power_meters import Measured, Meter, figures, window
 from proofs.topic import Row, Size, Topic

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from edgebench.fit.power_summary import PowerOfTrial, power_figures
-from edgebench.fit.steady_time import SteadyTime
+from edgebench.judge.power import PowerOfTrial, SteadyTime, power_figures
+from edgebench.records.stored import SessionRecord
 from edgebench.stats.power import WindowPower, passes_power
-from edgebench.store.records import SessionRecord
 from proofs.power_loads import Floats, Generator, Load
 
 START_NS = 3_456_789_012_345_678
@@ -55,6 +54,7 @@ class Meter:
             "rate_hz": self.rate_hz,
             "scope": "board",
             "averaging_ms": 1e3 * self.averaging / self.rate_hz or None,
+            "response": {"reach_ms": 1e3 / self.rate_hz} if not self.averaging else None,
             "channels": [{"name": "in", "quantity": "power", "unit": "W", "total": True}],
         }
 
@@ -85,12 +85,14 @@ class Measured:
         spans: start and end of each pass, [n, 2], in the meter's periods from 0.
         idle: the load of the idle board, and for how many periods it was read; None for none.
         images: that the session got through.
+        starts: when each of paced passes began, in the meter's periods; None for those of `spans`.
     """
 
     load: Load
     spans: Floats
     idle: tuple[Load, float] | None = None
     images: float = 1.0
+    starts: Floats | None = None
 
     @property
     def window_w(self) -> float:
@@ -131,7 +133,11 @@ def figures(generator: Generator, meter: Meter, sessions: Sequence[Measured]) ->
         stamps, watts = (np.concatenate(column) for column in zip(*readings, strict=True))
         frames.append(pd.DataFrame({"session": number, "t_ns": stamps, "value": watts}))
         spans_ns = meter.ns(session.spans)
-        times[number] = SteadyTime(spans_ns, session.images, starts_ns=spans_ns[:, 0])
+        starts_ns, period_s = spans_ns[:, 0], None
+        if session.starts is not None:
+            starts_ns = meter.ns(session.starts)
+            period_s = float(np.diff(session.starts).mean()) / meter.rate_hz
+        times[number] = SteadyTime(spans_ns, session.images, period_s=period_s, starts_ns=starts_ns)
     probes = pd.concat(frames, ignore_index=True).assign(probe="meter:0", channel="in")
     power = power_figures(records, probes, times)
     assert power is not None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgebench.fit.power_limits import peak_figure
-from edgebench.fit.power_summary import PowerOfTrial
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.power import PowerOfTrial
+from edgebench.judge.power_limits import peak_figure
+from edgebench.judge.trial_summary import TrialSummary
 from proofs.power_bursts import cases_of
 from proofs.power_loads import Bursts, Floats, Generator, Steps
 from proofs.power_meters import Measured, Meter, figures

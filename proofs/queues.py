@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.random import Generator
 
-from edgebench.stats.mission_cycles import Cycle, work_through
-from edgebench.stats.queueing import Floats, completions_s
+from edgebench.stats.mission_cycles import Cycle, Floats, completions_s, work_through
 from proofs.topic import Row, Size, Topic
 
 LOADS = (0.3, 0.7, 0.9)

@@ -7,8 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, mean_interval
-from edgebench.stats.spending import ALPHA, SPENDING_NAME, STOPPING_CONFIDENCE, look_confidence
+from edgebench.stats.intervals import (
+    ALPHA,
+    CONFIDENCE,
+    MIN_SESSIONS,
+    SPENDING_NAME,
+    STOPPING_CONFIDENCE,
+    look_confidence,
+    mean_interval,
+)
 from proofs.coverage import holds
 from proofs.topic import Row, Size, Topic, percent, slack
 from proofs.worlds import Passes, World

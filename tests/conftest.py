@@ -12,14 +12,12 @@ from hypothesis import HealthCheck, settings
 
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
 from edgebench.agent.lock import ENVIRONMENT as BOARD_LOCK
-from edgebench.cache.objects import Cache
 from edgebench.installed import version_of
-from edgebench.models.prepare.onnx import OnnxChain
-from edgebench.models.prepare.onnx_form import OnnxForm
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import PRECISIONS, Variant
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.onnx import OnnxChain, OnnxForm
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.variant import PRECISIONS, Variant
 from tests.attacks.summary import pytest_terminal_summary as pytest_terminal_summary
 from tests.attacks.table import ROOT, Attack, attacks_of
 from tests.user_models import make_models

@@ -11,20 +11,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgebench import registry
-from edgebench.cache.objects import Cache
 from edgebench.contract import Backend, BackendOptions
 from edgebench.errors import SessionError, UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.passes import Pass
-from edgebench.vocabulary.pictures import ImageSet, Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.probe import ProbeChunk
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, SessionFacts, WarmUp
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Progress, Scores
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact, Golden, InputSpec, PrepareRequest
+from edgebench.records.session import (
+    ColdFigures,
+    MeasurePlan,
+    MemoryFigures,
+    Pass,
+    ProbeChunk,
+    SessionFacts,
+    SessionSettings,
+    WarmUp,
+)
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, ImageSet, Progress, Scene, Scores
 
 CLASSES = ("water", "ice")
 GOLDEN = ((0.9, 0.1), (0.2, 0.8))

@@ -18,7 +18,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 READ_ELSEWHERE = {
     "namex": ("Apache-2.0", "its file LICENSE"),
     "axe-playwright-python": ("MIT, with axe-core under MPL-2.0", "its files LICENSE and axe.min.js"),
-    "pypdfium2": ("BSD-3-Clause, Apache-2.0 and those of PDFium", "its metadata"),
     "tflite-micro": ("Apache-2.0", "the heads of its files"),
     "emx-onnx-cgen": ("Apache-2.0", "its file LICENSE"),
 }
@@ -41,13 +40,13 @@ _SPDX = {
 
 _SHIPPED = (
     (
-        "`edgebench/data/assets`: scene and images, rendered from satellite imagery",
+        "`edgebench/prepare/assets`: scene and images, rendered from satellite imagery",
         "NASA Earth Observatory, Blue Marble; water mask and clouds by way of the package three-globe",
         "imagery of NASA is not under copyright; three-globe is MIT, and its notice is in "
-        "[SOURCE.md](../edgebench/data/assets/SOURCE.md)",
+        "[SOURCE.md](../edgebench/prepare/assets/SOURCE.md)",
     ),
     (
-        "`edgebench/models/families`: weights and .tflite files",
+        "`edgebench/prepare`: weights and .tflite files",
         "trained for EdgeBench on those images, from random weights",
         "Apache-2.0",
     ),

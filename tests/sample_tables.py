@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from edgebench.measure.recorded_figures import RecordedFigures
-from edgebench.store.probe_table import ProbeTableWriter
-from edgebench.store.records import TableFile
+from edgebench.records.stored import TableFile
+from edgebench.results.tables import ProbeTableWriter
+from edgebench.run.measuring.meter_recording import RecordedFigures
 
 
 def write_samples(path, chunks, infos) -> TableFile:

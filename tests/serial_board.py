@@ -1,7 +1,7 @@
-"""A board without an agent, as one at the end of a serial line: one patch at a time, windows or passes.
+"""A board without an agent: one patch at a time, windows or passes.
 
-It implements Backend, Device and Session as a real one does, down to the bytes of its line; a clock that only
-its inferences move makes every figure the same on every run.
+It implements Backend, Device and Session as a real one does, without a line; a clock that only its inferences
+move makes every figure the same on every run.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.cache.objects import Cache
 from edgebench.contract import Backend, BackendOptions
 from edgebench.errors import SessionError, UnavailableError, UnsupportedError
-from edgebench.session_stages import SessionStage
-from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.passes import Pass, Phase, Window
-from edgebench.vocabulary.pictures import ImageSet, Pictures, Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.probe import ProbeChunk
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.session_facts import (
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact, Golden, InputSpec, PrepareRequest
+from edgebench.records.session import (
     ColdFigures,
+    MeasurePlan,
     MemoryFigures,
+    Pass,
+    Phase,
+    ProbeChunk,
     SessionFacts,
+    SessionSettings,
     SessionWindows,
     WarmUp,
+    Window,
 )
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Progress, Scores
-from edgebench.vocabulary.variant import Variant
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, ImageSet, Pictures, Progress, Scene, Scores
+from edgebench.records.variant import Variant
+from edgebench.session_stages import SessionStage
 
 SIDE = 16
 CLASSES = ("dark", "bright")
@@ -165,26 +165,6 @@ class SerialBackend(Backend):
         return {"load": (FLASH_S, 2 * FLASH_S), "images": (images * SEND_S, images * SEND_S), **windows}
 
 
-class Board:
-    """What is at the other end: lines in, lines out, and a clock of its own."""
-
-    def __init__(self) -> None:
-        self.clock_ns = 5_000_000_000
-        self._patch: NDArray[np.uint8] | None = None
-
-    def ask(self, command: str, payload: bytes = b"") -> str:
-        """`db` takes a patch in; `infer N` infers it N times, and says when and what came of it."""
-        name, _, count = command.partition(" ")
-        if name == "db":
-            self._patch = np.frombuffer(payload, np.uint8).reshape(SIDE, SIDE, 3)
-            return "m-ready"
-        assert name == "infer" and self._patch is not None
-        start_ns = self.clock_ns
-        self.clock_ns += int(count) * PATCH_NS
-        scores = " ".join(f"{score:.9g}" for score in scores_of(self._patch))
-        return f"m-lap-ns-[{start_ns} {self.clock_ns}] m-results-[{scores}]"
-
-
 def scores_of(patch: NDArray[np.uint8]) -> Scores:
     """Scores float32 [2] by how bright a patch is."""
     bright = float(patch.mean()) / 255
@@ -208,7 +188,7 @@ class SerialSession:
     def __init__(self, artifact: Artifact, settings: SessionSettings) -> None:
         self._artifact = artifact
         self._options = settings.options
-        self._board = Board()
+        self._clock_ns = 5_000_000_000
         self._steady_ns: list[int] = []
         self._warmup: WarmUp | None = None
 
@@ -244,14 +224,14 @@ class SerialSession:
         for index, phase in enumerate(phases):
             if self._options["dies"] and index == 1:
                 raise SessionError("no answer within 10 s", status="timeout", stage="measure")
-            start_ns = self._board.clock_ns
+            start_ns = self._clock_ns
             if self._options["gives"] == "windows":
                 number = index % (plan.patches or len(patches))
                 yield self._window(index, phase, number, patches[number])
             else:
                 yield self._pass(index, phase, patches[: self._options["patches"] or len(patches)])
             if phase == "steady":
-                self._steady_ns += [start_ns, self._board.clock_ns]
+                self._steady_ns += [start_ns, self._clock_ns]
 
     def _window(self, index: int, phase: Phase, number: int, patch: NDArray[np.uint8]) -> Window:
         start_ns, end_ns, scores = self._infer(patch, WINDOW_INFERENCES)
@@ -274,10 +254,9 @@ class SerialSession:
         )
 
     def _infer(self, patch: NDArray[np.uint8], count: int) -> tuple[int, int, Scores]:
-        assert self._board.ask("db", patch.tobytes()) == "m-ready"
-        lap, _, results = self._board.ask(f"infer {count}").partition("] m-results-[")
-        start_ns, end_ns = map(int, lap.removeprefix("m-lap-ns-[").split())
-        return start_ns, end_ns, np.array(results.rstrip("]").split(), np.float32)
+        start_ns = self._clock_ns
+        self._clock_ns += count * PATCH_NS
+        return start_ns, self._clock_ns, scores_of(patch)
 
     def predict(self, images: ImageSet) -> Scores:
         return self._predicted(np.load(images.path))

@@ -15,9 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image
 
-from edgebench.store import tables
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.records import (
+from edgebench.records.session import Channel, MeterResponse, Pass, ProbeChunk, ProbeInfo
+from edgebench.records.stored import (
     ExperimentRecord,
     Failure,
     GoldenCheck,
@@ -26,12 +25,12 @@ from edgebench.store.records import (
     SceneRecord,
     SessionRecord,
     SessionTables,
-    TargetRecord,
     TrialRecord,
 )
-from edgebench.vocabulary.passes import Pass
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
-from edgebench.vocabulary.variant import Variant
+from edgebench.records.target import Target
+from edgebench.records.variant import Variant
+from edgebench.results import tables
+from edgebench.results.writing import ExperimentStore
 from tests.sample_tables import write_samples
 
 CLASSES = ("water", "ice", "vegetation", "bare", "cloud")
@@ -51,6 +50,9 @@ SHARES = (0.04, 0.08, 0.86)  # of a patch's time; what is left lies between the 
 HOSTILE = "<script>alert(1)</script> <b>&amp; [red]x[/red] `|' \"\n\u202e"
 METER = "rapl:package"
 PACKAGE = Channel("package", "power", "W")
+MONITOR = ProbeInfo(
+    "linux", "", 10.0, "", "host", (Channel("involuntary_switches", "context_switches", "count"),)
+)
 
 
 def key_of(variant: str, target: str = "cpu", batch: int = 1) -> str:
@@ -79,6 +81,7 @@ def made_experiment(
     image_classes: Sequence[str] = CLASSES,
     power: bool = False,
     rate_hz: float = 50.0,
+    disturbed: bool = False,
     failed: Iterable[str] = (),
     crashed_once: Iterable[str] = (),
     not_run: Iterable[str] = (),
@@ -86,6 +89,7 @@ def made_experiment(
     profiles: Sequence[Mapping[str, Any]] = (),
     mass_g: float | None = None,
     size_mm: tuple[float, float, float] | None = None,
+    period_s: float | None = None,
     hostile: bool = False,
 ) -> Path:
     """An experiment `folder/name`; returns its path.
@@ -99,10 +103,12 @@ def made_experiment(
         image_paths: which files they were; empty where they were none.
         image_classes: their class names; others than CLASSES forbid an accuracy.
         power: probes with a package channel in W over an idle window of 3 s and the steady passes.
+        disturbed: a monitor counts 1,000 involuntary context switches a second of the worker.
         failed: variants of which every session crashes.
         crashed_once: variants whose second session crashes and is not repeated.
         not_run: variants that have no sessions.
         unsupported: variants that the device does not take.
+        period_s: seconds between two steady passes (paced mode).
         hostile: markup in every text that comes from outside.
     """
     text = HOSTILE if hostile else ""
@@ -140,6 +146,7 @@ def made_experiment(
         seed=seed,
         sessions=sessions,
         passes=passes,
+        period_s=period_s,
         scene=SceneRecord(
             name=f"greenland{text}",
             sha256="cd" * 32,
@@ -163,7 +170,7 @@ def made_experiment(
         else None,
         images_reason="" if images else f"no images were given{text}",
         targets=tuple(
-            TargetRecord(
+            Target(
                 name=target,
                 device=named[target],
                 options={"threads": 1},
@@ -194,7 +201,7 @@ def made_experiment(
                     store.write_session(_crashed(trial, n, text), SessionTables())
                     continue
                 level_s = levels[trial.variant] * (1 + session_spread * made.standard_normal())
-                measured = _passes(level_s, passes, rows * columns, batch, concurrency, made)
+                measured = _passes(level_s, passes, rows * columns, batch, concurrency, made, period_s)
                 last = _scores(trial, scene_labels, seed)
                 steady = (measured[2].start_ns, measured[-1].end_ns)
                 frames = SessionTables()
@@ -207,24 +214,38 @@ def made_experiment(
                     predicted["images"] = images
                 frames.predictions = tables.concat(parts)
                 idle = (measured[0].start_ns - 3_000_000_000, measured[0].start_ns) if power else None
-                meter = ProbeInfo("rapl", "package", rate_hz, "1 uJ", "chip", (PACKAGE,)) if power else None
+                response = MeterResponse(reach_ms=1e3 / rate_hz)
+                meter = (
+                    ProbeInfo("rapl", "package", rate_hz, "1 uJ", "chip", (PACKAGE,), response=response)
+                    if power
+                    else None
+                )
+                infos = [info for info in (meter, MONITOR if disturbed else None) if info]
                 session = _measured(
-                    trial, n, level_s, text, {"idle": idle, "steady": steady}, meter, predicted
+                    trial, n, level_s, text, {"idle": idle, "steady": steady}, infos, predicted
                 )
                 with store.scratch() as folder:
-                    if idle is not None and meter is not None:
-                        chunk = _power(idle, steady, rate_hz, made)
-                        frames.probes = write_samples(folder / "probes.parquet", [chunk], [meter])
+                    chunks = [_power(idle, steady, rate_hz, made)] if idle is not None else []
+                    chunks += [_switches(steady)] if disturbed else []
+                    if chunks:
+                        frames.probes = write_samples(folder / "probes.parquet", chunks, infos)
                     store.write_session(session, frames)
     return store.path
 
 
 def _passes(
-    pass_s: float, steady: int, patches: int, batch: int, concurrency: int, rng: np.random.Generator
+    pass_s: float,
+    steady: int,
+    patches: int,
+    batch: int,
+    concurrency: int,
+    rng: np.random.Generator,
+    period_s: float | None,
 ) -> list[Pass]:
-    """The first pass (30 % slower), 10 warm-up batches, and the steady passes, back to back."""
+    """The first pass (30 % slower), 10 warm-up batches, and the steady passes: back to back or paced."""
     clock_ns = 1_000_000_000_000 + int(rng.integers(0, 10**9))
     batches = -(-patches // batch)
+    period_ns = round((period_s or 0) * 1e9)
     found = []
     for index in range(steady + 2):
         phase: Literal["first", "warmup", "steady"] = (
@@ -241,6 +262,7 @@ def _passes(
         later = np.minimum(np.arange(count) + concurrency - 1, count - 1)
         stamps[:, 2, 1] = stamps[later, 2, 1]
         end_ns = int(starts[-1])
+        paced = period_ns > 0 and phase == "steady"
         scores = None if phase == "warmup" else np.full((patches, len(CLASSES)), 0.2, np.float32)
         found.append(
             Pass(
@@ -252,9 +274,11 @@ def _passes(
                 stamps_ns=stamps,
                 scores=scores,
                 batch=batch,
+                due_ns=clock_ns if paced else None,
+                deadline_ns=clock_ns + period_ns if paced else None,
             )
         )
-        clock_ns = end_ns + 1_000_000
+        clock_ns = max(clock_ns + period_ns, end_ns) if paced else end_ns + 1_000_000
     return found
 
 
@@ -280,13 +304,18 @@ def _power(
     return ProbeChunk(METER, stamps, {"package": level * (1 + 0.02 * rng.standard_normal(len(stamps)))})
 
 
+def _switches(steady: tuple[int, int]) -> ProbeChunk:
+    stamps = np.linspace(steady[0], steady[1], 12).astype(np.int64)
+    return ProbeChunk("linux:", stamps, {"involuntary_switches": (stamps - stamps[0]) / 1e6})
+
+
 def _measured(
     trial: TrialRecord,
     n: int,
     level_s: float,
     text: str,
     windows_ns: dict[str, tuple[int, int] | None],
-    meter: ProbeInfo | None,
+    infos: Sequence[ProbeInfo],
     predicted: dict[str, int],
 ) -> SessionRecord:
     return SessionRecord(
@@ -315,8 +344,10 @@ def _measured(
             "start": {"offset_ns": 0, "bound_ns": 40_000},
             "end": {"offset_ns": 120, "bound_ns": 41_000},
         },
-        probes=(asdict(meter),) if meter else (),
-        probe_reasons={} if meter else {"": f"no meter was asked for{text}"},
+        probes=tuple(map(asdict, infos)),
+        probe_reasons={}
+        if any(PACKAGE in info.channels for info in infos)
+        else {"": f"no meter was asked for{text}"},
         windows_ns=windows_ns,
         predicted=predicted,
         warnings=(text,) if text else (),

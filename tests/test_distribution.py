@@ -81,7 +81,7 @@ def test_a_wheel_holds_the_package_and_its_licence_alone(wheel):
     tops = {name.partition("/")[0] for name in names}
     assert tops == {"edgebench", f"edgebench-{edgebench.__version__}.dist-info"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert "edgebench/data/assets/SOURCE.md" in names, "the notice of what the imagery came with"
+    assert "edgebench/prepare/assets/SOURCE.md" in names, "the notice of what the imagery came with"
 
 
 def test_an_empty_environment_measures_with_it(wheel, tmp_path):

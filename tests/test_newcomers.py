@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgebench.store.load import load
+from edgebench.results.load import load
 
 pytestmark = pytest.mark.slow
 

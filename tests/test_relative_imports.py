@@ -1,6 +1,6 @@
 """What a file takes in by relative imports travels with it, and nothing else."""
 
-from edgebench.relative_imports import with_relative_imports
+from edgebench.installed import with_relative_imports
 
 
 def write(folder, **files):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from edgebench.stage_names import TAKEN, fault_of_stages
-from edgebench.store.parquet import TABLE_COLUMNS, is_stage_column
-from edgebench.store.records import PACED_COLUMNS
+from edgebench.records.stored import PACED_COLUMNS
+from edgebench.results.parquet import TABLE_COLUMNS, is_stage_column
+from edgebench.session_stages import TAKEN, fault_of_stages
 
 STAGES = ("patchify", "preprocess", "infer")
 

@@ -36,6 +36,21 @@ two = tf.keras.Model([tokens, extra], [layers.Dense(5, name="p")(both), layers.D
 two.save("two.keras")
 written("two.tflite", two)
 
+# What takes no picture and gives one row of scores, its batch fixed in the .tflite.
+def static(name, taken, given):
+    model = tf.keras.Model(taken, given)
+    model.save(name + ".keras")
+    call = tf.function(lambda x: model(x)).get_concrete_function(tf.TensorSpec((1, *taken.shape[1:])))
+    open(name + ".tflite", "wb").write(tf.lite.TFLiteConverter.from_concrete_functions([call]).convert())
+
+spectrum = tf.keras.Input((640,))
+static("autoencoder", spectrum, layers.Dense(640)(layers.Dense(8, activation="relu")(spectrum)))
+sound = tf.keras.Input((49, 10, 1))
+heard = layers.GlobalAveragePooling2D()(layers.Conv2D(16, 3, activation="relu")(sound))
+static("keywords", sound, layers.Dense(12, activation="softmax")(heard))
+series = tf.keras.Input((20, 6))
+static("lstm", series, layers.Dense(4, activation="softmax")(layers.LSTM(8)(series)))
+
 # An operation that TFLite has only with TensorFlow's own kernels.
 function = tf.function(lambda x: tf.linalg.det(x)[:, None]).get_concrete_function(tf.TensorSpec((1, 3, 3)))
 converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
@@ -51,7 +66,8 @@ tf.saved_model.save(Bare(), "bare_saved")
 
 
 def make_models(folder: Path) -> Path:
-    """tower (.keras, .tflite, tower_saved), two (.keras, .tflite), flex.tflite and bare_saved."""
+    """tower (.keras, .tflite, tower_saved), flex.tflite and bare_saved; and as .keras and .tflite
+    two, autoencoder, keywords and lstm."""
     done = subprocess.run(
         [sys.executable, "-c", _MAKE, str(folder), str(SIDE)], capture_output=True, text=True, timeout=300
     )

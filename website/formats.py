@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-SCHEMAS = Path(__file__).parents[1] / "edgebench" / "store" / "schemas"
+from edgebench.report.schemas import NAMES, schema
 
 _ORDER = {
     "experiment": "experiment.json: the plan, the command, the host",
@@ -43,25 +41,23 @@ A result is a folder. Everything in it can be read without EdgeBench: JSON with 
 Later only revisions are added to `experiment.json`. A table that a session does not give is not there, and
 nor is `images.json` where the images of accuracy were no files; `report.html` lies beside them.
 
-The JSON schemas lie in the package, in `edgebench/store/schemas`. A reader refuses a newer version, and
-results of version 1 can be read for good.
+`edgebench schema NAME` prints the JSON Schema of a document. Records on disk have version 2, and no other
+version is read: `edgebench results` lists a result of an earlier one; measure again, or read it with the
+EdgeBench that wrote it. What commands print with `--json` has version 1.
 """
 
 
 def page() -> str:
     """The whole page."""
-    names = {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.schema.json")}
-    if names != set(_ORDER):
-        raise ValueError(
-            f"schemas without a place on the page, or places without a schema: {names ^ set(_ORDER)}"
-        )
+    if set(NAMES) != set(_ORDER):
+        raise ValueError(f"schemas without a place on the page, or the reverse: {set(NAMES) ^ set(_ORDER)}")
     return "\n".join([_HEAD, *(_document(name, title) for name, title in _ORDER.items())])
 
 
 def _document(name: str, title: str) -> str:
-    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
-    rows = [f"| `{path}` | {kind} | {text} |" for path, kind, text in _rows(schema)]
-    about = _line(str(schema.get("description", "")))
+    whole = schema(name)
+    rows = [f"| `{path}` | {kind} | {text} |" for path, kind, text in _rows(whole)]
+    about = _line(str(whole.get("description", "")))
     return (
         f"## {title}\n\n{about}\n\n| field | type | what it holds |\n| --- | --- | --- |\n"
         + "\n".join(rows)

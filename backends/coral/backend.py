@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pydantic import Field
 
-from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
-from edgebench.errors import SessionError, UnavailableError
+from edgebench.errors import SessionError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.models.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json, Progress
+from edgebench.prepare.chain import PreparedByChain
+from edgebench.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, Json
 
-from . import trap
+from . import checks as trap
 from .checks import board_check, findings, runtime_check
-
-_CHAIN = EdgeTpuChain("coral", takes_uncompiled=True)
 
 
 class CoralOptions(BackendOptions):
@@ -54,7 +50,7 @@ class CoralOptions(BackendOptions):
     )
 
 
-class CoralBackend(AgentBackend):
+class CoralBackend(PreparedByChain, AgentBackend):
     """Takes int8 at a batch of 1."""
 
     name = "coral"
@@ -63,20 +59,9 @@ class CoralBackend(AgentBackend):
     precision_reasons = PRECISION_REASONS
     most_batch = 1  # its compiler takes no batches
     options_model = CoralOptions
+    chain = EdgeTpuChain("coral", takes_uncompiled=True)
     # Google's pycoral brings tflite-runtime with it, and another program has its name on the package index.
     board_packages = ("tflite-runtime", "ai-edge-litert")
-
-    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """What decides the compiled .tflite: the int8 one's inputs, and its compiler or the file given."""
-        return _CHAIN.prepare_inputs(request)
-
-    def missing(self, request: PrepareRequest) -> UnavailableError | None:
-        """What its .tflite takes."""
-        return _CHAIN.missing(request)
-
-    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """Convert to int8, then compile with edgetpu_compiler, or take the files that were given."""
-        return _CHAIN.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """Runtime, libedgetpu, the Edge TPU with its bus and permissions, and the compiler."""

@@ -3,39 +3,157 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from edgebench.cache.objects import Cache
 from edgebench.contract import Backend
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
-from edgebench.models.prepare.chain import Chain
-from edgebench.models.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain
+from edgebench.link.window_session import GOLDEN_PATCHES, Seconds
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.chain import Chain, PreparedByChain
+from edgebench.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain, compiler_finding
+from edgebench.records.model import Artifact, Prepared, PrepareRequest
+from edgebench.records.session import MeasurePlan
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, ImageSet, Json, Progress
 from edgebench.session_stages import SessionStage
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.pictures import ImageSet
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json, Progress
 
-from .answers import BoardDescription
-from .checks import BRIEF, findings
-from .device import CoralMicroDevice
-from .faults import MicroFault
-from .options import CoralMicroOptions
-from .room import lack_of_room, why_not_taken
-from .scene_passes import MOST_PATCHES
-from .times import stage_seconds
+from .device import CoralMicroDevice, CoralMicroOptions
+from .faults import MicroFault, OtherFirmware
+from .rpc_call import BoardDescription, Limits
+from .session import MOST_PATCHES, lack_of_room, why_not_taken
+
+# What `doctor` says of a Coral Dev Board Micro: whether it answers, and what prepares its models here.
 
 
-class CoralMicroBackend(Backend):
-    """Takes int8, one patch at a time; its passes are of as many patches as the board holds.
+BRIEF = Limits(connect_s=2.0, answer_s=3.0)
+"""Nobody waits longer for `doctor`."""
 
-    Attributes:
-        chain: by which its artifacts are prepared.
+
+def findings(target: Target, limits: Limits = BRIEF) -> list[Finding]:
+    """Of the board at the target's address, and of what prepares its models."""
+    return [*board_findings(target, limits), compiler_finding(target.options)]
+
+
+def board_findings(target: Target, limits: Limits) -> list[Finding]:
+    """Of the board alone."""
+    try:
+        description = CoralMicroDevice(target, limits).connect()
+    except UnavailableError as refusal:
+        return [Finding("error", "board", _sentence(refusal.what, refusal.why), refusal.fix)]
+    except MicroFault as fault:
+        subject = "firmware" if isinstance(fault, OtherFirmware) else "board"
+        return [Finding("error", subject, _sentence(fault.what, fault.why), fault.fix)]
+    return _of_description(description, needs_edge_tpu=not target.options.get("allow_cpu"))
+
+
+def _of_description(board: BoardDescription, *, needs_edge_tpu: bool) -> list[Finding]:
+    runtime = f"{board.runtime} {board.runtime_version}".strip()
+    model = "none" if board.model is None else board.model.sha256[:12]
+    firmware = f"{board.firmware} {board.version}, with {runtime}; model: {model}"
+    memory = (
+        f"room for a model of {_mib(board.model_bytes)}, {_mib(board.scene_bytes)} of the scene's patches "
+        f"and {_mib(board.images_bytes)} of images, beside an arena of {_mib(board.arena_bytes)}"
+    )
+    return [
+        Finding("ok", "board", f"{board.board} answers: {board.cpu}"),
+        Finding("ok", "firmware", firmware),
+        _of_edge_tpu(board, needs_edge_tpu=needs_edge_tpu),
+        Finding("ok", "memory", memory),
+        *([_INFERENCE_ALONE] if board.times == "inference" else []),
+    ]
+
+
+_INFERENCE_ALONE = Finding(
+    "warning",
+    "times",
+    "its firmware times inference alone: there is no image_s",
+    "flash firmware that times a whole pass (backends/coral/micro/README.md), or judge infer_s",
+)
+
+
+def _of_edge_tpu(board: BoardDescription, *, needs_edge_tpu: bool) -> Finding:
+    if not board.tpu:
+        return Finding(
+            "error" if needs_edge_tpu else "warning",
+            "edge tpu",
+            "the firmware has opened none",
+            "reset the board; models that are not compiled run without one: --set allow-cpu=true",
+        )
+    warmth = "" if board.temperature_c is None else f", {board.temperature_c:.0f} °C"
+    return Finding("ok", "edge tpu", f"{board.tpu}{warmth}")
+
+
+def _mib(size_bytes: int) -> str:
+    return f"{size_bytes / (1 << 20):.3g} MiB"
+
+
+def _sentence(what: str, why: str) -> str:
+    return f"{what}: {why}" if why else what
+
+
+# How long the stages of a session take, from the least to the most (pure).
+
+
+BYTES_A_SECOND = (200_000, 5_000_000)
+"""Of pixels, which go as base64 in pieces that are acknowledged one by one: no board was there to tell."""
+
+MODEL_BYTES = (500_000, 5_000_000)
+COMPILED_PATCH_S = (0.002, 0.1)
+UNCOMPILED_PATCH_S = (0.02, 5.0)
+"""Of MobileNet v1 0.25 and 1.0, roughly, where nothing was measured: Edge TPUs elsewhere, other Cortex-M7."""
+
+
+def stage_seconds(
+    plan: MeasurePlan, patch_s: float | None, *, compiled: bool
+) -> Mapping[SessionStage, Seconds]:
+    """Of each stage.
+
+    Args:
+        plan: of one session.
+        patch_s: what one patch takes; None where nothing was measured yet.
+        compiled: whether the Edge TPU infers.
     """
+    scene = plan.scene
+    patch_bytes = scene.patch * (scene.patch_width or scene.patch) * 3
+    patches = min(plan.patches or MOST_PATCHES, scene.patches)
+    known = COMPILED_PATCH_S if compiled else UNCOMPILED_PATCH_S
+    patch = known if patch_s is None else (patch_s, patch_s)
+    a_pass = _times(patches, patch)
+    warm_up = _times(max(0, plan.warmup_cap - patches), patch)
+    resident = _sent((patches + GOLDEN_PATCHES) * patch_bytes)
+    stages: dict[SessionStage, Seconds] = {
+        # The model and the scene may lie there already.
+        "load": (0.0, _sent(MODEL_BYTES[1])[1] + resident[1] + GOLDEN_PATCHES * patch[1]),
+        "first pass": a_pass,
+        "warm-up": (0.0, warm_up[1]),
+        "passes": (_steady_s(plan, a_pass[0]), _steady_s(plan, a_pass[1])),
+    }
+    if plan.images is not None:
+        sent, inferred = _sent(plan.images.n * patch_bytes), _times(plan.images.n, patch)
+        stages["images"] = (sent[0] + inferred[0], sent[1] + inferred[1])
+    return stages
+
+
+def _steady_s(plan: MeasurePlan, pass_s: float) -> float:
+    """Passes that are counted, or go on for so long; the last one of these ends when it does."""
+    counted_s = max(plan.sustained_s, pass_s) if plan.sustained_s else plan.passes * pass_s
+    if plan.least_s is None or counted_s >= plan.least_s or pass_s <= 0:
+        return max(counted_s, plan.least_s or 0.0)
+    return math.ceil(plan.least_s / pass_s) * pass_s
+
+
+def _sent(size_bytes: int) -> Seconds:
+    return size_bytes / BYTES_A_SECOND[1], size_bytes / BYTES_A_SECOND[0]
+
+
+def _times(count: int, seconds: Seconds) -> Seconds:
+    return count * seconds[0], count * seconds[1]
+
+
+class CoralMicroBackend(PreparedByChain, Backend):
+    """Takes int8, one patch at a time; its passes are of as many patches as the board holds."""
 
     name = "coral-micro"
     description = "Google's Coral Dev Board Micro, by TFLM with the Edge TPU and JSON-RPC over USB"
@@ -49,20 +167,12 @@ class CoralMicroBackend(Backend):
     monitors = ()
     chain: ClassVar[Chain] = EdgeTpuChain("coral-micro", takes_uncompiled=True)
 
-    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """What decides the compiled .tflite: the same as for other Edge TPUs."""
-        return self.chain.prepare_inputs(request)
-
-    def missing(self, request: PrepareRequest) -> UnavailableError | None:
-        """What its .tflite takes."""
-        return self.chain.missing(request)
-
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """As for other Edge TPUs; UnsupportedError for what the board that answers has no room for.
 
         Where none answers, its first session says what does not fit.
         """
-        outcomes = self.chain.prepare(requests, cache, progress)
+        outcomes = super().prepare(requests, cache, progress)
         boards: dict[str, BoardDescription | None] = {}
         fitting: list[Prepared] = []
         for request, outcome in zip(requests, outcomes, strict=True):

@@ -8,22 +8,54 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
-from edgebench.errors import UnavailableError
-from edgebench.link.timeouts import Timeouts
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.session import SessionSettings
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json
+from pydantic import Field, field_validator
 
-from .answers import BoardDescription
-from .board_address import board_address
+from edgebench.contract import BackendOptions
+from edgebench.errors import UnavailableError, UsageError
+from edgebench.link.schedule import Timeouts
+from edgebench.records.model import Artifact
+from edgebench.records.session import SessionSettings
+from edgebench.records.target import Target
+from edgebench.records.values import Json
+
+from .board_address import USUAL_HOST, HarnessLock, board_address, missing_interface
 from .faults import PLUG_IN, MicroFault, NobodyAnswers
-from .harness_lock import HarnessLock
 from .micro_board import MicroBoard
-from .options import CoralMicroOptions
-from .reach import missing_interface
-from .rpc_call import USUAL, Limits, RpcClient
+from .rpc_call import USUAL, BoardDescription, Limits, RpcClient
 from .session import CoralMicroSession
+
+# `--set` of a Coral Dev Board Micro.
+
+
+class CoralMicroOptions(BackendOptions):
+    """Where the board is decides no figure, and is nobody's business."""
+
+    places = frozenset({"address"})
+
+    address: str = Field(
+        default=USUAL_HOST,
+        max_length=300,
+        description=f"of the board, as HOST or HOST:PORT; over USB it is {USUAL_HOST}",
+    )
+    allow_cpu: bool = Field(
+        default=False, description="take a model that is not compiled, on the Cortex-M7 and marked so"
+    )
+    artifact: str = Field(
+        default="",
+        max_length=4096,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="a compiled model, or a folder of them as edgetpu_compiler names them (--artifact)",
+    )
+
+    @field_validator("address")
+    @classmethod
+    def _check_address(cls, address: str) -> str:
+        try:
+            board_address(address)
+        except UsageError as error:
+            raise ValueError(f"{error.what}: {error.why}; {error.fix}") from None
+        return address
+
 
 _log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgebench.link.board_fault import BoardFault
+from edgebench.link.clock_match import BoardFault
 
 FIRMWARE_README = "backends/coral/micro/README.md"
 """Where the building and flashing of EdgeBench's own firmware is described."""

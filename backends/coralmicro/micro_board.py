@@ -2,46 +2,262 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from edgebench.link.wrapping_clock import MOST_DRIFT, TURN_US, WrappingClock
-from edgebench.vocabulary.values import Scores
+from edgebench.link.clock_match import MOST_DRIFT, TURN_US, WrappingClock
+from edgebench.records.values import Scores
 
-from .answers import (
-    FIRMWARE,
-    PROTOCOL,
-    Answer,
-    Block,
-    BoardDescription,
-    FirmwareAnswer,
-    ModelAnswer,
-    RunAnswer,
-    ScoresAnswer,
-)
-from .block_loading import BlockLoading, Loaded, LoadProgress
 from .faults import (
+    BAD_PARAMS,
     NO_SUCH_METHOD,
     BadAnswer,
     BoardRestarted,
+    HalfAnswer,
+    HashDiffers,
+    MicroFault,
     NothingLoaded,
     OtherFirmware,
     Refused,
+    ResetAmidCall,
+    Stalled,
 )
-from .rpc_call import AnyAnswer, RpcClient, TimedAnswer, checked
-from .run_answer import (
-    STAMP_BYTES,
-    STAMPS_A_PATCH,
-    RawScores,
-    base64_length,
-    dequantised,
-    raw_scores,
-    stamps_in_order,
+from .rpc_call import (
+    FIRMWARE,
+    MOST_PIECE_BYTES,
+    PROTOCOL,
+    Answer,
+    AnyAnswer,
+    Block,
+    BoardDescription,
+    FirmwareAnswer,
+    HeldAnswer,
+    ModelAnswer,
+    RpcClient,
+    RunAnswer,
+    ScoresAnswer,
+    TimedAnswer,
+    checked,
 )
+
+# What a board's passes brought, from base64 to arrays: stamps in order, scores finite (pure).
+
+
+STAMP_BYTES = 4
+STAMPS_A_PATCH = {"pass": 3, "inference": 2}
+"""Before preprocessing, before and after Invoke; or around Invoke alone."""
+
+RawScores = NDArray[np.int8] | NDArray[np.uint8] | NDArray[np.float32]
+
+
+def base64_length(size_bytes: int) -> int:
+    """Characters of so many bytes."""
+    return -(-size_bytes // 3) * 4
+
+
+def _bytes_of(method: str, name: str, text: str, due_bytes: int) -> bytes:
+    if len(text) != base64_length(due_bytes):
+        raise BadAnswer(
+            method, f"{name}: {len(text):,} characters of base64, {base64_length(due_bytes):,} were due"
+        )
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        raise BadAnswer(method, f"{name}: no base64") from None
+    if len(data) != due_bytes:
+        raise BadAnswer(method, f"{name}: {len(data):,} bytes, {due_bytes:,} were due")
+    return data
+
+
+def raw_scores(method: str, answer: ScoresAnswer, n: int, model: ModelAnswer) -> RawScores:
+    """Scores [n, classes] as the model's output has them; BadAnswer where they are not that."""
+    if answer.n != n:
+        raise BadAnswer(method, f"n: {answer.n} patches, {n} were asked for")
+    dtype = model.output_dtype
+    data = _bytes_of(method, "scores", answer.scores, n * model.classes * dtype.itemsize)
+    scores: NDArray[Any] = np.frombuffer(data, dtype).reshape(n, model.classes)
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+        raise BadAnswer(method, f"scores: those of patch {row} are not finite numbers")
+    return scores
+
+
+def dequantised(scores: RawScores, model: ModelAnswer) -> Scores:
+    """Scores float32 [n, classes] by the output's scale and zero point."""
+    if model.output_type == "float32":
+        return scores.astype(np.float32)
+    return ((scores.astype(np.float64) - model.output_zero_point) * model.output_scale).astype(np.float32)
+
+
+def stamps_in_order(answer: RunAnswer, n: int, a_patch: int) -> NDArray[np.uint32]:
+    """Stamps uint32 [n, a_patch] of a run, modulo 2^32 us; BadAnswer where one is before its predecessor.
+
+    A run is shorter than a turn of the clock, so that each stamp lies within the turn behind its start.
+    """
+    data = _bytes_of("run", "stamps", answer.stamps, n * a_patch * STAMP_BYTES)
+    stamps = np.frombuffer(data, "<u4").reshape(n, a_patch)
+    taken = np.array([answer.start_us, *stamps.ravel(), answer.end_us], np.int64)
+    steps = np.diff((taken - answer.start_us) % TURN_US)
+    if (steps < 0).any():
+        patch = min(int((steps < 0).argmax()) // a_patch, n - 1)
+        raise BadAnswer("run", f"stamps: those of patch {patch} run backwards", _CLOCK_FIX)
+    return stamps
+
+
+_CLOCK_FIX = "see that the firmware's clock counts microseconds, and that nothing sets it"
+
+
+# Bringing a block of bytes onto a board: by its hash, in pieces, and only what is not there.
+
+
+MOST_ASKS = 3
+"""Of one call whose answer was lost; each of them can be asked again without harm."""
+MOST_ROUNDS = 2
+"""Of a block: one whose hash differs is sent again once."""
+
+LoadProgress = Callable[[int, int], None]
+"""Called with the bytes that are there and the bytes in all."""
+
+
+class Loaded(NamedTuple):
+    """A block that is on the board.
+
+    Attributes:
+        sha256: of it.
+        sent_bytes: by the round that succeeded; 0 where all of it was there.
+        rounds: 1 unless its hash differed at first.
+    """
+
+    sha256: str
+    sent_bytes: int
+    rounds: int
+
+
+class _SentInVain(Exception):
+    """All of a block came, and what is there has another hash: the fault to end with."""
+
+    def __init__(self, fault: MicroFault) -> None:
+        super().__init__(fault.what)
+        self.fault = fault
+
+
+class BlockLoading:
+    """One block on its way to a board.
+
+    Args:
+        client: of the board.
+        piece_bytes: most of one piece, as the board says.
+        block: which.
+        data: at least one byte.
+        table: of a model, what each pixel's value becomes in its input: 256 bytes, or 768 for R, G and B.
+    """
+
+    def __init__(
+        self, client: RpcClient, piece_bytes: int, block: Block, data: bytes, table: bytes | None
+    ) -> None:
+        if not data:
+            raise ValueError(f"the block {block} is empty")
+        if (block == "model") != (table is not None) or len(table or bytes(256)) not in (256, 768):
+            raise ValueError("a model, and nothing else, comes with a table of 256 or 768 bytes")
+        self._client = client
+        self._piece_bytes = min(piece_bytes, MOST_PIECE_BYTES)
+        self._block = block
+        self._data = data
+        self._table = table
+        self._sha256 = hashlib.sha256(data).hexdigest()
+
+    def load(self, progress: LoadProgress) -> Loaded:
+        """Send what is not there.
+
+        Raises:
+            HashDiffers: twice.
+            ModelRefused, TooLarge: the board does not take it.
+            BoardRestarted: the board lost what it had acknowledged.
+            MicroFault: a call's, after MOST_ASKS where its answer was lost.
+        """
+        for round_number in range(1, MOST_ROUNDS + 1):
+            try:
+                sent_bytes = self._send(progress)
+            except _SentInVain as vain:
+                fault = vain.fault
+                continue
+            return Loaded(self._sha256, sent_bytes, round_number)
+        raise fault
+
+    def _send(self, progress: LoadProgress) -> int:
+        size = len(self._data)
+        first = held = self._begin()
+        progress(held, size)
+        while held < size:
+            held = self._send_piece(held)
+            progress(held, size)
+        return size - first
+
+    def _begin(self) -> int:
+        """How much is there."""
+        params: dict[str, Any] = {"block": self._block, "sha256": self._sha256, "size": len(self._data)}
+        if self._table is not None:
+            params["table"] = base64.b64encode(self._table).decode()
+        held = self._ask(params, 0.0)
+        if held > len(self._data):
+            raise BadAnswer("load", f"held: {held:,} bytes of a {self._block} of {len(self._data):,}")
+        return held
+
+    def _send_piece(self, offset: int) -> int:
+        """How much is there with the piece from `offset` on."""
+        piece = self._data[offset : offset + self._piece_bytes]
+        end = offset + len(piece)
+        is_last = end == len(self._data)
+        params = {
+            "block": self._block,
+            "sha256": self._sha256,
+            "offset": offset,
+            "data": base64.b64encode(piece).decode(),
+        }
+        more_s = self._client.limits.build_s if is_last and self._block == "model" else 0.0
+        self._asks = 0
+        try:
+            held = self._ask(params, more_s)
+        except HashDiffers as fault:
+            raise _SentInVain(fault) from None
+        except Refused as fault:
+            if not isinstance(fault, NothingLoaded) and fault.code != BAD_PARAMS:
+                raise
+            # The lost answer to the last piece can have been that the hash differs.
+            is_repeat_of_last = is_last and self._asks > 1
+            raise self._why_refused(fault, offset, is_repeat_of_last) from fault
+        if held != end:
+            raise BadAnswer("load", f"held: {held:,} bytes behind a piece that ends at {end:,}")
+        return held
+
+    def _why_refused(self, fault: Refused, offset: int, is_repeat_of_last: bool) -> Exception:
+        """What the refusal of a piece means that follows on what was acknowledged."""
+        held = self._begin()
+        if held >= offset:
+            return fault
+        if is_repeat_of_last:
+            return _SentInVain(fault)
+        return BoardRestarted(
+            f"it has {held:,} bytes of the {self._block}, and had acknowledged {offset:,}: "
+            "or another program loads it, too"
+        )
+
+    def _ask(self, params: dict[str, Any], more_s: float) -> int:
+        """A call of `load`, again where its answer was lost."""
+        for self._asks in range(1, MOST_ASKS + 1):
+            try:
+                return self._client.call("load", params, HeldAnswer, more_s=more_s).answer.held
+            except (Stalled, ResetAmidCall, HalfAnswer) as lost:
+                fault = lost
+        raise fault
+
 
 _RESTART_US = 2_000_000
 """By how much more a clock has to be off to count as one that began anew: a boot takes longer."""

@@ -4,29 +4,152 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from edgebench.cache.objects import Cache
 from edgebench.contract import Backend
-from edgebench.errors import EdgeBenchError, UnavailableError, UnsupportedError, UsageError
-from edgebench.link.window_lengths import USUAL, WindowLengths
+from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UnsupportedError, UsageError
+from edgebench.link.window_session import USUAL, Seconds, WindowLengths, window_stages_s
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.chain import Chain, PreparedByChain
+from edgebench.probes.host.serial_port import ports_in_words
+from edgebench.records.model import Artifact, Prepared, PrepareRequest
+from edgebench.records.session import MeasurePlan
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, ImageSet, Json, Progress
 from edgebench.session_stages import SessionStage
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.pictures import ImageSet
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json, Progress
 
-from .checks import findings
-from .device import CortexMDevice, no_port, port_and_emulated_board
-from .firmware_supply import FirmwareSupply, firmware_with, missing_program
-from .line import require_port_exists
+from .choices import BAUD, ENERGY_BAUD, FAST_BAUD
+from .conversation import hex_line_s
+from .device import (
+    NOT_REPORTED,
+    BoardProfile,
+    CortexMDevice,
+    chain_of,
+    no_port,
+    port_and_emulated_board,
+    with_printed_tolerance,
+)
+from .emulator import IN_QEMU
+from .firmware_supply import FirmwareSupply, firmware_with, missing_program, required_board
+from .line import UNIX_PREFIX, require_port_exists
+from .messages import AnswerTimeout, LineFault
 from .options import CortexMOptions
-from .preparing import chain_of, with_printed_tolerance
-from .times import stage_seconds
+
+# What `doctor` says of a microcontroller: its port, whether it answers, and what it carries.
 
 
-class CortexMBackend(Backend):
+_OF_THE_PROTOCOL = ("m-", "e-[")
+
+
+def findings(target: Target) -> list[Finding]:
+    """Of the board at the target's port, or of an emulated one; without either, which ports there are."""
+    device = CortexMDevice(target)
+    try:
+        if target.port is None:
+            return [_without_port(CortexMOptions.model_validate(dict(target.options)))]
+        return _of_profile(device.identify())
+    except (UnavailableError, NoPermissionError, UsageError) as refusal:
+        return [Finding("error", "port", _sentence(refusal.what, refusal.why), refusal.fix)]
+    except LineFault as fault:
+        return [_of_fault(fault, int(target.options.get("baud", BAUD)))]
+    finally:
+        device.close()
+
+
+def _without_port(options: CortexMOptions) -> Finding:
+    if not FirmwareSupply(options).emulates:
+        fix = "name the board's by --port, such as /dev/ttyACM0"
+        return Finding("error", "port", f"no port was named: {ports_in_words()}", fix)
+    if (error := missing_program(options)) is not None:
+        return Finding("error", "board", _sentence(error.what, error.why), error.fix)
+    return Finding("ok", "board", f"{required_board(options).title}: the run starts it")
+
+
+def _of_profile(board: BoardProfile) -> list[Finding]:
+    runtime = board.runtime()
+    facts = board.profile.infos.get("board", board.board)
+    first = Finding("ok", "board", f"{facts}: {board.profile.firmware} answers")
+    version = "" if runtime["version"] == NOT_REPORTED else f" {runtime['version']}"
+    model = f"{board.profile.model_id}, by {runtime['name']}{version}"
+    if not board.is_own:
+        return [
+            first,
+            Finding(
+                "warning",
+                "firmware",
+                f"{model}: it is not EdgeBench's, and its model is known by its outputs alone",
+                "flash EdgeBench's (edgebench cortexm build), or go on: its figures are marked",
+            ),
+        ]
+    return [first, Finding("ok", "firmware", model)]
+
+
+def _of_fault(fault: LineFault, baud: int) -> Finding:
+    if not isinstance(fault, AnswerTimeout):
+        message = _sentence(fault.what, fault.why)
+        return Finding("error", "board", message, fault.fix or "plug the board in anew")
+    if any(line.startswith(_OF_THE_PROTOCOL) for line in fault.came):
+        message = _sentence(fault.what, fault.why)
+        return Finding(
+            "error", "board", message, "press the board's reset button, or flash its firmware anew"
+        )
+    reason = (
+        f"what comes at {baud} baud cannot be read: the board's rate is another one"
+        if fault.came
+        else "nothing comes"
+    )
+    others = ", ".join(f"--set baud={other}" for other in (BAUD, FAST_BAUD, ENERGY_BAUD) if other != baud)
+    return Finding(
+        "error",
+        "board",
+        _sentence(fault.what, reason),
+        f"try {others}; press the board's reset button; see that its firmware speaks MLPerf Tiny's protocol",
+    )
+
+
+def _sentence(what: str, why: str) -> str:
+    return f"{what}: {why}" if why else what
+
+
+# How long a session at a serial line takes, from the least to the most (pure).
+
+
+FRAME_SHARE = 522 / 512
+"""Characters a byte of the binary load."""
+
+SOCKET_BYTES_A_SECOND = (22_000, 1_000_000)
+"""Of a socket, whose baud is nobody's: what QEMU's polling guest takes, and a program of this machine."""
+
+QEMU_INFERENCE_S = (1.0, 30.0)
+"""Of MobileNet v1 0.25 and 1.0 in QEMU, roughly, on one core of a machine of today."""
+
+
+def load_s(target: Target, plan: MeasurePlan) -> Seconds:
+    """To send one patch: by frames, where the firmware takes them, or by digits, which all firmware takes."""
+    scene = plan.scene
+    size_bytes = scene.patch * (scene.patch_width or scene.patch) * 3
+    if target.port is None or target.port.startswith(UNIX_PREFIX):
+        slow, fast = SOCKET_BYTES_A_SECOND
+        return size_bytes / fast, 2.5 * size_bytes / slow
+    baud = CortexMOptions.model_validate(dict(target.options)).baud
+    return size_bytes * FRAME_SHARE * 10 / baud, hex_line_s(size_bytes, baud)
+
+
+def stage_seconds(
+    target: Target, plan: MeasurePlan, patch_s: float | None, lengths: WindowLengths
+) -> Mapping[SessionStage, Seconds]:
+    """Of each stage; without a patch's time windows take what they may.
+
+    Nothing for a patch of no time: an emulated board's sessions are known as a whole alone.
+    """
+    if patch_s == 0:
+        return {}
+    options = CortexMOptions.model_validate(dict(target.options))
+    load = load_s(target, plan)
+    if options.is_in_qemu:
+        return window_stages_s(plan, IN_QEMU, load, patch_s, QEMU_INFERENCE_S)
+    return window_stages_s(plan, lengths, load, patch_s)
+
+
+class CortexMBackend(PreparedByChain, Backend):
     """Firmware that speaks MLPerf Tiny's protocol: EdgeBench's own, or another.
 
     Args:
@@ -48,10 +171,10 @@ class CortexMBackend(Backend):
     def __init__(self, lengths: WindowLengths = USUAL) -> None:
         self._lengths = lengths
 
-    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """Those of the engine's chain; UnsupportedError for what is not int8."""
+    def chain_of(self, request: PrepareRequest) -> Chain:
+        """That of the engine; UnsupportedError for what is not int8."""
         _require_int8(request)
-        return chain_of(request.options).prepare_inputs(request)
+        return chain_of(request.options)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """What the engine's chain needs, and what firmware does where it is built or flashed."""
@@ -59,24 +182,19 @@ class CortexMBackend(Backend):
         return chain_of(request.options).missing(request) or missing_program(options)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """By the chains of the requests' engines, each asked once."""
+        """By the chains of the requests' engines; then the firmware, where it is to be built."""
         outcomes: dict[int, Prepared] = {}
-        by_chain: dict[int, list[int]] = {}
-        for index, request in enumerate(requests):
+        for at, request in enumerate(requests):
             try:
                 _require_int8(request)
-                by_chain.setdefault(id(chain_of(request.options)), []).append(index)
             except UnsupportedError as error:
-                outcomes[index] = error
-        for indexes in by_chain.values():
-            chain = chain_of(requests[indexes[0]].options)
-            prepared = chain.prepare([requests[index] for index in indexes], cache, progress)
-            artifacts = map(with_printed_tolerance, prepared)
-            outcomes |= {
-                index: _with_firmware(artifact, requests[index].options, cache, progress)
-                for index, artifact in zip(indexes, artifacts, strict=True)
-            }
-        return [outcomes[index] for index in range(len(requests))]
+                outcomes[at] = error
+        taken = [at for at in range(len(requests)) if at not in outcomes]
+        prepared = super().prepare([requests[at] for at in taken], cache, progress)
+        for at, artifact in zip(taken, prepared, strict=True):
+            carried = with_printed_tolerance(artifact)
+            outcomes[at] = _with_firmware(carried, requests[at].options, cache, progress)
+        return [outcomes[at] for at in range(len(requests))]
 
     def open(self, target: Target) -> CortexMDevice:
         """The board at the target's port; UnavailableError or NoPermissionError where there is none."""

@@ -3,14 +3,109 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgebench.errors import UnsupportedError, UsageError
+from edgebench.errors import InputError, UnsupportedError, UsageError
+from edgebench.files import read_regular, reason
 from edgebench.suggest import choose
 
-from .elf_sections import Section
+# What of a 32-bit ELF file takes flash and RAM, section by section, and what of it is written to flash.
+
+
+_NOBITS, _WRITE, _ALLOCATED = 8, 1, 2
+_HEADER = struct.Struct("<IIIIIIIIII")  # Tool Interface Standard, ELF 1.2, figure 1-8
+_PROGRAM_HEADER = struct.Struct("<IIIIIIII")  # the same, figure 2-1
+_LOADED = 1
+_EXECUTABLE, _ARM = 2, 40  # e_type and e_machine of figure 1-3
+_LONGEST_NAME = 256
+
+
+@dataclass(frozen=True)
+class Section:
+    """Memory that a program takes.
+
+    Attributes:
+        name: such as `.text`.
+        address: where it is when the program runs.
+        flash_bytes: of it in flash; 0 for what is only zeroed or reserved.
+        ram_bytes: of it in RAM; 0 for what is read where it lies in flash.
+    """
+
+    name: str
+    address: int
+    flash_bytes: int
+    ram_bytes: int
+
+
+def sections_of(elf: bytes) -> tuple[Section, ...]:
+    """All sections that take memory, in the file's order; InputError for what is no 32-bit little-endian ELF.
+
+    What can be written lies in flash, too, where it has contents: they are copied to RAM at start.
+    """
+    with _refusing():
+        return tuple(_sections(elf))
+
+
+def flashed_ranges(elf: bytes) -> tuple[range, ...]:
+    """The addresses that a program for an Arm is written to, each range with contents in the file.
+
+    InputError for what is no such program.
+    """
+    with _refusing():
+        _require_elf(elf)
+        if struct.unpack_from("<HH", elf, 0x10) != (_EXECUTABLE, _ARM):
+            raise ValueError("it is no program for an Arm processor")
+        (table,) = struct.unpack_from("<I", elf, 0x1C)
+        size, count = struct.unpack_from("<HH", elf, 0x2A)
+        headers = [_PROGRAM_HEADER.unpack_from(elf, table + index * size) for index in range(count)]
+        loaded = [
+            (address, length) for kind, _, _, address, length, *_ in headers if kind == _LOADED and length
+        ]
+        if not loaded:
+            raise ValueError("it holds nothing that is loaded")
+        return tuple(range(address, address + length) for address, length in loaded)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """InputError for a file that is not what it should be, however its reading fails."""
+    try:
+        yield
+    except (struct.error, IndexError, UnicodeDecodeError):
+        why = "it is cut off, or what it says of its sections is not true"
+        raise InputError("this is no firmware", why=why, fix="build it again") from None
+    except ValueError as error:
+        raise InputError("this is no firmware", why=str(error), fix="build it again") from None
+
+
+def _require_elf(elf: bytes) -> None:
+    if elf[:6] != b"\x7fELF\x01\x01":
+        raise ValueError("it is no 32-bit little-endian ELF file")
+
+
+def _sections(elf: bytes) -> list[Section]:
+    _require_elf(elf)
+    (table,) = struct.unpack_from("<I", elf, 0x20)
+    size, count, names_index = struct.unpack_from("<HHH", elf, 0x2E)
+    headers = [_HEADER.unpack_from(elf, table + index * size) for index in range(count)]
+    names_start = headers[names_index][4]
+    sections = []
+    for name, kind, flags, address, _, length, *_ in headers:
+        if not flags & _ALLOCATED or length == 0:
+            continue
+        start = names_start + name
+        flash = 0 if kind == _NOBITS else length
+        ram = length if flags & _WRITE or kind == _NOBITS else 0
+        end = elf.find(b"\0", start, start + _LONGEST_NAME)
+        if end < 0:
+            raise IndexError("a name without an end")
+        sections.append(Section(elf[start:end].decode(), address, flash, ram))
+    return sections
+
 
 FIRMWARE = Path(__file__).parent / "firmware"
 
@@ -126,3 +221,69 @@ def does_not_fit(firmware: str, board: Board, overflows: Mapping[str, int]) -> U
         ),
         fix="take a smaller model, another engine or a board with more memory",
     )
+
+
+# Firmware files from outside: read once, bounded, and held against the memory of the board they are for.
+
+
+_MOST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class FirmwareFile:
+    """What is known of an .elf file.
+
+    Attributes:
+        elf: its bytes.
+        sections: its flash and RAM, section by section.
+        usage: the board's memory, and how much of it is taken.
+    """
+
+    elf: bytes
+    sections: tuple[Section, ...]
+    usage: tuple[Usage, ...]
+
+
+def read_firmware(path: Path, board: Board) -> FirmwareFile:
+    """A file that fits the board.
+
+    Raises:
+        InputError: it cannot be read, is no program for an Arm, or is for a board with other addresses.
+        UnsupportedError: it needs more memory than the board has; `why` says by how much.
+    """
+    try:
+        elf = read_regular(path, _MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read", why=reason(error), fix="name an .elf file") from error
+    try:
+        sections, ranges = sections_of(elf), flashed_ranges(elf)
+    except InputError as error:
+        raise InputError(f"{path} is no firmware", why=error.why, fix=error.fix) from None
+    usage = usage_of(sections, board.regions())
+    _require_fitting(path, board, usage)
+    _require_addresses(path, board, ranges)
+    return FirmwareFile(elf, sections, usage)
+
+
+def _require_fitting(path: Path, board: Board, usage: tuple[Usage, ...]) -> None:
+    overflows = {
+        entry.region.name: entry.used_bytes - entry.region.size_bytes
+        for entry in usage
+        if entry.used_bytes > entry.region.size_bytes
+    }
+    if overflows:
+        raise does_not_fit(path.name, board, overflows)
+
+
+def _require_addresses(path: Path, board: Board, ranges: tuple[range, ...]) -> None:
+    """InputError unless the file is written to the board's flash, from its beginning on."""
+    flash = board.regions()[0]
+    lowest, highest = min(item.start for item in ranges), max(item.stop for item in ranges)
+    if lowest != flash.start or highest > flash.start + flash.size_bytes:
+        others = [other.name for other in BOARDS if other.regions()[0].start == lowest]
+        raise InputError(
+            f"{path.name} is not for {board.title}",
+            why=f"it is written to {lowest:#010x} to {highest:#010x}, and the board's flash is at "
+            f"{flash.start:#010x} to {flash.start + flash.size_bytes:#010x}",
+            fix=f"--board {others[0]}" if others else f"edgebench cortexm build --board {board.name}",
+        )

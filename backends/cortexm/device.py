@@ -4,22 +4,381 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import TracebackType
 from typing import Literal
 
-from edgebench.errors import UnavailableError, UsageError
-from edgebench.link.window_lengths import USUAL, WindowLengths
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.session import SessionSettings
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json
+import numpy as np
+from numpy.typing import NDArray
 
-from .board_profile import BoardProfile
-from .conversation import Conversation
-from .faults import LineFault, LineLost
+from edgebench import interruption
+from edgebench.errors import NoPermissionError, SessionError, UnavailableError, UnsupportedError, UsageError
+from edgebench.link.board_session import input_bytes, size_bytes
+from edgebench.link.clock_match import WrappingClock
+from edgebench.link.schedule import Timeouts
+from edgebench.link.window_session import USUAL, TimedInferences, WindowLengths, WindowSession
+from edgebench.prepare.chain import Chain
+from edgebench.prepare.onnx import OnnxChain, OnnxForm
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import Artifact, Prepared
+from edgebench.records.session import MeasurePlan, ProbeChunk, SessionFacts, SessionSettings, Window
+from edgebench.records.target import Target
+from edgebench.records.values import ImageSet, Json, Scores
+from edgebench.stats.clock import RoundTrip
+
+from .boards import BOARDS
+from .conversation import Conversation, Profile
+from .emulator import IN_QEMU
+from .engines import model_id
 from .firmware_supply import FirmwareSupply
 from .line import Line, open_line
+from .messages import LineFault, LineLost
 from .options import CortexMOptions
-from .session import CortexMSession
+
+# What a board says of itself over its line, and whether that is what an artifact needs.
+
+
+OWN_FIRMWARE = "edgebench-cortexm"
+SIMULATOR = "simulator"
+NOT_REPORTED = "not reported"
+
+
+@dataclass(frozen=True)
+class BoardProfile:
+    """Answers to `name%` and `profile%`."""
+
+    name: str
+    profile: Profile
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the firmware is EdgeBench's: its model id has the artifact's hash."""
+        return self.profile.firmware.split(" ")[0] == OWN_FIRMWARE
+
+    @property
+    def board(self) -> str:
+        """The board's name, as `mps2-an500`; of other firmware what its vendor calls the device."""
+        return self.profile.infos.get("board", self.name).partition(",")[0].strip()
+
+    @property
+    def is_emulated(self) -> bool:
+        """Whether no board of silicon answers."""
+        return self.board == SIMULATOR or self.is_in_qemu
+
+    @property
+    def is_in_qemu(self) -> bool:
+        """Whether QEMU emulates it, whose clock can go by instructions."""
+        return self.board in {board.name for board in BOARDS if board.emulated}
+
+    def description(self) -> dict[str, Json]:
+        """The board's facts; the processor with its clock, because another clock is another device."""
+        processor = self.profile.infos.get("board", "").partition(",")[2].strip()
+        return {"board": self.board, **({"cpu": processor} if processor else {})}
+
+    def runtime(self) -> dict[str, Json]:
+        """The engine that the firmware reports; of other firmware, which reports none, the firmware."""
+        infos = self.profile.infos
+        engine, _, version = infos.get("engine", "").partition(" ")
+        engine = engine or self.profile.firmware
+        numbers = {
+            name.replace("-", "_"): int(infos[name])
+            for name in ("copy-us", "engine-bytes", "input-bytes")
+            if infos.get(name, "").isdecimal()
+        }
+        texts = {
+            name.replace("-", "_"): infos[name] for name in ("timer", "input-type", "reset") if name in infos
+        }
+        return {
+            "name": engine,
+            "version": version or NOT_REPORTED,
+            "firmware": self.profile.firmware,
+            "model": self.profile.model_id,
+            "own_firmware": self.is_own,
+            **numbers,
+            **texts,
+        }
+
+    def carries(self, artifact: Artifact) -> bool:
+        """Whether EdgeBench's firmware carries the artifact's file, whatever the file was called.
+
+        Other firmware is known by its outputs alone.
+        """
+        return not self.is_own or self.profile.model_id.rpartition(":")[2] == artifact.sha256
+
+    def require_carries(self, artifact: Artifact) -> None:
+        """SessionError where firmware that was just flashed has another model all the same."""
+        if not self.carries(artifact):
+            raise SessionError(
+                "the board carries another model after it was flashed",
+                status="load_failed",
+                stage="load",
+                why=f"it has {self.profile.model_id}, and {model_id(artifact)} was flashed",
+                fix="see that the port is that of the board whose ST-LINK is used (--set stlink=SERIAL)",
+            )
+
+    def require_fits(self, artifact: Artifact) -> None:
+        """SessionError where what the firmware says of its model contradicts the artifact."""
+        infos = self.profile.infos
+        due = {
+            "input-type": artifact.input.dtype,
+            "input-bytes": str(size_bytes(artifact.input)),
+            "scores": str(artifact.scores),
+        }
+        wrong = [
+            f"its {name} is {infos[name]}, the artifact's {value}"
+            for name, value in due.items()
+            if infos.get(name, value) != value
+        ]
+        if artifact.batch != 1:
+            wrong.append(f"it infers one patch at a time, and the artifact {artifact.batch}")
+        if wrong:
+            raise SessionError(
+                "the board's model is not the artifact",
+                status="load_failed",
+                stage="load",
+                why="; ".join(wrong),
+                fix="flash firmware that was built of this artifact",
+            )
+
+    def warnings(self) -> list[str]:
+        """What a reader should know of the firmware."""
+        if self.is_own:
+            return []
+        return [
+            f"the firmware is not EdgeBench's ({self.profile.firmware}, model {self.profile.model_id}): that "
+            "it carries this model is known by its outputs alone, and its engine by its name"
+        ]
+
+
+# A board at its line as a session of windows asks it: patches in, timed inferences and stamps out.
+
+
+NS_A_CYCLE_OF_ICOUNT = 1000
+"""Times us, and over 2^shift: QEMU with `-icount shift=N` lets 2^N ns go by with each instruction."""
+
+
+class SerialBoard:
+    """Implements `WindowBoard`.
+
+    Args:
+        conversation: with the board.
+        artifact: that it carries.
+        is_emulated: whether its clock is no time.
+        icount_shift: of QEMU, where its clock counts instructions.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        artifact: Artifact,
+        *,
+        is_emulated: bool = False,
+        icount_shift: int | None = None,
+    ) -> None:
+        self._conversation = conversation
+        self._artifact = artifact
+        self._clock = WrappingClock(follows_host=not is_emulated)
+        self._icount_shift = icount_shift
+
+    def resynchronise(self) -> None:
+        """Flush the line, and see that the board answers."""
+        self._conversation.resynchronise()
+
+    def load(self, patch: NDArray[np.uint8]) -> None:
+        """Send the patch as the artifact's input."""
+        self._conversation.load(input_bytes(self._artifact.input, patch))
+
+    def infer(self, inferences: int, warm_ups: int, expected_s: float) -> TimedInferences:
+        """`infer N W`, on the unwrapped clock."""
+        answer = self._conversation.infer(inferences, warm_ups, expected_s, self._artifact.scores)
+        start_us, end_us = self._clock.stamps_us(
+            answer.sent_ns, (answer.start_us, answer.end_us), answer.received_ns
+        )
+        instructions = None
+        if self._icount_shift is not None:
+            instructions = round((end_us - start_us) * NS_A_CYCLE_OF_ICOUNT / 2**self._icount_shift)
+        return TimedInferences(start_us * 1000, end_us * 1000, answer.scores, instructions)
+
+    def round_trip(self) -> RoundTrip:
+        """`timestamp%`, on the unwrapped clock."""
+        return self._clock.round_trip(*self._conversation.timestamp())
+
+
+# The int8 artifacts that firmware carries: a .tflite for TFLM, or integer operations for generated C.
+
+
+PRINTED_ROUNDING = 0.0005
+"""Half of the last of the three decimals that a score is printed with."""
+
+# Generators need the shapes of what is quantised, and after a quantised pooling there are none; the float
+# tail is a thousandth of the work.
+_FLOAT_TAIL = ("Gemm", "GlobalAveragePool", "Softmax", "Squeeze")
+
+# Integer sums of uint8 are exact in any order, so that C and ONNX Runtime agree to the last bit.
+FORM = OnnxForm(int8="qoperator", activations="uint8", exclude=_FLOAT_TAIL)
+
+CHAIN = OnnxChain(lambda _: FORM)
+TFLITE = TfliteChain()
+
+
+def chain_of(options: Mapping[str, Json]) -> Chain:
+    """How the artifacts of an engine are prepared."""
+    return CHAIN if options.get("engine") == "generated" else TFLITE
+
+
+def with_printed_tolerance(outcome: Prepared) -> Prepared:
+    """The artifact with the tolerance of scores that are printed with three decimals.
+
+    UnsupportedError in its place where it takes no picture. The tolerance is the artifact's own and that half
+    of a decimal, whatever the firmware: TFLM agrees with LiteRT's reference kernels bit for bit, generated C
+    with ONNX Runtime, and a vendor's runtime with neither.
+    """
+    if not isinstance(outcome, Artifact):
+        return outcome
+    if outcome.tensors:
+        return UnsupportedError(
+            f"{outcome.variant} is not taken by cortex-m",
+            why="its input is no picture, and the line carries one picture at a time",
+            fix="take a model with one picture as its input",
+        )
+    golden = outcome.golden
+    return outcome.model_copy(
+        update={
+            "golden": golden.model_copy(
+                update={"tolerance": golden.tolerance + PRINTED_ROUNDING, "exact_with": ()}
+            )
+        }
+    )
+
+
+# A session at a serial line: the firmware that answers, and the windows that it is timed by.
+
+
+FLOAT_ROUNDING = 1e-6
+"""Of scores that are compared as float32."""
+
+NO_SHIFT = (
+    "its QEMU was not started here: --set icount-shift=N says so where it was started with -icount shift=N"
+)
+SIMULATED = "the simulator counts no instructions"
+
+
+class CortexMSession:
+    """Implements `Session`; entered, the board answers and carries the artifact.
+
+    The firmware stays resident: a session begins with a flushed line, and with a reset only where the board
+    resets when its port is opened.
+
+    Args:
+        device: the board.
+        artifact, settings: what is measured, and how.
+        lengths: of the windows.
+    """
+
+    def __init__(
+        self, device: CortexMDevice, artifact: Artifact, settings: SessionSettings, lengths: WindowLengths
+    ) -> None:
+        self._device = device
+        self._artifact = artifact
+        self._settings = settings
+        self._lengths = lengths
+        self._golden_difference = 0.0
+
+    def __enter__(self) -> CortexMSession:
+        try:
+            conversation, self._profile = self._answering()
+            if not self._profile.carries(self._artifact):
+                self._device.provide(self._artifact)
+                conversation, self._profile = self._answering()
+                self._profile.require_carries(self._artifact)
+            self._profile.require_fits(self._artifact)
+            is_emulated = self._profile.is_emulated
+            in_qemu = self._profile.is_in_qemu
+            self._icount_shift = self._device.icount_shift if in_qemu else None
+            board = SerialBoard(
+                conversation, self._artifact, is_emulated=is_emulated, icount_shift=self._icount_shift
+            )
+            self._session = WindowSession(
+                board,
+                self._artifact,
+                self._settings,
+                IN_QEMU if in_qemu else self._lengths,
+                has_real_time=not is_emulated,
+                keeps_input=self._profile.is_own,
+            )
+            self._session.start()
+        except BaseException:
+            self._device.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """A board that was left amid an answer, is gone or emulated is met anew by the next session."""
+        if error is not None or self._profile.is_emulated:
+            self._device.close()
+
+    def golden(self) -> Scores:
+        """Scores float32 [golden, classes], each patch by `infer 1 0`."""
+        scores = self._session.golden()
+        due = np.asarray(self._artifact.golden.scores)
+        if scores.shape == due.shape:
+            self._golden_difference = float(np.abs(scores - due).max())
+        return scores
+
+    def measure(self, plan: MeasurePlan) -> Iterator[Window]:
+        """The first window, then steady ones over the plan's patches in turn."""
+        return self._session.measure(plan)
+
+    def predict(self, images: ImageSet) -> Scores:
+        """Scores float32 [n, classes], each image by `infer 1 0`."""
+        return self._session.predict(images)
+
+    def probe_chunks(self) -> Iterator[ProbeChunk]:
+        """Nothing samples on the board."""
+        return iter(())
+
+    def facts(self) -> SessionFacts:
+        """What is known by now; nothing was loaded, because the firmware is resident."""
+        facts = self._session.facts()
+        return replace(
+            facts,
+            runtime=self._profile.runtime(),
+            instructions_reason=self._instructions_reason(),
+            warnings=(*self._profile.warnings(), *self._golden_warnings(), *facts.warnings),
+        )
+
+    def _golden_warnings(self) -> list[str]:
+        """That firmware whose engine computes what the reference does is off by more than its decimals."""
+        if not self._profile.is_own or self._golden_difference <= PRINTED_ROUNDING + FLOAT_ROUNDING:
+            return []
+        return [
+            f"the golden scores differ by {self._golden_difference:.4f} from "
+            f"{self._artifact.golden.reference}, with which the firmware's engine should agree bit for bit"
+        ]
+
+    def _instructions_reason(self) -> str:
+        """Why the windows of an emulated board do not say instructions; empty where they do."""
+        if not self._profile.is_emulated or self._icount_shift is not None:
+            return ""
+        return NO_SHIFT if self._profile.is_in_qemu else SIMULATED
+
+    def _answering(self) -> tuple[Conversation, BoardProfile]:
+        """The conversation with a board that has said what it is."""
+        try:
+            return self._device.connect(), self._device.identify()
+        except LineFault as fault:
+            raise fault.as_session_error("start") from fault
+        except (UnavailableError, NoPermissionError) as refusal:
+            raise SessionError(
+                refusal.what, status="lost_connection", stage="start", why=refusal.why, fix=refusal.fix
+            ) from refusal
+
+
+OPEN_AGAIN_S = 0.5
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +399,7 @@ class CortexMDevice:
         self._lengths = lengths
         self._supply = FirmwareSupply(self._options)
         self._open: tuple[Line, Conversation] | None = None
+        self._was_open = False
         # Other firmware is flashed by hand where the run does not do it.
         self.placement_cost = "slow" if self._options.flash else "manual"
 
@@ -54,10 +414,10 @@ class CortexMDevice:
         try:
             board = self._identify_or_flash()
             if board.is_emulated:
-                self.disconnect()
+                self.close()
             return board.description()
         except LineFault as fault:
-            self.disconnect()
+            self.close()
             raise fault.as_session_error("start") from fault
 
     def _identify_or_flash(self) -> BoardProfile:
@@ -67,7 +427,7 @@ class CortexMDevice:
             if not self._supply.may_flash:
                 raise
             _log.warning("%s does not answer (%s): it is flashed", self._options.board, fault.what)
-        self.disconnect()
+        self.close()
         self._supply.flash_first_light()
         return self.identify()
 
@@ -75,17 +435,26 @@ class CortexMDevice:
         """A session on whatever firmware answers, once it carries the artifact."""
         return CortexMSession(self, artifact, settings, self._lengths)
 
-    def close(self) -> None:
-        """Give the port back."""
-        self.disconnect()
-
     # --- what its sessions need ---
 
     def connect(self) -> Conversation:
-        """The conversation with the board, opened where it is not; UnavailableError or NoPermissionError."""
-        if self._open is None:
-            line = open_line(self._required_port(), self._options.baud)
-            self._open = line, Conversation(line, self._options.baud)
+        """The conversation with the board, opened where it is not; UnavailableError or NoPermissionError.
+
+        A port that was there before is waited for: a board that was reset or replugged enumerates again.
+        """
+        wait_s = Timeouts.from_environment().reconnect if self._was_open and self._port else 0.0
+        give_up_s = time.monotonic() + wait_s
+        while self._open is None:
+            try:
+                line = open_line(self._required_port(), self._options.baud)
+            except UnavailableError:
+                if time.monotonic() >= give_up_s:
+                    self._was_open = False  # it is asked for once from now on
+                    raise
+                interruption.pause(OPEN_AGAIN_S)
+            else:
+                self._was_open = True
+                self._open = line, Conversation(line, self._options.baud)
         return self._open[1]
 
     def identify(self) -> BoardProfile:
@@ -102,7 +471,7 @@ class CortexMDevice:
     def provide(self, artifact: Artifact) -> None:
         """Firmware with the artifact onto the board, where the options allow it; else SessionError."""
         carried = self.identify().profile.model_id
-        self.disconnect()
+        self.close()
         self._supply.supply(artifact, carried)
         if not self._supply.emulates:
             _log.warning("waiting for the board to answer with its new firmware")
@@ -121,7 +490,7 @@ class CortexMDevice:
         """Of the emulator that was started here, else as the options have it."""
         return self._supply.icount_shift
 
-    def disconnect(self) -> None:
+    def close(self) -> None:
         """Close the line; the next session opens it again.
 
         An emulated board that was started here ends: its firmware polls its line, and would keep a core of

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from edgebench.errors import UnavailableError
-from edgebench.link.window_lengths import WindowLengths
+from edgebench.link.window_session import WindowLengths
 
 from .boards import Board
 

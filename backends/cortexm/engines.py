@@ -4,24 +4,53 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgebench.cache.objects import Cache, canonical_hash
-from edgebench.cache.recipes import CachedFile, find, making, store
 from edgebench.errors import UnavailableError, UnsupportedError
 from edgebench.installed import version_of
-from edgebench.link.input_tensor import size_bytes
-from edgebench.models.inspect.model_file import inspect_model
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.values import Progress
+from edgebench.link.board_session import size_bytes
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, store
+from edgebench.prepare.model_file import inspect_model
+from edgebench.records.model import Artifact
+from edgebench.records.values import Progress
 
 from .boards import FIRMWARE
 from .tflm_arena import arena_bytes
-from .tflm_library import ADAPTER, DEFINES, TflmLibrary
-from .tflm_operators import resolver_names
-from .toolchain import run
+from .tflm_library import ADAPTER, DEFINES, TflmLibrary, run
+
+# A model's operators as TFLM's resolver names them: only those are linked.
+
+
+_OTHERWISE = {
+    "BATCH_MATMUL": "BatchMatMul",
+    "CUMSUM": "CumSum",
+    "PADV2": "PadV2",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTM",
+}
+
+
+def resolver_names(operations: Iterable[str], variant: str) -> tuple[str, ...]:
+    """Of builtin operators, such as `Conv2D` of `CONV_2D`, in order; UnsupportedError for a custom one.
+
+    Whether TFLM has it is known where the firmware is compiled.
+    """
+    names = []
+    for operation in operations:
+        if not operation.replace("_", "").isalnum():
+            raise UnsupportedError(
+                f"{variant} cannot be run by TFLM's builtin operators",
+                why=f"it has the operator {operation}",
+                fix="take a model without custom operators",
+            )
+        names.append(_OTHERWISE.get(operation) or _camel_case(operation))
+    return tuple(sorted(names))
+
+
+def _camel_case(operation: str) -> str:
+    return "".join(word if word[:1].isdigit() else word.capitalize() for word in operation.split("_"))
+
 
 _GENERATOR = "emx-onnx-cgen"
 _KIND = "generated-c"

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from edgebench.agent.port_access import holders
+from edgebench.agent.sampler import holders
 from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError
-from edgebench.printable import printable
 from edgebench.probes.host.serial_port import BUSY, permission_fix, ports_in_words
+from edgebench.suggest import printable
 
-from .faults import LineLost
+from .messages import LineLost
 
 UNIX_PREFIX = "unix:"
 CONNECT_S = 5.0

@@ -9,16 +9,86 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from edgebench.cache.objects import canonical_hash, sha256_file
-from edgebench.errors import InputError, UnavailableError
+from edgebench.errors import EdgeBenchError, InputError, UnavailableError
+from edgebench.prepare.cache import canonical_hash, sha256_file
 
 from .boards import FIRMWARE, Board
-from .toolchain import BuildError, cross_compiler, program_beside, run
+
+# The cross-compiler for Cortex-M, where it is installed, and its calls.
+
+
+_COMPILER = "arm-none-eabi-gcc"
+_DEBIAN = "apt install gcc-arm-none-eabi libnewlib-arm-none-eabi"
+_LONGEST_WHY = 2000
+
+
+class BuildError(EdgeBenchError):
+    """A compiler, linker or generator that ended with an error; `why` has its last lines."""
+
+
+def cross_compiler() -> Path:
+    """Where it is; UnavailableError where it is not installed."""
+    path = shutil.which(_COMPILER)
+    if path is None:
+        raise UnavailableError(
+            "firmware for a Cortex-M cannot be compiled",
+            why=f"{_COMPILER} is not installed",
+            fix=_DEBIAN,
+        )
+    _require_library(Path(path))
+    return Path(path)
+
+
+def program_beside(compiler: Path, name: str) -> Path:
+    """A program that comes with the compiler, such as `g++` or `readelf`."""
+    return compiler.with_name(compiler.name.removesuffix("gcc") + name)
+
+
+@cache
+def _require_library(compiler: Path) -> None:
+    """UnavailableError where the compiler has no C library: Debian packages it on its own."""
+    script = "#include <math.h>\n#include <string.h>\n"
+    done = subprocess.run(
+        [compiler, "-fsyntax-only", "-x", "c", "-"], input=script, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise UnavailableError(
+            "firmware for a Cortex-M cannot be compiled",
+            why="newlib, its C library, is not installed",
+            fix=_DEBIAN,
+        )
+
+
+@cache
+def compiler_version(compiler: Path) -> str:
+    """The first line that it says of itself."""
+    return run([str(compiler), "--version"], "the compiler").splitlines()[0]
+
+
+def run(command: Sequence[str], purpose: str, folder: Path | None = None) -> str:
+    """Carry out a command in a folder; its output. BuildError, with what it wrote, where it fails.
+
+    Args:
+        command: program and arguments.
+        purpose: what it works on, as the error says it.
+        folder: that it runs in.
+    """
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        raise BuildError(
+            f"{purpose} failed: {Path(command[0]).name} ended with {done.returncode}",
+            why=(done.stderr or done.stdout).strip()[-_LONGEST_WHY:],
+        )
+    return done.stdout
+
 
 VARIABLE = "EDGEBENCH_TFLM"
 """Of the environment: a folder with TFLM's library and headers, or the library itself."""
@@ -47,7 +117,6 @@ _LONGEST_NAME = 60
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,:+_()/-]*")
 _ATTRIBUTE = re.compile(r"^\s+(Tag_CPU_arch|Tag_ABI_VFP_args): (.+?)\s*$", re.M)
 _MEMBER = re.compile(r"^File: .*\((.*)\)$", re.M)
-_NO_HEADER = re.compile(r"fatal error: (\S+): No such file")
 
 
 @dataclass(frozen=True)
@@ -67,17 +136,16 @@ class TflmLibrary:
     identity: str
 
 
-def tflm_library(board: Board, path: Path | None = None, name: str | None = None) -> TflmLibrary:
+def tflm_library(board: Board, path: Path | None = None) -> TflmLibrary:
     """The user's library for a board.
 
     Args:
         board: that it has to be compiled for.
         path: a folder with the library and its headers, or the library itself; None: as the environment says.
-        name: what the user knows of it; None: as the environment says, "" for its hash.
 
     Raises:
-        UnavailableError: none is named, or the compiler's C++ library is not installed.
-        InputError: there is none, several fit, headers are missing, or it is for another processor.
+        UnavailableError: none is named.
+        InputError: there is none, several fit, headers cannot be read, or it is for another processor.
     """
     named = path or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if named is None:
@@ -90,7 +158,7 @@ def tflm_library(board: Board, path: Path | None = None, name: str | None = None
     library = _library_in(named, board)
     includes = _includes_of(library)
     digest = sha256_file(library)
-    words = _name(os.environ.get(NAME_VARIABLE, "") if name is None else name)
+    words = _name(os.environ.get(NAME_VARIABLE, ""))
     return TflmLibrary(
         library,
         includes,
@@ -188,16 +256,8 @@ def _in_words(attributes: Mapping[str, str]) -> str:
 
 def _includes_of(library: Path) -> tuple[Path, ...]:
     """Folders of headers: the nearest folder upwards that has TFLM's, and those of what TFLM includes."""
-    root = next((folder for folder in library.parents if (folder / _INTERPRETER).is_file()), None)
-    if root is None:
-        root = next(
-            (
-                folder / "include"
-                for folder in library.parents
-                if (folder / "include" / _INTERPRETER).is_file()
-            ),
-            None,
-        )
+    places = (place for folder in library.parents for place in (folder, folder / "include"))
+    root = next((place for place in places if (place / _INTERPRETER).is_file()), None)
     if root is None:
         raise InputError(
             f"the headers of {library} are missing",
@@ -224,27 +284,14 @@ def _header_hashes(includes: Sequence[Path], board: Board) -> list[str]:
     try:
         rule = run(command, "reading TFLM's headers")
     except BuildError as error:
-        raise _missing_header(includes[0], error) from error
+        raise InputError(
+            f"the headers of TFLM in {includes[0]} cannot be read",
+            why=error.why,
+            fix=f"those of flatbuffers, gemmlowp and ruy are in {_THIRD_PARTY[0]}/ of TFLM's tree, or where "
+            f"its makefile downloads them, {_THIRD_PARTY[1]}/; those of C++: {_CXX_LIBRARY}",
+        ) from error
     files = rule.replace("\\\n", " ").partition(": ")[2].replace("\\ ", "\0").split()
     headers = [Path(file.replace("\0", " ")) for file in files]
     return sorted(
         sha256_file(header) for header in headers if any(header.is_relative_to(folder) for folder in includes)
-    )
-
-
-def _missing_header(root: Path, error: BuildError) -> Exception:
-    missing = _NO_HEADER.search(error.why)
-    if missing is None:
-        return error
-    if "/" not in missing[1]:
-        return UnavailableError(
-            "firmware with TFLM cannot be built",
-            why=f"{missing[1]} of the cross-compiler's C++ library is not installed",
-            fix=_CXX_LIBRARY,
-        )
-    return InputError(
-        f"the headers of TFLM in {root} are not complete",
-        why=f"{missing[1]} is missing",
-        fix=f"those of flatbuffers, gemmlowp and ruy lie in {_THIRD_PARTY[0]}/ of TFLM's tree, or where its "
-        f"makefile downloads them: {_THIRD_PARTY[1]}/",
     )

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 
-from edgebench.agent.descriptors import end_with_parent
+from edgebench.agent.children import end_with_parent
 
 
 def main(arguments: list[str]) -> int:

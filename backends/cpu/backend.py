@@ -2,26 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import subprocess
+import sys
 from typing import Literal
 
 from pydantic import Field
 
 from edgebench.agent.facts import board_facts
-from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
-from edgebench.errors import UnavailableError
+from edgebench.installed import version_of
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json, Progress
+from edgebench.prepare.chain import PreparedByChain
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.target import Target
+from edgebench.records.values import Finding
 
-from .checks import runtime_findings
+# What `doctor` says of the processor's runtime, and of TensorFlow, which prepares.
 
-_CHAIN = TfliteChain()
+
+ASK_S = 60.0
+ASK_RUNTIME = "import ai_edge_litert.interpreter"
+
+
+def runtime_findings(target: Target) -> list[Finding]:
+    """Whether LiteRT is installed where the worker runs, and TensorFlow, which prepares, here."""
+    findings = [_litert(target.launch.python)]
+    if version := version_of("tensorflow"):
+        findings.append(Finding("ok", "tensorflow", f"{version} (prepares artifacts)"))
+    else:
+        fix = "pip install 'edgebench[prepare]'"
+        message = "is not installed: depth multiplier 1.0 and other models cannot be prepared"
+        findings.append(Finding("warning", "tensorflow", message, fix))
+    return findings
+
+
+def _litert(python: str | None) -> Finding:
+    fix = "pip install 'edgebench[cpu]'"
+    if python in (None, sys.executable):
+        if version := version_of("ai-edge-litert"):
+            return Finding("ok", "ai-edge-litert", version)
+        return Finding("error", "ai-edge-litert", "is not installed: nothing can be measured", fix)
+    assert python is not None
+    try:
+        command = [python, "-c", ASK_RUNTIME]
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("error", "ai-edge-litert", f"{python} cannot be run: {error}", "name another Python")
+    if asked.returncode == 0:
+        return Finding("ok", "ai-edge-litert", f"found by {python}")
+    last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
+    return Finding("error", "ai-edge-litert", f"not found by {python}: {last}", f"{python} -m {fix}")
 
 
 class CpuOptions(BackendOptions):
@@ -35,26 +66,15 @@ class CpuOptions(BackendOptions):
     )
 
 
-class CpuBackend(AgentBackend):
+class CpuBackend(PreparedByChain, AgentBackend):
     """Takes every variant, at any static batch."""
 
     name = "cpu"
     description = "the processor of this machine or of a board, by LiteRT"
     precisions = ("fp32", "fp16", "int8")
     options_model = CpuOptions
+    chain = TfliteChain()
     board_packages = ("ai-edge-litert", "tflite-runtime", "tensorflow")
-
-    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """What decides the .tflite: weights, conversion recipe, calibration, batch."""
-        return _CHAIN.prepare_inputs(request)
-
-    def missing(self, request: PrepareRequest) -> UnavailableError | None:
-        """TensorFlow, for what does not come ready."""
-        return _CHAIN.missing(request)
-
-    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """Convert with TensorFlow, in processes of its own, what the cache does not hold."""
-        return _CHAIN.prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """Packages, and the state of the machine."""

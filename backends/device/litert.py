@@ -58,7 +58,12 @@ class Model(Loaded):
         return [self._input]
 
     def infer(self, slot: Any) -> "NDArray[np.float32]":
-        """Run what lies in the input tensor; scores float32 [batch, classes], overwritten by the next."""
+        """Run the slot's input; scores float32 [batch, classes], overwritten by the next.
+
+        Pictures are in the input tensor already; samples, a tuple of one array, are copied into it.
+        """
+        if isinstance(slot.array, tuple):
+            np.copyto(self._input, slot.array[0])
         self._invoke()
         if not self._checked:
             self._check_addresses()

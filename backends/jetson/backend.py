@@ -3,22 +3,176 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
-from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
-from edgebench.errors import SessionError, UnavailableError
+from edgebench.errors import SessionError, UnavailableError, UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json, Progress
+from edgebench.prepare import cache as recipes
+from edgebench.prepare.cache import Cache, canonical_hash
+from edgebench.prepare.chain import require_calibration, subject_of
+from edgebench.prepare.onnx import OnnxChain, OnnxForm
+from edgebench.prepare.workers.checking import picture_feeds
+from edgebench.records.model import Artifact, Companion, InputSpec, Prepared, PrepareRequest
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, Json, Progress
 
-from . import prepare
-from .checks import board_check, findings
-from .explain import explain
+from .checks import board_check, explain, findings
+
+# From a model to what a board builds its engine of: .onnx with its channels first, and what goes with it.
+#
+# Which file TensorRT takes depends on the release that is on the board. Up to 10 it makes fp16 and int8 of
+# the
+# fp32 file, by flags and by a calibrator that measures ranges on pictures; 11 takes a file that has its
+# precision already. So the files of both ways travel, and the board takes the one for the TensorRT that it
+# has:
+#
+# precision   artifact                  companions
+# fp32        fp32
+# fp16        fp32                      half.onnx: at 16 bits
+# int8        with Q/DQ pairs           float.onnx: fp32; calibration.npy: float32 [n, 3, height, width],
+# preprocessed, whatever the batch
+#
+# A user's file at fp16 or int8 has no fp32 to begin with: it is taken as it is.
+
+
+RECIPE_VERSION = 1  # counts up when the same inputs would give other files
+KIND = "tensorrt-calibration"
+HALF, FLOAT, CALIBRATION = "half.onnx", "float.onnx", "calibration.npy"
+
+_ONNX = OnnxChain(lambda _: OnnxForm(layout="NCHW", exclude=("Softmax",), integer_input=False, explicit=True))
+
+
+def prepare_inputs(request: PrepareRequest) -> dict[str, Json]:
+    """What decides the files; UnsupportedError where there is no way to one of them."""
+    return {
+        "format": "tensorrt",
+        "recipe": RECIPE_VERSION,
+        "calibrates": _calibrates(request),
+        "files": {precision: _ONNX.prepare_inputs(part) for precision, part in _parts(request).items()},
+    }
+
+
+def missing(request: PrepareRequest) -> UnavailableError | None:
+    """TensorFlow, for all but .onnx files, and what works on ONNX; nothing for what is refused anyway.
+
+    It is asked before a user's file has been read through, when only its kind is known.
+    """
+    if request.source.path is not None and request.source.golden is None:
+        return _ONNX.missing(request)
+    if _refusal(request) is not None:
+        return None
+    return next((lack for part in _parts(request).values() if (lack := _ONNX.missing(part))), None)
+
+
+def prepare(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
+    """One outcome a request, in order: an artifact with its companions, or why one of its files fails."""
+    outcomes: list[Prepared | None] = [_refusal(request) for request in requests]
+    parts = [
+        (place, precision, part)
+        for place, request in enumerate(requests)
+        if outcomes[place] is None
+        for precision, part in _parts(request).items()
+    ]
+    files: dict[int, dict[str, Prepared]] = {}
+    prepared = _ONNX.prepare([part for _, _, part in parts], cache, progress)
+    for (place, precision, _), outcome in zip(parts, prepared, strict=True):
+        files.setdefault(place, {})[precision] = outcome
+    return [
+        _artifact(request, files[place], cache) if outcome is None else outcome
+        for place, (request, outcome) in enumerate(zip(requests, outcomes, strict=True))
+    ]
+
+
+def _parts(request: PrepareRequest) -> dict[str, PrepareRequest]:
+    """The requests for the files, by their precision; the one that was asked for comes first."""
+    precision = request.variant.precision
+    parts = {precision: request}
+    if subject_of(request).precision == "fp32" and (precision == "fp16" or _calibrates(request)):
+        parts["fp32"] = replace(request, variant=replace(request.variant, precision="fp32"))
+    return parts
+
+
+def _calibrates(request: PrepareRequest) -> bool:
+    """Whether the board gets what a calibrator of int8 needs.
+
+    UnsupportedError where a calibrator is asked for and the file has its int8 already.
+    """
+    if request.variant.precision != "int8" or request.options.get("int8") == "qdq":
+        return False
+    if subject_of(request).precision == "fp32":
+        return True
+    if request.options.get("int8") == "calibrator":
+        raise UnsupportedError(
+            f"{request.variant.name} cannot be calibrated",
+            why="the file is quantised already, and a calibrator measures the ranges of an fp32 model",
+            fix="give the fp32 .onnx that it was made from, or leave --set int8=calibrator out",
+        )
+    return False
+
+
+def _refusal(request: PrepareRequest) -> UnsupportedError | None:
+    try:
+        prepare_inputs(request)
+    except UnsupportedError as error:
+        return error
+    return None
+
+
+def _artifact(request: PrepareRequest, files: Mapping[str, Prepared], cache: Cache) -> Prepared:
+    """The artifact of a request with its companions; the first error where one of the files is missing."""
+    artifacts: dict[str, Artifact] = {}
+    for precision, outcome in files.items():
+        if not isinstance(outcome, Artifact):
+            return outcome
+        artifacts[precision] = outcome
+    artifact = artifacts[request.variant.precision]
+    base = artifacts.get("fp32", artifact)
+    if request.variant.precision == "fp16":
+        source = {"path": base.path, "sha256": base.sha256, "size_bytes": base.size_bytes}
+        return artifact.model_copy(update={**source, "companions": {HALF: _companion(artifact)}})
+    if _calibrates(request):
+        companions = {FLOAT: _companion(base), CALIBRATION: _calibration(request, base.input, cache)}
+        return artifact.model_copy(update={"companions": companions})
+    return artifact
+
+
+def _companion(artifact: Artifact) -> Companion:
+    return Companion(path=artifact.path, sha256=artifact.sha256)
+
+
+def _calibration(request: PrepareRequest, spec: InputSpec, cache: Cache) -> Companion:
+    """What the quantiser calibrates with, as the fp32 file takes it; one file for all batches."""
+    images = require_calibration(request, subject_of(request), "int8", "file")
+    decides = {
+        "format": KIND,
+        "recipe": RECIPE_VERSION,
+        "images": images.identity,
+        "input": spec.model_dump(mode="json"),
+    }
+    key = canonical_hash(decides)
+    file = recipes.find(cache, KIND, key)
+    if file is None:
+        with recipes.making(cache, f"prepare-{KIND}") as scratch:
+            path = scratch / CALIBRATION
+            _write_calibration(path, images.images(cache).path, spec)
+            file = recipes.store(cache, KIND, key, path, ".npy")
+    return Companion(path=file.path, sha256=file.sha256)
+
+
+def _write_calibration(path: Path, images: Path, spec: InputSpec) -> None:
+    """Write float32 [n, 3, height, width] from uint8 [n, height, width, 3]."""
+    pixels = np.load(images, mmap_mode="r")
+    shape = (1, 3, spec.height, spec.width)
+    target = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(pixels), *shape[1:]))
+    for number, (picture,) in enumerate(picture_feeds(pixels, shape, spec.model_dump(mode="json"))):
+        target[number] = picture[0]
+    target.flush()
 
 
 class TensorRtOptions(BackendOptions):
@@ -65,15 +219,15 @@ class JetsonBackend(AgentBackend):
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """What decides the files: weights or a user's model, the steps, calibration, batch."""
-        return prepare.prepare_inputs(request)
+        return prepare_inputs(request)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """TensorFlow, for all but .onnx files, and what works on ONNX."""
-        return prepare.missing(request)
+        return missing(request)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """Carry out the steps, in processes of their own, for what the cache does not hold."""
-        return prepare.prepare(requests, cache, progress)
+        return prepare(requests, cache, progress)
 
     def check(self, target: Target) -> list[Finding]:
         """TensorRT, CUDA, the GPU, of a Jetson JetPack, power mode and clocks; the state of the machine."""

@@ -2,27 +2,175 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from edgebench.agent.facts import board_facts
-from edgebench.agent.packages import UNTOLD
-from edgebench.errors import UnavailableError
+from edgebench.agent.facts import UNTOLD, board_facts
+from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.board_facts import BoardFacts
-from edgebench.link.board_failures import NO_ROOM_FOR_FILES
-from edgebench.link.board_findings import board_findings
-from edgebench.link.library_program import ask_library
-from edgebench.link.power_mode import mode_in_force, modes_text
-from edgebench.models.prepare.onnx_packages import packages_finding
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json
+from edgebench.link.board_findings import board_findings, mode_in_force, modes_text
+from edgebench.link.failures import Cause, Explained, explain_by_causes
+from edgebench.link.inspection import ask_library
+from edgebench.link.local import NO_ROOM_FOR_FILES
+from edgebench.prepare.onnx import packages_finding
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, Json
 
-from .explain import DRIVER_GROUP, HOW_TO_INSTALL, NAME_THE_BOARD, how_to_install
-from .jetpack import RELEASES, release_of
+# Why TensorRT or CUDA fails, in words that know the Jetson.
+
+
+NAME_THE_BOARD = "name the board where TensorRT is, by --host USER@BOARD or a target"
+HOW_TO_INSTALL = (
+    "it comes with JetPack: sudo apt install python3-libnvinfer, and name the system's Python "
+    "(--python /usr/bin/python3), since a virtual environment sees TensorRT only with --system-site-packages"
+)
+"""What brings TensorRT to a Jetson's Python."""
+
+DRIVER_GROUP = "sudo usermod -aG video $USER on the board, and log in again"
+"""What lets a user open a Jetson's GPU."""
+
+_MOST_STDERR = 4000  # characters of a worker's stderr that are searched, from its end
+_MOST_LINE = 300  # characters of a line that is repeated
+
+
+def explain(error: SessionError, device: str) -> SessionError | None:
+    """A failure whose cause is known by its words; None for any other.
+
+    Args:
+        error: of a session, or of a build.
+        device: a name of `edgebench devices`: `jetson`, or `tensorrt` for a discrete GPU.
+    """
+    return explain_by_causes(error, _CAUSES, (error.why, error.stderr_tail[-_MOST_STDERR:]), device)
+
+
+def how_to_install(device: str) -> str:
+    """What brings TensorRT to the Python of a device of `edgebench devices`."""
+    return HOW_TO_INSTALL if device == "jetson" else "pip install tensorrt, for the Python that runs there"
+
+
+def _line(match: re.Match[str]) -> str:
+    """The line that the words stand in."""
+    start = match.string.rfind("\n", 0, match.start()) + 1
+    return match.string[start:].partition("\n")[0].strip()[:_MOST_LINE]
+
+
+def _no_tensorrt(match: re.Match[str], device: str) -> Explained:
+    fix = f"{how_to_install(device)}; where this is not the board, {NAME_THE_BOARD}"
+    return Explained("the Python that runs there has no TensorRT", match["reason"], fix)
+
+
+def _no_permission(match: re.Match[str], device: str) -> Explained:
+    return Explained("this user may not open the GPU's driver", _line(match), DRIVER_GROUP)
+
+
+def _no_device(match: re.Match[str], device: str) -> Explained:
+    fix = f"{NAME_THE_BOARD}; in a container, start it with --runtime nvidia"
+    if device == "jetson":
+        fix += f"; or the user may not open the driver: {DRIVER_GROUP}"
+    return Explained("CUDA finds no GPU there", _line(match), fix)
+
+
+def _old_driver(match: re.Match[str], device: str) -> Explained:
+    fix = "install the driver that this CUDA needs (`nvidia-smi` tells both)"
+    if device == "jetson":
+        fix = (
+            "take the CUDA that came with the board's own JetPack, "
+            "not one of the package index (--set cudart=PATH); a newer one takes a newer JetPack"
+        )
+    return Explained("the GPU's driver is too old for this CUDA", _line(match), fix)
+
+
+def _no_memory(match: re.Match[str], device: str) -> Explained:
+    fix = "end other programs, take a smaller --batch, or have building take less (--set workspace_mb=256)"
+    if device == "jetson":
+        fix += "; GPU and processor share it, so a desktop counts (sudo systemctl isolate multi-user.target)"
+    return Explained("the GPU's memory does not suffice", _line(match), fix)
+
+
+def _not_honoured(match: re.Match[str], device: str) -> Explained:
+    """The runner has named the layers, and what to do about it."""
+    what = f"TensorRT {match['release']} did not build {match['precision']}, which was asked for"
+    return Explained(what, match["layers"], match["fix"])
+
+
+def _obliged(match: re.Match[str], device: str) -> Explained:
+    """No implementation in a precision that the build was held to; the runner says what to do about it."""
+    what = f"TensorRT has no implementation in {match['precision']} for a layer with weights"
+    return Explained(what, match["reason"], match["fix"])
+
+
+def _no_cudart(match: re.Match[str], device: str) -> Explained:
+    fix = "install the CUDA toolkit, or name the runtime: --set cudart=PATH"
+    if device == "jetson":
+        fix = "sudo apt install nvidia-jetpack, or name the runtime: --set cudart=PATH"
+    return Explained("the CUDA runtime cannot be loaded", match["reason"], fix)
+
+
+# The words of the runner, of CUDA (cudaGetErrorString) and of TensorRT; the first that fits counts. The
+# driver's own words are printed beside another error, and say more than that does.
+_CAUSES: tuple[Cause, ...] = (
+    (r"NvRmMemInitNvmap failed with Permission denied", _no_permission),
+    (r"/dev/nv\w+[^\n]{0,40}Permission denied", _no_permission),
+    (r"no TensorRT here \((?P<reason>[^\n)]{1,400})\)", _no_tensorrt),
+    (r"no CUDA runtime here \((?P<reason>[^\n]{1,700}?)\): on a Jetson ", _no_cudart),
+    (
+        r"(?P<precision>fp16|fp32|int8) was asked for, and TensorRT (?P<release>\S{1,40}) built "
+        r"(?P<layers>[^;\n]{1,2000}); (?P<fix>[^;\n]{1,300})",
+        _not_honoured,
+    ),
+    (r"CUDA initialization failure with error:? 100\b", _no_device),
+    (r"no CUDA-capable device is detected|cudaErrorNoDevice", _no_device),
+    (r"CUDA initialization failure with error:? 35\b", _old_driver),
+    (r"CUDA driver version is insufficient|cudaErrorInsufficientDriver", _old_driver),
+    (r"out of memory|OutOfMemory|cudaErrorMemoryAllocation|memory ran out while", _no_memory),
+    (r"GPU memory \(\d+ bytes\) could not be allocated|NvMapMemAllocInternalTagged", _no_memory),
+    (
+        r"(?P<reason>[^\n;]{0,300}Could not find any implementation for node[^\n;]{0,300})[^\n]{0,900}; "
+        r"each layer with weights was to compute in (?P<precision>fp16|int8): (?P<fix>[^\n]{1,300})",
+        _obliged,
+    ),
+)
+
+
+# The releases of JetPack that the runner was written for, and what each brings.
+
+
+class JetPack(NamedTuple):
+    """One release, or a few that bring the same.
+
+    Attributes:
+        name: as NVIDIA numbers it.
+        l4t: how /etc/nv_tegra_release begins, such as R32.7.
+        python: of its Ubuntu, for which alone it has TensorRT.
+        tensorrt: empty where no source confirms it.
+    """
+
+    name: str
+    l4t: str
+    python: str
+    tensorrt: str
+
+
+RELEASES = (
+    JetPack("4.6", "R32.6", "3.6", "8.0.1"),
+    JetPack("4.6.1 to 4.6.6", "R32.7", "3.6", "8.2.1"),
+    JetPack("5.1.1", "R35.3", "3.8", "8.5.2"),
+    JetPack("5.1.2", "R35.4", "3.8", "8.5.2"),
+    JetPack("6.1 or 6.2", "R36.4", "3.10", "10.3"),
+    JetPack("7.0 or 7.1", "R38", "3.12", "10.13"),
+    JetPack("7.2", "R39.2", "3.12", ""),
+)
+
+
+def release_of(l4t: str) -> JetPack | None:
+    """The release of an L4T such as R32.7.1; None for one that is not listed."""
+    return next((release for release in RELEASES if re.match(rf"{re.escape(release.l4t)}(\.|$)", l4t)), None)
+
 
 LIBRARY = Path(__file__).parent / "device" / "library.py"
 NOT_INSTALLED = "No module named 'tensorrt'"  # any other reason is of an installation that is broken
@@ -76,13 +224,13 @@ def _tensorrt(known: BoardFacts, target: Target) -> Finding:
     files = known.nvidia_libraries
     nvinfer = files.nvinfer if files is not None else None
     if version is None:
-        return _no_tensorrt(known, target)
+        return _without_tensorrt(known, target)
     if version == UNTOLD:
         version = nvinfer or version
     return Finding("ok", "tensorrt", f"{version}, for Python {known.python or '(version not known)'}")
 
 
-def _no_tensorrt(known: BoardFacts, target: Target) -> Finding:
+def _without_tensorrt(known: BoardFacts, target: Target) -> Finding:
     """The three ways in which it is missing: hidden from this Python, without its bindings, altogether."""
     python = known.python_executable or "python3"
     message = f"not found by {python}"

@@ -2,26 +2,62 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+import subprocess
+import sys
 from typing import Literal
 
 from pydantic import Field, field_validator
 
 from edgebench.agent.facts import board_facts
-from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
-from edgebench.errors import UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
-from edgebench.models.prepare.onnx import OnnxChain
-from edgebench.models.prepare.onnx_form import OnnxForm
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json, Progress
+from edgebench.prepare.chain import PreparedByChain
+from edgebench.prepare.onnx import OnnxChain, OnnxForm, packages_finding
+from edgebench.records.model import PrepareRequest
+from edgebench.records.target import Target
+from edgebench.records.values import Finding
 
-from .checks import runtime_findings
+# What `doctor` says of ONNX Runtime, of its providers, and of the packages that prepare.
+
+
+ASK_S = 60.0
+ASK_RUNTIME = (
+    "import json, onnxruntime; "
+    "print(json.dumps([onnxruntime.__version__, onnxruntime.get_available_providers()]))"
+)
+DEFAULT_PROVIDER = "CPUExecutionProvider"
+
+
+def runtime_findings(target: Target) -> list[Finding]:
+    """Whether the runtime and the provider are there where the worker runs, and what prepares, here."""
+    provider = str(target.options.get("provider", DEFAULT_PROVIDER))
+    return [*_runtime(target.launch.python or sys.executable, provider), packages_finding()]
+
+
+def _runtime(python: str, provider: str) -> list[Finding]:
+    """The runtime is asked in a process of its own: it never lives in the harness's."""
+    fix = "pip install onnxruntime"
+    try:
+        command = [python, "-c", ASK_RUNTIME]
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [Finding("error", "onnxruntime", f"{python} cannot be run: {error}", "name another Python")]
+    try:
+        version, providers = json.loads(asked.stdout.strip().splitlines()[-1])
+        names = [str(name) for name in providers]
+    except (IndexError, TypeError, ValueError):
+        last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return [Finding("error", "onnxruntime", f"not found by {python}: {last}", f"{python} -m {fix}")]
+    findings = [Finding("ok", "onnxruntime", str(version))]
+    if provider in names:
+        return [*findings, Finding("ok", "provider", provider)]
+    message = f"{provider} is not in this build, which has {', '.join(names)}"
+    fix = "name one of these (--set provider=NAME), or install a build with it, such as onnxruntime-gpu"
+    return [*findings, Finding("error", "provider", message, fix)]
+
 
 _PAIR = re.compile(r"[A-Za-z0-9_]{1,64}=[^,=\s]{1,200}")
 
@@ -59,32 +95,6 @@ class OnnxRuntimeOptions(BackendOptions):
         return value
 
 
-class OnnxRuntimeBackend(AgentBackend):
-    """Takes every variant, at any static batch."""
-
-    name = "onnxruntime"
-    description = "the processor of this machine or of a board, by ONNX Runtime"
-    precisions = ("fp32", "fp16", "int8")
-    options_model = OnnxRuntimeOptions
-    board_packages = ("onnxruntime", "onnxruntime-gpu")
-
-    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """What decides the .onnx: weights or file, the steps, calibration, batch."""
-        return _CHAIN.prepare_inputs(request)
-
-    def missing(self, request: PrepareRequest) -> UnavailableError | None:
-        """TensorFlow, for all but .onnx files, and what works on ONNX."""
-        return _CHAIN.missing(request)
-
-    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """Carry out the steps, in processes of their own, for what the cache does not hold."""
-        return _CHAIN.prepare(requests, cache, progress)
-
-    def check(self, target: Target) -> list[Finding]:
-        """Packages and the provider, and the state of the machine."""
-        return runtime_findings(target) + board_findings(board_facts())
-
-
 def _form(request: PrepareRequest) -> OnnxForm:
     # A request may come without options: those that are not said are the defaults.
     options = OnnxRuntimeOptions.model_validate(dict(request.options))
@@ -93,4 +103,16 @@ def _form(request: PrepareRequest) -> OnnxForm:
     return OnnxForm(int8=options.int8, activations=options.activations)
 
 
-_CHAIN = OnnxChain(_form)
+class OnnxRuntimeBackend(PreparedByChain, AgentBackend):
+    """Takes every variant, at any static batch."""
+
+    name = "onnxruntime"
+    description = "the processor of this machine or of a board, by ONNX Runtime"
+    precisions = ("fp32", "fp16", "int8")
+    options_model = OnnxRuntimeOptions
+    chain = OnnxChain(_form)
+    board_packages = ("onnxruntime", "onnxruntime-gpu")
+
+    def check(self, target: Target) -> list[Finding]:
+        """Packages and the provider, and the state of the machine."""
+        return runtime_findings(target) + board_findings(board_facts())

@@ -7,19 +7,18 @@ from typing import Literal
 
 from pydantic import Field
 
-from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
-from edgebench.errors import SessionError, UnavailableError
+from edgebench.errors import SessionError
 from edgebench.link.agent_backend import AgentBackend
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.chain import Chain, PreparedByChain
+from edgebench.records.model import Prepared, PrepareRequest
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, Json, Progress
 from edgebench.refusals import form
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json, Progress
 
 from . import prepare
-from .checks import board_check, findings
-from .explain import explain
+from .checks import board_check, explain, findings
 
 # More in flight at once than any edge device gains from: each has inputs, outputs and often activations.
 MOST_REQUESTS = 64
@@ -79,7 +78,7 @@ class StickOptions(LibraryOptions):
     )
 
 
-class LibraryBackend(AgentBackend):
+class LibraryBackend(PreparedByChain, AgentBackend):
     """Any device of the library's, at any static batch.
 
     Which distribution a board has to have depends on the device: `board_check` says it.
@@ -89,17 +88,9 @@ class LibraryBackend(AgentBackend):
         """The requests."""
         return int(options.get("requests", self.options_model.model_fields["requests"].default))
 
-    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """What decides the file: weights or a user's model, the steps, calibration, batch."""
-        return prepare.chain_of(request).prepare_inputs(request)
-
-    def missing(self, request: PrepareRequest) -> UnavailableError | None:
-        """TensorFlow, for all but .onnx files, and what works on ONNX; of a .tflite what scores it."""
-        return prepare.chain_of(request).missing(request)
-
-    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """Carry out the steps, in processes of their own, for what the cache does not hold."""
-        return prepare.prepare(requests, cache, progress)
+    def chain_of(self, request: PrepareRequest) -> Chain:
+        """A user's .tflite as it is; all else as .onnx."""
+        return prepare.chain_of(request)
 
     def check(self, target: Target) -> list[Finding]:
         """The library with its plugins and devices, the stick, and the state of the machine."""

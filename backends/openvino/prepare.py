@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError
-from edgebench.models.prepare.chain import Chain
-from edgebench.models.prepare.onnx import OnnxChain
-from edgebench.models.prepare.onnx_form import OnnxForm
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.values import Json, Progress
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.chain import Chain
+from edgebench.prepare.onnx import OnnxChain, OnnxForm
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import Artifact, Prepared, PrepareRequest
+from edgebench.records.values import Json, Progress
 
 ON_CPU = "on the CPU"
 PRECISION_REASONS: Mapping[str, str] = {
@@ -29,18 +27,8 @@ def chain_of(request: PrepareRequest) -> Chain:
     return _TFLITE if request.source.kind == "tflite" else _ONNX
 
 
-def prepare(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-    """One outcome a request, in order, each chain's at once."""
-    outcomes: dict[int, Prepared] = {}
-    for chain in (_ONNX, _TFLITE):
-        places = [at for at, request in enumerate(requests) if chain_of(request) is chain]
-        prepared = chain.prepare([requests[at] for at in places], cache, progress) if places else []
-        outcomes |= dict(zip(places, prepared, strict=True))
-    return [outcomes[at] for at in range(len(requests))]
-
-
 def prepare_for_stick(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-    """The same, of ONNX alone; what is meant for the processor is marked so."""
+    """One outcome a request, in order, of ONNX alone; what is meant for the processor is marked so."""
     outcomes: dict[int, Prepared] = {}
     for at, request in enumerate(requests):
         try:
@@ -48,7 +36,7 @@ def prepare_for_stick(requests: Sequence[PrepareRequest], cache: Cache, progress
         except UnsupportedError as error:
             outcomes[at] = error
     taken = [at for at in range(len(requests)) if at not in outcomes]
-    prepared = prepare([requests[at] for at in taken], cache, progress)
+    prepared = _ONNX.prepare([requests[at] for at in taken], cache, progress)
     outcomes |= {at: _marked(requests[at], artifact) for at, artifact in zip(taken, prepared, strict=True)}
     return [outcomes[at] for at in range(len(requests))]
 

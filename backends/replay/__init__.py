@@ -1,1 +1,1 @@
-"""Replay: a stored result or a scenario, played through the real agent; nothing is measured."""
+"""Replay: a scenario, played through the real agent; nothing is measured."""

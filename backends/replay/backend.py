@@ -1,43 +1,39 @@
-"""The replay device: what was measured elsewhere, or written down, through the real agent."""
+"""The replay device: a scenario, played through the real agent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pydantic import Field
 
-from edgebench.cache.objects import Cache
 from edgebench.contract import BackendOptions
 from edgebench.errors import EdgeBenchError, UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.pictures import ImageSet, Pictures
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json, Progress
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, ImageSet, Json, Pictures, Progress
+from edgebench.records.variant import Variant
 
 from .host_player import ReplayDevice
-from .script import RECIPE
-from .source import Source, SourceOptions, open_source
+from .scenario_source import DEFAULT, RECIPE, ScenarioSource
 
 
 class ReplayOptions(BackendOptions):
     """`--set` of the replay."""
 
+    removed = MappingProxyType({"target": None})
+
     source: str = Field(
-        default="demo",
+        default=DEFAULT,
         min_length=1,
         max_length=4096,
-        description="a result folder, a scenario's .toml file, or the name of a shipped scenario",
-    )
-    target: str | None = Field(
-        default=None, max_length=200, description="which target of a result that has several"
+        description="a scenario's .toml file, or the name of a shipped scenario",
     )
     seed: int | None = Field(
-        default=None, ge=0, lt=1 << 63, description="of a scenario's draws, in place of its own"
+        default=None, ge=0, lt=1 << 63, description="of the scenario's draws, in place of its own"
     )
 
 
@@ -45,7 +41,7 @@ class ReplayBackend(AgentBackend):
     """Measures nothing: same source, same figures, bit for bit."""
 
     name = "replay"
-    description = "plays a stored result or a scenario; measures nothing"
+    description = "plays a scenario; measures nothing"
     precisions = ("fp32", "fp16", "int8")
     options_model = ReplayOptions
     takes_host = False
@@ -54,37 +50,31 @@ class ReplayBackend(AgentBackend):
     device_type = ReplayDevice
 
     def __init__(self) -> None:
-        self._sources: dict[SourceOptions, Source] = {}
+        self._sources: dict[tuple[Json, Json], ScenarioSource] = {}
 
-    def _source(self, options: Mapping[str, Json]) -> Source:
-        source_options = SourceOptions.of(options)
-        if source_options not in self._sources:
-            self._sources[source_options] = open_source(source_options)
-        return self._sources[source_options]
+    def _source(self, options: Mapping[str, Json]) -> ScenarioSource:
+        chosen = (options.get("source"), options.get("seed"))
+        if chosen not in self._sources:
+            self._sources[chosen] = ScenarioSource.of(options)
+        return self._sources[chosen]
 
     def offers(self, options: Mapping[str, Json]) -> tuple[Variant, ...]:
-        """Those of the source."""
+        """Those of the scenario."""
         return self._source(options).variants()
 
-    def concurrency(self, options: Mapping[str, Json]) -> int:
-        """The source's, whose stamps overlap as they did."""
-        return self._source(options).concurrency()
-
     def pictures(self, options: Mapping[str, Json], cache: Cache) -> Pictures:
-        """Stand-ins with the source's number of patches and its labels."""
+        """Stand-ins with the scenario's number of patches and its labels."""
         return self._source(options).pictures(cache)
 
     def check_plan(self, target: Target, plan: MeasurePlan, images: ImageSet | None, sessions: int) -> None:
-        """Nothing is played that the source does not have."""
-        self._source(target.options).check_plan(plan, images, sessions)
+        """UsageError where the scenario lists fewer sessions or passes than the plan asks for."""
+        self._source(target.options).check_plan(plan, sessions)
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """The source's content, the variant and the batch; UsageError for a batch that it does not have."""
-        source = self._source(request.options)
-        source.check_batch(request.variant, request.batch)
+        """The scenario's content, the variant and the batch."""
         return {
             "recipe": RECIPE,
-            "source_sha256": source.sha256,
+            "source_sha256": self._source(request.options).sha256,
             "seed": request.options.get("seed"),
             "variant": request.variant.name,
             "batch": request.batch,
@@ -105,7 +95,7 @@ class ReplayBackend(AgentBackend):
         return outcomes
 
     def check(self, target: Target) -> list[Finding]:
-        """Whether there is something to play, and a word that it is no measurement."""
+        """Whether there is a scenario to play, and that it is no measurement."""
         try:
             name = self._source(target.options).name
         except EdgeBenchError as error:

@@ -1,7 +1,7 @@
-"""What a device without an agent gave, played again on the host: windows, some patches, emulators.
+"""A scenario's windows, drawn on the host: the same draws as a worker's passes.
 
-An agent's worker goes through the whole scene on a device; what no worker can give is played here, through
-the same Session that such a device implements. Its meters and monitors are not played.
+An agent's worker goes through the whole scene on a device; windows, which no worker gives, are played here,
+through the same Session that a device without an agent implements. Meters and monitors are not played.
 """
 
 from __future__ import annotations
@@ -13,34 +13,38 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.passes import Pass, Window
-from edgebench.vocabulary.pictures import ImageSet
-from edgebench.vocabulary.probe import ProbeChunk
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.session_facts import (
+from edgebench.records.model import Artifact
+from edgebench.records.session import (
     ColdFigures,
+    MeasurePlan,
     MemoryFigures,
+    Phase,
+    ProbeChunk,
     SessionFacts,
-    SessionWindows,
+    SessionSettings,
     WarmUp,
+    Window,
 )
-from edgebench.vocabulary.values import Scores
+from edgebench.records.values import ImageSet, Scene, Scores
 
-from .device.play_base import Canned
-from .host_drawn import DrawnWindows
+from .device.play_drawn import Drawn, Tape
+from .device.play_samples import Canned
 
 HOST_FORMAT = "replay-host"
 """The format of an artifact that is played here."""
 
 NOT_PLAYED = "a replay of windows, or of a device without an agent, plays no probes"
 
+STATUSES = {"hang": "timeout", "out_of_memory": "out_of_memory", "raise": "error"}
+"""How a session ends by the kind of its crash; any other kind is a crash."""
+
 
 class ReplayDevice(AgentDevice):
-    """The agent for what a worker can play; the host for the rest."""
+    """The agent for what a worker can play; the host for windows."""
 
     def session(self, artifact: Artifact, settings: SessionSettings) -> Any:
         """A session of whichever plays the artifact."""
@@ -50,39 +54,20 @@ class ReplayDevice(AgentDevice):
 
 
 class HostSession:
-    """Implements `Session`: gives what its script has, as it is."""
+    """Implements `Session`: draws the windows of its script."""
 
     def __init__(self, artifact: Artifact, settings: SessionSettings) -> None:
         self._artifact = artifact
         self._settings = settings
-        self._arrays: dict[str, Any] = {}
-        self._script: dict[str, Any] = {}
-        self._session: dict[str, Any] = {}
-        self._drawn: DrawnWindows | None = None  # of a scenario; else what is played was recorded
 
     def __enter__(self) -> HostSession:
-        number = self._settings.number
         with zipfile.ZipFile(self._artifact.path) as archive:
-            self._script = json.loads(archive.read("script.json"))
-            for name in archive.namelist():
-                if name.startswith(f"{number}.") or name == "images.npy":
-                    with archive.open(name) as file:
-                        array = np.lib.format.read_array(file, allow_pickle=False)
-                        self._arrays[name.removesuffix(".npy")] = array
-        if self._script["kind"] == "scenario":
-            try:
-                self._drawn = DrawnWindows(self._script, number)
-            except Canned as error:
-                self._end("load", "load_failed", str(error))
-            self._session = self._drawn.recorded()
-        elif number >= len(self._script["sessions"]):
-            self._end("load", "load_failed", f"the source has {len(self._script['sessions'])} sessions of it")
-        else:
-            self._session = self._script["sessions"][number]
-        if self._artifact.scores != self._script["classes"]:
-            self._end("load", "load_failed", f"the source's scores are of {self._script['classes']} classes")
-        if [self._artifact.batch, self._artifact.input.dtype] != [self._script["input_shape"][0], "uint8"]:
-            self._end("load", "load_failed", f"its input is uint8 {self._script['input_shape']}")
+            self._script: dict[str, Any] = json.loads(archive.read("script.json"))
+        try:
+            # A worker's probes read its samples from a file, which is not here.
+            self._drawn = Drawn(Tape(), {**self._script, "infos": {}}, self._settings.number)
+        except Canned as error:
+            self._end("load", "load_failed", str(error))
         self._end_where_due("load")
         return self
 
@@ -92,73 +77,52 @@ class HostSession:
         """Nothing was started."""
 
     def golden(self) -> Scores:
-        """As far from the artifact's golden scores as the source's were."""
-        if (self._session["fault"] or {}).get("kind") != "golden_mismatch":
+        """The artifact's golden scores, unless the scenario has a mismatch here."""
+        if (self._drawn.fault or {}).get("kind") != "golden_mismatch":
             self._end_where_due("golden")
-        if self._drawn is not None:
-            return self._drawn.scores("golden", np.load(self._artifact.golden.patches))
-        return np.array(self._session["golden"], np.float32)
+        return self._scores("golden", np.load(self._artifact.golden.patches))
 
-    def measure(self, plan: MeasurePlan) -> Iterator[Pass | Window]:
-        """The source's passes or windows, with as many steady ones as are asked for."""
+    def measure(self, plan: MeasurePlan) -> Iterator[Window]:
+        """The first window, then the steady ones until the scenario ends the session."""
         self._end_where_due("scene")
-        if self._drawn is not None:
-            yield from self._drawn.windows(plan)
-            self._end_where_due("measure")
-            return
-        number = self._settings.number
-        scene = self._arrays.get(f"{number}.scene")
-        by_patch: dict[int, Scores] = {}
-        if scene is not None:
-            by_patch = dict(zip(self._arrays[f"{number}.patches"].tolist(), scene, strict=True))
-        steady = 0
-        for recorded in self._session["windows"] or self._session["passes"]:
-            steady += recorded["phase"] == "steady"
-            if steady > plan.passes and plan.sustained_s is None:
+        drawn, patches = self._drawn, _patches_of(plan.scene)
+        inferences: int = self._script["play"]["windows"]["inferences"]
+        infer_share = 1.0 - self._script["edges"][1]
+        drawn.scene(len(patches))
+        phases: list[Phase] = ["first", *(["steady"] * plan.passes)]  # type: ignore[list-item]
+        for index, phase in enumerate(phases):
+            drawn.begin("measure")
+            if index == 1:
+                drawn.begin("measure")  # the warm-up, which windows do without
+            if drawn.due():
                 break
-            if self._session["windows"]:
-                yield Window(**recorded, scores=by_patch.get(recorded["patch"]))
-            else:
-                yield self._pass(recorded, scene, number)
+            patch = index % len(patches)
+            start_ns, end_ns = drawn.window(inferences, infer_share)
+            scores = drawn.scores(patch, patches[patch : patch + 1])[0]
+            yield Window(index, phase, patch, inferences, start_ns, end_ns, scores)
         self._end_where_due("measure")
 
-    def _pass(self, recorded: dict[str, Any], scene: Any, number: int) -> Pass:
-        warm = recorded["phase"] == "warmup" or scene is None
-        return Pass(
-            index=recorded["index"],
-            phase=recorded["phase"],
-            start_ns=recorded["start_ns"],
-            end_ns=recorded["end_ns"],
-            stages=tuple(self._session["stages"]),
-            stamps_ns=self._arrays[f"{number}.stamps{recorded['index']}"],
-            scores=None if warm else scene[: recorded["patches"]],
-            batch=recorded["batch"],
-        )
-
     def predict(self, images: ImageSet) -> Scores:
-        """The source's scores of its images."""
+        """Scores of which the scenario's share is right."""
         self._end_where_due("predict")
-        if self._drawn is not None:
-            return self._drawn.scores("predict", np.load(images.path))
-        scores: Scores | None = self._arrays.get("images")
-        if scores is None or len(scores) != images.n:
-            self._end("predict", "error", f"the source has no scores of {images.n} images")
-        return scores
+        return self._scores("predict", np.load(images.path))
+
+    def _scores(self, stage: str, patches: NDArray[np.uint8]) -> Scores:
+        self._drawn.begin(stage)
+        return self._drawn.scores(0, patches)
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
         """None are played."""
         return iter(())
 
     def facts(self) -> SessionFacts:
-        """The source's, and that nothing was measured."""
+        """The scenario's, and that nothing was measured."""
         words = f"replayed from {self._script['source']}: no figure was measured here"
-        recorded = self._session
-        windows = {name: tuple(window) if window else None for name, window in recorded["windows_ns"].items()}
         meters = self._settings.meters or ("",)
         return SessionFacts(
-            cold=ColdFigures(**recorded["cold"]),
-            warmup=WarmUp(**recorded["warmup"]) if recorded["warmup"] else None,
-            memory=MemoryFigures(**recorded["memory"]),
+            cold=ColdFigures(load_s=self._drawn.load_ns / 1e9 or None),
+            warmup=WarmUp(0, steady=True),
+            memory=MemoryFigures(**self._drawn.memory),
             runtime={
                 "name": "replay",
                 "version": "1",
@@ -166,23 +130,26 @@ class HostSession:
                 "source_sha256": self._script["source_sha256"],
             },
             own_time=True,
-            windows_ns=SessionWindows(**windows),
             probe_reasons=dict.fromkeys(meters, NOT_PLAYED),
             monitor_reasons=dict.fromkeys(self._settings.monitors, NOT_PLAYED),
-            measured_patches=recorded["measured_patches"],
-            emulated=recorded["emulated"],
-            # What the cache has of earlier versions is without these.
-            untimed_stages=tuple(recorded.get("untimed_stages", ())),
-            instructions_reason=recorded.get("instructions_reason", ""),
             warnings=(words,),
         )
 
     def _end_where_due(self, stage: str) -> None:
-        fault = self._session["fault"]
+        fault = self._drawn.fault
         if fault is not None and fault["stage"] == stage:
-            self._end(stage, fault.get("status") or "error", fault.get("words") or "", fault.get("signal"))
+            kind = fault["kind"]
+            self._end(stage, STATUSES.get(kind, "crash"), f"{kind} was to come here")
 
-    def _end(self, stage: str, status: str, why: str, signal: str | None = None) -> NoReturn:
-        raise SessionError(
-            "the replayed session ended here", status=status, stage=stage, why=why, signal=signal
-        )
+    def _end(self, stage: str, status: str, why: str) -> NoReturn:
+        raise SessionError("the replayed session ended here", status=status, stage=stage, why=why)
+
+
+def _patches_of(scene: Scene) -> NDArray[np.uint8]:
+    """The scene's patches, row by row, uint8 [n, height, width, 3]."""
+    pixels: NDArray[np.uint8] = np.load(scene.path, mmap_mode="r")
+    side, step = scene.patch, scene.stride or scene.patch
+    across, step_across = scene.patch_width or side, scene.stride or scene.patch_width or side
+    rows = [pixels[at * step : at * step + side] for at in range(scene.rows)]
+    lefts = [column * step_across for column in range(scene.columns)]
+    return np.stack([row[:, left : left + across] for row in rows for left in lefts])

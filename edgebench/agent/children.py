@@ -1,12 +1,69 @@
 """The agent's children: their pipes, the tail of their stderr, and how they ended."""
 
+import ctypes
 import os
+import selectors
 import signal
 import subprocess
-from typing import Callable, Dict, List, NamedTuple, Optional
+import sys
+import time
+from typing import Callable, Collection, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from .descriptors import end_with_parent, read_available
-from .frames import Buffer, Decoder, Frame, Outgoing, ProtocolError
+from .frames import READ_BYTES, Buffer, Decoder, Frame, FrameStream, Outgoing, ProtocolError
+
+# Descriptors: a child's frames get some of their own, whatever prints goes to stderr, and pipes are read.
+
+
+PR_SET_PDEATHSIG = 1
+
+
+def take_over_descriptors() -> FrameStream:
+    """Frames over what were stdin and stdout; called before any runner or probe is imported.
+
+    Runtimes print: what reaches descriptor 1 from here on is stderr's, and stdin is empty. On Linux
+    the process also asks to end with its parent, however that one ends.
+    """
+    out = os.dup(1)
+    into = os.dup(0)
+    os.dup2(2, 1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    sys.stdout = sys.stderr
+    _die_with_parent()
+    return FrameStream(into, out)
+
+
+def end_with_parent() -> Callable[[], None]:
+    """What a child calls before it becomes another program: from then on it ends when this process does.
+
+    On Linux; elsewhere it does nothing, and the child has its closed stdin to go by.
+    """
+    if not sys.platform.startswith("linux"):
+        return lambda: None
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def ask() -> None:
+        prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask
+
+
+def read_available(descriptor: int) -> Optional[bytes]:
+    """What can be read now from a descriptor that does not block: None for nothing yet, b"" at the end."""
+    try:
+        return os.read(descriptor, READ_BYTES)
+    except BlockingIOError:
+        return None
+
+
+def _die_with_parent() -> None:
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
 
 TAIL_BYTES = 65536
 
@@ -163,3 +220,188 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "signal {}".format(number)
+
+
+# What the supervisor sleeps on: the descriptors of the host and of its children, and what each one calls.
+
+
+Hear = Callable[[Frame], None]
+
+_Watched = NamedTuple("_Watched", [("handle", Callable[[], None]), ("holdable", bool)])
+
+
+class DescriptorWatch:
+    """Calls whoever watches a descriptor when it can be read from, or written to."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._held_back: Dict[int, _Watched] = {}  # the frames of children that are not read for now
+
+    def read(self, descriptor: int, handle: Callable[[], None]) -> None:
+        """Call `handle` whenever the descriptor has something to read, or its end."""
+        self._selector.register(descriptor, selectors.EVENT_READ, _Watched(handle, holdable=False))
+
+    def write(self, descriptor: int, flush: Callable[[], bool]) -> None:
+        """Write what is taken in now, and what `flush` says is left when there is room."""
+        if not flush():
+            self.ignore(descriptor)
+        elif descriptor not in self._selector.get_map():
+            again = _Watched(lambda: self.write(descriptor, flush), holdable=False)
+            self._selector.register(descriptor, selectors.EVENT_WRITE, again)
+
+    def add_child(self, child: Child, hear: Hear) -> None:
+        """Read a child's pipes from now on: `hear` is called with each of its frames."""
+        frames = _Watched(lambda: self._read_frames(child, hear), holdable=True)
+        self._selector.register(child.stdout, selectors.EVENT_READ, frames)
+        self.read(child.stderr, lambda: self._read_tail(child))
+
+    def close_child(self, child: Child) -> None:
+        """End a child and whatever is in its group, and watch it no more."""
+        for descriptor in (child.stdout, child.stderr, child.outgoing.descriptor):
+            self.ignore(descriptor)
+        child.close()
+
+    def ignore(self, descriptor: int) -> None:
+        """Watch a descriptor no more, if it was watched."""
+        self._held_back.pop(descriptor, None)
+        if descriptor in self._selector.get_map():
+            self._selector.unregister(descriptor)
+
+    def hold_back(self, holding: bool) -> None:
+        """Read the children's frames no more for now, or again."""
+        if holding:
+            for key in list(self._selector.get_map().values()):
+                if key.data.holdable:
+                    self._held_back[key.fd] = key.data
+                    self._selector.unregister(key.fd)
+        else:
+            while self._held_back:
+                descriptor, watched = self._held_back.popitem()
+                self._selector.register(descriptor, selectors.EVENT_READ, watched)
+
+    def wait(self, timeout_s: Optional[float]) -> None:
+        """Sleep until something is ready, and handle all that is."""
+        for key, _events in self._selector.select(timeout_s):
+            if self._selector.get_map().get(key.fd) is key:  # else what came before it has ended its child
+                key.data.handle()
+
+    def _read_tail(self, child: Child) -> None:
+        if not child.read_tail():
+            self.ignore(child.stderr)
+
+    def _read_frames(self, child: Child, hear: Hear) -> None:
+        arrived = child.read_frames()
+        if arrived is None or not child.pass_on(arrived, hear):
+            self.ignore(child.stdout)
+
+
+# Processes that a child started in a session of their own: adopted when the child ends, and ended with it.
+#
+# Linux only (PR_SET_CHILD_SUBREAPER, /proc); elsewhere a child's process group is all that ends with it.
+
+
+PR_SET_CHILD_SUBREAPER = 36
+PATIENCE_S = 2.0
+_LOOK_EVERY_S = 0.002
+_QUIET_LOOKS = 5
+
+_REFUSED = "it belongs to another user"
+_DEAF = "it does not end"
+_CHAIN = "it starts others and ends, faster than they can be ended"
+
+Orphan = NamedTuple("Orphan", [("pid", int), ("name", str), ("why", str)])
+
+
+def adopt_orphans() -> None:
+    """From now on a process below this one whose parent ends becomes this one's child."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0)
+
+
+def end_orphans(
+    spared: Collection[int] = (), patience_s: float = PATIENCE_S, spared_marks: Collection[str] = ()
+) -> List[Orphan]:
+    """End and collect the children of this process, and theirs; those that go on, with the reason.
+
+    What a process started is adopted when that ends, perhaps too late for the look in hand: only several
+    looks in a row that find nothing say that there is nothing. All are stopped before the first is ended, so
+    that none starts others meanwhile.
+
+    Args:
+        spared: children that are meant to go on.
+        patience_s: for processes that are told to end.
+        spared_marks: `NAME=value`, as it stands in the environment of other children that are meant to go on.
+    """
+    refused: Set[int] = set()
+    give_up = time.monotonic() + patience_s
+    quiet, latest = 0, Orphan(0, "", "")
+    while True:
+        children = [pid for pid in _children() if pid not in spared and not _marked(pid, spared_marks)]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            refused.update([pid for pid in children if not _signalled(pid, number)])
+        if any(pid not in refused for pid in children):
+            latest = Orphan(children[-1], _name(children[-1]), "")
+        going_on = [pid for pid in children if not _collected(pid)]
+        quiet = quiet + 1 if len(going_on) == len(children) and refused.issuperset(going_on) else 0
+        late = time.monotonic() >= give_up
+        if quiet >= _QUIET_LOOKS or (late and going_on):
+            return [Orphan(pid, _name(pid), _REFUSED if pid in refused else _DEAF) for pid in going_on]
+        if late:
+            return [latest._replace(why=_CHAIN)] if not quiet else []
+        time.sleep(_LOOK_EVERY_S if quiet else 0)
+
+
+def _signalled(pid: int, number: int) -> bool:
+    """Whether this user may signal it, if it is still there."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        return False
+    return True
+
+
+def _collected(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
+
+
+def _children() -> List[int]:
+    """The processes whose parent is this one; none where there is no /proc."""
+    me = os.getpid()
+    try:
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    return [pid for pid in numbers if _stat(pid)[1] == me]
+
+
+def _marked(pid: int, marks: Collection[str]) -> bool:
+    """Whether a process was started with any of these in its environment; not where that is not told."""
+    if not marks:
+        return False
+    try:
+        with open("/proc/{}/environ".format(pid), "rb") as file:
+            environment = file.read().split(b"\0")
+    except OSError:
+        return False
+    return any(os.fsencode(mark) in environment for mark in marks)
+
+
+def _name(pid: int) -> str:
+    return _stat(pid)[0]
+
+
+def _stat(pid: int) -> Tuple[str, int]:
+    """Name and parent of a process (see proc_pid_stat(5)); "" and 0 of one that is gone."""
+    try:
+        with open("/proc/{}/stat".format(pid), "rb") as file:
+            text = file.read().decode("utf-8", "backslashreplace")
+    except OSError:
+        return "", 0
+    # The name stands in brackets and may hold any of its own.
+    before, _, after = text.rpartition(")")
+    return before.partition("(")[2], int(after.split()[1])

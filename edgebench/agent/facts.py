@@ -7,19 +7,399 @@ import glob
 import os
 import platform
 import pwd
+import re
 import struct
 import sys
 import sysconfig
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from . import hardware, nvidia
 from .bootstrap import board_folder
 from .clock import resolution_ns
 from .files import FileStore
 from .lock import lock_place
-from .openvino_files import openvino_files
-from .packages import packages
-from .small_files import Absent, field, text
+
+# Small files of /proc, /sys and /etc, read below any root and never without bound.
+
+
+MAX_TEXT = 4096
+MAX_TABLE = 1 << 20
+
+
+class Absent(Exception):
+    """Why a fact cannot be had."""
+
+
+def text(root: str, path: str, most: int = MAX_TEXT) -> str:
+    """The file's text without the zero that ends those of the device tree; OSError when it is not there."""
+    with open(os.path.join(root, path), "rb") as file:
+        return file.read(most).decode("utf-8", "replace").strip("\0\n ")
+
+
+def field(root: str, path: str, *names: str) -> str:
+    """The value of the first of those names in a file of `name: value` or `name=value` lines."""
+    table = text(root, path, MAX_TABLE)
+    for name in names:
+        match = re.search(r"^{}\s*[:=]\s*(.+)$".format(re.escape(name)), table, re.MULTILINE)
+        if match:
+            return match.group(1).strip().strip('"')
+    raise Absent("/{} has no {}".format(path, " or ".join(names)))
+
+
+# What a vendor's board adds to the facts: its SoC, power modes, and accelerators on USB.
+
+
+MAX_USB = 256
+MAX_MODES = 64
+NVPMODEL_STATUS = "var/lib/nvpmodel/status"
+NVPMODEL_MODES = "etc/nvpmodel.conf"
+
+APEX = "sys/class/apex/apex_*"
+LIBRARIES = ("libedgetpu.so.1", "libusb-1.0.so.0")
+LIBRARY_FOLDERS = ("usr/lib/*-linux-gnu*", "usr/lib", "usr/local/lib", "lib/*-linux-gnu*")
+MAX_CACHE = 1 << 23
+
+Accelerator = NamedTuple(
+    "Accelerator",
+    [
+        ("name", str),
+        ("usb2_slowdown", float),  # how many times as long a pass takes on USB 2 as on USB 3
+        ("shows_usb2", bool),  # shows USB 2 at any port, and the port's own speed only under its other id
+    ],
+)
+
+# Each shows another id once its firmware is loaded. The factors are those of an SSD MobileNet v2 detector:
+# 58.1 to 18.2 ms for the Coral, 118.6 to 80.4 ms for the stick. The boot ROM of the stick's Myriad X knows
+# USB 2 alone; the firmware is loaded when a session opens it, and is gone when the session ends.
+ACCELERATORS = {
+    "1a6e:089a": Accelerator("Coral USB Accelerator (no firmware yet)", 3.0, False),
+    "18d1:9302": Accelerator("Coral USB Accelerator", 3.0, False),
+    "03e7:2485": Accelerator("Neural Compute Stick 2 (no firmware yet)", 1.5, True),
+    "03e7:f63b": Accelerator("Neural Compute Stick 2", 1.5, False),
+}
+
+
+def soc(root: str) -> str:
+    """The chip: the last and most general word of the device tree's `compatible`, else what sysfs says."""
+    try:
+        words = text(root, "proc/device-tree/compatible").split("\0")
+        return [word for word in words if word][-1]
+    except (OSError, IndexError):
+        pass
+    for path in ("sys/devices/soc0/soc_id", "sys/devices/soc0/machine"):
+        try:
+            return text(root, path)
+        except OSError:
+            continue
+    raise Absent("neither /proc/device-tree/compatible nor /sys/devices/soc0 is there")
+
+
+def l4t(root: str) -> str:
+    """NVIDIA's release, such as R32.7.1, out of `# R32 (release), REVISION: 7.1, ...`."""
+    line = text(root, "etc/nv_tegra_release")
+    match = re.match(r"#\s*(R\d+)\s*\(release\),\s*REVISION:\s*([\d.]+)", line)
+    if not match:
+        raise Absent("/etc/nv_tegra_release has an unknown format")
+    return "{}.{}".format(match.group(1), match.group(2))
+
+
+def power_modes(root: str) -> Dict[str, str]:
+    """The modes that nvpmodel has here, name by number as a string."""
+    table = text(root, NVPMODEL_MODES, MAX_TABLE)
+    modes = re.findall(r"^\s*<\s*POWER_MODEL\s+ID=(\d{1,3})\s+NAME=(\S{1,60})\s*>", table, re.MULTILINE)
+    if not modes:
+        raise Absent("/{} names no mode".format(NVPMODEL_MODES))
+    return dict(modes[:MAX_MODES])
+
+
+def power_mode(root: str) -> Dict[str, Any]:
+    """The mode that nvpmodel has set, {id, name}, as it remembers it in `pmode:0001`."""
+    match = re.search(r"pmode:(\d{1,6})", text(root, NVPMODEL_STATUS))
+    if not match:
+        raise Absent("/{} has an unknown format".format(NVPMODEL_STATUS))
+    number = int(match.group(1))
+    try:
+        name = power_modes(root).get(str(number))
+    except (OSError, Absent):
+        name = None
+    return {"id": number, "name": name}
+
+
+def usb_accelerators(root: str) -> List[Dict[str, Any]]:
+    """Each known accelerator with its bus speed: 480 Mbit/s is USB 2, 5000 and more is USB 3."""
+    folder = os.path.join(root, "sys/bus/usb/devices")
+    if not os.path.isdir(folder):
+        raise Absent("/sys/bus/usb/devices is not there")
+    accelerators = []
+    for device in sorted(glob.glob(os.path.join(glob.escape(folder), "*")))[:MAX_USB]:
+        try:
+            number = "{}:{}".format(text(device, "idVendor"), text(device, "idProduct")).lower()
+        except OSError:
+            continue
+        if number not in ACCELERATORS:
+            continue
+        entry: Dict[str, Any] = {"id": number, "name": ACCELERATORS[number].name, "speed_mbps": None}
+        try:
+            entry["speed_mbps"] = float(text(device, "speed"))
+        except (OSError, ValueError):
+            pass
+        node = _usb_node(root, device)
+        if node is not None:
+            entry["writable"] = os.access(node, os.W_OK)
+        accelerators.append(entry)
+    return accelerators
+
+
+def _usb_node(root: str, device: str) -> Optional[str]:
+    """What libusb opens for writing: /dev/bus/usb/BBB/DDD; None where it is not there."""
+    try:
+        bus, number = int(text(device, "busnum")), int(text(device, "devnum"))
+    except (OSError, ValueError):
+        return None
+    node = os.path.join(root, "dev/bus/usb/{:03d}/{:03d}".format(bus, number))
+    return node if os.path.exists(node) else None
+
+
+def pcie_accelerators(root: str) -> List[Dict[str, Any]]:
+    """Each Edge TPU on PCIe (its driver is called apex), its temperature, and whether it may be opened."""
+    accelerators = []
+    for device in sorted(glob.glob(os.path.join(glob.escape(root), APEX)))[:MAX_USB]:
+        entry: Dict[str, Any] = {"name": os.path.basename(device), "temperature_c": None}
+        try:
+            entry["temperature_c"] = int(text(device, "temp")) / 1000
+        except (OSError, ValueError):
+            pass
+        node = os.path.join(root, "dev", entry["name"])
+        if os.path.exists(node):
+            entry["writable"] = os.access(node, os.W_OK)
+        accelerators.append(entry)
+    return accelerators
+
+
+def libraries(root: str) -> Dict[str, str]:
+    """Where the loader finds vendors' libraries that no Python package brings, by name."""
+    paths = {}
+    try:
+        with open(os.path.join(root, "etc/ld.so.cache"), "rb") as file:
+            cache = file.read(MAX_CACHE)
+    except OSError:
+        cache = b""
+    for name in LIBRARIES:
+        listed = re.search(rb"(/[\x21-\x7e]{1,300}/" + re.escape(name).encode() + rb")\0", cache)
+        if listed:
+            paths[name] = listed.group(1).decode("ascii")
+            continue
+        for folder in LIBRARY_FOLDERS:
+            there = sorted(glob.glob(os.path.join(glob.escape(root), folder, name)))
+            if there:
+                paths[name] = "/" + os.path.relpath(there[0], root)
+                break
+    return paths
+
+
+# What a board with an NVIDIA GPU adds to the facts: the GPU and its clocks, TensorRT, the CUDA runtime.
+
+
+DEVFREQ = "sys/class/devfreq/*"
+INTEGRATED = re.compile(r"\.(gpu|g[a-z]\d{1,2}b)$")  # 57000000.gpu, 17000000.gv11b, 17000000.ga10b
+DISCRETE = "proc/driver/nvidia/gpus/*/information"
+# The driver's memory is reached by it on every Jetson; root and the group video may open it.
+NVMAP = "dev/nvmap"
+FOLDERS = (
+    "usr/lib/*-linux-gnu*",
+    "usr/lib/*-linux-gnu*/nvidia",
+    "usr/local/cuda*/lib64",
+    "usr/local/cuda*/targets/*/lib",
+)
+SYSTEM_PACKAGES = ("usr/lib/python3*/dist-packages/tensorrt", "usr/lib/python3*/site-packages/tensorrt")
+CPU_CLOCKS = "sys/devices/system/cpu/cpu[0-9]*/cpufreq"
+MOST = 64
+
+
+def gpu(root: str) -> Dict[str, Any]:
+    """`name`; of a Jetson's the `clocks_mhz` {min, max} that it is held between, and whether it is `usable`.
+
+    One that no permission keeps from its driver is usable; None where that cannot be told.
+    """
+    for folder in _entries(root, DEVFREQ):
+        name = os.path.basename(folder)
+        if INTEGRATED.search(name):
+            return {"name": name, "clocks_mhz": _clocks(folder), "usable": _usable(root)}
+    for file in _entries(root, DISCRETE):
+        model = re.search(r"^Model:\s*(.{1,100})$", text(root, file), re.MULTILINE)
+        if model:
+            return {"name": model.group(1).strip(), "clocks_mhz": None, "usable": None}
+    raise Absent("neither /sys/class/devfreq nor /proc/driver/nvidia shows an NVIDIA GPU")
+
+
+def pinned_clocks(root: str) -> Dict[str, Optional[bool]]:
+    """Whether the clocks of `cpu` and `gpu` are held at one frequency, as jetson_clocks leaves them.
+
+    None for what cannot be read; a processor that is not online does not count.
+    """
+    try:
+        gpu_mhz = gpu(root)["clocks_mhz"]
+    except (OSError, Absent):
+        gpu_mhz = None
+    processors = [limits for limits in map(_processor_clocks, _entries(root, CPU_CLOCKS)) if limits]
+    pinned = {
+        "cpu": all(least >= most for least, most in processors) if processors else None,
+        "gpu": gpu_mhz["min"] >= gpu_mhz["max"] if gpu_mhz else None,
+    }
+    if pinned == {"cpu": None, "gpu": None}:
+        raise Absent("neither /sys/devices/system/cpu nor /sys/class/devfreq has limits of clocks")
+    return pinned
+
+
+def _processor_clocks(folder: str) -> Optional[Tuple[int, int]]:
+    try:
+        return int(text(folder, "scaling_min_freq")), int(text(folder, "scaling_max_freq"))
+    except (OSError, ValueError):
+        return None
+
+
+def nvidia_libraries(root: str) -> Dict[str, Optional[str]]:
+    """Files of TensorRT and CUDA, None for what is not there, whatever Python sees of them.
+
+    `nvinfer` is the version of TensorRT's library, such as 8.2.1; `cudart` the path of the CUDA runtime;
+    `system_tensorrt` the folder in which the system's own Python finds TensorRT.
+    """
+    system = [folder for pattern in SYSTEM_PACKAGES for folder in _entries(root, pattern)]
+    nvinfer, cudart = _newest(root, "libnvinfer.so"), _newest(root, "libcudart.so")
+    if not (system or nvinfer or cudart):
+        raise Absent(
+            "neither TensorRT's nor CUDA's libraries lie where JetPack and Debian's packages put them"
+        )
+    return {
+        "nvinfer": _numbers_text(nvinfer) if nvinfer else None,
+        "cudart": _on_board(root, cudart) if cudart else None,
+        "system_tensorrt": _on_board(root, os.path.dirname(system[0])) if system else None,
+    }
+
+
+def _entries(root: str, pattern: str) -> List[str]:
+    return sorted(glob.glob(os.path.join(glob.escape(root), pattern)))[:MOST]
+
+
+def _clocks(folder: str) -> Optional[Dict[str, float]]:
+    try:
+        return {name: int(text(folder, name + "_freq")) / 1e6 for name in ("min", "max")}
+    except (OSError, ValueError):
+        return None
+
+
+def _usable(root: str) -> Optional[bool]:
+    node = os.path.join(root, NVMAP)
+    return os.access(node, os.R_OK | os.W_OK) if os.path.exists(node) else None
+
+
+def _newest(root: str, name: str) -> Optional[str]:
+    """The file of the highest version, such as libnvinfer.so.8.2.1; of links to it the file."""
+    paths = [path for folder in FOLDERS for path in _entries(root, os.path.join(folder, name + "*"))]
+    versioned = [path for path in paths if re.fullmatch(re.escape(name) + r"[.0-9]*", os.path.basename(path))]
+    return max(versioned, key=_numbers, default=None)
+
+
+def _numbers(path: str) -> Tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", os.path.basename(path).partition(".so")[2]))
+
+
+def _numbers_text(path: str) -> Optional[str]:
+    return ".".join(map(str, _numbers(path))) or None
+
+
+def _on_board(root: str, path: str) -> str:
+    return "/" + os.path.relpath(path, root)
+
+
+# Which devices an installed OpenVINO has plugins for, and the stick's firmware, by its files alone.
+
+
+# Below a folder that Python imports from: of a wheel, and of an archive, whose Python lies in
+# python/python3.9 and whose libraries in runtime/lib/PROCESSOR (in 2021 below inference_engine).
+_FOLDERS = (
+    "openvino/libs",
+    "../../runtime/lib/*",
+    "../../deployment_tools/inference_engine/lib/*",
+)
+_PLUGINS = (
+    ("AUTO", re.compile(r"lib(AutoPlugin|openvino_auto_plugin)\.so")),
+    ("CPU", re.compile(r"lib(MKLDNNPlugin|armPlugin|openvino_(intel|arm)_cpu_plugin)\.so")),
+    ("GPU", re.compile(r"lib(clDNNPlugin|openvino_intel_gpu_plugin)\.so")),
+    ("MYRIAD", re.compile(r"lib(myriadPlugin|openvino_intel_myriad_plugin)\.so")),
+    ("NPU", re.compile(r"libopenvino_intel_npu_plugin\.so")),
+)
+_FIRMWARE = re.compile(r"usb-ma2(x8x|[0-9]8[0-9])\.mvcmd")  # ma2450 is the first stick's
+MAX_ENTRIES = 2000
+
+
+def openvino_files(path: Iterable[str]) -> Dict[str, List[str]]:
+    """`plugins`: devices by name, sorted; `firmware`: files that a Neural Compute Stick 2 can be booted with.
+
+    Args:
+        path: folders such as `sys.path`; the first that has an OpenVINO counts, as in an import.
+
+    Returns:
+        Two empty lists where there is none, or where its files lie elsewhere.
+    """
+    for folder in path:
+        if not os.path.isdir(os.path.join(folder or ".", "openvino")):
+            continue
+        names = [name for place in _FOLDERS for name in _names_in(os.path.join(folder or ".", place))]
+        plugins = [plugin for plugin, file in _PLUGINS if any(file.match(name) for name in names)]
+        return {"plugins": plugins, "firmware": sorted({name for name in names if _FIRMWARE.fullmatch(name)})}
+    return {"plugins": [], "firmware": []}
+
+
+def _names_in(pattern: str) -> List[str]:
+    names: List[str] = []
+    for folder in sorted(glob.glob(pattern))[:8]:
+        try:
+            names += sorted(os.listdir(folder))[:MAX_ENTRIES]
+        except OSError:
+            continue
+    return names
+
+
+# Which of the packages that a measurement may need this Python has, without importing any of them.
+
+
+# Numerical and vendor runtimes: what a runner can ask for. Everything else is none of our business.
+_OF_INTEREST = re.compile(
+    r"numpy|tensor|tflite|litert|openvino|onnx|pycoral|edgetpu|torch|hailo|rknn|ncnn|tvm|mnn", re.IGNORECASE
+)
+_METADATA = re.compile(r"(?P<name>[A-Za-z0-9._]+)-(?P<version>[^-]{1,60})(-py[0-9.]+[^/]*)?\.(dist|egg)-info")
+# Vendors put bindings beside no metadata at all.
+_MODULES = ("numpy", "ai_edge_litert", "tflite_runtime", "tensorrt", "openvino", "pycoral")
+UNTOLD = "version not told"
+MAX_PATH_ENTRIES = 20000
+MAX_FOUND = 60
+
+
+def packages(path: Iterable[str]) -> Dict[str, str]:
+    """Version by name (lower case, with hyphens), from the folders that Python imports from.
+
+    Args:
+        path: folders such as `sys.path`; the first that has a package wins, as in an import.
+    """
+    versions: Dict[str, str] = {}
+    for folder in path:
+        try:
+            entries = sorted(os.listdir(folder or "."))[:MAX_PATH_ENTRIES]
+        except OSError:
+            continue
+        for entry in entries:
+            match = _METADATA.fullmatch(entry)
+            if match and _OF_INTEREST.search(match.group("name")) and len(versions) < MAX_FOUND:
+                versions.setdefault(_spelling(match.group("name")), match.group("version"))
+        for module in _MODULES:
+            if os.path.isfile(os.path.join(folder or ".", module, "__init__.py")):
+                versions.setdefault(_spelling(module), UNTOLD)
+    return versions
+
+
+def _spelling(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
 
 ROOT_ENVIRONMENT = "EDGEBENCH_BOARD_ROOT"
 CPUFREQ = "sys/devices/system/cpu/cpu0/cpufreq"
@@ -145,7 +525,7 @@ def _cores(root: str) -> Optional[int]:
     return os.cpu_count()
 
 
-def _usable(root: str) -> List[int]:
+def _usable_cpus(root: str) -> List[int]:
     if not hasattr(os, "sched_getaffinity"):
         raise Absent("this system has no affinities")
     return sorted(os.sched_getaffinity(0))
@@ -159,10 +539,10 @@ def _managed(root: str) -> bool:
 
 FINDERS: Dict[str, Callable[[str], Any]] = {
     "board": _board,
-    "soc": hardware.soc,
+    "soc": soc,
     "cpu": _cpu,
     "cores": _cores,
-    "usable_cores": _usable,
+    "usable_cores": _usable_cpus,
     "memory_bytes": _kilobytes("MemTotal"),
     "memory_available_bytes": _kilobytes("MemAvailable"),
     "disk_available_bytes": _disk,
@@ -171,7 +551,7 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "os": lambda root: field(root, "etc/os-release", "PRETTY_NAME"),
     "kernel": lambda root: "{} {}".format(platform.system(), platform.release()),
     "machine": lambda root: platform.machine(),
-    "l4t": hardware.l4t,
+    "l4t": l4t,
     "python": lambda root: platform.python_version(),
     "python_bits": lambda root: struct.calcsize("P") * 8,
     "python_executable": lambda root: sys.executable,
@@ -181,14 +561,14 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "clock_max_mhz": _megahertz("cpuinfo_max_freq"),
     "clock_min_mhz": _megahertz("scaling_min_freq"),
     "clock_limit_mhz": _megahertz("scaling_max_freq"),
-    "power_mode": hardware.power_mode,
-    "power_modes": hardware.power_modes,
-    "pinned_clocks": nvidia.pinned_clocks,
-    "usb_accelerators": hardware.usb_accelerators,
-    "pcie_accelerators": hardware.pcie_accelerators,
-    "libraries": hardware.libraries,
-    "gpu": nvidia.gpu,
-    "nvidia_libraries": nvidia.nvidia_libraries,
+    "power_mode": power_mode,
+    "power_modes": power_modes,
+    "pinned_clocks": pinned_clocks,
+    "usb_accelerators": usb_accelerators,
+    "pcie_accelerators": pcie_accelerators,
+    "libraries": libraries,
+    "gpu": gpu,
+    "nvidia_libraries": nvidia_libraries,
     "load_average": _load,
     "temperatures_c": _temperatures,
     "timer_resolution_ns": lambda root: resolution_ns(),

@@ -11,10 +11,49 @@ import os
 import re
 import shutil
 import stat
-from typing import List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional, Tuple
 
 from .bootstrap import make_private, others_write, owner_trusted, require_private
-from .content import sha256_of
+from .frames import Message
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+# Files whose content is what was asked for, by SHA-256.
+
+
+_READ_BYTES = 1 << 20
+
+
+class WrongContent(Exception):
+    """A file does not hold what the host asked for."""
+
+
+def sha256_of(path: str) -> str:
+    """The hex SHA-256 of a file's bytes."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for piece in iter(lambda: file.read(_READ_BYTES), b""):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def require_content(path: str, sha256: str) -> None:
+    """WrongContent when the file's bytes have another SHA-256."""
+    require_digest(path, sha256_of(path), sha256)
+
+
+def require_digest(path: str, digest: str, sha256: str) -> None:
+    """WrongContent when the digest of a file that was read is not the SHA-256 that was asked for."""
+    if digest != sha256:
+        raise WrongContent(
+            "{} is not the file that was asked for: its SHA-256 begins with {}, not {}".format(
+                path, digest[:12], sha256[:12]
+            )
+        )
+
 
 _HASHED = r"[0-9a-f]{64}(\.[a-z0-9]{1,12})?"
 _NAME = re.compile(_HASHED + r"\Z")
@@ -264,3 +303,37 @@ def _unlink(path: str) -> None:
         os.unlink(path)
     except OSError:
         pass
+
+
+# Patches and samples of tensors as they lie in their files: golden patches, images.
+
+
+def samples(path: str, tensors: List[Message]) -> List[Any]:
+    """The samples of a .npz as tuples of one array an input; ValueError when they are not its tensors."""
+    import numpy
+
+    with numpy.load(path) as stored:
+        arrays = [numpy.ascontiguousarray(stored[str(place)]) for place in range(len(tensors))]
+    for array, tensor in zip(arrays, tensors):
+        if array.dtype.name != tensor["dtype"] or list(array.shape[1:]) != list(tensor["shape"]):
+            raise ValueError(
+                "samples of {} {} for the input {} {}".format(
+                    array.dtype, list(array.shape[1:]), tensor["dtype"], list(tensor["shape"])
+                )
+            )
+    if not arrays or len({len(array) for array in arrays}) != 1 or not len(arrays[0]):
+        raise ValueError("the inputs have not as many samples each")
+    return list(zip(*arrays))
+
+
+def patches(path: str, sides: "Tuple[int, int]", in_memory: bool) -> "NDArray[np.uint8]":
+    """Patches uint8 [n, height, width, 3] of a .npy; ValueError when it holds others."""
+    import numpy
+
+    whole = numpy.load(path) if in_memory else numpy.load(path, mmap_mode="r")
+    held: "NDArray[np.uint8]" = numpy.asarray(whole)
+    if held.dtype != numpy.uint8 or held.ndim != 4 or held.shape[1:] != tuple(sides) + (3,):
+        raise ValueError(
+            "{} holds {} {}, uint8 [n, {}, {}, 3] was due".format(path, held.dtype, held.shape, *sides)
+        )
+    return held

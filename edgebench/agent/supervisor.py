@@ -9,24 +9,226 @@ A request with `"to": "worker"` goes on to the worker whose slot it names as `wo
 here. Whatever a worker sends, and how it ended, comes with its slot.
 """
 
+import json
 import os
+import platform
 import secrets
 import signal
 import sys
 import time
 from types import FrameType
-from typing import List, Optional
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from . import frames
-from .board_requests import BoardRequests
 from .bootstrap import UnsafeFolder, board_folder
-from .clock import monotonic_clock
-from .content import sha256_of
-from .descriptor_watch import DescriptorWatch
-from .frames import Frame, Message
-from .orphans import adopt_orphans, end_orphans
-from .probe_processes import ProbeProcesses
-from .worker_slots import WorkerSlots
+from .children import Child, DescriptorWatch, adopt_orphans, end_orphans
+from .clock import Clock, monotonic_clock
+from .facts import board_facts, facts_root
+from .files import FileStore, boot, sha256_of
+from .frames import Frame, Message, Send
+from .lock import BoardLock
+from .power_modes import PowerModes
+from .worker_slots import WorkerSlots, launch_faults
+
+# What an agent answers for the board itself: facts, clock, lock, power mode, and files that it is sent.
+
+
+Answer = Callable[[Message, bytes], Message]
+
+
+class BoardRequests:
+    """Answers at once; whatever an operation raises is its answer's `error`.
+
+    Args:
+        folder: where files that are sent are kept.
+        note_folder: where it is noted who holds the machine's lock, and what power mode was in force.
+        clock: the board's, ns.
+
+    Attributes:
+        operations: by name, what answers a message and its payload.
+    """
+
+    def __init__(self, folder: str, note_folder: str, clock: Clock) -> None:
+        self._files = FileStore(folder)
+        self._lock = BoardLock(note_folder)
+        self._power_modes = PowerModes(note_folder, facts_root())
+        self._clock = clock
+        self._builds = 0
+        self.operations: Dict[str, Answer] = {
+            "clock": lambda message, payload: {"now_ns": self._clock()},
+            "hello": self._hello,
+            "facts": lambda message, payload: {"facts": board_facts()},
+            "launch": lambda message, payload: {"faults": launch_faults(message)},
+            "have": lambda message, payload: {"path": self._files.have(message["name"])},
+            "room": lambda message, payload: {"free_bytes": self._files.free_bytes()},
+            "put": self._put,
+            "lock": self._take_lock,
+            "power_mode_obstacle": lambda message, payload: {"obstacle": self._power_modes.obstacle()},
+            "set_power_mode": self._set_power_mode,
+            "put_back_power_mode": lambda message, payload: self._put_back(),
+            "clean": self._clean,
+        }
+
+    def close(self) -> None:
+        """Put the power mode back, and let go of the lock, and of files that were not sent whole."""
+        self._files.forget()
+        try:
+            put_back = self._power_modes.put_back()
+            if put_back and not put_back.done:
+                print(put_back.text, file=sys.stderr)  # where it can still be read
+        finally:
+            self._lock.release()
+
+    def new_scratch(self) -> str:
+        """A folder of its own for a worker that builds; it is the worker that makes it."""
+        self._builds += 1
+        return self._files.scratch(self._builds)
+
+    def _put(self, message: Message, payload: bytes) -> Message:
+        return {"path": self._files.put(message["name"], message["offset"], payload, message["last"])}
+
+    def _take_lock(self, message: Message, payload: bytes) -> Message:
+        held = self._lock.held
+        holder = self._lock.take(dict(message["holder"]))
+        reply: Message = {"held": holder is None, "holder": holder or {}, "pid": os.getpid(), "boot": boot()}
+        if holder is None and not held:
+            self._files.sweep()
+        return reply
+
+    def _set_power_mode(self, message: Message, payload: bytes) -> Message:
+        if not self._lock.held:
+            return {"obstacle": "another connection holds the board's lock"}
+        return {"obstacle": self._power_modes.set(int(message["mode"]))}
+
+    def _put_back(self) -> Message:
+        """What was put back, or why not; empty where nothing was to be."""
+        put_back = self._power_modes.put_back()
+        return {"text": put_back.text if put_back else ""}
+
+    def _clean(self, message: Message, payload: bytes) -> Message:
+        reply = self._take_lock(message, payload)
+        return dict(reply, **self._files.clean()._asdict()) if reply["held"] else reply
+
+    def _hello(self, message: Message, payload: bytes) -> Message:
+        return {
+            "protocol": frames.VERSION,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "pid": os.getpid(),
+            "left_power_mode": self._power_modes.left(),
+        }
+
+
+# The processes of probes: one each, by the name that the host gave it; all are stopped together.
+
+
+STOP_S = 3.0
+TAIL_CHARACTERS = 2000
+
+
+class ProbeProcesses:
+    """Starts probes, passes on what they sample, and tells the host how each ended.
+
+    Args:
+        watch: of the supervisor.
+        send: a message to the host, with its payload.
+    """
+
+    def __init__(self, watch: DescriptorWatch, send: Send) -> None:
+        self._watch = watch
+        self._send = send
+        self._probes: Dict[str, Child] = {}
+        self._deadline: Optional[float] = None
+        self._stop_id: Any = None  # of a stop that waits for the last one's end
+
+    @property
+    def pids(self) -> Set[int]:
+        """The processes that run."""
+        return {probe.pid for probe in self._probes.values()}
+
+    def start(self, message: Message, worker_pid: Optional[int]) -> None:
+        """Start the probe `name` from its `code`, for the `address`.
+
+        One of that name that still runs is ended: whoever asks again has given it up.
+
+        Args:
+            message: the request.
+            worker_pid: the worker that a monitor watches; None where it is to watch none.
+        """
+        name = str(message["name"])
+        if name in self._probes:
+            self._watch.close_child(self._probes.pop(name))
+        command = [sys.executable, sys.argv[0], "probe", json.dumps(message["code"]), str(message["address"])]
+        env = {} if worker_pid is None else {"EDGEBENCH_WORKER_PID": str(worker_pid)}
+        probe = Child(command, env)
+        self._probes[name] = probe
+        self._watch.add_child(probe, lambda frame: self._hear(name, frame))
+
+    def stop(self, message: Message) -> Optional[Message]:
+        """Ask all of them to end; None where the reply is sent when the last is gone."""
+        if not self._probes:
+            return {}
+        self._stop_id = message.get("id")
+        self._deadline = time.monotonic() + STOP_S
+        for probe in self._probes.values():
+            probe.terminate()
+        return None
+
+    def end_leftover(self) -> None:
+        """End those of an earlier session that nobody stopped: their samples are nobody's."""
+        for probe in self._probes.values():
+            self._watch.close_child(probe)
+        self._probes.clear()
+        self._deadline = None
+        self._stop_id = None
+
+    def deadlines(self) -> List[float]:
+        """When those that were asked to end are late, on time.monotonic."""
+        return [] if self._deadline is None else [self._deadline]
+
+    def kill_the_late(self, now: float) -> None:
+        """Kill those that were asked to end and have not; `now` is on time.monotonic."""
+        if self._deadline is not None and now >= self._deadline:
+            self._deadline = None
+            for probe in self._probes.values():
+                probe.kill()
+
+    def collect_the_ended(self) -> None:
+        """Tell the host of those that have ended, and answer its stop after the last."""
+        for name, probe in list(self._probes.items()):
+            if probe.ended() is not None:
+                self._report_end(name, probe)
+
+    def close(self) -> None:
+        """Kill all of them."""
+        for probe in self._probes.values():
+            probe.close()
+
+    def _hear(self, name: str, frame: Frame) -> None:
+        self._send(dict(frame.message, event="probe", probe=name), frame.payload)
+
+    def _report_end(self, name: str, probe: Child) -> None:
+        end = probe.ended()
+        assert end is not None
+        probe.pass_on(probe.drain(), lambda frame: self._hear(name, frame))
+        self._watch.close_child(probe)
+        del self._probes[name]
+        ended = {
+            "event": "probe",
+            "probe": name,
+            "kind": "ended",
+            "code": end.code,
+            "signal": end.signal,
+            "asked": self._stop_id is not None,
+            "stderr_tail": probe.tail.text()[-TAIL_CHARACTERS:],
+        }
+        self._send(ended, b"")
+        if not self._probes:
+            self._deadline = None
+            if self._stop_id is not None:
+                self._send({"re": self._stop_id}, b"")
+                self._stop_id = None
+
 
 RUN_TOKEN = "EDGEBENCH_RUN_TOKEN"
 # A host that lost its power says no goodbye, and nothing on the board may wait for it for ever.

@@ -25,13 +25,78 @@ import numpy as np
 
 from . import pixels
 from .clock import Clock
-from .outputs import Rows
 from .runner_contract import Done, Filled, Slot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .runner_contract import Model
+
+
+# What of a model's outputs is kept as scores: one row whole, maps and several outputs thinned.
+#
+# The same rule on the device and where the reference is computed, so that the two can be compared.
+
+
+MOST_CLASSES = 32000  # of one row of scores; the predicted class is kept in 16 bits
+MOST_VALUES = 1000  # of all outputs together, where they are anything else
+
+Quantisation = Optional[Tuple[float, int]]
+"""Scale and zero point of an output, real = scale * (stored - zero point); None where it is float."""
+
+
+def kept_places(shapes: "Sequence[Sequence[int]]") -> "List[Optional[NDArray[Any]]]":
+    """For each output, which of one item's values are kept; None for all of them.
+
+    `shapes` are those of one item, without the batch. Values are taken at equal distances.
+    """
+    sizes = [int(np.prod(shape, dtype=np.int64)) for shape in shapes]
+    row = len(shapes) == 1 and sum(length > 1 for length in shapes[0]) <= 1
+    most = MOST_CLASSES if row else max(1, MOST_VALUES // max(1, len(shapes)))
+    return [None if size <= most else np.arange(most) * size // most for size in sizes]
+
+
+class Rows:
+    """Turns the outputs of one inference into rows of scores, float32 [batch, scores].
+
+    Args:
+        batch: items in an inference.
+        quantisations: of the outputs, in their order; empty where the runner gives real numbers.
+    """
+
+    def __init__(self, batch: int, quantisations: "Sequence[Quantisation]" = ()) -> None:
+        self._batch = batch
+        self._quantisations = quantisations
+        self._places: "Optional[List[Optional[NDArray[Any]]]]" = None
+
+    def of(self, outputs: "Sequence[NDArray[Any]]") -> "NDArray[np.float32]":
+        """The rows; ValueError where an output does not have the batch as its first axis."""
+        parts = [self._items(np.asarray(output)) for output in outputs]
+        if self._places is None:
+            self._places = kept_places([part.shape[1:] for part in parts])
+        rows = []
+        for number, (part, places) in enumerate(zip(parts, self._places)):
+            flat = part.reshape(self._batch, -1)
+            if places is not None:
+                flat = flat.take(places, 1, None, "clip")
+            rows.append(self._real(flat, number))
+        return np.concatenate(rows, 1) if len(rows) > 1 else rows[0]
+
+    def _items(self, output: "NDArray[Any]") -> "NDArray[Any]":
+        if output.ndim and output.shape[0] == self._batch:
+            return output
+        if self._batch == 1:  # a network of one item may leave the batch out
+            return output.reshape((1,) + output.shape)
+        raise ValueError("an output {} of a batch of {}".format(list(output.shape), self._batch))
+
+    def _real(self, values: "NDArray[Any]", number: int) -> "NDArray[np.float32]":
+        floats: "NDArray[np.float32]" = values.astype(np.float32)
+        quantisation = self._quantisations[number] if number < len(self._quantisations) else None
+        if quantisation is None:
+            return floats
+        scale, zero_point = quantisation
+        return (floats - np.float32(zero_point)) * np.float32(scale)
+
 
 STAGES = ("patchify", "preprocess", "infer")
 
@@ -235,3 +300,93 @@ def _in_turn(infer: "Callable[[Slot], NDArray[Any]]") -> "Callable[[Iterator[Tup
             done(index, infer(slot))
 
     return infer_many
+
+
+# A burst of load: inferences back to back for a while, by the timed loop that measures.
+
+
+MOST_BATCHES = 1000
+"""In one run of the loop, which keeps the stamps of all its batches."""
+
+
+def in_turn(windows: List[Any], first: int, count: int) -> List[Any]:
+    """So many windows from one on, again and again."""
+    return [windows[(first + n) % len(windows)] for n in range(count)]
+
+
+def load_burst(loop: "TimedLoop", patches: List[Any], burst_ns: int) -> Tuple[int, int]:
+    """Infer patches in turn for so long, for a batch at least; when it began and ended.
+
+    Few batches at first: how many there is time for is known by those that have been.
+    """
+    timed = loop.run(in_turn(patches, 0, loop.batch))
+    began, batches = timed.start_ns, 1
+    while timed.end_ns - began < burst_ns:
+        gone = max(1, timed.end_ns - began)
+        more = max(1, min(batches, batches * (burst_ns - gone) // gone, MOST_BATCHES))
+        timed = loop.run(in_turn(patches, batches * loop.batch, more * loop.batch))
+        batches += more
+    return began, timed.end_ns
+
+
+# When a warm-up is over: pyperf's test on two halves of the most recent values (pure).
+#
+# Source: pyperf's calibration of warm-ups (`test_calibrate_warmups`, samples of 20 values).
+
+
+HALF = 20
+
+
+def steady_after(values: Sequence[float], floor: int, cap: int) -> Optional[int]:
+    """The least number of values, in tens, after which they are steady; None if there is none up to `cap`.
+
+    It is at least `floor`, and at least the values that the test itself needs.
+    """
+    for count in range(max(floor, 2 * HALF), min(cap, len(values)) + 1, 10):
+        if is_steady(values[:count]):
+            return count
+    return None
+
+
+def is_steady(values: Sequence[float], half: int = HALF) -> bool:
+    """Whether the last 2 x `half` values look like one another; False while there are fewer.
+
+    The first value is not above Q3 + 1.5 IQR of the others, the means differ by -50..+10 %, the median
+    absolute deviations by at most 10 %, the quartiles by at most 5 %.
+    """
+    recent = list(values[-2 * half :])
+    if len(recent) < 2 * half:
+        return False
+    older, newer = recent[:half], recent[half:]
+    rest = sorted(recent[1:])
+    upper = quantile(rest, 0.75)
+    if recent[0] > upper + 1.5 * (upper - quantile(rest, 0.25)):
+        return False
+    if not -0.5 <= _difference(sum(older), sum(newer)) <= 0.10:
+        return False
+    older.sort()
+    newer.sort()
+    return (
+        abs(_difference(_deviation(older), _deviation(newer))) <= 0.10
+        and abs(_difference(quantile(older, 0.25), quantile(newer, 0.25))) <= 0.05
+        and abs(_difference(quantile(older, 0.75), quantile(newer, 0.75))) <= 0.05
+    )
+
+
+def quantile(ordered: List[float], share: float) -> float:
+    """The quantile of sorted values, interpolated between neighbours."""
+    position = (len(ordered) - 1) * share
+    low = int(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+
+
+def _deviation(ordered: List[float]) -> float:
+    middle = quantile(ordered, 0.5)
+    return quantile(sorted(abs(value - middle) for value in ordered), 0.5)
+
+
+def _difference(first: float, second: float) -> float:
+    if first == second:
+        return 0.0
+    return (first - second) / second if second else float("inf")

@@ -11,16 +11,12 @@ import traceback
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 
 from . import building, memory
-from .clock import asked_for, monotonic_clock
-from .content import require_content
-from .descriptors import take_over_descriptors
+from .building import import_sent
+from .children import take_over_descriptors
+from .clock import Pace, asked_for, monotonic_clock, ns_since_spawn
+from .files import patches, require_content, samples
 from .frames import FrameStream, Message
-from .load_burst import in_turn, load_burst
-from .pace import Pace
-from .patch_files import patches, samples
-from .sent_modules import import_sent
-from .spawning import ns_since_spawn
-from .steady import steady_after
+from .timed import in_turn, load_burst, steady_after
 
 if TYPE_CHECKING:
     from .runner_contract import Model

@@ -13,13 +13,13 @@ from typing import Any
 
 import pandas as pd
 
-from edgebench.analysis.mission_frame import FIGURES
+from edgebench.analysis.frames import FIGURES
 from edgebench.errors import UsageError
-from edgebench.fit.field_descriptions import DESCRIPTIONS as OF_SUMMARIES
-from edgebench.fit.metrics import METRICS
-from edgebench.fit.trial_columns import trial_columns
-from edgebench.store.described import Described
-from edgebench.store.schemas import schema
+from edgebench.judge.columns import trial_columns
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial_summary import Published
+from edgebench.records.described import Described, texts_of
+from edgebench.report.schemas import schema
 from edgebench.suggest import choose, short
 
 Columns = Mapping[str, Described]
@@ -89,7 +89,7 @@ def _of_table(name: str) -> Columns:
         return found
     beside = {
         "index": ("image", "Path of the image, as its folder or CSV file names it; missing of patches of "
-                  "the scene, of images that were no files, and in results of earlier versions."),
+                  "the scene, and of images that were no files."),
         "label": ("label_name", "Name of the label's class; missing where it is unknown."),
         "predicted": ("predicted_name", "Name of the predicted class; missing where it is unknown."),
     }  # fmt: skip
@@ -160,8 +160,8 @@ def _of_summaries() -> Columns:
         ),
         **{
             "published:<quantity>" + ("" if part == "value" else f":{part}"): text
-            for part, text in OF_SUMMARIES["Published"].items()
-            if text is not None and part != "quantity"
+            for part, text in texts_of(Published).items()
+            if part != "quantity"
         },
     }
 
@@ -273,7 +273,7 @@ def _of_unpaired() -> Columns:
 
 
 def _of_boards() -> Columns:
-    makers = "edgebench/plan/boards.toml"
+    makers = "edgebench/run/boards.toml"
     texts = {
         "title": ("What its maker calls it.", ""),
         "plugged_in": ("Whether it is a stick or card, whose host is a board of its own.", ""),
@@ -282,8 +282,6 @@ def _of_boards() -> Columns:
         "power_maximum_w": ("The most that it draws.", "W"),
         "power_typical_w": ("What it draws typically.", "W"),
         "boot_s": ("Time from power on until a program can be started.", "s"),
-        "temperature_low_c": ("Lowest ambient temperature at which it works.", "°C"),
-        "temperature_high_c": ("Highest ambient temperature at which it works.", "°C"),
         "<figure>_source": ("Where that figure is from.", ""),
         "note": ("What else is to be known.", ""),
     }

@@ -10,15 +10,13 @@ from typing import get_args, get_type_hints
 import pandas as pd
 from matplotlib.axes import Axes
 
-from edgebench.analysis.html_tables import sentences_html, table_html
-from edgebench.analysis.results import Results, loaded
-from edgebench.fit.compared_metric import MINIMUM_POINTS, MetricComparison, Threshold, Word
-from edgebench.fit.result_comparison import ResultsComparison, compare_results, metrics_of
-from edgebench.report import comparison_words
-from edgebench.report.comparison_export import comparison_rows
-from edgebench.report.comparison_tables import differences_table, metric_tables
+from edgebench.analysis.results import Results, loaded, sentences_html, table_html
+from edgebench.judge.comparison import MINIMUM_POINTS, MetricComparison, Threshold, Word
+from edgebench.judge.result_comparison import ResultsComparison, compare_results, metrics_of
+from edgebench.report import comparison_document as comparison_words
+from edgebench.report.comparison_text import comparison_rows, differences_table, metric_tables
+from edgebench.report.plots.history import ratios
 from edgebench.report.plots.panels import Place
-from edgebench.report.plots.ratios import ratios
 from edgebench.report.tables import Table
 from edgebench.report.words import MISSING
 from edgebench.stats.compare import MINIMUM_EFFECT
@@ -46,7 +44,8 @@ class Comparison:
         word (of B: better, worse, same, undecided, not compared), a and b (the figures), scale (`difference`
         is the ratio B over A, or B less A in points), difference with the ends low and high of its 95 %
         interval, test, p of that test alone, adjusted_p among all of them, a_n and b_n (sessions or images),
-        of (what these are), sessions_needed, identical (the very same sessions), reason, note, in_words.
+        of (what these are), sessions_needed, identical (the very same sessions), reason, note, gate (why
+        `--fail-on regression` decides nothing by it), warnings (what disturbed the sessions), in_words.
         """
         rows = comparison_rows(self._compared)
         names = list(rows[0]) if rows else []
@@ -65,12 +64,12 @@ class Comparison:
 
     @property
     def regressed(self) -> bool:
-        """Whether anything is worse than in the baseline."""
+        """Whether anything by which a gate decides is worse than in the baseline."""
         return self._compared.regressed
 
     @property
     def undecided(self) -> bool:
-        """Whether something of the baseline is left open: undecided, without figure or without partner."""
+        """Whether something is left open: undecided, also by a gate, without figure or without partner."""
         return self._compared.undecided
 
     @cached_property
@@ -147,6 +146,7 @@ def compare(
     pair: str | Iterable[str] = (),
     minimum_effect: float = MINIMUM_EFFECT,
     minimum_points: float = MINIMUM_POINTS,
+    include_contaminated: bool = False,
 ) -> Comparison:
     """Results against a baseline: is each trial better, worse, or the same?
 
@@ -159,6 +159,7 @@ def compare(
         minimum_effect: the smallest difference of times, power, energy and bytes that counts, as a share:
             0.03 is 3 %.
         minimum_points: of shares, such as accuracy, in points (hundredths).
+        include_contaminated: whether `regressed` counts sessions that were disturbed, too.
 
     Raises:
         UsageError: no result beside the baseline, an unknown metric or target, or results without a trial in
@@ -171,6 +172,6 @@ def compare(
             [loaded(each) for each in (baseline, *results)],
             metrics=metrics,
             against=[pair] if isinstance(pair, str) else list(pair),
-            threshold=Threshold(minimum_effect, minimum_points),
+            threshold=Threshold(minimum_effect, minimum_points, include_contaminated=include_contaminated),
         )
     )

@@ -10,18 +10,17 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
+from edgebench.analysis.frames import stacked
 from edgebench.analysis.plots import Names, TrialPlots
-from edgebench.analysis.profile_choice import Profiles
-from edgebench.analysis.results import Results, loaded
-from edgebench.analysis.stacked_frames import stacked
-from edgebench.analysis.trial_table import headline, trial_table
+from edgebench.analysis.published import Profiles
+from edgebench.analysis.results import Results, headline, loaded, trial_table
 from edgebench.errors import UsageError
-from edgebench.fit.history import followed_metrics, history
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.history import followed_metrics, history
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import words
 from edgebench.report.plots.history import history as draw_history
 from edgebench.report.plots.panels import Place
-from edgebench.store.result_listing import StoredResult, created_s
+from edgebench.results.listing import StoredResult, created_s
 from edgebench.suggest import choose, short
 
 

@@ -8,31 +8,24 @@ from collections.abc import Callable, Iterable, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
-from edgebench.analysis.profile_choice import Profiles, chosen_profiles
+from edgebench.analysis.published import Profiles, chosen_profiles
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.mission import DAY_S, cycle_of, mission_of
-from edgebench.fit.missions import schedule_of
-from edgebench.fit.profile import Profile
-from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.fit.verdict import judge_all
+from edgebench.judge.judged import schedule_of
+from edgebench.judge.mission import DAY_S, cycle_of, mission_of
+from edgebench.judge.profile import Profile
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.verdict import judge_all
 from edgebench.report import tables, words
-from edgebench.report.captioned_figures import latency_limits
-from edgebench.report.plots.accuracy import accuracy
-from edgebench.report.plots.energy import energy
-from edgebench.report.plots.idle_power import idle_power
-from edgebench.report.plots.latency import By, latency
+from edgebench.report.captions import latency_limits, scene_predictions
+from edgebench.report.plots.accuracy import accuracy, energy
+from edgebench.report.plots.latency import By, latency, stages, targets
 from edgebench.report.plots.limits import is_known, limits
-from edgebench.report.plots.memory import memory
 from edgebench.report.plots.mission import mission
 from edgebench.report.plots.panels import Place
-from edgebench.report.plots.power_over_time import drawn_traces, power_limits, power_over_time
+from edgebench.report.plots.power import drawn_traces, idle_power, power_limits, power_over_time
 from edgebench.report.plots.scene import scene
-from edgebench.report.plots.sessions import sessions
-from edgebench.report.plots.stages import stages
-from edgebench.report.plots.sustained import sustained
-from edgebench.report.plots.targets import targets
-from edgebench.report.scene_predictions import scene_predictions
-from edgebench.store.load import StoredResults
+from edgebench.report.plots.sessions import memory, sessions, sustained
+from edgebench.results.load import StoredResults
 from edgebench.suggest import choose, short
 
 Names = str | Iterable[str]

@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from edgebench.analysis.profile_choice import Profiles, named_profiles
-from edgebench.analysis.verdict_frame import verdict_frame
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.metrics import METRICS
-from edgebench.fit.profile import shipped_profiles
-from edgebench.fit.published import Published
-from edgebench.fit.published_experiment import judge_published
-from edgebench.fit.reference import SCENE_PATCHES, load_references, reference_folder
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.fit.verdict import judge_all
+from edgebench.analysis.frames import verdict_frame
+from edgebench.errors import UsageError
+from edgebench.judge.judged import Judged
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
+from edgebench.judge.published import SCENE_PATCHES, judge_published, load_references, reference_folder
+from edgebench.judge.trial_summary import Published, TrialSummary
+from edgebench.judge.verdict import judge_all
+from edgebench.records.target import KINDS, Body
+from edgebench.run.boards import known_bodies
+
+# Profiles as a user of Python names them.
+
+
+Profiles = str | Path | Profile | Iterable[str | Path | Profile]
+"""A shipped profile's name, the path of a profile's file, a Profile, or several of these."""
+
+
+def named_profiles(profiles: Profiles) -> tuple[Profile, ...]:
+    """Those profiles; UsageError for one that cannot be read."""
+    return load_profiles([profiles] if isinstance(profiles, str | Path | Profile) else list(profiles))
+
+
+def chosen_profiles(
+    profiles: Profiles | None, of_run: Sequence[Profile], purpose: str
+) -> tuple[Profile, ...]:
+    """Those that are named, else those of the run; UsageError where there is none, or it cannot be read."""
+    chosen = tuple(of_run) if profiles is None else named_profiles(profiles)
+    if not chosen:
+        raise UsageError(
+            f"there is no profile to {purpose}",
+            why="the result was run without a profile and none is named",
+            fix='name one, such as "disco-realtime"; `edgebench profiles list` names them',
+        )
+    return chosen
+
 
 _TEXTS = (
     "target", "device", "variant", "precision", "quantity", "unit", "form", "bound", "words", "covers",
@@ -123,3 +151,53 @@ def _column(name: str, values: list[Any]) -> pd.Series:
     if name in _TEXTS:
         return pd.Series(values, dtype="str")
     return pd.Series(values, dtype="int64" if name in _COUNTS else "float64")
+
+
+# `edgebench.boards`: what makers declare of boards, with the source of each figure, as a frame.
+
+
+_BOARD_TEXTS = ("title", "note")
+
+
+def boards() -> pd.DataFrame:
+    """One row a board that `board=` and `--board` take, by its name: the index, which is called `board`.
+
+    title; plugged_in (a stick or card, whose host is a board of its own); mass_g; size_mm (a tuple of three
+    sides, None where no source gives it); power_maximum_w and power_typical_w by its maker's word; boot_s;
+    the source of each as mass_source and so on; note. Mass and size are without case, cooler and supply.
+    What no source gives is NaN.
+    """
+    bodies = dict(sorted(known_bodies().items()))
+    rows = [_board_row(body) for body in bodies.values()]
+    frame = pd.DataFrame({name: _board_column(name, [row[name] for row in rows]) for name in rows[0]})
+    frame.index = pd.Index(list(bodies), dtype="str", name="board")
+    return frame
+
+
+def _board_row(body: Body) -> dict[str, Any]:
+    powers = {power.kind: power for power in body.power}
+    row: dict[str, Any] = {
+        "title": body.title,
+        "plugged_in": body.plugged_in,
+        "mass_g": body.mass_g,
+        "mass_source": None if body.mass_g is None else body.source_of("mass_g"),
+        "size_mm": body.size_mm,
+        "size_source": None if body.size_mm is None else body.source_of("size_mm"),
+    }
+    for kind in KINDS:
+        power = powers.get(kind)
+        row[f"power_{kind}_w"] = None if power is None else power.watts
+        row[f"power_{kind}_source"] = None if power is None else power.source
+    return row | {
+        "boot_s": body.boot_s,
+        "boot_source": None if body.boot_s is None else body.source_of("boot_s"),
+        "note": body.note,
+    }
+
+
+def _board_column(name: str, values: list[Any]) -> pd.Series:
+    if name in _BOARD_TEXTS or name.endswith("_source"):
+        return pd.Series(values, dtype="str")
+    if name == "size_mm":
+        return pd.Series(values, dtype="object")
+    return pd.Series(values, dtype="bool" if name == "plugged_in" else "float64")

@@ -2,31 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
+from jinja2 import Environment
 
-from edgebench.analysis.html_tables import sentences_html
-from edgebench.analysis.mission_frame import mission_frame
-from edgebench.analysis.named_predictions import named_predictions
+from edgebench.analysis.frames import (
+    mission_frame,
+    named_predictions,
+    rail_frame,
+    reason_frame,
+    summary_frame,
+    verdict_frame,
+)
 from edgebench.analysis.plots import Plots
-from edgebench.analysis.profile_choice import Profiles, chosen_profiles
-from edgebench.analysis.rail_frame import rail_frame
-from edgebench.analysis.summary_frame import reason_frame, summary_frame
-from edgebench.analysis.trial_table import headline, trial_table
-from edgebench.analysis.verdict_frame import verdict_frame
+from edgebench.analysis.published import Profiles, chosen_profiles
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.judged_experiment import Judged, run_profiles, with_declarations
-from edgebench.fit.missions import missions
-from edgebench.fit.profile import Profile
-from edgebench.fit.summarise import summarise
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.fit.verdict import judge_all
+from edgebench.judge.judged import Judged, missions, run_profiles, with_declarations
+from edgebench.judge.metric import Metric, Shown
+from edgebench.judge.metrics import METRICS, shown_in
+from edgebench.judge.power_metrics import rail_value
+from edgebench.judge.profile import Profile
+from edgebench.judge.summarise import summarise
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.verdict import judge_all
+from edgebench.records.stored import ExperimentRecord
+from edgebench.report import notes as verdict_groups
+from edgebench.report import words
+from edgebench.report.metric_text import metric_text, rail_text
 from edgebench.report.tables import names_by_trial
-from edgebench.store.load import StoredResults, found_folder
-from edgebench.store.record_reading import read_experiment
+from edgebench.results.load import StoredResults, found_folder
+from edgebench.results.record_reading import read_experiment
+
+# Small tables for notebooks, all text in them escaped; nothing in them is loaded from elsewhere.
+
+
+MOST_ROWS = 60
+
+_TABLE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
+<table style="white-space: nowrap">
+<caption style="text-align: left">{{ caption }}</caption>
+<thead><tr>
+{% for heading in headings %}
+<th>{{ heading }}</th>
+{% endfor %}
+</tr></thead>
+<tbody>
+{% for row in rows %}
+<tr>
+{% for text in row %}
+<td>{{ text }}</td>
+{% endfor %}
+</tr>
+{% endfor %}
+</tbody>
+</table>
+""")
+_SENTENCES = Environment(autoescape=True).from_string("{% for text in texts %}<p>{{ text }}</p>{% endfor %}")
+
+
+def table_html(
+    caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> str:
+    """The first rows as a table, then how many more there are, and the notes.
+
+    Control and direction characters are shown as U+FFFD, so that a name reorders nothing around it.
+    """
+    more = len(rows) - MOST_ROWS
+    last = [f"and {words.counted(more, 'more row')}"] if more > 0 else []
+    table = _TABLE.render(
+        caption=words.plain(caption),
+        headings=[words.plain(heading) for heading in headings],
+        rows=[[words.plain(text) for text in row] for row in rows[:MOST_ROWS]],
+    )
+    return table + sentences_html([*last, *notes])
+
+
+def sentences_html(texts: Sequence[str]) -> str:
+    """A paragraph each, cleaned and escaped in the same way."""
+    return _SENTENCES.render(texts=[words.plain(text) for text in texts])
+
+
+# What a notebook shows of a result: one row a trial, with its headline figures and verdicts (pure).
+
+
+_POWER = ("power_mean_w", "energy_j")
+_REASONS = 3  # of trials that were not measured, below the table
+
+
+def headline(record: ExperimentRecord) -> str:
+    """`made: 12 trials of 2 targets, begun 2025-03-01T12:00:00Z`, without control characters."""
+    trials = words.counted(len(record.trials), "trial")
+    targets = words.counted(len(record.targets), "target")
+    return words.plain(f"{record.name}: {trials} of {targets}, begun {record.created_utc}")
+
+
+def trial_table(caption: str, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
+    """HTML, all text in it escaped. Columns that no trial has a figure for are left out."""
+    names = words.labels(summaries)
+    columns: dict[str, Callable[[TrialSummary], str]] = {
+        "target": lambda trial: trial.target,
+        "variant": lambda trial: names[trial.key],
+        "status": lambda trial: trial.status.replace("_", " "),
+        **_figures(summaries),
+        **_verdicts(verdicts),
+    }
+    reasons = sorted({summary.reason for summary in summaries if summary.reason})
+    rows = [[text_of(summary) for text_of in columns.values()] for summary in summaries]
+    return table_html(caption, list(columns), rows, reasons[:_REASONS])
+
+
+def _figures(summaries: Sequence[TrialSummary]) -> Mapping[str, Callable[[TrialSummary], str]]:
+    """Those of the table that a run ends with; of power what the primary rail of each trial's meter says."""
+    columns = {
+        shown.heading: _text_of(metric, shown)
+        for metric, shown in shown_in("terminal", summaries)
+        if any(metric.value(summary) is not None for summary in summaries)
+    }
+    if any(summary.primary_rail is not None for summary in summaries):
+        columns |= {METRICS[name].shown[0].heading: _power_of(METRICS[name]) for name in _POWER}
+        columns["power by"] = lambda trial: rail_text(rail) if (rail := trial.primary_rail) else words.MISSING
+    return columns
+
+
+def _text_of(metric: Metric, shown: Shown) -> Callable[[TrialSummary], str]:
+    return lambda trial: metric_text(metric.value(trial), shown.form)
+
+
+def _power_of(metric: Metric) -> Callable[[TrialSummary], str]:
+    form = metric.shown[0].form
+
+    def text(trial: TrialSummary) -> str:
+        rail = trial.primary_rail
+        return words.MISSING if rail is None else metric_text(rail_value(rail, metric), form)
+
+    return text
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Mapping[str, Callable[[TrialSummary], str]]:
+    wholes = verdict_groups.wholes(verdicts)
+
+    def of_profile(profile: str) -> Callable[[TrialSummary], str]:
+        def text(trial: TrialSummary) -> str:
+            word = wholes[trial.key, profile].verdict
+            return f"{words.SYMBOLS[word]} {word}"
+
+        return text
+
+    return {profile: of_profile(profile) for profile in verdict_groups.profiles(verdicts)}
+
 
 Texts = str | Iterable[str]
 """One text, or several."""
@@ -66,8 +192,7 @@ class Results(StoredResults):
         Args:
             board: what a target is made of, `[TARGET=]NAME` as `edgebench fit --board` takes it.
             declared_power: what a target draws by its data sheet, `[TARGET=]WATTS:KIND:SOURCE`.
-            declared: a target's boot time or temperatures, `[TARGET=]boot_s:SECONDS:KIND:SOURCE` or
-                `[TARGET=]temperature_c:LOW..HIGH:SOURCE`.
+            declared: a target's boot time, `[TARGET=]boot_s:SECONDS:KIND:SOURCE`.
 
         Raises:
             StoredResultError: a stored table is damaged.
@@ -98,7 +223,7 @@ class Results(StoredResults):
                 the run without it.
             board: as for `summaries`, and so are `declared_power` and `declared`.
             declared_power: what a target draws by its data sheet.
-            declared: a target's boot time or temperatures.
+            declared: a target's boot time.
 
         Raises:
             UsageError: there is no profile, or a profile or what is declared cannot be read.
@@ -145,7 +270,8 @@ class Results(StoredResults):
         stated and effective rate in Hz, averaging_ms, longest_gap_s, window_s (the shortest steady window),
         samples and rejected readings, sessions with a mean; mean, peak, p99 and idle power in W, idle_drift_w
         (idle after the passes less that before them); energy of an image in J, net_energy_j above idle; the
-        ends of 95 % intervals; reason (why a figure is missing), uncovered (which windows it did not see).
+        ends of 95 % intervals; reason (why a figure is missing), uncovered (which windows it did not see);
+        unknown_lag_s (how late its readings may be, where not known) and peak_high_w (the peak at most then).
         """
         return rail_frame(self.trial_summaries())
 

@@ -23,9 +23,9 @@ def show(json_: JsonOption = False) -> None:
     what takes long to make: models as runtimes load them, and scenes and images
     as pixels. All of it is made again when it is needed and is not there.
     """
-    from edgebench.cache.contents import foreign, list_files, totals
-    from edgebench.cache.objects import Cache
-    from edgebench.report.cache_table import print_cache
+    from edgebench.prepare.cache import Cache
+    from edgebench.prepare.cache_contents import foreign, list_files, totals
+    from edgebench.report.inventories import print_cache
 
     cache = Cache()
     print_cache(stdout(), cache.root, totals(list_files(cache)), foreign(cache), as_json=json_)
@@ -58,11 +58,11 @@ def clean(
     import math
     import time
 
-    from edgebench.cache.contents import foreign, list_files, remove, select, totals
-    from edgebench.cache.objects import Cache
     from edgebench.errors import UsageError
-    from edgebench.plan.amounts import duration_s
-    from edgebench.report.cache_table import print_cleaned
+    from edgebench.prepare.cache import Cache
+    from edgebench.prepare.cache_contents import foreign, list_files, remove, select, totals
+    from edgebench.report.inventories import print_cleaned
+    from edgebench.run.setting import duration_s
 
     before_s: float | None = None
     if older_than is not None:

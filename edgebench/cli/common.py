@@ -3,29 +3,269 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import json
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from edgebench.cli.completions import is_completed
-from edgebench.cli.setting_options import option
+from edgebench.run.setting import DeclaredSetting
+from edgebench.run.settings import PANELS, run_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from edgebench.fit.judged_experiment import Judged
-    from edgebench.fit.profile import Profile
-    from edgebench.fit.requirement import Requirement
+    from edgebench.judge.judged import Judged
+    from edgebench.judge.profile import Profile
+    from edgebench.judge.requirement import Requirement
 
 
-def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
-    """`latest` and the results' names for the shell, newest first; below a folder that is typed, its own."""
+# What the shell completes names with. Imports nothing heavy.
+
+
+def complete_device(incomplete: str) -> list[str]:
+    """Device names for the shell."""
+    from edgebench import registry
+
+    return [name for name in registry.names("edgebench.backends") if name.startswith(incomplete)]
+
+
+def complete_profile(incomplete: str) -> list[str]:
+    """Names of the shipped profiles for the shell."""
+    from edgebench.judge.profile import shipped_profiles
+
+    return [profile.name for profile in shipped_profiles() if profile.name.startswith(incomplete)]
+
+
+def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of the targets file for the shell; none where it cannot be read."""
+    from edgebench.errors import EdgeBenchError
+    from edgebench.run.targets_file import read_targets
+
+    try:
+        declared = read_targets(ctx.params.get("targets_file"))
+    except EdgeBenchError:
+        return []
+    return [target.name for target in declared.targets if target.name.startswith(incomplete)]
+
+
+def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Boards for the shell: those of the devices that are typed, or of all, and hosts of sticks.
+
+    Of a stored result's targets `TARGET=` may come before.
+    """
+    from edgebench import registry
+    from edgebench.errors import EdgeBenchError
+    from edgebench.run.boards import shipped_entries
+
+    typed = ctx.params.get("device") or ()
+    devices = typed or registry.names("edgebench.backends")
+    shipped = shipped_entries().items()
+    names = {
+        name for name, board in shipped if not (typed and board.devices) or set(typed) & set(board.devices)
+    }
+    for device in devices:
+        try:
+            names.update(registry.backend(device).bodies())
+        except EdgeBenchError:
+            continue
+    target, equals, start = incomplete.rpartition("=")
+    return sorted(f"{target}{equals}{name}" for name in names if name.startswith(start))
+
+
+def complete_option(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What `--set` takes for the shell: options of the devices that are typed, and the values of a choice."""
+    from edgebench import registry
+    from edgebench.errors import EdgeBenchError
+
+    texts: set[str] = set()
+    for device in ctx.params.get("device") or ():
+        try:
+            options = registry.backend(device).options_model.model_json_schema().get("properties", {})
+        except EdgeBenchError:
+            continue
+        for name, schema in options.items():
+            key = name.replace("_", "-")
+            values = ("true", "false") if schema.get("type") == "boolean" else schema.get("enum", ())
+            texts |= {f"{key}={value}" for value in values} if "=" in incomplete else {f"{key}="}
+    return sorted(text for text in texts if text.startswith(incomplete))
+
+
+def complete_port(incomplete: str) -> list[str]:
+    """The serial ports of this machine for the shell."""
+    from edgebench.probes.host.serial_port import ports_here
+
+    ports = (text.partition(" ")[0] for text in ports_here())
+    return [port for port in ports if port.startswith(incomplete)]
+
+
+def complete_meter(incomplete: str) -> list[str]:
+    """Kinds of meters for the shell."""
+    from edgebench import registry
+
+    kinds = (kind for kind in registry.loadable("edgebench.probes") if kind.startswith(incomplete))
+    return [kind for kind in kinds if not registry.is_monitor(kind)]
+
+
+_RESULTS_LOOKED_AT = 20  # of a folder, the newest, for the names of its targets
+_MAX_BYTES = 8 << 20  # of a record that is read while somebody waits for a name
+_HEAD_BYTES = 200  # of an experiment.json, which begins with its version
+_VERSION = re.compile(rb'"schema_version":\s*([0-9]{1,6})\b')
+_ACTED_UPON = frozenset("$`\"'\\;&|<>(){}*?!#~")
+
+
+def complete_measured_target(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Targets that the newest results have, for the shell."""
+    from edgebench.errors import EdgeBenchError
+    from edgebench.run.config import resolve_one
+
+    names: dict[str, None] = {}
+    try:
+        folder = resolve_one("output_dir", ctx.params.get("output_dir")).output_dir
+        # A link that leads nowhere is no result.
+        # One that may not be looked into is none of them, as in `complete_results`.
+        files = [file for file in folder.glob("*/experiment.json") if os.path.isfile(file)]  # noqa: PTH113
+        files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
+        for file in files[:_RESULTS_LOOKED_AT]:
+            if earlier_result(file.parent):
+                continue
+            names |= dict.fromkeys(_target_names(file))
+    except (OSError, EdgeBenchError):
+        return []
+    return [name for name in names if name.startswith(incomplete) and is_completed(name)]
+
+
+def earlier_result(folder: Path) -> str:
+    """That a result was stored by an earlier version, in words; empty for every other, damaged ones too."""
+    from edgebench.files import open_regular
+    from edgebench.results.layout import EXPERIMENT_FILE, SCHEMA_VERSION, stored_earlier
+
+    try:
+        with open_regular(folder / EXPERIMENT_FILE) as file:
+            found = _VERSION.search(file.read(_HEAD_BYTES))
+    except OSError:
+        return ""
+    version = int(found[1]) if found else SCHEMA_VERSION
+    return stored_earlier(version) if version < SCHEMA_VERSION else ""
+
+
+def is_completed(name: str) -> bool:
+    """Whether a name from outside may be put on the user's line.
+
+    A terminal would carry out control characters in it, the shell `$(...)`, a quote or a `;`, as it stands
+    there unquoted, and with a dash first it would be an option.
+    """
+    return name.isprintable() and not _ACTED_UPON.intersection(name) and not name.startswith("-")
+
+
+def _target_names(file: Path) -> list[str]:
+    """Those of an experiment.json, without settings and revisions; none where it is damaged."""
+    from edgebench.files import read_regular
+
+    try:
+        targets = json.loads(read_regular(file, _MAX_BYTES))["targets"]
+        names = [str(target.get("revision_of") or target["name"]) for target in targets]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+    return [name.partition("[")[0] for name in names]
+
+
+def complete_followed_metric(incomplete: str) -> list[str]:
+    """Metrics that a history can be of, for the shell."""
+    from edgebench.judge.history import followed_metrics
+
+    return [name for name in followed_metrics() if name.startswith(incomplete)]
+
+
+def complete_compared_metric(incomplete: str) -> list[str]:
+    """Metrics by which results are compared, for the shell; of several after commas the last."""
+    from edgebench.judge.metrics import compared_metrics
+
+    before, comma, start = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in compared_metrics() if name.startswith(start)]
+
+
+# Options of the command line, made of the declared settings of a run. Imports nothing heavy.
+
+
+_COMPLETIONS: Mapping[str, Callable[..., list[str]] | None] = {
+    "": None,
+    "device": complete_device,
+    "target": complete_target,
+    "profile": complete_profile,
+    "board": complete_board,
+    "meter": complete_meter,
+    "port": complete_port,
+    "option": complete_option,
+}
+
+
+def option(name: str, *, panel: bool = False, help_text: str = "") -> Any:
+    """The option of a setting, for `Annotated`; `help_text` where a command means something else by it."""
+    setting = run_settings()[name]
+    declaration = setting.declaration
+    flag = f"{setting.flag}/--no-{setting.flag[2:]}" if declaration.switch_off else setting.flag
+    return typer.Option(
+        flag,
+        *([declaration.short] if declaration.short else []),
+        metavar=declaration.metavar or None,
+        help=help_text or setting.text,
+        autocompletion=_COMPLETIONS[declaration.completion],
+        show_default=False,
+        rich_help_panel=declaration.panel if panel else None,
+    )
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes all settings of a run as options, in their panels, beside options of its own.
+
+    Its last parameter is `**flags`: by name of a setting what was typed, None or [] where nothing was. Its
+    own options name their panels, and stand behind the settings of those.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    parameters = [_parameter(setting) for setting in run_settings().values()]
+    parameters += [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
+    parameters.sort(key=_panel_order)
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _parameter(setting: DeclaredSetting) -> inspect.Parameter:
+    kind: Any = _typed_as(setting) | None
+    annotation: Any = Annotated[kind, option(setting.name, panel=True)]
+    return inspect.Parameter(
+        setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )
+
+
+def _typed_as(setting: DeclaredSetting) -> Any:
+    """What the command line makes of a flag: text, a path or a switch; the settings' types come after it."""
+    if setting.is_switch:
+        return bool
+    if setting.is_list:
+        return list[str]
+    return Path if Path in (setting.kind, *get_args(setting.kind)) else str
+
+
+def _panel_order(parameter: inspect.Parameter) -> int:
+    [declared] = [item for item in get_args(parameter.annotation) if hasattr(item, "rich_help_panel")]
+    return PANELS.index(declared.rich_help_panel)
+
+
+def complete_results(ctx: typer.Context, incomplete: str) -> list[str | tuple[str, str]]:
+    """`latest` and the results' names for the shell, newest first; below a folder that is typed, its own.
+
+    Those that an earlier version stored have that as their help.
+    """
     from edgebench.errors import EdgeBenchError
 
     typed, slash, start = incomplete.rpartition("/")
@@ -37,14 +277,15 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str]:
         results.sort(key=lambda entry: (entry / "experiment.json").stat().st_mtime, reverse=True)
         # On the way to another folder, the folders there; they come after the results.
         ways = [entry for entry in entries if entry.is_dir() and entry not in results]
+        earlier = {entry.name: text for entry in results if (text := earlier_result(entry))}
     except (OSError, EdgeBenchError):
         return []
     names = [entry.name for entry in results if entry.name.startswith(start)]
-    names = [*(["latest"] if results and "latest".startswith(start) else []), *names]
-    if not slash:
-        return names
-    shown = [entry.name for entry in ways if entry.name.startswith(start or "") and entry.name[0] != "."]
-    return [f"{typed}{slash}{name}" for name in names] + [f"{typed}{slash}{name}/" for name in shown]
+    names = [*(["latest"] if len(results) > len(earlier) and "latest".startswith(start) else []), *names]
+    shown = [entry.name for entry in ways if slash and entry.name.startswith(start) and entry.name[0] != "."]
+    helped = [(f"{typed}{slash}{name}", earlier.get(name, "")) for name in names]
+    words = [(word, text) if text else word for word, text in helped]
+    return words + [f"{typed}{slash}{name}/" for name in shown]
 
 
 DeviceOption = Annotated[list[str] | None, option("device")]
@@ -74,8 +315,8 @@ DeclaredOption = Annotated[
     list[str] | None,
     option(
         "declared",
-        help_text="A target's boot time or temperatures by a source: [TARGET=]boot_s:SECONDS:KIND:SOURCE, "
-        "such as nano=boot_s:25:typical:'stop watch', or temperature_c:LOW..HIGH:SOURCE. Repeatable.",
+        help_text="A target's boot time by a source: [TARGET=]boot_s:SECONDS:KIND:SOURCE, "
+        "such as nano=boot_s:25:typical:'stop watch'. Repeatable.",
     ),
 ]
 BoardOption = Annotated[
@@ -159,30 +400,39 @@ def busy(text: str) -> Iterator[None]:
 
 def say(text: str) -> None:
     """One message on stderr, on one line; what stands in it from outside does not steer the terminal."""
-    from edgebench.printable import printable
+    from edgebench.suggest import printable
 
     stderr().print(printable(text), markup=False, soft_wrap=True)
 
 
 def echo_path(path: Path) -> None:
     """A path alone on a line of stdout, for people and scripts; what cannot be shown in it is replaced."""
-    from edgebench.printable import printable
+    from edgebench.suggest import printable
 
     typer.echo(printable(path))
 
 
 def targets_file_setting(flag: Path | None) -> Path | None:
     """The targets file of the flag, else of the environment or a configuration file; None: the default."""
-    from edgebench.plan.config import resolve_one
+    from edgebench.run.config import resolve_one
 
     return resolve_one("targets_file", flag).targets_file
 
 
 def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:
     """The profiles of those names or files, each once; UsageError for two that share a name."""
-    from edgebench.fit.profile import load_profiles
+    from edgebench.judge.profile import load_profiles
 
-    return load_profiles(names)
+    profiles = load_profiles(names)
+    for profile in profiles:
+        if any("weight" in requirement.model_fields_set for requirement in profile.requirements):
+            _warn_of_weight(profile.name)
+    return profiles
+
+
+@cache  # once per process and profile
+def _warn_of_weight(profile: str) -> None:
+    say(f"warning: profile {profile}: weight is ignored, because EdgeBench no longer ranks trials by it")
 
 
 def require_alone(results: str | None, output_dir: Path | None, *declared: Sequence[str] | None) -> None:
@@ -192,33 +442,50 @@ def require_alone(results: str | None, output_dir: Path | None, *declared: Seque
     if results is not None or output_dir is not None or any(declared):
         raise UsageError(
             "--reference judges published figures, and nothing that was measured",
-            why="RESULTS, --output-dir, --board, --declared-power, --declared and --pareto are of a result",
+            why="RESULTS, --output-dir, --declared-power, --declared and --pareto are of a result",
             fix="leave them out, or judge the result in a command of its own",
         )
 
 
 def results_folder(text: str, output_dir: Path | None = None) -> Path:
     """The folder that RESULTS stands for."""
-    from edgebench.store.result_folder import resolve_results
+    from edgebench.results.listing import resolve_results
 
     return resolve_results(text, output_dir_setting(output_dir))
 
 
 def output_dir_setting(flag: Path | None) -> Path:
     """Where results lie, as for a run: the flag, the environment, a configuration file, else `results`."""
-    from edgebench.plan.config import resolve_one
+    from edgebench.run.config import resolve_one
 
     return resolve_one("output_dir", flag).output_dir
 
 
 def print_json(judged: Judged, axes: Sequence[Requirement] = ()) -> None:
     """The documented result document on stdout; `axes` as of `answers`."""
-    from edgebench.fit.answers import answers
-    from edgebench.report.brief_missions import brief_missions
+    from edgebench.judge.answers import answers
     from edgebench.report.document import document
-    from edgebench.report.json_values import as_json
+    from edgebench.report.missions import brief_missions
+    from edgebench.report.words import as_json
 
     beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
     played = brief_missions(judged.results, judged.summaries, judged.profiles)
     printed = document(judged.results, judged.summaries, judged.verdicts, beyond, played)
     typer.echo(as_json(printed), nl=False)
+
+
+# The options that say which model: by name or file, its input, its labels. Imports nothing heavy.
+
+
+ModelOption = Annotated[list[str] | None, option("model")]
+WidthOption = Annotated[list[float] | None, option("width")]
+LabelsOption = Annotated[Path | None, option("labels")]
+LayoutOption = Annotated[str | None, option("layout")]
+InputScaleOption = Annotated[str | None, option("input_scale")]
+InputMeanOption = Annotated[str | None, option("input_mean")]
+InputShapeOption = Annotated[list[str] | None, option("input_shape")]
+InputsOption = Annotated[Path | None, option("inputs")]
+CalibrationOption = Annotated[Path | None, option("calibration")]
+
+
+# How help looks: switches without a word for their type, and of `edgebench run` every option in a panel.

@@ -10,17 +10,17 @@ import typer
 from edgebench.cli.common import (
     JsonOption,
     LongOutputDirOption,
+    complete_compared_metric,
     complete_results,
     echo_path,
     results_folder,
     say,
     stdout,
 )
-from edgebench.cli.completions import complete_compared_metric
 
 if TYPE_CHECKING:
-    from edgebench.fit.result_comparison import ResultsComparison
-    from edgebench.store.load import StoredResults
+    from edgebench.judge.result_comparison import ResultsComparison
+    from edgebench.results.load import StoredResults
 
 
 def compare(
@@ -85,14 +85,25 @@ def compare(
     ] = 1.0,
     fail_on: Annotated[
         Literal["regression"] | None,
-        typer.Option("--fail-on", help="Exit with 3 where anything is worse than in the baseline."),
+        typer.Option(
+            "--fail-on",
+            help="Exit with 3 where anything is worse than in the baseline. Times, power, energy and memory "
+            "decide from 5 sessions a side on, else there is a warning.",
+        ),
     ] = None,
+    include_contaminated: Annotated[
+        bool,
+        typer.Option(
+            "--include-contaminated",
+            help="With --fail-on: decide by sessions with interference, throttling or falling clocks, too.",
+        ),
+    ] = False,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="Exit with 4 where something of the baseline is undecided, was not measured again, or has "
-            "no partner.",
+            help="Exit with 4 where something of the baseline is undecided, also by --fail-on, was not "
+            "measured again, or has no partner.",
         ),
     ] = False,
     file: Annotated[
@@ -105,7 +116,7 @@ def compare(
         ),
     ] = None,
     form: Annotated[
-        Literal["md", "json", "csv"] | None, typer.Option("--format", help="Print it in that form.")
+        Literal["md", "csv"] | None, typer.Option("--format", help="Print it in that form.")
     ] = None,
     figure: Annotated[
         Path | None,
@@ -130,14 +141,14 @@ def compare(
     """
     from edgebench.cli.figure_files import require_figure
     from edgebench.errors import UsageError
-    from edgebench.fit.compared_metric import Threshold
-    from edgebench.fit.result_comparison import compare_results, distinct_names, exit_code, metrics_of
-    from edgebench.report.comparison_export import as_text, require_output, write_comparison
-    from edgebench.report.comparison_terminal import print_comparison
-    from edgebench.store.load import load
+    from edgebench.judge.comparison import Threshold
+    from edgebench.judge.result_comparison import compare_results, distinct_names, exit_code, metrics_of
+    from edgebench.report.comparison_document import gate_warning
+    from edgebench.report.comparison_text import as_text, print_comparison, require_output, write_comparison
+    from edgebench.results.load import load
 
     metrics = metrics_of(metric or ())
-    if json_ and form not in (None, "json"):
+    if json_ and form is not None:
         raise UsageError(f"--json and --format {form} are two forms", fix="leave one of them out")
     if file is not None:
         require_output(file)
@@ -150,28 +161,29 @@ def compare(
         names=distinct_names(folders),
         metrics=metrics,
         against=pair or (),
-        threshold=Threshold(minimum_effect / 100, minimum_points),
+        threshold=Threshold(minimum_effect / 100, minimum_points, include_contaminated=include_contaminated),
     )
     if figure is not None:
         _draw(figure, comparison)
     if file is not None:
         write_comparison(comparison, file)
-    form = "json" if json_ else form
-    if form is not None:
-        typer.echo(as_text(comparison, form), nl=False)
+    if json_ or form is not None:
+        typer.echo(as_text(comparison, form or "json"), nl=False)
     elif file is not None:
         echo_path(file)
     else:
         print_comparison(stdout(), comparison)
     for warning in dict.fromkeys(warning for each in loaded for warning in each.warnings):
         say(f"warning: {warning}")
+    if fail_on is not None and (open_ := gate_warning(comparison)):
+        say(f"warning: {open_}")
     raise typer.Exit(exit_code(comparison, fail_on_regression=fail_on is not None, strict=strict))
 
 
 def _draw(path: Path, comparison: ResultsComparison) -> None:
     from edgebench.cli.figure_files import write_figure
     from edgebench.report import drawing
-    from edgebench.report.plots.ratios import ratios
+    from edgebench.report.plots.history import ratios
 
     drawn = drawing.blank()
     ratios(comparison, ax=drawn)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from edgebench.cli.common import (
+    ArtifactOption,
     HostOption,
     JsonOption,
     MeterOption,
@@ -19,11 +21,16 @@ from edgebench.cli.common import (
     SetPowerModeOption,
     TargetOption,
     TargetsFileOption,
+    complete_device,
+    say,
     stdout,
     targets_file_setting,
 )
-from edgebench.cli.completions import complete_device
 from edgebench.errors import EXIT_ERROR, UsageError
+
+if TYPE_CHECKING:
+    from edgebench.contract import Backend
+    from edgebench.records.target import Target
 
 
 def doctor(
@@ -46,21 +53,37 @@ def doctor(
     power_mode: PowerModeOption = None,
     set_power_mode: SetPowerModeOption = None,
     meter: MeterOption = None,
+    try_: Annotated[
+        bool, typer.Option("--try", help="Run the device for one short session, and write a report to send.")
+    ] = False,
+    artifact: ArtifactOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="The report of --try. Default: DEVICE-try.md"),
+    ] = None,
     json_: JsonOption = False,
 ) -> None:
     """Check runtimes, governor, load, memory, clock and temperature; each problem comes with its fix.
 
     Of this machine, or of boards with --host or --target; `edgebench targets check` says more of a board.
+    A target with several values of a setting is checked at the first of them.
     With --meter alone only meters are checked: each step from its address to the limits that it can decide.
+    With --try, one device prepares MobileNet 0.25, compares its scores and times three passes; the report
+    leaves out the names of people and machines.
 
     Exit code 1 where a device or a meter that was named cannot be used; without a name, where no device can.
     """
     from edgebench.cli.meters import machine, require_meter
-    from edgebench.measure.preflight import meter_preflight, preflight
-    from edgebench.plan.config import run_config
-    from edgebench.plan.planner import choose
     from edgebench.report.listings import print_findings
+    from edgebench.run.config import run_config
+    from edgebench.run.measuring.preflight import meter_preflight, preflight
+    from edgebench.run.planner import choose
+    from edgebench.run.targets import declared_once
 
+    if try_ and (meter or json_):
+        raise UsageError("--try checks no meter and prints no JSON", fix="leave out --meter and --json")
+    if not try_ and (artifact or output):
+        raise UsageError("--artifact and -o are options of --try", fix="add --try")
     for name in meter or ():
         require_meter(name)
     if meter and not device and not target:
@@ -83,11 +106,16 @@ def doctor(
                 "port": port,
                 "python": python,
                 "set": set_ or (),
+                "artifact": artifact,
                 "power_mode": power_mode or (),
                 "set_power_mode": bool(set_power_mode),
             }
         )
     )
+    if try_:
+        _try(targets, backends, output)
+        return
+    targets = declared_once(targets)
     if meter:
         targets = tuple(replace(target, meters=(), preferred_meters=()) for target in targets)
     findings = preflight(targets, backends)
@@ -105,8 +133,34 @@ def _exit_where_a_meter_is_not_usable(findings: Sequence[Mapping[str, Any]]) -> 
         raise typer.Exit(EXIT_ERROR)
 
 
+def _try(targets: Sequence[Target], backends: Mapping[str, Backend], output: Path | None) -> None:
+    from edgebench.cli.tryout import try_out
+    from edgebench.files import require_file_name, write_output
+    from edgebench.link.agent_backend import AgentBackend
+    from edgebench.prepare.cache import Cache
+
+    if len(targets) != 1:
+        raise UsageError(
+            f"--try takes one device, and not {len(targets)} targets",
+            fix="name one --device, each option once",
+        )
+    [target], [backend] = targets, backends.values()
+    if not isinstance(backend, AgentBackend):
+        raise UsageError(f"--try does not take {backend.name}", why="it has no agent", fix="leave out --try")
+    report = output or Path(f"{target.device}-try.md")
+    require_file_name(report, "-o")
+    result = try_out(target, backend, Cache(), say)
+    write_output(report, result.markdown().encode(), "-o")
+    say(f"report: {report}; read it before you send it")
+    if result.missing:
+        say("What is missing:")
+        for line in result.missing:
+            say(f"  - {line}")
+        raise typer.Exit(EXIT_ERROR)
+
+
 def _every_device() -> list[str]:
     from edgebench import registry
 
-    names = registry.names("edgebench.backends")
+    names = registry.loadable("edgebench.backends")
     return [name for name in names if not registry.backend(name).for_tests]

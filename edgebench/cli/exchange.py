@@ -61,8 +61,8 @@ def export(
     It has every sample, so that who imports it gets the same figures: `edgebench import FILE`. With `--to
     mlflow` it becomes a run of a tracking store, with a run a trial below it and the archive as artefact.
     """
-    from edgebench.atomic import require_file_name
     from edgebench.errors import UsageError
+    from edgebench.files import require_file_name
 
     folder = results_folder("latest" if results is None else results, output_dir)
     if to is Form.MLFLOW:
@@ -83,7 +83,7 @@ def export(
 def _pack(folder: Path, path: Path) -> str:
     """Write the archive, and say what is in it; returns its checksum."""
     from edgebench.report.words import counted
-    from edgebench.store.archive_writing import write_archive
+    from edgebench.results.archive import write_archive
     from edgebench.version import __version__
 
     with _progress("packing") as progress:
@@ -99,10 +99,9 @@ def _pack(folder: Path, path: Path) -> str:
 
 def _track(folder: Path, store: str, experiment: str) -> str:
     """Put the result into a tracking store; returns the id of its run."""
-    from edgebench.fit.judged_experiment import judge_folder
-    from edgebench.report.export import export as write_report
-    from edgebench.report.mlflow_store import record_result, tracking_uri
-    from edgebench.report.tracked_runs import tracked_runs
+    from edgebench.judge.judged import judge_folder
+    from edgebench.report.forms import export as write_report
+    from edgebench.report.mlflow import record_result, tracked_runs, tracking_uri
 
     tracking_uri(store)  # a store that is not there is told before anything is made
     judged = judge_folder(folder)
@@ -138,9 +137,9 @@ def import_(
 
     An archive that is damaged, or holds anything else than a result, leaves nothing behind.
     """
-    from edgebench.printable import printable
     from edgebench.report.words import counted
-    from edgebench.store.archive_reading import unpack_archive
+    from edgebench.results.archive import unpack_archive
+    from edgebench.suggest import printable
 
     with _progress("unpacking") as progress:
         unpacked = unpack_archive(file, output_dir_setting(output_dir), name, progress=progress)

@@ -13,20 +13,20 @@ FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 
 def require_figure(path: Path) -> None:
     """Before anything is computed: UsageError for another ending, or a folder that is not there."""
-    from edgebench.atomic import require_folder
     from edgebench.errors import UsageError
+    from edgebench.files import require_file_name
 
     if path.suffix.lower() not in FIGURE_ENDINGS:
         raise UsageError(
             f"{path.name!r} does not say in which form to draw",
             fix=f"end the file's name in one of {', '.join(FIGURE_ENDINGS)}",
         )
-    require_folder(path.parent, "--figure")
+    require_file_name(path, "--figure")
 
 
 def write_figure(path: Path, figure: Figure) -> None:
     """The figure's file, whole or not at all; StoredResultError where it cannot be written."""
-    from edgebench.atomic import write_output
+    from edgebench.files import write_output
     from edgebench.report.drawing import as_bytes
 
     write_output(path, as_bytes(figure, path.suffix.lower().removeprefix(".")), "--figure")

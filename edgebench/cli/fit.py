@@ -44,7 +44,7 @@ def fit(
     """Judge a result against requirement profiles, by default those of its run.
 
     Below the verdicts stands what would pass where a target does not, the
-    Pareto front, a ranking by weighted margins and what excludes targets.
+    Pareto front and what excludes targets.
 
     With --board also by what a target's boards weigh, measure and draw by their
     makers, with --declared-power and --declared by its data sheet or label; nothing
@@ -56,15 +56,16 @@ def fit(
     """
     from edgebench.cli.outcome import show_judged, show_published
     from edgebench.errors import UsageError
-    from edgebench.fit.judged_experiment import judge_folder
-    from edgebench.fit.pareto import axes_of
-    from edgebench.fit.published_experiment import judge_published
+    from edgebench.judge.answers import axes_of
+    from edgebench.judge.judged import judge_folder
+    from edgebench.judge.published import judge_published
 
     profiles = read_profiles(profile) if profile else None
     axes = axes_of(pareto) if pareto else ()
     if reference:
-        require_alone(results, output_dir, board, declared_power, declared, pareto)
-        raise typer.Exit(show_published(judge_published(profiles), strict=strict, json_=json_))
+        require_alone(results, output_dir, declared_power, declared, pareto)
+        published = judge_published(profiles, boards=board or ())
+        raise typer.Exit(show_published(published, strict=strict, json_=json_))
     folder = results_folder("latest" if results is None else results, output_dir)
     judged = judge_folder(folder, profiles, declared_power or (), board or (), declared or ())
     if not judged.profiles:

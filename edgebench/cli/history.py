@@ -12,20 +12,21 @@ from edgebench.cli.common import (
     JsonOption,
     OutputDirOption,
     busy,
+    complete_followed_metric,
+    complete_measured_target,
     complete_results,
     output_dir_setting,
     say,
     stdout,
 )
-from edgebench.cli.completions import complete_followed_metric, complete_measured_target
 from edgebench.cli.figure_files import require_figure, write_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.fit.history import TrialSeries
-    from edgebench.store.records import TrialRecord
-    from edgebench.store.result_listing import StoredResult, UnreadableResult
+    from edgebench.judge.history import TrialSeries
+    from edgebench.records.stored import TrialRecord
+    from edgebench.results.listing import StoredResult, UnreadableResult
 
 _DRAWN = 12  # series in one figure
 
@@ -53,7 +54,6 @@ def history(
         str,
         typer.Option(
             "--trial",
-            "--variant",
             metavar="TRIAL",
             help="Only these trials: '0.5 int8' as tables name them, a variant or a key.",
         ),
@@ -98,12 +98,11 @@ def history(
     one that chance does not make, and that is large enough to matter; beside
     it stands what else differs there. It takes at least 8 results.
     """
-    from edgebench.fit.history import followed_metrics, targets_of
-    from edgebench.fit.history import history as followed
-    from edgebench.report.history_document import history_document
-    from edgebench.report.history_text import print_history
-    from edgebench.report.json_values import as_json
-    from edgebench.store.result_listing import list_results
+    from edgebench.judge.history import followed_metrics, targets_of
+    from edgebench.judge.history import history as followed
+    from edgebench.report.history import history_document, print_history
+    from edgebench.report.words import as_json
+    from edgebench.results.listing import list_results
 
     _require_known("metric", metric, followed_metrics())
     begun_from_s = _moment_s(since)
@@ -122,6 +121,7 @@ def history(
             last=last,
             baseline=baseline,
             minimum_effect=minimum_effect / 100,
+            left_out=unreadable.append,
         )
     if not series:
         raise _nothing(folder, stored, chosen, unreadable, metric, target, trial)
@@ -193,14 +193,14 @@ def _nothing(
 ) -> Exception:
     """Why there is nothing to follow, with what to do."""
     from edgebench.errors import StoredResultError, UsageError
+    from edgebench.results.listing import unreadable_reason
     from edgebench.suggest import choose, short
 
+    damaged = unreadable_reason(unreadable)
     if not stored:
         return StoredResultError(
-            f"there is no result in {folder}",
-            why=f"{len(unreadable)} cannot be read: {unreadable[0].path.name}: {unreadable[0].reason}"
-            if unreadable
-            else "",
+            f"no result in {folder} can be read" if unreadable else f"there is no result in {folder}",
+            why=damaged,
             fix="measure first: edgebench run --device NAME; or say where with --output-dir",
         )
     if not chosen:
@@ -219,7 +219,7 @@ def _nothing(
         return UsageError(f"there is no trial {short(trial)}", fix=choose(trial, known))
     return StoredResultError(
         f"no result has {metric or 'image_s or infer_s'} of {trial or target or 'a trial'}",
-        why="no session of it ended well, or nothing measured it",
+        why=damaged or "no session of it ended well, or nothing measured it",
         fix="`edgebench show RESULT` says what was measured; follow something else with --metric",
     )
 

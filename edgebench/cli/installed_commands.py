@@ -1,13 +1,14 @@
-"""Command groups of installed packages: listed without importing them, imported when they are called.
+"""The commands of `edgebench`, its own and those of installed packages: imported when they are called.
 
-A package names one in the entry-point group `edgebench.commands`: `name = "package.module:app"`, where app is
-a typer.Typer. Its line in the help is the first line of that module's docstring, which is read and not run.
-The packages' files are read here, because the import of importlib.metadata alone takes longer than all of it.
+Listing a command reads its source and does not run it: of an own command the first line of its function's
+docstring, or the help of its group. A package names one in the entry-point group `edgebench.commands`:
+`name = "package.module:app"`, where app is a typer.Typer. Its line in the help is the first line of that
+module's docstring. The packages' files are read here, because the import of importlib.metadata alone takes
+longer than all of it.
 """
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.machinery
 import os
@@ -21,15 +22,40 @@ from typing import Any
 import typer.main
 from typer.core import TyperGroup
 
-from edgebench.cli.failures import InterruptibleGroup
-from edgebench.cli.panels import PlainSwitches
+from edgebench.cli.panels import CommandGroup, PanelledCommand, PlainCommand, PlainSwitches
+from edgebench.cli.streams import InterruptibleGroup
 from edgebench.errors import EdgeBenchError, UnavailableError
-from edgebench.printable import printable
-from edgebench.regular_files import read_regular
+from edgebench.files import read_regular
+from edgebench.suggest import printable
 
 GROUP = "edgebench.commands"
 
+OWN = {
+    "run": "run:run",
+    "show": "outcome:show",
+    "fit": "fit:fit",
+    "mission": "mission:mission",
+    "compare": "compare:compare",
+    "report": "report:report",
+    "export": "exchange:export",
+    "import": "exchange:import_",
+    "results": "listings:results",
+    "history": "history:history",
+    "devices": "listings:devices",
+    "schema": "outcome:schema",
+    "doctor": "doctor:doctor",
+    "targets": "targets:app",
+    "meters": "meters:app",
+    "models": "models:app",
+    "profiles": "profiles:app",
+    "boards": "listings:app",
+    "cache": "cache:app",
+    "new": "new:app",
+}
+"""EdgeBench's own commands in the order of the help: `module:function` or `module:group` of edgebench.cli."""
+
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_WIDTH = re.compile(r"0*[1-9][0-9]{0,3}", re.ASCII)
 _VALUE = re.compile(r"([\w.]+)\s*:\s*(\w+)\s*")
 _FOLDERS = (".dist-info", ".egg-info")
 _MOST_BYTES = 1 << 20
@@ -54,6 +80,17 @@ class EntryPoint:
 class PluggedGroup(PlainSwitches, InterruptibleGroup):
     """A group with commands of its own and those of installed packages, which never stand in for its own."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, place in OWN.items():
+            self.commands[name] = OwnCommand(name, place)
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As click's; a COLUMNS that is no width of a terminal counts as unset."""
+        if not _WIDTH.fullmatch(os.environ.get("COLUMNS", "80")):
+            del os.environ["COLUMNS"]  # rich prints nothing at 0, and fails where it cannot read or hold it
+        return super().main(*args, **extra)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Its own, then the installed ones by name."""
         self._take_installed()
@@ -70,11 +107,45 @@ class PluggedGroup(PlainSwitches, InterruptibleGroup):
             self.commands.setdefault(name, InstalledCommand(name, points))
 
 
+class OwnCommand(TyperGroup):
+    """The place of one of EdgeBench's own commands, which is imported when it is called or completed."""
+
+    def __init__(self, name: str, place: str) -> None:
+        self._module, _, self._attribute = place.partition(":")
+        super().__init__(name=name, short_help=self._summary())
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the command itself."""
+        return self.load().make_context(info_name, args, parent, **extra)
+
+    def load(self) -> Any:
+        """The command itself, a click.Command."""
+        found = getattr(importlib.import_module(f"edgebench.cli.{self._module}"), self._attribute)
+        if isinstance(found, typer.Typer):
+            command: Any = typer.main.get_group(found)
+        else:
+            app = CommandGroup(add_completion=False)
+            app.command(self.name, cls=PanelledCommand if self.name == "run" else PlainCommand)(found)
+            command = typer.main.get_command(app)
+        command.name = self.name
+        return command
+
+    def _summary(self) -> str:
+        """The first line of the function's docstring, or the group's help, from the source."""
+        source = Path(__file__).with_name(f"{self._module}.py").read_text(encoding="utf-8")
+        begins, pattern = f"\ndef {self._attribute}(", r'\n    """([^"\n]+)'
+        if self._attribute == "app":
+            begins, pattern = "\napp = ", r'\bhelp="([^"\n]+)"'
+        text = re.compile(pattern).search(source, source.index(begins))
+        assert text is not None, self.name
+        return text[1].replace("[", r"\[")
+
+
 class InstalledCommand(TyperGroup):
     """The place of an installed command group, which is imported when it is called or completed."""
 
     def __init__(self, name: str, points: tuple[EntryPoint, ...]) -> None:
-        super().__init__(name=printable(name), short_help=_escaped(_summary(points)))
+        super().__init__(name=printable(name), short_help=_summary(points).replace("[", r"\["))
         self._points = points
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -172,6 +243,8 @@ def _summary(points: tuple[EntryPoint, ...]) -> str:
     """The line of the help."""
     if reason := _refusal(points):
         return f"cannot be used: {reason}"
+    import ast  # takes long, and own commands need none
+
     try:
         source = _source(_module_and_attribute(points[0])[0])
         docstring = ast.get_docstring(ast.parse(source)) if source else None
@@ -200,8 +273,3 @@ def _spec(name: str, places: Any) -> importlib.machinery.ModuleSpec | None:
     """What Python's finders know of a module in folders of its package."""
     finders = (getattr(finder, "find_spec", None) for finder in sys.meta_path)
     return next((spec for find in finders if find and (spec := find(name, places))), None)
-
-
-def _escaped(text: str) -> str:
-    """Text in which the help reads no markup."""
-    return text.replace("[", r"\[")

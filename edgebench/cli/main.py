@@ -11,30 +11,9 @@ try:
 
     import typer
 
-    from edgebench.cli import (
-        boards,
-        cache,
-        compare,
-        devices,
-        doctor,
-        exchange,
-        failures,
-        fit,
-        history,
-        meters,
-        mission,
-        models,
-        new,
-        profiles,
-        report,
-        results,
-        run,
-        show,
-        streams,
-        targets,
-    )
+    from edgebench.cli import streams
     from edgebench.cli.installed_commands import PluggedGroup
-    from edgebench.cli.panels import CommandGroup, PanelledCommand
+    from edgebench.cli.panels import CommandGroup
     from edgebench.errors import EXIT_OK, UsageError
 except KeyboardInterrupt:
     # A Ctrl-C while the program is still loaded: nothing has begun that could be told or kept.
@@ -51,25 +30,6 @@ app = CommandGroup(
     help="The same models on the same images on every edge device, judged against your requirements.",
     epilog="Begin with: edgebench run --device cpu --profile disco-realtime --quick",
 )
-app.command("run", cls=PanelledCommand)(run.run)
-app.command("show")(show.show)
-app.command("fit")(fit.fit)
-app.command("mission")(mission.mission)
-app.command("compare")(compare.compare)
-app.command("report")(report.report)
-app.command("export")(exchange.export)
-app.command("import")(exchange.import_)
-app.command("results")(results.results)
-app.command("history")(history.history)
-app.command("devices")(devices.devices)
-app.command("doctor")(doctor.doctor)
-app.add_typer(targets.app, name="targets")
-app.add_typer(meters.app, name="meters")
-app.add_typer(models.app, name="models")
-app.add_typer(profiles.app, name="profiles")
-app.add_typer(boards.app, name="boards")
-app.add_typer(cache.app, name="cache")
-app.add_typer(new.app, name="new")
 
 
 def _version(wanted: bool) -> None:
@@ -104,8 +64,10 @@ def main() -> None:
     # typer colours its help under GITHUB_ACTIONS wherever it goes: a pipe and a file get none unless forced.
     if not (sys.stdout and sys.stdout.isatty()) and not os.environ.get("FORCE_COLOR"):
         os.environ.setdefault("_TYPER_FORCE_DISABLE_TERMINAL", "1")
+    # pydantic would read the entry points of all packages for plug-ins, and one broken file would end it.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     with streams.watched():
-        exit_code = failures.finish_output(_carry_out())
+        exit_code = streams.finish_output(_carry_out())
     sys.exit(exit_code)
 
 
@@ -118,15 +80,18 @@ def _carry_out() -> int:
     try:
         app(args=arguments, prog_name="edgebench")
     except SystemExit as stop:
-        if as_json and (message := failures.usage_message(stop)):
-            failures.print_document(UsageError(message, fix="see --help of the command"))
+        if as_json and (message := streams.usage_message(stop)):
+            streams.print_document(UsageError(message, fix="see --help of the command"))
         return stop.code if isinstance(stop.code, int) else EXIT_OK
     except Exception as exception:
         if debug:
             traceback.print_exc()
-        error = failures.as_error(exception)
-        failures.print_lines(error)
+        error = streams.as_error(exception)
+        streams.print_lines(error)
         if as_json:
-            failures.print_document(error)
+            streams.print_document(error)
         return error.exit_code
     return EXIT_OK
+
+
+# What `edgebench --version` prints: the versions that somebody who looks into a bug asks for first.

@@ -17,19 +17,20 @@ from edgebench.cli.common import (
     JsonOption,
     PythonOption,
     TargetsFileOption,
+    complete_meter,
+    complete_target,
     echo_path,
+    option,
     say,
     stdout,
     targets_file_setting,
 )
-from edgebench.cli.completions import complete_meter, complete_target
 from edgebench.cli.panels import CommandGroup
-from edgebench.cli.setting_options import option
 from edgebench.errors import EXIT_ERROR, UsageError
 
 if TYPE_CHECKING:
-    from edgebench.measure.meter_recording import MeterBench, MeterState, Recording
-    from edgebench.vocabulary.target import Target
+    from edgebench.records.target import Target
+    from edgebench.run.measuring.meter_recording import MeterBench, MeterState, Recording
 else:
     MeterBench = Any  # signatures are evaluated, and nothing heavy is imported for that
 
@@ -70,7 +71,9 @@ DurationOption = Annotated[
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Parquet file of the samples.", show_default=False),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="File of the samples: .csv, else Parquet.", show_default=False
+    ),
 ]
 MeterHostOption = Annotated[
     str | None, option("host", help_text="The board with the meter, by SSH: USER@BOARD[:PORT].")
@@ -91,7 +94,7 @@ def with_board(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_bench(**options: Any) -> None:
-        from edgebench.measure.signals import held_interrupt
+        from edgebench.interruption import held_interrupt
 
         bench = _bench(*(options.pop(name) for name in BOARD_OPTIONS))
         try:
@@ -119,8 +122,8 @@ def list_(bench: MeterBench, json_: JsonOption = False) -> None:
 
     Exits with 1 where none can.
     """
-    from edgebench.measure.meter_recording import board_meters
-    from edgebench.report.meter_tables import print_meters
+    from edgebench.report.meters import print_meters
+    from edgebench.run.measuring.meter_recording import board_meters
 
     states = sorted(bench.states(board_meters()), key=lambda state: state.info is None)
     print_meters(stdout(), [_unchecked(state) for state in states], as_json=json_)
@@ -134,8 +137,8 @@ def check(bench: MeterBench, meter: MetersArgument = None, json_: JsonOption = F
 
     Exits with 1 where none can be read, or one that was named cannot.
     """
-    from edgebench.measure.meter_recording import board_meters
-    from edgebench.report.meter_tables import print_meters
+    from edgebench.report.meters import print_meters
+    from edgebench.run.measuring.meter_recording import board_meters
 
     for name in meter or ():
         require_meter(name)
@@ -158,16 +161,16 @@ def record(
 ) -> None:
     """Record a meter for some time, or until Ctrl-C; what was recorded by then is kept and printed.
 
-    The file has the columns of a session's probes.parquet, and says what the meter is. Energy is by the
-    trapezoid rule from the first sample to the last. Exits with 1, and leaves no file, where the meter
-    cannot be read or gives no reading.
+    The Parquet file has the columns of a session's probes.parquet, and says what the meter is; a .csv file
+    has t_ns and a column for each channel. Energy is by the trapezoid rule from the first sample to the last;
+    time without readings has none. Exits with 1, and leaves no file, where the meter cannot be read or gives
+    no reading.
     """
-    from edgebench.atomic import require_file_name
-    from edgebench.measure.recording_file import RecordingFile
-    from edgebench.measure.signals import held_interrupt
-    from edgebench.plan.setting_values import max_time_s
-    from edgebench.report.meter_documents import of_recorded
-    from edgebench.report.meter_tables import print_recording
+    from edgebench.files import require_file_name
+    from edgebench.interruption import held_interrupt
+    from edgebench.report.meters import of_recorded, print_recording
+    from edgebench.run.measuring.meter_recording import RecordingFile
+    from edgebench.run.setting import max_time_s
 
     require_meter(meter)
     if output is not None:
@@ -184,7 +187,7 @@ def record(
             figure.end()
         info = recording.require_readings()
         with held_interrupt():
-            document = of_recorded(meter, info, recording.duration_s, recording.rails())
+            document = of_recorded(meter, info, recording.duration_s, recording.recorded_s, recording.rails())
             print_recording(stdout(), document, as_json=json_)
             if file is not None:  # behind the figures, which a full disk is not to take too
                 file.keep(info)
@@ -208,7 +211,7 @@ class _LiveFigure:
 
     def show(self, channel: str, watts: float) -> None:
         """Have the channel's newest power stand there."""
-        from edgebench.printable import printable
+        from edgebench.suggest import printable
 
         now_s = time.monotonic()
         text = printable(f"{now_s - self._began_s:6.0f} s  {channel} {watts:.3f} W")
@@ -228,8 +231,8 @@ class _LiveFigure:
 
 def _bench(name: str | None, targets_file: Path | None, host: str | None, python: str | None) -> MeterBench:
     """The meters of the board that was named, or of this machine."""
-    from edgebench.measure.meter_recording import MeterBench
-    from edgebench.plan.targets_file import read_targets
+    from edgebench.run.measuring.meter_recording import MeterBench
+    from edgebench.run.targets_file import read_targets
 
     if name is not None:
         if host is not None or python is not None:
@@ -241,8 +244,7 @@ def _bench(name: str | None, targets_file: Path | None, host: str | None, python
 
 def machine(host: str | None, python: str | None, name: str = "") -> Target:
     """The machine whose meters are asked for; UsageError for what is no address."""
-    from edgebench.vocabulary.address import check_address
-    from edgebench.vocabulary.target import Launch, Target
+    from edgebench.records.target import Launch, Target, check_address
 
     if host is not None:
         check_address(host)
@@ -265,7 +267,7 @@ def _exit_where_none_is_readable(states: list[MeterState]) -> None:
 
 
 def _unchecked(state: MeterState) -> dict[str, Any]:
-    from edgebench.report.meter_documents import of_unchecked
+    from edgebench.report.meters import of_unchecked
 
     access = state.access.model_dump()
     if state.info is not None:
@@ -274,7 +276,7 @@ def _unchecked(state: MeterState) -> dict[str, Any]:
 
 
 def _checked(recording: Recording) -> dict[str, Any]:
-    from edgebench.report.meter_documents import of_checked
+    from edgebench.report.meters import of_checked
 
     state = recording.state
     if state.info is None:

@@ -19,8 +19,8 @@ from edgebench.cli.common import (
 from edgebench.cli.figure_files import require_figure, write_figure
 
 if TYPE_CHECKING:
-    from edgebench.fit.judged_experiment import Judged
-    from edgebench.fit.mission import Mission
+    from edgebench.judge.judged import Judged
+    from edgebench.judge.mission import Mission
 
 
 def mission(
@@ -48,12 +48,11 @@ def mission(
     those of the session's own passes; intervals are over sessions.
     """
     from edgebench.errors import UsageError
-    from edgebench.fit.judged_experiment import judge_folder
-    from edgebench.fit.missions import missions
-    from edgebench.report.json_values import as_json
-    from edgebench.report.mission_document import mission_document
-    from edgebench.report.mission_table import print_missions
+    from edgebench.judge.judged import judge_folder, missions
+    from edgebench.report.mission_pages import print_missions
+    from edgebench.report.missions import mission_document
     from edgebench.report.tables import names_by_trial
+    from edgebench.report.words import as_json
 
     if figure is not None:
         require_figure(figure)
@@ -78,8 +77,8 @@ def mission(
 def _draw(path: Path, outcomes: list[Mission], judged: Judged) -> None:
     """One profile's; UsageError for several."""
     from edgebench.errors import UsageError
-    from edgebench.fit.mission import cycle_of
-    from edgebench.fit.missions import schedule_of
+    from edgebench.judge.judged import schedule_of
+    from edgebench.judge.mission import cycle_of
     from edgebench.report import drawing
     from edgebench.report.plots.mission import mission as draw_mission
 

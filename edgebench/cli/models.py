@@ -1,42 +1,30 @@
-"""`edgebench models`: list, show, prepare and train models."""
+"""`edgebench models`: list, show and prepare models."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from edgebench.cli.common import (
     ArtifactOption,
-    JsonOption,
-    echo_path,
-    say,
-    stderr,
-    stdout,
-)
-from edgebench.cli.completions import complete_device
-from edgebench.cli.model_options import (
     CalibrationOption,
     InputMeanOption,
     InputScaleOption,
     InputShapeOption,
     InputsOption,
+    JsonOption,
     LabelsOption,
     LayoutOption,
     ModelOption,
     WidthOption,
+    complete_device,
+    stderr,
+    stdout,
 )
 from edgebench.cli.panels import CommandGroup
 
-app = CommandGroup(no_args_is_help=True, help="List, show, prepare and train models.")
-
-
-def complete_family(incomplete: str) -> list[str]:
-    """Names of the families for the shell."""
-    from edgebench.models.families import catalogue
-
-    return [name for name in catalogue.known() if name.startswith(incomplete)]
+app = CommandGroup(no_args_is_help=True, help="List, show and prepare models.")
 
 
 @app.command("list")
@@ -46,9 +34,8 @@ def list_(json_: JsonOption = False) -> None:
     First the shipped variants with what is prepared of them and the accuracy
     that was measured, then every family by name with its widths.
     """
-    from edgebench.cache.objects import Cache
-    from edgebench.models.inspect.description import list_families
-    from edgebench.models.prepare.inventory import list_variants
+    from edgebench.prepare.cache import Cache
+    from edgebench.prepare.description import list_families, list_variants
     from edgebench.report.listings import print_variants
 
     print_variants(stdout(), list_variants(Cache()), families=list_families(), as_json=json_)
@@ -73,9 +60,9 @@ def show(
     does not tell its work leaves them out, with the reason. Parameters are what
     the file holds: converters fold normalisation into other weights.
     """
-    from edgebench.cache.objects import Cache
-    from edgebench.models.inspect.description import show as look
-    from edgebench.report.model_tables import print_model
+    from edgebench.prepare.cache import Cache
+    from edgebench.prepare.description import show as look
+    from edgebench.report.listings import print_model
 
     print_model(stdout(), look(model, Cache()), as_json=json_)
 
@@ -125,19 +112,17 @@ def prepare(
     precision was named; the others are made all the same.
     """
     from edgebench import registry
-    from edgebench.cache.objects import Cache
-    from edgebench.cache.use import using
     from edgebench.errors import EXIT_TRIALS_FAILED, UnsupportedError
-    from edgebench.measure.progress import SilentObserver, StderrObserver
-    from edgebench.models.prepare.inventory import list_prepared
-    from edgebench.models.user.input_choice import input_choice
-    from edgebench.plan.batches import batches_of
-    from edgebench.plan.config import resolve
-    from edgebench.plan.model_choice import requests_for, resolve_sources
-    from edgebench.plan.sweeps import require_unswept
-    from edgebench.plan.targets import make_targets
+    from edgebench.prepare.cache import Cache, using
+    from edgebench.prepare.description import list_prepared
+    from edgebench.prepare.user_model import input_choice
+    from edgebench.records.model import Artifact
     from edgebench.report.listings import print_variants
-    from edgebench.vocabulary.artifact import Artifact
+    from edgebench.run.config import resolve
+    from edgebench.run.measuring.progress import SilentObserver, StderrObserver
+    from edgebench.run.model_choice import requests_for, resolve_sources
+    from edgebench.run.targets import make_targets, require_unswept
+    from edgebench.run.trials import batches_of
 
     flags = {
         "layout": layout,
@@ -173,74 +158,3 @@ def prepare(
     lacking = [outcome for outcome in outcomes if not isinstance(outcome, Artifact)]
     if any(precision or not isinstance(outcome, UnsupportedError) for outcome in lacking):
         raise typer.Exit(EXIT_TRIALS_FAILED)
-
-
-@app.command()
-def train(
-    family: Annotated[
-        str,
-        typer.Option(
-            "--family", metavar="NAME", autocompletion=complete_family, help="`edgebench models list`."
-        ),
-    ] = "mobilenet_v1",
-    depth: Annotated[
-        float | None, typer.Option("--depth", "--width", metavar="A", help="Its width. Default: 0.25 or 1.0")
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="DIR",
-            help="A folder a class, or a CSV of paths and labels. Default: the shipped land-cover set",
-        ),
-    ] = None,
-    init: Annotated[
-        Path | None,
-        typer.Option(
-            "--init",
-            metavar="FILE",
-            help="Weights to begin with: .npz of a training, or Keras's .h5; of other classes too.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Where they go (.npz). Default: FAMILY-WIDTH.npz"
-        ),
-    ] = None,
-    epochs: Annotated[int, typer.Option(min=0, help="Epochs at half the size.")] = 10,
-    full_epochs: Annotated[int, typer.Option(min=0, help="Epochs at the full size, after those.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed: same split, same weights.")] = 7,
-) -> None:
-    """Train a family from scratch or from given weights, reproducibly.
-
-    A fifth of --data is kept for validation: the very files that Keras's
-    `image_dataset_from_directory(validation_split=0.2, seed=SEED)` keeps, so
-    `--data flowers_photos --seed 123` has the split of the published study.
-    Beside the weights go their record (.json), the validation images
-    (.validation.csv, for `edgebench run --model W.npz --images`) and those of
-    the training part that int8 is calibrated with (.calibration.csv).
-
-    Needs TensorFlow (the extra `prepare`), which runs in a process of its own.
-    """
-    from edgebench.cache.objects import Cache
-    from edgebench.models.families.catalogue import spec
-    from edgebench.models.train.training_run import train as start
-    from edgebench.vocabulary.variant import FAMILY
-
-    known = spec(family)
-    width = known.width(0.25 if depth is None and family == FAMILY else depth)
-    done = start(
-        cache=Cache(),
-        family=family,
-        depth_multiplier=width,
-        data=data,
-        init=init,
-        output=output or Path(f"{family}{'' if width is None else f'-{width}'}.npz"),
-        epochs=epochs,
-        full_epochs=full_epochs,
-        seed=seed,
-        progress=say,
-    )
-    say(f"right on {done.validation_k} of {done.validation_n} validation images")
-    echo_path(done.weights)

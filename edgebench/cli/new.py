@@ -54,7 +54,7 @@ def meter(name: NameArgument, output: OutputOption = Path()) -> None:
 
 
 def _make(kind: Kind, name: str, output: Path) -> None:
-    from edgebench.atomic import require_folder
+    from edgebench.files import require_folder
     from edgebench.testing.scaffold import make_package
 
     require_folder(output, "-o")

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edgebench.cli.common import print_json, say, stderr, stdout
-from edgebench.cli.failures import as_error, print_lines
-from edgebench.errors import EXIT_ERROR
+from edgebench.cli.common import (
+    JsonOption,
+    OutputDirOption,
+    ResultsArgument,
+    StrictOption,
+    print_json,
+    results_folder,
+    say,
+    stderr,
+    stdout,
+)
+from edgebench.cli.streams import as_error, print_lines
+from edgebench.errors import EXIT_ERROR, UsageError
+from edgebench.suggest import choose, short
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from edgebench.cache.objects import Cache
-    from edgebench.fit.judged_experiment import Judged
-    from edgebench.fit.profile import Profile
-    from edgebench.fit.requirement import Requirement
-    from edgebench.measure.lane_group import Outcome
-    from edgebench.measure.progress import Observer
-    from edgebench.plan.planner import Built
+    from edgebench.judge.judged import Judged
+    from edgebench.judge.profile import Profile
+    from edgebench.judge.requirement import Requirement
+    from edgebench.prepare.cache import Cache
+    from edgebench.run.measuring.host_queue import Outcome
+    from edgebench.run.measuring.progress import Observer
+    from edgebench.run.planner import Built
 
 
 def show_judged(
@@ -31,9 +42,9 @@ def show_judged(
 
     Without `figures` the verdicts alone, and what follows from them, with a Pareto front over `axes`.
     """
-    from edgebench.fit.answers import answers
-    from edgebench.fit.verdict import exit_code
-    from edgebench.report.answer_paragraphs import print_answers
+    from edgebench.judge.answers import answers
+    from edgebench.judge.verdict import exit_code
+    from edgebench.report.answer import print_answers
     from edgebench.report.terminal import print_result
 
     if json_:
@@ -52,13 +63,15 @@ def show_judged(
 
 def show_published(judged: Judged, *, strict: bool, json_: bool) -> int:
     """Print the verdicts on published figures, as tables or as JSON; returns the exit code they deserve."""
-    from edgebench.fit.verdict import exit_code
-    from edgebench.report.published_table import print_published
+    from edgebench.judge.verdict import exit_code
+    from edgebench.report.terminal import print_published
 
     if json_:
         print_json(judged)
     else:
         print_published(stdout(), judged)
+    for note in judged.notes:
+        say(f"note: {note}")
     return exit_code(judged.verdicts, judged.summaries, strict=strict)
 
 
@@ -69,11 +82,11 @@ def conclude(
 
     What ended the measuring on one host is an error, after the report of what the others measured.
     """
-    from edgebench.fit.judged_experiment import judge_folder
-    from edgebench.measure.signals import exit_code as interrupted_code
-    from edgebench.printable import printable
+    from edgebench.interruption import exit_code as interrupted_code
+    from edgebench.judge.judged import judge_folder
     from edgebench.report.html import write_report
-    from edgebench.store.layout import RUN_FILE
+    from edgebench.results.layout import RUN_FILE
+    from edgebench.suggest import printable
 
     judged = judge_folder(folder, profiles)
     parts = (judged.results, judged.summaries, judged.verdicts)
@@ -95,8 +108,8 @@ def conclude(
 
 def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> None:
     """The trials of a dry run, how long they will take and what they will resolve."""
-    from edgebench.plan.cost import costs_of
     from edgebench.report.planned import planned_json, print_planned
+    from edgebench.run.cost import costs_of
 
     costs = costs_of(built.plan, cache)
     if json_:
@@ -107,9 +120,53 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
 
 def say_forecast(observer: Observer, built: Built, cache: Cache) -> None:
     """Before a run: what its sessions will not resolve, and how long devices take that are slow to load."""
-    from edgebench.plan.cost import costs_of
     from edgebench.report.planned import forecast_notes, time_notes
+    from edgebench.run.cost import costs_of
 
     costs = costs_of(built.plan, cache)
     for note in (*forecast_notes(built.plan, costs), *time_notes(built.plan, costs)):
         observer.note(note)
+
+
+# `edgebench show`, the tables of a result, and `edgebench schema`, the JSON Schemas of what is written.
+
+
+def show(
+    results: ResultsArgument = "latest",
+    output_dir: OutputDirOption = None,
+    strict: StrictOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Print a result's figures, and the verdicts of the profiles of its run."""
+    from edgebench.judge.judged import judge_folder
+
+    judged = judge_folder(results_folder(results, output_dir))
+    raise typer.Exit(show_judged(judged, strict=strict, json_=json_))
+
+
+def _complete_schema(incomplete: str) -> list[str]:
+    from edgebench.report.schemas import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+def schema(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Document, such as result or session. Without it: their names.",
+            autocompletion=_complete_schema,
+        ),
+    ] = "",
+) -> None:
+    """Print the JSON Schema of a stored record or of a document that --json prints."""
+    import json
+
+    from edgebench.report import schemas
+
+    if not name:
+        typer.echo("\n".join(schemas.NAMES))
+    elif name in schemas.NAMES:
+        typer.echo(json.dumps(schemas.schema(name), indent=2, ensure_ascii=False))
+    else:
+        raise UsageError(f"there is no schema {short(name)}", fix=choose(name, schemas.NAMES))

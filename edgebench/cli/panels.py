@@ -9,8 +9,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.models import CommandFunctionType
 
-from edgebench.plan.run_settings import OUTPUT
-
 
 class PlainSwitches:
     """Of a command or a group: its switches, --help too, take no value, and no word stands for one."""
@@ -37,6 +35,8 @@ class PanelledCommand(PlainCommand):
 
     def get_help_option(self, ctx: Any) -> Any:
         """The option --help, which typer adds to those of the command."""
+        from edgebench.run.settings import OUTPUT
+
         option = super().get_help_option(ctx)
         if isinstance(option, TyperOption):
             option.rich_help_panel = OUTPUT

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import JsonOption, echo_path, stdout
-from edgebench.cli.completions import complete_profile
+from edgebench.cli.common import JsonOption, complete_profile, echo_path, read_profiles, stdout
 from edgebench.cli.panels import CommandGroup
-from edgebench.errors import EXIT_USAGE
-
-if TYPE_CHECKING:
-    from edgebench.fit.profile_template import Draft
+from edgebench.errors import EXIT_USAGE, InterruptedByUser, UsageError
+from edgebench.judge.metrics import required_metrics
+from edgebench.judge.profile_check import ASKED, Draft, Limit, profile_text
 
 app = CommandGroup(no_args_is_help=True, help="List, show, check and write requirement profiles.")
 
@@ -27,7 +26,7 @@ ProfileArgument = Annotated[
 @app.command("list")
 def list_(json_: JsonOption = False) -> None:
     """List the shipped profiles."""
-    from edgebench.fit.profile import shipped_profiles
+    from edgebench.judge.profile import shipped_profiles
     from edgebench.report.listings import print_profiles
 
     print_profiles(stdout(), [listed.as_record() for listed in shipped_profiles()], as_json=json_)
@@ -36,7 +35,7 @@ def list_(json_: JsonOption = False) -> None:
 @app.command()
 def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
     """Show a profile's requirements, with the limits that they come to."""
-    from edgebench.fit.profile import load_profile
+    from edgebench.judge.profile import load_profile
     from edgebench.report.listings import print_profile
 
     print_profile(stdout(), load_profile(profile).as_record(), as_json=json_)
@@ -48,13 +47,14 @@ def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
 
     Exit codes: 0 nothing is, 2 something is.
     """
-    from edgebench.fit.profile_problems import problems_of
+    from edgebench.judge.profile_check import problems_of
     from edgebench.report.listings import print_problems
 
     problems = problems_of(profile)
     print_problems(stdout(), profile, [asdict(problem) for problem in problems], as_json=json_)
     if problems:
         raise typer.Exit(EXIT_USAGE)
+    read_profiles([profile])  # which warns of what is ignored
 
 
 @app.command()
@@ -68,7 +68,7 @@ def schema() -> None:
     """
     import json
 
-    from edgebench.fit.profile_fields import profile_schema
+    from edgebench.judge.profile_check import profile_schema
 
     typer.echo(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
 
@@ -103,9 +103,9 @@ def new(
 
     Example: edgebench profiles new sky --cycle '1 d' --images 320 --limit mass_g='150 g'
     """
-    from edgebench.atomic import require_file_name
     from edgebench.errors import UsageError
-    from edgebench.fit.profile_template import Draft, limit_of, profile_text
+    from edgebench.files import require_file_name
+    from edgebench.judge.profile_check import Draft, limit_of, profile_text
 
     path = output or Path(f"{name}.toml")
     require_file_name(path, "-o")
@@ -120,7 +120,6 @@ def new(
 
 def _asked(draft: Draft, folder: Path) -> Draft:
     """What a user answers on the terminal; UsageError where there is none."""
-    from edgebench.cli.profile_questions import ask
     from edgebench.errors import UsageError
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -132,8 +131,8 @@ def _asked(draft: Draft, folder: Path) -> Draft:
 
 
 def _write(path: Path, text: str, *, force: bool) -> None:
-    from edgebench.atomic import write_atomically
     from edgebench.errors import EdgeBenchError
+    from edgebench.files import write_atomically
 
     try:
         if force:
@@ -157,3 +156,64 @@ def _write_new(path: Path, data: bytes) -> None:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+# What `edgebench profiles new` asks on a terminal; an answer that is refused is asked for again.
+
+
+def ask(draft: Draft, folder: Path) -> Draft:
+    """The draft, whose file is to lie in a folder, with what a user answers.
+
+    Raises InterruptedByUser where they end it.
+
+    An answer is tried with what was said before, so that what is refused is the answer alone.
+    """
+    typer.echo("Nothing (Enter) leaves a question out.", err=True)
+    try:
+        draft = draft if draft.title else replace(draft, title=_answer("title, one line"))
+        draft = _until_taken(draft, folder, "extends another profile (a name or FILE)", _with_base)
+        draft = _until_taken(
+            draft, folder, "images come again after a cycle of, such as 95.65 min", _with_cycle
+        )
+        for quantity, example in ASKED.items():
+            if quantity == "image_s" and draft.cycle:
+                continue  # the schedule's
+            metric = required_metrics()[quantity]
+            bound = "at least" if metric.at_least else "at most"
+            question = f"{quantity} {bound}, such as {example}"
+            draft = _until_taken(draft, folder, question, _with_limit(quantity))
+    except typer.Abort:
+        raise InterruptedByUser("interrupted: nothing was written") from None
+    return draft
+
+
+def _until_taken(draft: Draft, folder: Path, question: str, put_in: Callable[[Draft, str], Draft]) -> Draft:
+    while answer := _answer(question):
+        try:
+            answered = put_in(draft, answer)
+            profile_text(answered, folder)
+        except UsageError as error:
+            typer.echo(f"  {error.what}: {error.fix}" if error.fix else f"  {error.what}", err=True)
+        else:
+            return answered
+    return draft
+
+
+def _answer(question: str) -> str:
+    return str(typer.prompt(question, default="", show_default=False, err=True)).strip()
+
+
+def _with_base(draft: Draft, answer: str) -> Draft:
+    return replace(draft, extends=answer)
+
+
+def _with_cycle(draft: Draft, answer: str) -> Draft:
+    images = _answer("images in a cycle")
+    if not images.isdecimal():
+        raise UsageError(f"{images!r} is not a number of images", fix="write one such as 80")
+    return replace(draft, cycle=answer, images=int(images))
+
+
+def _with_limit(quantity: str) -> Callable[[Draft, str], Draft]:
+    statistic = required_metrics()[quantity].statistics[0]
+    return lambda draft, answer: replace(draft, limits=(*draft.limits, Limit(quantity, statistic, answer)))

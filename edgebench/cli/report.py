@@ -24,7 +24,6 @@ from edgebench.cli.common import (
 )
 from edgebench.report.forms import (
     DEFAULT_ON_STDOUT,
-    FIGURES,
     FORMS,
     STANDARD_OUTPUT,
     endings_text,
@@ -33,7 +32,7 @@ from edgebench.report.forms import (
 )
 
 if TYPE_CHECKING:
-    from edgebench.fit.judged_experiment import Judged
+    from edgebench.judge.judged import Judged
 
 
 def _complete_form(incomplete: str) -> list[str]:
@@ -79,20 +78,21 @@ def report(
     output_dir: LongOutputDirOption = None,
 ) -> None:
     """Write the report of a result, which needs nothing but its folder, or of published figures."""
-    from edgebench.fit.judged_experiment import judge_folder
-    from edgebench.fit.metric import was_measured
-    from edgebench.fit.published_experiment import judge_published
-    from edgebench.report.export import require_output
+    from edgebench.judge.judged import judge_folder
+    from edgebench.judge.metric import was_measured
+    from edgebench.judge.published import judge_published
+    from edgebench.report.forms import require_output
 
     if file is None and form is not None:
         file = STANDARD_OUTPUT
     if figures is not None:
         _require_figures_folder(figures)
     if reference:
-        require_alone(results, output_dir, board, declared_power, declared)
+        require_alone(results, output_dir, declared_power, declared)
         file = file or Path("reference.html")
         require_output(file, form)
-        _write(judge_published(read_profiles(profile) if profile else None), file, form, figures)
+        profiles = read_profiles(profile) if profile else None
+        _write(judge_published(profiles, boards=board or ()), file, form, figures)
         return
     folder = results_folder("latest" if results is None else results, output_dir)
     file = file or folder / "report.html"
@@ -118,12 +118,12 @@ def _require_figures_folder(folder: Path) -> None:
 
 def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -> None:
     """The report where it was asked for, of a file its path on stdout; and its figures."""
-    from edgebench.report.export import export
+    from edgebench.report.forms import export
 
     if file == STANDARD_OUTPUT:
-        streams.write_bytes(form_of(file, form).write(judged, str(figures or FIGURES)))
+        streams.write_bytes(form_of(file, form).write(judged))
     else:
-        echo_path(export(judged, file, form, figures))
+        echo_path(export(judged, file, form))
     if figures is not None:
         _write_figures(judged, figures)
 

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from edgebench.cli.common import read_profiles, stderr, stdout
-from edgebench.cli.setting_options import with_settings
-from edgebench.plan.run_settings import HOW_LONG, OUTPUT
+from edgebench.cli.common import read_profiles, stderr, stdout, with_settings
+from edgebench.run.settings import HOW_LONG, OUTPUT
 
 
 def _switch(flag: str, panel: str, help_text: str, *short: str) -> Any:
@@ -56,15 +55,14 @@ def run(
     that was named is not supported, 130 interrupted (129 by a terminal that
     hangs up, 143 by SIGTERM).
     """
-    from edgebench.cache.objects import Cache
-    from edgebench.cache.use import using
     from edgebench.cli.outcome import conclude, print_plan, say_forecast
-    from edgebench.measure.campaign import Campaign
-    from edgebench.measure.progress import SilentObserver, StderrObserver, warnings_noted
-    from edgebench.plan.config import resolve_from_machine
-    from edgebench.plan.planner import build
-    from edgebench.store.experiment import require_writable
-    from edgebench.store.layout import check_name
+    from edgebench.prepare.cache import Cache, using
+    from edgebench.results.layout import check_name
+    from edgebench.results.writing import require_writable
+    from edgebench.run.config import resolve_from_machine
+    from edgebench.run.measuring.execution import Campaign
+    from edgebench.run.measuring.progress import SilentObserver, StderrObserver, warnings_noted
+    from edgebench.run.planner import build
 
     resolved = resolve_from_machine(flags, quick=quick)
     profiles = read_profiles(resolved.config.profile)

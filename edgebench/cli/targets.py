@@ -15,11 +15,11 @@ from edgebench.cli.common import (
     PythonOption,
     SetPowerModeOption,
     TargetsFileOption,
+    complete_target,
     say,
     stdout,
     targets_file_setting,
 )
-from edgebench.cli.completions import complete_target
 from edgebench.cli.panels import CommandGroup
 from edgebench.errors import EXIT_ERROR, UsageError
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.contract import Backend
-    from edgebench.plan.sweeps import Connection
+    from edgebench.records.target import Target
 
 app = CommandGroup(
     no_args_is_help=True,
@@ -44,9 +44,9 @@ NamesArgument = Annotated[
 @app.command("list")
 def list_(targets_file: TargetsFileOption = None, json_: JsonOption = False) -> None:
     """List the declared targets: name, device, host, meters; mass, size and power that a run takes."""
-    from edgebench.plan.targets import listed
-    from edgebench.plan.targets_file import read_targets
-    from edgebench.report.target_tables import print_targets
+    from edgebench.report.inventories import print_targets
+    from edgebench.run.targets import listed
+    from edgebench.run.targets_file import read_targets
 
     declared = read_targets(targets_file_setting(targets_file))
     rows = [listed(target) for target in declared.targets]
@@ -70,13 +70,13 @@ def check(
     Without a name, every target of the targets file; or one board by --host and --device.
     Nothing is measured. Exits with 1 where something stands in the way of a measurement.
     """
-    from edgebench.measure.preflight import checked
-    from edgebench.report.target_tables import print_checks
+    from edgebench.report.inventories import print_checks
+    from edgebench.run.measuring.preflight import checked
 
-    backends, connections = _chosen(
+    backends, targets = _chosen(
         name, device, host, port, python, power_mode, set_power_mode, targets_file, every=True
     )
-    checks = checked(connections, backends)
+    checks = checked(targets, backends)
     print_checks(stdout(), checks, as_json=json_)
     if any(finding["level"] == "error" for check in checks for finding in check["findings"]):
         raise typer.Exit(EXIT_ERROR)
@@ -94,8 +94,8 @@ def clean(
     from edgebench.link.inspection import clean_target
     from edgebench.report import words
 
-    backends, connections = _chosen(name, device, host, None, python, None, None, targets_file, every=False)
-    for target, _ in connections:
+    backends, targets = _chosen(name, device, host, None, python, None, None, targets_file, every=False)
+    for target in targets:
         cleaned = clean_target(target, backends[target.device])
         left = f"; {words.counted(cleaned.left, 'other file')} left alone" if cleaned.left else ""
         removed = f"removed {words.counted(cleaned.files, 'file')}, {words.size(cleaned.bytes)}{left}"
@@ -113,12 +113,12 @@ def _chosen(
     targets_file: Path | None,
     *,
     every: bool,
-) -> tuple[Mapping[str, Backend], tuple[Connection, ...]]:
+) -> tuple[Mapping[str, Backend], tuple[Target, ...]]:
     """The targets by name, or of the flags; with `every` all of the file where none was named."""
-    from edgebench.plan.config import run_config
-    from edgebench.plan.planner import choose
-    from edgebench.plan.sweeps import connections
-    from edgebench.plan.targets_file import FILE_NAME, read_targets, user_file
+    from edgebench.run.config import run_config
+    from edgebench.run.planner import choose
+    from edgebench.run.targets import declared_once
+    from edgebench.run.targets_file import FILE_NAME, read_targets, user_file
 
     targets_file = targets_file_setting(targets_file)
     if not names and not device:
@@ -144,4 +144,4 @@ def _chosen(
             }
         )
     )
-    return backends, connections(targets)
+    return backends, declared_once(targets)

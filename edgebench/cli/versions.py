@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 
 from edgebench.installed import plug_ins, requirements, versions_of
-from edgebench.printable import printable
+from edgebench.suggest import printable
 from edgebench.version import __version__
 
 _WIDTH = 80

@@ -7,18 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from edgebench.cache.objects import Cache
 from edgebench.contract import Backend
+from edgebench.installed import with_relative_imports
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.link_contract import Link
-from edgebench.link.local import LocalLink
-from edgebench.link.power_mode import put_into_power_mode, require_power_mode
+from edgebench.link.board_findings import put_into_power_mode, require_power_mode
+from edgebench.link.local import Link, LocalLink, agent_file
 from edgebench.link.ssh import SshLink
-from edgebench.link.zipapp import agent_file
-from edgebench.relative_imports import with_relative_imports
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json
+from edgebench.prepare.cache import Cache
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, Json
 
 
 class AgentBackend(Backend):
@@ -42,6 +39,7 @@ class AgentBackend(Backend):
             self.runner_files(),
             explain=self.explain,
             own_clock=self.own_clock,
+            locks=not self.own_clock,  # it times nothing of this machine: it disturbs nobody, and nobody it
             builds=self.builds,
         )
         if target.power_mode is not None:

@@ -3,41 +3,189 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import getpass
 import logging
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from edgebench import interruption
 from edgebench.agent import frames
 from edgebench.agent.frames import Message, ProtocolError
 from edgebench.errors import DiskFullError, EdgeBenchError, SessionError, UnavailableError
-from edgebench.link.agent_session import AgentSession
-from edgebench.link.board_builds import BoardBuilds
-from edgebench.link.board_lock import PutBackReply, take_lock
-from edgebench.link.cleaning import Cleaned, clean_board
+from edgebench.link.agent_session import AgentSession, BoardBuilds
+from edgebench.link.board_findings import mode_in_force
 from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
-from edgebench.link.failures import from_placing, from_protocol, lost_before
-from edgebench.link.link_contract import Link
+from edgebench.link.failures import Explain, from_placing, from_protocol, lost_before, unexplained
+from edgebench.link.local import Link, raise_refusal
 from edgebench.link.placing import Placer
-from edgebench.link.power_mode import mode_in_force
-from edgebench.link.replies import Hello, LaunchFaults, PowerModeObstacle, checked
-from edgebench.link.session_faults import Explain, unexplained
+from edgebench.link.replies import Count, Hello, LaunchFaults, PowerModeObstacle, PutBack, Reply, checked
+from edgebench.link.schedule import Timeouts
 from edgebench.link.session_probes import SessionProbes
-from edgebench.link.timeouts import Timeouts
-from edgebench.printable import printable
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.session import SessionSettings
-from edgebench.vocabulary.target import Launch
-from edgebench.vocabulary.values import Json
+from edgebench.records.model import Artifact
+from edgebench.records.session import SessionSettings
+from edgebench.records.target import Launch
+from edgebench.records.values import Json
+from edgebench.suggest import printable
+
+# One harness a board: the agent holds the machine's lock, this waits for it and says who has it.
+
+
+ASK_EVERY_S = 0.5
+_log = logging.getLogger(__name__)
+
+
+class _Holder(BaseModel):
+    """Who holds a board; nothing of it is trusted to be there, short, or printable."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    host: str = ""
+    user: str = ""
+    pid: int | None = None
+    since_utc: str = ""
+
+    def words(self) -> str:
+        """`user ann on desk, process 4711, since 2026-05-01T10:00:00Z`; of another user no host and time."""
+        parts = [f"user {self.user}{f' on {self.host}' if self.host else ''}"] if self.user else []
+        parts += [f"process {self.pid}"] if self.pid is not None else []
+        parts += [f"since {self.since_utc}"] if self.since_utc else []
+        text = ", ".join(parts) or "a process that the board does not name"
+        return printable(text, 300)
+
+
+class _Locked(Reply):
+    """The lock's answer: `pid` is the agent's own, `boot` tells one machine from another."""
+
+    held: bool
+    holder: _Holder = Field(default_factory=_Holder)
+    pid: int | None = None
+    boot: str = ""
+
+
+@functools.cache
+def _held_boards(process: int) -> dict[tuple[str, int | None], tuple[str, Connection]]:
+    """What this harness's agents hold, by machine and agent's process: the name here, and the connection."""
+    return {}
+
+
+def holder() -> dict[str, str]:
+    """What the user's other harnesses are told while this one holds a board."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = ""
+    return {
+        "host": socket.gethostname()[:100],
+        "user": user[:100],
+        "since_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def take_lock(connection: Connection, name: str, wait_s: float, timeout_s: float) -> bool:
+    """Wait until the board is this harness's; whether this very agent holds the lock.
+
+    False when another agent of this harness holds it by the same name, whose sessions take turns with this
+    one's, or when the board cannot keep a lock, which is noted.
+
+    Args:
+        connection: the agent.
+        name: the board's, for messages.
+        wait_s: for another harness to let go.
+        timeout_s: for one answer.
+
+    Raises:
+        UnavailableError: when the other one still holds it after that, with its user, or when this harness
+            measures the same machine by another name.
+        NoPermissionError: when another user can write the board's folder.
+    """
+    deadline = time.monotonic() + wait_s
+    noted = False
+    held_boards = _held_boards(os.getpid())
+    while True:
+        message = connection.request({"op": "lock", "holder": holder()}, timeout_s).message
+        error = message.get("error")
+        if isinstance(error, dict) and error.get("unsafe"):
+            raise_refusal(error, name)
+        if error is not None:
+            _log.warning("%s keeps no lock, so another harness may measure there too", name)
+            return False
+        answer = checked(_Locked, message)
+        if answer.held:
+            held_boards[answer.boot, answer.pid] = name, connection
+            return True
+        own_name, own = held_boards.get((answer.boot, answer.holder.pid), ("", None))
+        if own is not None and own.alive:
+            if own_name == name:
+                return False
+            raise UnavailableError(
+                f"{name} is the machine that this run measures as {own_name}",
+                why="one session at a time is measured on a machine",
+                fix="give both targets one host, so that they take turns",
+            )
+        words = answer.holder.words()
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise UnavailableError(
+                f"{name} is in use",
+                why=f"held by {words}",
+                fix="wait for that one, or set EDGEBENCH_LOCK_WAIT_S to wait here for longer",
+            )
+        if not noted:
+            _log.warning("%s is in use by %s: waiting up to %.0f s", name, words, left)
+            noted = True
+        interruption.pause(min(ASK_EVERY_S, left))
+
+
+# Taking EdgeBench off a board again: its files and nothing else.
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What was removed: files, their bytes, and how many others were left in that folder."""
+
+    files: int
+    bytes: int
+    left: int
+
+
+class _Removed(Reply):
+    held: bool
+    files: Count = 0
+    size: Count = 0
+    left: Count = 0
+
+
+def clean_board(connection: Connection, name: str, timeouts: Timeouts) -> Cleaned:
+    """Have the agent remove the files under its folder; it is of no more use after that.
+
+    Raises:
+        UnavailableError: while any harness measures there.
+    """
+    message = connection.request({"op": "clean", "holder": holder()}, timeouts.connect).message
+    if (error := message.get("error")) is not None:
+        raise_refusal(error, name)
+    removed = checked(_Removed, message)
+    if not removed.held:
+        raise UnavailableError(
+            f"{name} is in use", why="another harness measures there", fix="clean it when that one is done"
+        )
+    return Cleaned(removed.files, removed.size, removed.left)
+
 
 SIGN_OF_LIFE_S = 600.0
 """An agent that hears nothing for an hour ends itself: it is asked for the time before that."""
 
 RETRY_S = 0.5
 MOST_RETRY_S = 5.0
-_log = logging.getLogger(__name__)
 
 
 def builds_nothing(options: Mapping[str, Json]) -> bool:
@@ -150,8 +298,8 @@ class AgentDevice:
     def set_power_mode(self, number: int) -> str:
         """Put the board into a power mode of nvpmodel and pin its clocks, until the device is closed.
 
-        The board notes what was in force before, and puts it back also when this harness is gone. Sessions
-        of one mode are better kept together from now on.
+        The agent puts back what was in force before, also when this harness is gone. Sessions of one mode are
+        better kept together from now on.
 
         Returns:
             "" where both are read back; else what stood in the way, and nothing is changed.
@@ -279,19 +427,16 @@ class AgentDevice:
             self._link.close()
 
     def _put_back_power_mode(self) -> None:
-        """By its agent, else by another one, which finds the first one's note when it takes the lock."""
+        """By the agent that set it; of one that is gone it is not known whether it did."""
         self._power_mode = None
         name = self._link.name
         try:
-            if self._connection.alive:
-                frame = self._connection.request({"op": "put_back_power_mode"}, self._timeouts.power_mode)
-                checked(PutBackReply, frame.message).note(name)
-            else:
-                self._connection.close()
-                self._connection, self._hello = self._connect()
-        except (LinkLost, ProtocolError, EdgeBenchError) as error:
-            text = "%s: whether power mode %s is put back is not known (%s): the next run there does"
-            _log.warning(text, name, self._mode_before, error)
+            frame = self._connection.request({"op": "put_back_power_mode"}, self._timeouts.power_mode)
+            if words := checked(PutBack, frame.message).text:
+                _log.warning("%s: %s", name, printable(words, 1000))
+        except (LinkLost, ProtocolError) as error:
+            warning = "%s: whether power mode %s is put back is not known (%s): edgebench doctor tells"
+            _log.warning(warning, name, self._mode_before, error)
 
     def _alive(self) -> Connection:
         if not self._connection.alive:
@@ -341,6 +486,8 @@ class AgentDevice:
             hello = checked(Hello, frame.message)
             if hello.protocol != frames.VERSION:
                 raise ProtocolError(f"the agent speaks version {hello.protocol}, not {frames.VERSION}")
+            if hello.left_power_mode and self._power_mode is None:
+                _log.warning("%s: %s", self._link.name, printable(hello.left_power_mode, 1000))
             if self._locks:
                 self._take_lock(connection)
             if self._power_mode is not None and (obstacle := self._set_power_mode(connection)):

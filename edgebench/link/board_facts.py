@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, WrapValidator
 
-from edgebench.vocabulary.values import Json
+from edgebench.records.target import ARCHITECTURES, BOARD_FIGURES, BoardFigure, DeclaredBoard
+from edgebench.records.values import Finding, Json
 
 
 def _or_none(value: Any, validate: Callable[[Any], Any]) -> Any:
@@ -129,3 +131,77 @@ class BoardFacts(BaseModel):
     def of(cls, facts: Mapping[str, Json]) -> BoardFacts:
         """The facts that are what they should be."""
         return cls.model_validate(dict(facts))
+
+
+# Whether a machine is the board that it was declared to be, by what it calls itself.
+
+
+def unconfirmed(boards: Sequence[DeclaredBoard], model: str | None) -> str:
+    """That a machine says otherwise, or nothing, of being one of these boards; "" where it is one.
+
+    Args:
+        boards: what it was declared to be; "" is returned where there are none.
+        model: what its device tree or DMI calls it; None where neither can be read.
+    """
+    if not boards or (model is not None and any(_is_called(model, board.models) for board in boards)):
+        return ""
+    declared = f"declared as {_titles(boards)}"
+    if model is None:
+        return f"{declared}, and does not say what it is"
+    if not any(board.models for board in boards):
+        declared += ", of which no source tells what it calls itself"
+    return f"{declared}, and calls itself {model}"
+
+
+def contradiction(boards: Sequence[DeclaredBoard], facts: BoardFacts) -> str:
+    """In which words a machine says that it is none of these boards; "" where it may be one.
+
+    Only a whole computer can be contradicted. What a machine does not say contradicts nothing.
+
+    Args:
+        boards: what it was declared to be; "" is returned where there are none.
+        facts: what it says of its model, processor and architecture.
+    """
+    if any(_may_be(board, facts) for board in boards) or not boards:
+        return ""
+    words = ", ".join(text for text in (facts.board, facts.cpu, facts.machine) if text)
+    return f"measured on another machine ({words}) than the declared {_titles(boards)}"
+
+
+def _may_be(board: DeclaredBoard, facts: BoardFacts) -> bool:
+    if board.architecture is None:
+        return True
+    machine = (facts.machine or "").lower()
+    cores = _ARM_CORE.findall(board.processor)
+    return (
+        (not machine or machine.startswith(ARCHITECTURES[board.architecture]))
+        and (facts.board is None or not board.models or _is_called(facts.board, board.models))
+        and (not cores or not _ARM_CORE.fullmatch(facts.cpu or "") or facts.cpu in cores)
+    )
+
+
+_ARM_CORE = re.compile(r"Cortex-[A-Z]\d+[A-Z]*")
+
+
+def _titles(boards: Sequence[DeclaredBoard]) -> str:
+    return " + ".join(board.title for board in boards)
+
+
+def declared_finding(
+    boards: Sequence[DeclaredBoard], model: str | None, figures: Sequence[BoardFigure]
+) -> Finding:
+    """What doctor says of a target that was declared to be one of these boards, which bring those figures."""
+    if doubt := unconfirmed(boards, model):
+        return Finding(
+            "warning",
+            "board",
+            f"{doubt}: {' and '.join(BOARD_FIGURES[name] for name in figures)} may be another machine's",
+            f"name another board, or write the machine's own {' and '.join(figures)} into the targets file",
+        )
+    return Finding("ok", "board", f"{model}, as declared")
+
+
+def _is_called(model: str, names: Sequence[str]) -> bool:
+    """Whether a model is one of these names, whatever its revision: `Raspberry Pi 4 Model B Rev 1.4`."""
+    name = model.strip().casefold().partition(" rev ")[0]
+    return name in {known.casefold() for known in names}

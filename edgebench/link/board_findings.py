@@ -2,24 +2,220 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from edgebench.agent.hardware import ACCELERATORS
-from edgebench.errors import EdgeBenchError
+from edgebench.agent.facts import ACCELERATORS
+from edgebench.errors import EdgeBenchError, UnavailableError, UsageError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
-from edgebench.link.board_failures import NO_ROOM_FOR_FILES
-from edgebench.link.board_packages import package_finding
-from edgebench.link.power_mode import (
-    SUDOERS,
-    UNASKED,
-    mode_in_force,
-    mode_text,
-    require_power_mode,
-    wanted_mode,
+from edgebench.link.local import NO_ROOM_FOR_FILES
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, Json
+
+# The packages that a board's Python needs: whether they are there, and how a missing one gets there.
+
+
+Version = tuple[int, int]
+
+VENV = "~/edgebench"
+"""Where the advice puts a virtual environment on a board."""
+
+# The Pythons for which the package index has wheels, by processor: the first, and the last where none follow.
+_WHEELS: Mapping[str, Mapping[str, tuple[Version, Version | None]]] = {
+    "ai-edge-litert": {"x86_64": ((3, 9), None), "aarch64": ((3, 9), None)},
+    "tflite-runtime": {
+        "x86_64": ((3, 7), (3, 11)),
+        "aarch64": ((3, 7), (3, 11)),
+        "armv7l": ((3, 7), (3, 11)),
+    },
+    "onnxruntime": {"x86_64": ((3, 6), None), "aarch64": ((3, 6), None)},
+    "openvino": {"x86_64": ((3, 6), None), "aarch64": ((3, 8), None)},
+}
+_NUMPY = {"tflite-runtime": "'numpy<2'"}  # what it was built against
+_32_BITS = {"aarch64": "armv7l", "armv8l": "armv7l", "x86_64": "i686"}
+
+
+def package_finding(known: BoardFacts, names: Sequence[str]) -> Finding:
+    """Whether one of these distributions is there; the error says how to install one that has a wheel.
+
+    Args:
+        known: of the board.
+        names: distributions, the best first.
+    """
+    for name in names:
+        if version := (known.packages or {}).get(name):
+            return Finding("ok", name, version)
+    python = known.python_executable or "python3"
+    message = f"{' or '.join(names)} is not found by {python}: nothing can be measured"
+    return Finding("error", names[0], message, _fix(known, names))
+
+
+def _fix(known: BoardFacts, names: Sequence[str]) -> str:
+    listed = [name for name in names if name in _WHEELS]
+    processor, version = _processor(known), _version(known)
+    if not listed or not processor or version is None:
+        return _install(known, (listed or names)[0])
+    for name in listed:
+        if _has_wheel(name, processor, version):
+            return _install(known, name)
+    spans = [f"{name} {_span(name, processor)}" for name in listed if processor in _WHEELS[name]]
+    text = f"the package index has no wheel of {' or '.join(listed)} for {processor}"
+    if not spans:
+        return f"{text}: take a board with a 64-bit ARM or x86 system, or build the package there"
+    there = f"install such a Python on the board and name it with --python ({', '.join(spans)})"
+    return f"{text} and Python {version[0]}.{version[1]}: {there}"
+
+
+def _install(known: BoardFacts, name: str) -> str:
+    """The command, or the two that make a virtual environment where the system's Python takes no packages."""
+    python = known.python_executable or "python3"
+    wanted = name if name == "numpy" else f"{_NUMPY.get(name, 'numpy')} {name}"
+    if known.python_externally_managed is False:
+        return f"on the board: {python} -m pip install {wanted}"
+    return (
+        f"on the board: `{python} -m venv {VENV}` (Debian: sudo apt install python3-venv), then "
+        f"`{VENV}/bin/pip install {wanted}`; here add --python '{VENV}/bin/python'"
+    )
+
+
+def _processor(known: BoardFacts) -> str:
+    """The processor that the board's Python was built for, as wheels call it."""
+    machine = known.machine or ""
+    return _32_BITS.get(machine, machine) if known.python_bits == 32 else machine
+
+
+def _version(known: BoardFacts) -> Version | None:
+    numbers = [int(part) for part in (known.python or "").split(".")[:2] if part.isdecimal()]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
+
+
+def _has_wheel(name: str, processor: str, python: Version) -> bool:
+    first, last = _WHEELS[name].get(processor, ((99, 0), None))
+    return first <= python and (last is None or python <= last)
+
+
+def _span(name: str, processor: str) -> str:
+    first, last = _WHEELS[name][processor]
+    text = f"has one from {first[0]}.{first[1]}"
+    return text if last is None else f"{text} to {last[0]}.{last[1]}"
+
+
+# The power mode that a target is to be measured in, against the one that its board is in.
+#
+# EdgeBench sets it only where the target says so: nvpmodel needs root, and some modes need a reboot.
+
+
+_log = logging.getLogger(__name__)
+
+UNASKED = "EdgeBench sets it only with --set-power-mode: that needs root, and for some modes a reboot"
+SUDOERS = (
+    "sudo visudo -f /etc/sudoers.d/edgebench, with the line "
+    "`USER ALL=(root) NOPASSWD: /usr/sbin/nvpmodel, /usr/bin/jetson_clocks`"
 )
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json
+"""The fix where sudo asks for a password."""
+
+_ASKED_OF_SUDO = "sudo: "
+
+
+class SetsPowerModes(Protocol):
+    """A device whose board can be put into a power mode."""
+
+    def describe(self) -> dict[str, Json]:
+        """The board's facts."""
+
+    def set_power_mode(self, number: int) -> str:
+        """Put it into that mode until the device is closed; "" or what stood in the way."""
+
+
+def put_into_power_mode(device: SetsPowerModes, target: Target) -> None:
+    """Set the mode that the target asks for, pin the clocks, and read back that both are in force.
+
+    Raises:
+        UsageError: the board has no power modes, or none of that name.
+        UnavailableError: it could not be set; the fix is the command to set it.
+    """
+    obstacle = device.set_power_mode(int(wanted_mode(device.describe(), target)))
+    in_force = require_power_mode(device.describe(), target, obstacle or UNASKED)
+    if obstacle:
+        raise UnavailableError(
+            f"the clocks of {target.name} could not be pinned in its power mode",
+            why=obstacle,
+            fix=f"on the board: {SUDOERS}, or leave --set-power-mode out",
+        )
+    _log.warning("%s: power mode %s is set and its clocks are pinned", target.name, in_force)
+
+
+def require_power_mode(facts: Mapping[str, Json], target: Target, obstacle: str = UNASKED) -> str:
+    """The board's mode in words, when it is the one that the target asks for by number or name.
+
+    Args:
+        facts: the board's, with `power_mode` {id, name} and `power_modes` {id: name} where it has them.
+        target: with a power mode.
+        obstacle: why it is not set.
+
+    Raises:
+        UsageError: the board has no power modes, or none of that name.
+        UnavailableError: it is in another mode, or does not say in which; the fix is the command to set it.
+    """
+    wanted = wanted_mode(facts, target)
+    known = BoardFacts.of(facts).power_mode
+    if known is not None and str(known.id) == wanted:
+        return mode_in_force(facts)
+    is_in = "does not say its power mode" if known is None else f"is in power mode {mode_in_force(facts)}"
+    raise UnavailableError(
+        f"{target.name} {is_in}, and {target.power_mode!r} is asked for",
+        why=obstacle,
+        fix=f"on the board: sudo nvpmodel -m {wanted}"
+        + (f"; or let EdgeBench do it: {SUDOERS}" if obstacle.startswith(_ASKED_OF_SUDO) else ""),
+    )
+
+
+def mode_in_force(facts: Mapping[str, Json]) -> str:
+    """The board's mode in words: `1 (5W)`."""
+    known = BoardFacts.of(facts)
+    if known.power_mode is None:
+        return "unknown"
+    return mode_text(facts, str(known.power_mode.id), known.power_mode.name)
+
+
+def mode_text(facts: Mapping[str, Json], number: str, name: str | None = None) -> str:
+    """A mode in words: `1 (5W)`."""
+    name = name or (BoardFacts.of(facts).power_modes or {}).get(number)
+    return f"{number} ({name or 'name unknown'})"
+
+
+def modes_text(facts: Mapping[str, Json]) -> str:
+    """All modes of the board in words; empty where it does not list them."""
+    modes = BoardFacts.of(facts).power_modes or {}
+    return ", ".join(mode_text(facts, number, name) for number, name in modes.items())
+
+
+def wanted_mode(facts: Mapping[str, Json], target: Target) -> str:
+    """The number of the mode that the target asks for, as nvpmodel takes it; UsageError for none."""
+    asked = target.power_mode or ""
+    known = BoardFacts.of(facts)
+    modes = known.power_modes or {}
+    if not modes and known.power_mode is None:
+        raise UsageError(
+            f"{target.name} has no power modes, and {asked!r} is asked for",
+            why="neither /etc/nvpmodel.conf nor /var/lib/nvpmodel/status is there, as they are on a Jetson",
+            fix="leave --power-mode (or power_mode in the targets file) out",
+        )
+    wanted = _number_of(asked, modes)
+    if wanted is None:
+        listed = modes_text(facts) or "unknown"
+        raise UsageError(f"{target.name} has no power mode {asked!r}", fix=f"its modes: {listed}")
+    return wanted
+
+
+def _number_of(asked: str, modes: Mapping[str, str]) -> str | None:
+    """The mode's number as nvpmodel takes it; without a list of modes a number is taken as it is."""
+    if asked.isascii() and asked.isdigit():
+        number = str(int(asked))
+        return number if number in modes or not modes else None
+    return next((key for key, mode in modes.items() if mode.lower() == asked.lower()), None)
+
 
 MOST_LOAD_A_CORE = 0.25
 LEAST_MEMORY_BYTES = 1 << 30

@@ -8,16 +8,75 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgebench.agent.frames import ProtocolError
-from edgebench.link.board_calls import BoardCalls
-from edgebench.link.board_fault import BoardFault, as_session_error
-from edgebench.link.clock_trips import BETWEEN_TRIPS
+from edgebench.agent.pixels import preprocessing, resizing
+from edgebench.link.clock_match import BETWEEN_TRIPS, ROUND_TRIPS, BoardFault, ClockTrips, as_session_error
 from edgebench.link.schedule import Schedule
+from edgebench.records.model import InputSpec
+from edgebench.records.session import (
+    BurstTimes,
+    MeasurePlan,
+    Pass,
+    Phase,
+    SessionFacts,
+    SessionSettings,
+    SessionWindows,
+    Window,
+)
 from edgebench.session_stages import SessionStage
-from edgebench.vocabulary.load_bursts import BurstTimes
-from edgebench.vocabulary.passes import Pass, Phase, Window
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.session_facts import SessionFacts, SessionWindows
+from edgebench.stats.clock import RoundTrip
+
+# Questions to a board without an agent: whether it is amid an answer, and how its clock stands.
+
+
+Answer = TypeVar("Answer")
+
+
+class BoardCalls:
+    """BoardFault as the board has it, from each method; ImpossibleTimes where its clock is none.
+
+    Args:
+        round_trip: the host's clock around a reading of the board's.
+        has_real_time: whether the board's clock runs with time, and is held against the host's.
+
+    Attributes:
+        clock: the round trips so far.
+        has_real_time: as given.
+        is_amid_answer: whether an answer was begun and not ended, so that nobody may ask for more.
+    """
+
+    def __init__(self, round_trip: Callable[[], RoundTrip], has_real_time: bool = True) -> None:
+        self.clock = ClockTrips()
+        self.has_real_time = has_real_time
+        self.is_amid_answer = False
+        self._round_trip = round_trip
+
+    def ask(self, request: Callable[[], Answer]) -> Answer:
+        """What the request gives; one that fails leaves the board amid its answer."""
+        self.is_amid_answer = True
+        answer = request()
+        self.is_amid_answer = False
+        return answer
+
+    def trips(self, count: int) -> int:
+        """Round trips while the board does nothing else; what its clock said last, in ns."""
+        device_ns = 0
+        for _ in range(count):
+            trip = self.ask(self._round_trip)
+            device_ns = trip.device_ns
+            if self.has_real_time:
+                self.clock.add(trip)
+        return device_ns
+
+    def edge(self, name: str) -> None:
+        """How the clocks stand at the `start` or `end` of the session."""
+        self.trips(ROUND_TRIPS)
+        if self.has_real_time:
+            self.clock.note_edge(name, self.clock.trips[-ROUND_TRIPS:])
+
 
 REPORT_S = 1.0
 """How often an idle window is reported."""
@@ -110,7 +169,8 @@ class BoardSession(Generic[Timed]):
     ) -> Generator[Timed, None, None]:
         is_metered = self._settings.host_metering and self._calls.has_real_time
         if is_metered and self._settings.idle_s > 0:
-            self._windows_ns = replace(self._windows_ns, idle=self._idle("idle window"))
+            settling, idle = self._idle("idle window")
+            self._windows_ns = replace(self._windows_ns, idle=idle, settling=settling)
         self.report("first pass")
         yield take(0, "first")
         self.report("warm-up")
@@ -134,17 +194,22 @@ class BoardSession(Generic[Timed]):
             self._windows_ns = replace(self._windows_ns, steady=(start_ns, timed.end_ns))
             yield timed
         if is_metered and self._settings.idle_s > 0:
-            self._windows_ns = replace(self._windows_ns, idle_after=self._idle("idle window after"))
+            self._windows_ns = replace(self._windows_ns, idle_after=self._idle("idle window after")[1])
 
-    def _idle(self, stage: SessionStage) -> tuple[int, int]:
-        """The board waits for a command that does not come; start and end on its clock."""
+    def _idle(self, stage: SessionStage) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The board waits for a command that does not come, first until meters have settled.
+
+        Start and end of both on its clock.
+        """
         idle_s = self._settings.idle_s
+        from_ns = self._calls.trips(BETWEEN_TRIPS)
+        self._sleep(self._settings.settle_s)
         start_ns = self._calls.trips(BETWEEN_TRIPS)
         began_s = time.monotonic()
         while (left_s := began_s + idle_s - time.monotonic()) > 0:
             self.report(stage, round(idle_s - left_s), round(idle_s))
             self._sleep(min(left_s, REPORT_S))
-        return start_ns, self._calls.trips(BETWEEN_TRIPS)
+        return (from_ns, start_ns), (start_ns, self._calls.trips(BETWEEN_TRIPS))
 
     def _burst(self, work: Callable[[float], tuple[int, int]]) -> None:
         """Bursts of load by which the lag of a meter on the host is known."""
@@ -159,3 +224,34 @@ class BoardSession(Generic[Timed]):
             bursts.append(work(plan.burst_s))
             self.report("load bursts", len(bursts), len(plan.pauses_s))
         self._load_bursts = BurstTimes(from_ns, tuple(bursts))
+
+
+# A picture as the bytes of a model's input, for a device that takes it as its memory has it.
+
+
+def input_bytes(spec: InputSpec, patch: NDArray[np.uint8]) -> bytes:
+    """The input as it lies in the board's memory, little-endian: of the shipped int8 models pixel - 128.
+
+    Args:
+        spec: of the artifact's input.
+        patch: uint8 [height, width, 3]; of another size it is resized by the nearest pixel, as workers do.
+    """
+    picture = fitted(spec, patch)[None]
+    shape = picture.shape if spec.layout == "NHWC" else (1, 3, spec.height, spec.width)
+    tensor = np.empty(shape, spec.dtype)
+    preprocessing(spec.model_dump(), picture, tensor)()
+    return tensor.astype(tensor.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def fitted(spec: InputSpec, patch: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A patch uint8 [height, width, 3] of the input's size, in C order: resized where it is of another."""
+    if patch.shape[:2] == (spec.height, spec.width):
+        return np.ascontiguousarray(patch)
+    picture = np.empty((spec.height, spec.width, 3), np.uint8)
+    resizing(patch.shape[:2], picture.shape[:2])(picture, patch)
+    return picture
+
+
+def size_bytes(spec: InputSpec) -> int:
+    """Of one input."""
+    return spec.height * spec.width * 3 * np.dtype(spec.dtype).itemsize

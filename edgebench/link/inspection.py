@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from edgebench import registry
 from edgebench.agent.bootstrap import UnsafeFolder, board_folder, require_private
 from edgebench.agent.facts import board_facts
-from edgebench.cache.objects import Cache
 from edgebench.contract import Backend
-from edgebench.errors import EdgeBenchError, UsageError
+from edgebench.errors import EdgeBenchError, UnavailableError, UsageError
 from edgebench.link.agent_backend import AgentBackend, open_link
-from edgebench.link.agent_device import AgentDevice
-from edgebench.link.board_facts import BoardFacts
+from edgebench.link.agent_device import AgentDevice, Cleaned
+from edgebench.link.board_facts import BoardFacts, declared_finding
 from edgebench.link.board_findings import board_findings, missing_findings
-from edgebench.link.cleaning import Cleaned
-from edgebench.link.declared_boards import declared_finding
 from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_probes import BOARD, SessionProbes
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.probe import ProbeInfo, probe_name
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json
+from edgebench.prepare.cache import Cache
+from edgebench.records.session import ProbeInfo, probe_name
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, Json
 
 METER = "meter"
 """The subject of what is said of a meter that samples on this machine."""
@@ -38,25 +41,15 @@ class Inspection:
 
 def inspect_target(target: Target, backend: Backend) -> Inspection:
     """Connect, ask, disconnect; a target that cannot be reached is a finding. Takes no lock."""
-    [inspection] = inspect_swept([target], backend)
-    return inspection
-
-
-def inspect_swept(targets: Sequence[Target], backend: Backend) -> list[Inspection]:
-    """The same of targets that differ in options alone: their board is asked once."""
     if not isinstance(backend, AgentBackend):
-        return [Inspection(None, tuple(backend.check(target))) for target in targets]
+        return Inspection(None, tuple(backend.check(target)))
     try:
-        facts, faults, of_meters, obstacle = _asked(targets[0])
+        facts, faults, of_meters, obstacle = _asked(target)
     except EdgeBenchError as error:
         message = error.what + (f" ({error.why})" if error.why else "")
-        return [Inspection(None, (Finding("error", "connection", message, error.fix),))] * len(targets)
+        return Inspection(None, (Finding("error", "connection", message, error.fix),))
     of_launch = [Finding("error", "launch", what, fix) for what, fix in faults]
-    of_target = (*of_launch, *of_meters)
-    return [
-        Inspection(facts, (*_board_findings(target, backend, facts, obstacle), *of_target))
-        for target in targets
-    ]
+    return Inspection(facts, (*_board_findings(target, backend, facts, obstacle), *of_launch, *of_meters))
 
 
 def _board_findings(
@@ -193,3 +186,47 @@ def _answering(info: ProbeInfo, preferred: Sequence[str]) -> Finding:
     for lacking, reason in info.absent.items():
         message += f"; not {reason}" if lacking in preferred else f"; without {lacking}: {reason}"
     return Finding("ok", METER, message)
+
+
+# A vendor's library, asked what it is in a process of its own: none lives in the harness's.
+
+
+ASK_S = 120.0
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+def ask_library(
+    name: str, program: Path, answer: type[Answer], python: str, env: Mapping[str, str]
+) -> Answer:
+    """What the program's last line says, which is JSON.
+
+    Args:
+        name: of the library, for messages.
+        program: a file of Python.
+        answer: what the line holds.
+        python: what runs it.
+        env: set beside this process's own environment.
+
+    Raises:
+        UnavailableError: that Python cannot be run, or gives no such line.
+    """
+    try:
+        asked = subprocess.run(
+            [python, str(program)],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=ASK_S,
+            check=False,
+            env={**os.environ, **env},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnavailableError(f"{python} cannot be run", why=str(error), fix="name another Python") from None
+    try:
+        return answer.model_validate_json(asked.stdout.strip().splitlines()[-1])
+    except (IndexError, ValidationError):
+        last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise UnavailableError(
+            f"{name} cannot be asked by {python}", why=last, fix=f"try `{python} {program}`"
+        ) from None

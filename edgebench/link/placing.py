@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgebench.agent.frames import Frame
-from edgebench.cache.objects import sha256_file
-from edgebench.link.board_failures import disk_full, raise_refusal
 from edgebench.link.connection import Connection
+from edgebench.link.local import disk_full, raise_refusal
 from edgebench.link.replies import Room, checked
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.values import Json
+from edgebench.prepare.cache import sha256_file
+from edgebench.records.model import Artifact
+from edgebench.records.values import Json
 
 PIECE_BYTES = 1 << 20
 AHEAD = 4
@@ -161,7 +161,7 @@ def place_artifact(placer: Placer, artifact: Artifact) -> Loadable:
 
 
 def code_at(files: Sequence[Path], place: Callable[[Path, str], str]) -> dict[str, Json]:
-    """Python files as `edgebench.agent.sent_modules` imports them.
+    """Python files as `edgebench.agent.building` imports them.
 
     Args:
         files: the entry, then its companions.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from edgebench import registry
@@ -13,8 +13,8 @@ from edgebench.agent.sampler import MAX_VERBATIM
 from edgebench.link.connection import Connection
 from edgebench.link.placing import Placer
 from edgebench.link.replies import ProbeAccess, ProbeReport, checked
-from edgebench.printable import printable
-from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo, TakeSamples
+from edgebench.records.session import ProbeChunk, ProbeInfo, TakeSamples
+from edgebench.suggest import printable
 
 NOT_ASKED = "no meter was asked for"
 BOARD = "board"
@@ -58,43 +58,23 @@ class SessionProbes:
         self._meters = tuple(dict.fromkeys(meters))
         self._all = (*self._meters, *self._monitors)
         self._infos: dict[str, ProbeInfo] = {}
-        self._accesses: dict[str, ProbeAccess] = {}
+        self.accesses: dict[str, ProbeAccess] = {}
         self._reasons: dict[str, str] = {} if self._meters or self._preferred else {"": NOT_ASKED}
         self._chunks: deque[ProbeChunk] = deque()
         self._unread_bytes = 0
         self._flooded: ProtocolError | None = None
-        self._refusals: dict[str, ProbeReport] = {}
+        self.refusals: dict[str, ProbeReport] = {}
         self._lost: dict[str, str] = {}  # those that look for their device now, and why it was lost
-        self._outages: dict[str, str] = {}
+        self.outages: dict[str, str] = {}
         self._started: set[str] = set()
         self._late: set[str] = set()  # their processes run, and sent nothing in time
-        self._running = False
+        self.running = False
         self.latest_ns = 0  # the latest stamp that has arrived
-
-    @property
-    def running(self) -> bool:
-        """Whether a probe was started that nobody has stopped."""
-        return self._running
 
     @property
     def metering(self) -> bool:
         """Whether any probe that can say something about power is open."""
-        return self._running and any(info.is_meter for info in self._infos.values())
-
-    @property
-    def refusals(self) -> Mapping[str, ProbeReport]:
-        """By probe, how it said itself that it cannot be opened, or failed."""
-        return self._refusals
-
-    @property
-    def outages(self) -> Mapping[str, str]:
-        """By probe that lost its device amid the session, or before it, why, and whether it came back."""
-        return self._outages
-
-    @property
-    def accesses(self) -> Mapping[str, ProbeAccess]:
-        """By probe that was opened, what it is read from."""
-        return self._accesses
+        return self.running and any(info.is_meter for info in self._infos.values())
 
     def start(self, connection: Connection, placer: Placer, timeout_s: float, place: str = BOARD) -> None:
         """Start every probe of that place and wait until each has said what it is, or why it is not.
@@ -121,7 +101,7 @@ class SessionProbes:
             return
         code = placer.place_code(registry.probe_files(module))
         message = {"op": "probe_start", "name": meter, "code": code, "address": address}
-        self._running = True
+        self.running = True
         reply = connection.request({**message, "worker": self._worker}, timeout_s).message
         if "error" in reply:
             self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"
@@ -144,8 +124,8 @@ class SessionProbes:
 
     def stop(self, connection: Connection, timeout_s: float) -> None:
         """End the probes; their last chunks have been heard when this returns."""
-        if self._running:
-            self._running = False
+        if self.running:
+            self.running = False
             connection.request({"op": "probe_stop"}, timeout_s)
 
     def hear(self, frame: Frame) -> None:
@@ -163,7 +143,7 @@ class SessionProbes:
             if meter in self._infos:
                 raise ProtocolError(f"{meter} announced itself twice: nobody knows what its samples are of")
             self._infos[meter] = report.probe_info()
-            self._accesses[meter] = report.access
+            self.accesses[meter] = report.access
         elif report.kind == "chunk" and meter in self._infos:
             self._store_chunk(_announced(report.chunk(frame.payload), self._infos[meter]))
         elif report.kind == "rejected" and meter in self._infos:
@@ -173,13 +153,13 @@ class SessionProbes:
             self._infos[meter] = replace(info, rejected=count, rejected_first=first[:MAX_VERBATIM])
         elif report.kind == "lost":
             self._lost[meter] = printable(report.reason)
-            self._outages[meter] = f"{meter} was lost amid the session: {self._lost[meter]}"
+            self.outages[meter] = f"{meter} was lost amid the session: {self._lost[meter]}"
         elif report.kind == "back":
-            if meter in self._outages:
-                self._outages[meter] += "; it came back"
+            if meter in self.outages:
+                self.outages[meter] += "; it came back"
             self._lost.pop(meter, None)
         elif report.kind in {"missing", "failed"}:
-            self._refusals[meter] = report
+            self.refusals[meter] = report
             fix = f" ({report.fix})" if report.fix else ""
             self._reasons[meter] = f"{meter.partition(':')[0]}: {report.reason}{fix}"
         elif meter not in self._reasons and not (report.asked and meter in self._infos):
@@ -194,7 +174,7 @@ class SessionProbes:
         Rejected readings and outages count from here on. One that took too long to open is not late any more
         once it has said what it is; until then its reason stands.
         """
-        self._outages = {
+        self.outages = {
             meter: f"{meter} was lost before the session: {why}" for meter, why in self._lost.items()
         }
         for meter, info in self._infos.items():

@@ -9,20 +9,277 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
+import math
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from edgebench import interruption
 from edgebench.agent import bootstrap
-from edgebench.errors import UnavailableError, UsageError
-from edgebench.link.board_failures import NO_ROOM_FOR_THE_AGENT, raise_refusal
-from edgebench.link.opening import Opening, OpeningFailed
-from edgebench.link.ssh_failures import no_python, not_connected
-from edgebench.link.zipapp import whole_agent
-from edgebench.vocabulary.address import check_address
+from edgebench.agent.frames import Buffer
+from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UsageError
+from edgebench.link.connection import Pipes, Stalled
+from edgebench.link.local import NO_ROOM_FOR_THE_AGENT, printable_lines, raise_refusal, whole_agent
+from edgebench.records.target import check_address
+
+# The first words of a process at the far end of SSH, before it speaks frames.
+#
+# Login scripts print what they like: what counts is behind a mark, and the rest is kept for messages.
+
+
+TAIL_BYTES = 65536
+MAX_NOISE_BYTES = 1 << 20
+SAY_AFTER_S = 2.0
+"""How long nobody is told that a first word is waited for."""
+
+LEAST_END_S = 1.0
+END_EVERY_S = 0.01
+
+_log = logging.getLogger(__name__)
+
+
+class OpeningFailed(Exception):
+    """The process ended, or said nothing that was due.
+
+    Args:
+        code: its exit code; None when it still runs.
+        stderr: the end of what it wrote there.
+        stdout: what it said instead.
+        stuck: whether it took in nothing of what it was sent.
+    """
+
+    def __init__(self, code: int | None, stderr: str, stdout: str, *, stuck: bool = False) -> None:
+        super().__init__(stderr or stdout)
+        self.code = code
+        self.stderr = stderr
+        self.stdout = stdout
+        self.stuck = stuck
+
+
+class Opening:
+    """Reads marked lines from a process's stdout until a deadline, and its stderr beside them.
+
+    Args:
+        process: with pipes for all three; they are non-blocking from here on.
+        timeout_s: for all that is waited for, counted anew where something sent was taken in.
+        awaited: what is waited for, as a user is told when it takes longer than a moment; "": nobody is told.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], timeout_s: float, awaited: str = "") -> None:
+        self._process = process
+        self._pipes = Pipes(process, self._hear, TAIL_BYTES)
+        self._timeout_s = timeout_s
+        self._deadline = time.monotonic() + timeout_s
+        self._say_at = time.monotonic() + SAY_AFTER_S if awaited else math.inf
+        self._waiting = f"waiting for {awaited}, {timeout_s:.0f} s at most"
+        self._received = bytearray()
+
+    def after(self, mark: bytes) -> bytes:
+        """The rest of the next line that holds the mark; OpeningFailed when none comes."""
+        while True:
+            start = self._received.find(mark)
+            end = self._received.find(b"\n", start) if start >= 0 else -1
+            if end >= 0:
+                line = bytes(self._received[start + len(mark) : end])
+                del self._received[: end + 1]
+                return line
+            now = time.monotonic()
+            left = self._deadline - now
+            if now >= self._say_at:
+                _log.warning(self._waiting)
+                self._say_at = math.inf
+            self._pipes.receive(min(left, self._say_at - now))
+            if left <= 0:
+                raise self._failed(ended=False)
+
+    def send(self, data: Buffer) -> None:
+        """Write all of it; OpeningFailed when nothing of it is taken in for as long as the opening may take.
+
+        A process that has closed its stdin is not an error here: what it says tells more.
+        """
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                self._pipes.write([data], self._timeout_s)
+        except Stalled:
+            raise self._failed(ended=False, stuck=True) from None
+        self._deadline = time.monotonic() + self._timeout_s
+
+    def _hear(self, data: bytes) -> None:
+        if not data:
+            raise self._failed(ended=True)
+        self._received += data
+        if len(self._received) > MAX_NOISE_BYTES:
+            raise self._failed(ended=False)
+
+    def _failed(self, ended: bool, stuck: bool = False) -> OpeningFailed:
+        code: int | None = None
+        if ended:
+            until = max(self._deadline, time.monotonic() + LEAST_END_S)
+            while (code := self._process.poll()) is None and time.monotonic() < until:
+                interruption.pause(END_EVERY_S)
+            self._pipes.collect()
+        return OpeningFailed(code, _text(self._pipes.tail), _text(self._received), stuck=stuck)
+
+
+def _text(data: bytearray) -> str:
+    return bytes(data[-4000:]).decode("utf-8", "backslashreplace").strip()
+
+
+# Why SSH did not lead to an agent: each cause with its message and its fix.
+
+
+@dataclass(frozen=True)
+class _Cause:
+    pattern: re.Pattern[str]
+    what: str
+    fix: str
+    kind: Callable[..., EdgeBenchError] = UnavailableError
+
+
+def _cause(
+    pattern: str, what: str, fix: str, kind: Callable[..., EdgeBenchError] = UnavailableError
+) -> _Cause:
+    return _Cause(re.compile(pattern, re.IGNORECASE), what, fix, kind)
+
+
+# In this order: a changed key also ends in "verification failed", and in "permission denied" at times.
+_CAUSES = (
+    _cause(
+        r"remote host identification has changed|host key for .* has changed",
+        "the host key of {board} is another one than before",
+        "find out why (a new system on the board, or somebody between); then {forget} and {login} once",
+        NoPermissionError,
+    ),
+    _cause(
+        r"host key verification failed|host key is known for",
+        "the host key of {board} is not known",
+        "{login} once and compare the fingerprint that it shows with the board's",
+        NoPermissionError,
+    ),
+    _cause(
+        r"permission denied|too many authentication failures|no more authentication methods",
+        "{board} does not let this user in without a password",
+        "{copy} once, or load the key into ssh-agent where it has a passphrase; nobody is asked here",
+        NoPermissionError,
+    ),
+    _cause(
+        r"could not resolve hostname|name or service not known|nodename nor servname",
+        "the host {board} cannot be found",
+        "check the name, or give its address",
+    ),
+    _cause(
+        r"connection refused",
+        "{board} refuses the connection",
+        "check that sshd runs there (sudo systemctl enable --now ssh), and the port",
+    ),
+    _cause(
+        r"timed out|no route to host|network is unreachable|host is down|timeout, server",
+        "{board} does not answer",
+        "check that it is switched on and on this network",
+    ),
+    _cause(
+        r"bad configuration option|bad owner or permissions|terminating, \d+ bad|no argument after keyword"
+        r"|can't open user config file|unsupported option",
+        "the SSH configuration cannot be used",
+        "mend the file and line that ssh names",
+        NoPermissionError,
+    ),
+    _cause(
+        r"connection (closed|reset)|kex_exchange_identification|broken pipe|closed by remote host",
+        "{board} closed the connection",
+        "try {login}; the board's log says why it closed",
+    ),
+)
+
+
+def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchError:
+    """Why no connection came about, from ssh's own words.
+
+    Args:
+        failed: of the process that should have opened the connection.
+        address: the board, as the user named it.
+        login: the ssh command without its options.
+    """
+    words = _lines(failed)
+    text = "\n".join(words)
+    host = address.rpartition("@")[2]
+    names = {
+        "board": address,
+        "login": f"run '{login}'",
+        "forget": f"run 'ssh-keygen -R {_known_as(host)}'",
+        "copy": f"run '{login.replace('ssh', 'ssh-copy-id', 1)}'",
+    }
+    for cause in _CAUSES:
+        if cause.pattern.search(text):
+            why = next((line for line in words if cause.pattern.search(line)), text)
+            return cause.kind(cause.what.format(**names), why=why, fix=cause.fix.format(**names))
+    if failed.code is None:
+        why = "nothing came back in time" if not words else words[-1]
+        return UnavailableError(
+            f"{address} does not answer", why=why, fix=f"run '{login}': it must log in without a question"
+        )
+    why = words[-1] if words else f"ssh ended with exit code {failed.code}"
+    return UnavailableError(f"{address} cannot be reached by ssh", why=why, fix=f"see that '{login}' works")
+
+
+def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> EdgeBenchError:
+    """Why the connection stands and no Python took the agent."""
+    words = _lines(failed)
+    text = "\n".join(words)
+    last = words[-1] if words else f"exit code {failed.code}"
+    if failed.code == 255:
+        return not_connected(failed, address, login)
+    if re.search(r"edgebench: python is ", text):
+        return UnavailableError(
+            f"{python} on {address} is too old",
+            why=last.rpartition("edgebench: ")[2],
+            fix="name a Python of 3.6 or newer with --python",
+        )
+    if re.search(r"exec format error|cannot execute binary", text, re.IGNORECASE):
+        return UnavailableError(
+            f"{python} on {address} is built for another processor",
+            why=last,
+            fix="name a Python of the board's own architecture with --python (uname -m tells it)",
+        )
+    if failed.code == 127 or re.search(r"not found|no such file", text, re.IGNORECASE):
+        return UnavailableError(
+            f"there is no {python} on {address}",
+            why=last,
+            fix="install it (sudo apt install python3 python3-numpy), or name another with --python",
+        )
+    if failed.code == 126 or re.search(r"permission denied", text, re.IGNORECASE):
+        return NoPermissionError(
+            f"{python} on {address} cannot be run", why=last, fix="name another Python with --python"
+        )
+    output = printable_lines(failed.stdout)
+    why = last if words or not output else output[-1]
+    if failed.code is None and not words:
+        why = "it printed nothing in time" if not output else output[-1]
+    if failed.stuck:
+        why = "it read nothing in time"
+    return UnavailableError(
+        f"{python} on {address} takes no program",
+        why=why,
+        fix=f"see that '{login} {python} --version' works and says 3.6 or newer",
+    )
+
+
+def _known_as(host: str) -> str:
+    name, _, port = host.rpartition(":")
+    return f"[{name.strip('[]')}]:{port}" if name and port.isdigit() else host.strip("[]")
+
+
+def _lines(failed: OpeningFailed) -> list[str]:
+    return printable_lines(failed.stderr)
+
 
 ENVIRONMENT = "EDGEBENCH_SSH_CONFIG"
 CONNECT_S = 15

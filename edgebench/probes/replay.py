@@ -26,9 +26,7 @@ class ReplayProbe:
 
     def __init__(self, address: str, info: Dict[str, Any], file: IO[bytes]) -> None:
         self._file = file
-        self._of = info.get("of", address)  # a stored result's own name of it
-        played = {name: value for name, value in info.items() if name != "of"}
-        self.info: Dict[str, Any] = dict(played, kind="replay", address=address)
+        self.info: Dict[str, Any] = dict(info, kind="replay", address=address)
         # A stop may come before anybody waits for it.
         self._wake, self._waker = os.pipe()
 
@@ -48,7 +46,7 @@ class ReplayProbe:
                 if left < 0:
                     raise ValueError("the samples of this session take more than {} bytes".format(MAX_BYTES))
                 samples = json.loads(line.decode())
-                if samples.get("to") != self._of:
+                if samples.get("to") != self.info["address"]:
                     continue
                 stamps, values = samples["t"], samples["values"]
                 for first in range(0, len(stamps), CHUNK):
@@ -57,7 +55,7 @@ class ReplayProbe:
 
 
 def open_probe(address: str) -> ReplayProbe:
-    """The probe of `replay` (the meter), `replay:telemetry`, or `replay:KIND:ADDRESS` of a stored result."""
+    """The probe of `replay` (the meter) or `replay:telemetry`."""
     token, pid = os.environ.get(RUN_TOKEN, ""), os.environ.get(WORKER_PID, "")
     path = os.path.join(tempfile.gettempdir(), "edgebench-replay-{}-{}.samples".format(token, pid))
     fix = "use it beside --device replay, with a source that has such samples"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edgebench.fit.decision import Decision, Open
-from edgebench.fit.metrics import METRICS
-from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.report import tables, words
+from rich.console import Console
+
+from edgebench.judge.answers import Answers, ExcludedBy, Front
+from edgebench.judge.decision import Decision, Limit, Nearest, Open, RelaxedLimit, ToMeasure
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.report import notes, tables, words
+from edgebench.report.console import line
 from edgebench.report.notes import Trials
+from edgebench.report.tables import trial_names
 
 _NAMED = 3  # trials that the headline names one by one
 
@@ -44,14 +50,23 @@ def answer_of(decision: Decision, summaries: Sequence[TrialSummary], verdicts: S
     trials = {summary.key: summary for summary in summaries}
     ours = [verdict for verdict in verdicts if verdict.profile == decision.profile]
     if decision.outcome == "satisfied":
-        return Answer(_satisfied(decision, trials, names), ())
+        return Answer(_satisfied(decision, trials, names) + _overloaded(decision, names), ())
     if decision.outcome == "unmeasured":
         count = words.counted(decision.trials, "trial")
         return Answer(f"No trial was measured: {count} without a session.", ())
     if decision.outcome == "missed":
-        return Answer(_missed(decision, names, ours), ())
+        return Answer(_missed(decision, names, ours) + _overloaded(decision, names), ())
     judged = Trials.of([trial for key, trial in trials.items() if any(v.trial == key for v in ours)], names)
-    return Answer(_undecided(decision, trials, names, ours), _settling(decision.open, judged))
+    text = _undecided(decision, trials, names, ours) + _overloaded(decision, names)
+    return Answer(text, _settling(decision.open, judged))
+
+
+def _overloaded(decision: Decision, names: Mapping[str, str]) -> str:
+    """` Overloaded: 1.0 fp32 (load 2.36), for more work comes in each cycle than it gets through.`."""
+    if not decision.overloaded:
+        return ""
+    loads = _named([f"{names[each.trial]} (load {words.number(each.load)})" for each in decision.overloaded])
+    return f" Overloaded: {loads}, for more work comes in each cycle of the schedule than is done in it."
 
 
 def _satisfied(decision: Decision, trials: Mapping[str, TrialSummary], names: Mapping[str, str]) -> str:
@@ -107,16 +122,11 @@ def _missed(decision: Decision, names: Mapping[str, str], verdicts: Sequence[Ver
 
 
 def _miss(verdict: Verdict) -> str:
-    """`image_s median ≤ 4.42 s by 0.680 s (15.4 %)`; what is known as a bound alone is shown as that.
-
-    A temperature has no share of its limit: there is none of one in °C.
-    """
+    """`image_s median ≤ 4.42 s by 0.680 s (15.4 %)`; what is known as a bound alone is shown as that."""
     if verdict.margin is None:
         return f"{words.limit(verdict)} ({words.span(verdict)})"
-    metric = METRICS.get(verdict.quantity)
-    has_share = not isinstance(verdict.limit, Sequence) and (metric is None or metric.above == 0)
     share = ""
-    if has_share and not isinstance(verdict.limit, Sequence):
+    if not isinstance(verdict.limit, Sequence):
         share = f" ({words.percent(-verdict.margin / verdict.limit)} of it)"
     return f"{words.limit(verdict)} by {words.number(-verdict.margin)}{words.margin_unit(verdict)}{share}"
 
@@ -172,3 +182,184 @@ def _settling(entries: Sequence[Open], trials: Trials) -> tuple[str, ...]:
         + ("" if set(keys) == undecided else f" (of {trials.several(keys)})")
         for (by, keys), what in quantities.items()
     )
+
+
+# The nearest yes in sentences, for the terminal and for pages.
+
+
+_DIGITS = 3
+
+
+def nearest_sentences(entries: Sequence[Nearest], summaries: Sequence[TrialSummary]) -> list[str]:
+    """One sentence a target; profiles for which it says the same share it.
+
+    `nano, disco-realtime: 0.5 int8 would pass with image_s median ≤ 5.13 s in place of 4.42 s (16 % more)`.
+    """
+    names = words.labels(summaries)
+    profiles: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        group = [summary for summary in summaries if summary.swept_target == entry.target]
+        about = (words.plain(entry.target, 60), _what_passes(entry, Trials.of(group, _swept(group, names))))
+        profiles.setdefault(about, []).append(words.plain(entry.profile, 80))
+    return [f"{target}, {words.listed(named)}: {text}" for (target, text), named in profiles.items()]
+
+
+def _swept(group: Sequence[TrialSummary], names: dict[str, str]) -> dict[str, str]:
+    """The trials' names, with the settings of their sweep where they have any."""
+    return {
+        summary.key: " ".join([names[summary.key], *_settings(summary)])
+        if summary.settings
+        else names[summary.key]
+        for summary in group
+    }
+
+
+def _settings(summary: TrialSummary) -> list[str]:
+    return [words.plain(f"{name}={value}", 40) for name, value in summary.settings.items()]
+
+
+def _what_passes(entry: Nearest, trials: Trials) -> str:
+    if entry.passing:
+        return f"passes with {trials.several(entry.passing)}"
+    if entry.trial is None:
+        return "nothing passes"
+    name, lacks = trials.names[entry.trial], _to_measure(entry.measure)
+    unmissed = [undecided.trial for undecided in entry.undecided]
+    if entry.relax:
+        text = f"{name} would pass with {words.listed([_relaxed(limit) for limit in entry.relax])}"
+        text += f", and with what it lacks: {lacks}" if lacks else ""
+        return f"{text}; {_misses_none(unmissed, trials)}" if unmissed else text
+    if entry.trial not in unmissed:
+        return f"no limit lets {name}, the nearest, pass: {lacks}"
+    who = "it" if len(unmissed) == 1 else f"{name}, the nearest,"
+    return f"{_misses_none(unmissed, trials)}: {who} lacks {lacks}"
+
+
+def _misses_none(keys: Sequence[str], trials: Trials) -> str:
+    misses, is_not = ("misses", "is not") if len(keys) == 1 else ("miss", "are not")
+    return f"{trials.several(keys)} {misses} no limit and {is_not} shown to pass"
+
+
+def _relaxed(limit: RelaxedLimit) -> str:
+    """`image_s median ≤ 5.13 s in place of 4.42 s (16 % more)`."""
+    at_least = METRICS[limit.quantity].at_least
+    unit = "" if limit.unit in ("", "1") else f" {words.plain(limit.unit, 16)}"
+    quantity = words.judged_quantity(limit.quantity, limit.statistic, limit.averaging_s)
+    way = "less" if at_least else "more"
+    difference = f"{words.percent(limit.share, 0 if limit.share >= 0.1 else 2)} {way}"
+    return (
+        f"{quantity} {'≥' if at_least else '≤'} {_outward(limit.to, at_least)}{unit} in place of "
+        f"{words.quantity(limit.limit)}{unit} ({difference})"
+    )
+
+
+def _outward(limit: Limit, at_least: bool) -> str:
+    """A limit in a few digits, never rounded to where the trial would not pass it."""
+    if isinstance(limit, tuple):
+        return " x ".join(_outward(side, at_least) for side in limit)
+    places = _DIGITS - 1 - (math.floor(math.log10(abs(limit))) if limit else 0)
+    step = 10.0**-places
+    steps = limit / step
+    whole = math.floor(steps + 1e-9) if at_least else math.ceil(steps - 1e-9)
+    return f"{whole * step:.{max(0, places)}f}"
+
+
+def _to_measure(lacks: Sequence[ToMeasure]) -> str:
+    """`energy_j median and power_peak_w max (no meter was asked for)`; "" for nothing."""
+    by_reason: dict[str, list[str]] = {}
+    for lack in lacks:
+        quantity = words.judged_quantity(lack.quantity, lack.statistic, None)
+        by_reason.setdefault(words.plain(lack.reason), []).append(quantity)
+    return words.listed([f"{words.listed(names)} ({reason})" for reason, names in by_reason.items()])
+
+
+# Pareto fronts in sentences, for the terminal and for pages.
+
+
+def pareto_sentences(fronts: Sequence[Front], summaries: Sequence[TrialSummary]) -> list[str]:
+    """One sentence a front; profiles whose fronts are the same share it. None of a single trial.
+
+    `disco-realtime over image_s median and accuracy: on the front 0.25 int8; dominated 0.25 fp32`.
+    """
+    trials = Trials.of(summaries, trial_names(summaries))
+    profiles: dict[str, list[str]] = {}
+    for front in fronts:
+        if len(front.trials) + len({lack.trial for lack in front.lacking}) > 1:
+            profiles.setdefault(_stands(front, trials), []).append(words.plain(front.profile, 80))
+    return [
+        f"{words.listed(names)} {text}" if any(names) else f"{text[0].upper()}{text[1:]}"
+        for text, names in profiles.items()
+    ]
+
+
+def _stands(front: Front, trials: Trials) -> str:
+    axes = [words.judged_quantity(axis.quantity, axis.statistic, axis.averaging_s) for axis in front.axes]
+    parts = []
+    by_standing: dict[str, list[str]] = {}
+    overlaps: dict[str, None] = {}
+    for trial in front.trials:
+        by_standing.setdefault(trial.standing, []).append(trial.trial)
+        overlaps |= dict.fromkeys(words.plain(quantity, 40) for quantity in trial.overlaps)
+    if ahead := by_standing.get("front"):
+        parts.append(f"on the front {trials.several(ahead)}")
+    if behind := by_standing.get("overlapping"):
+        parts.append(
+            f"behind it by value, but with overlapping intervals of {words.listed(list(overlaps))}, "
+            f"{trials.several(behind)}"
+        )
+    if dominated := by_standing.get("dominated"):
+        parts.append(f"dominated {trials.several(dominated)}")
+    lacks = [(lack.trial, f"no {words.plain(lack.quantity, 40)}: {lack.reason}") for lack in front.lacking]
+    parts += [note.line for note in notes.shared(lacks, trials)]
+    return f"over {words.listed(axes)}: {'; '.join(parts)}"
+
+
+# Which requirements exclude targets, in sentences, for the terminal and for pages.
+
+
+def exclusion_sentences(rows: Sequence[ExcludedBy]) -> list[str]:
+    """One sentence a target that a requirement excludes; profiles for which it says the same share it.
+
+    `nano is excluded from disco-realtime by peak power: all 9 trials fail it`.
+    """
+    excluding: dict[tuple[str, str, int], list[str]] = {}
+    for row in rows:
+        for entry in row.targets:
+            if entry.excluded:
+                about = (words.plain(entry.target, 60), words.plain(row.requirement, 64), entry.trials)
+                excluding.setdefault(about, []).append(words.plain(row.profile, 80))
+    return [
+        f"{target} is excluded from {words.listed(profiles)} by {requirement}: "
+        + {1: "its one trial fails it", 2: "both trials fail it"}.get(trials, f"all {trials} trials fail it")
+        for (target, requirement, trials), profiles in excluding.items()
+    ]
+
+
+# What a judged result says beyond its verdicts, in short paragraphs: terminal, page and Markdown.
+
+
+MOST_CHARACTERS = 4000
+"""Of a sentence, whatever the names in it."""
+
+
+def paragraphs(answers: Answers, summaries: Sequence[TrialSummary]) -> list[tuple[str, list[str]]]:
+    """Heading and sentences of those that say something; `summaries` are the trials that were judged."""
+    every = [
+        ("What would pass", nearest_sentences(answers.nearest, summaries)),
+        ("Pareto front", pareto_sentences(answers.pareto, summaries)),
+        ("What excludes targets", exclusion_sentences(answers.excluded_by)),
+    ]
+    return [
+        (heading, [words.plain(sentence, MOST_CHARACTERS) for sentence in sentences])
+        for heading, sentences in every
+        if sentences
+    ]
+
+
+def print_answers(console: Console, answers: Answers, summaries: Sequence[TrialSummary]) -> None:
+    """Print them."""
+    for heading, sentences in paragraphs(answers, summaries):
+        line(console, heading, "bold")
+        for sentence in sentences:
+            line(console, sentence, indent=2)
+        console.print()

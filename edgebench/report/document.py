@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from edgebench.fit.answers import Answers
-from edgebench.fit.trial_metrics import document_fields, missing_reasons
-from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.report.brief_missions import SEED, BriefMissions
-from edgebench.report.json_values import SCHEMA_VERSION, as_json, clean
-from edgebench.report.mission_document import mission_entry
-from edgebench.store.load import StoredResults
-from edgebench.store.redaction import exported, exported_path
+from edgebench.judge.answers import Answers
+from edgebench.judge.columns import document_fields, missing_reasons
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.report.missions import SEED, BriefMissions, mission_entry
+from edgebench.report.words import SCHEMA_VERSION, as_json, clean
+from edgebench.results.load import StoredResults
+from edgebench.results.redaction import exported, exported_path
 
 __all__ = ["SCHEMA_VERSION", "as_json", "clean", "document", "reasons"]
 

@@ -134,6 +134,7 @@ def tooltips(figure: Figure) -> Mapping[str, str]:
     return {gid: text for gid, text in vars(figure).get(_MARKS, {}).items() if text}
 
 
+_DPI = 150
 _UNDATED: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -148,26 +149,21 @@ def as_bytes(figure: Figure, form: str, outlined: bool = True) -> bytes:
     """
     buffer = io.BytesIO()
     text_form: dict[Any, Any] = {"svg.fonttype": "path" if outlined else "none"}
-    with style(), matplotlib.rc_context(text_form), silent_layout(), _laid_out(figure, form, 150):
-        figure.savefig(buffer, format=form, metadata=_UNDATED[form], dpi=150)
+    with style(), matplotlib.rc_context(text_form), silent_layout(), _laid_out(figure, form):
+        figure.savefig(buffer, format=form, metadata=_UNDATED[form], dpi=_DPI)
     return buffer.getvalue()
 
 
-def as_svg(figure: Figure) -> bytes:
-    """The figure for a page: its text is text, in the font that the reader's machine has."""
-    return as_bytes(figure, "svg", outlined=False)
-
-
-def as_jpeg(figure: Figure, dpi: int = 130) -> bytes:
+def as_jpeg(figure: Figure) -> bytes:
     """The figure as JPEG, for one that holds a photograph."""
     buffer = io.BytesIO()
     with style(), silent_layout():
-        figure.savefig(buffer, format="jpeg", dpi=dpi, pil_kwargs={"quality": 85, "optimize": True})
+        figure.savefig(buffer, format="jpeg", dpi=130, pil_kwargs={"quality": 85, "optimize": True})
     return buffer.getvalue()
 
 
 @contextmanager
-def _laid_out(figure: Figure, form: str, dpi: float) -> Iterator[None]:
+def _laid_out(figure: Figure, form: str) -> Iterator[None]:
     """The figure's layout is done for a form, and is not repeated within.
 
     Of a figure with a layout `savefig` draws everything twice, first without output: half of the time.
@@ -178,7 +174,7 @@ def _laid_out(figure: Figure, form: str, dpi: float) -> Iterator[None]:
         return
     try:
         saving = get_registered_canvas_class(form)(figure)
-        figure.dpi = getattr(saving, "fixed_dpi", None) or dpi  # a vector form has its own
+        figure.dpi = getattr(saving, "fixed_dpi", None) or _DPI  # a vector form has its own
         engine.execute(figure)
         figure.set_canvas(canvas)
         figure.dpi = drawn_dpi
@@ -198,9 +194,9 @@ def silent_layout() -> Iterator[None]:
         yield
 
 
-def data_uri(media_type: str, data: bytes) -> str:
-    """The bytes as a `data:` address, for a page that loads nothing."""
-    return f"data:{media_type};base64,{base64.b64encode(data).decode('ascii')}"
+def jpeg_uri(data: bytes) -> str:
+    """A JPEG as a `data:` address, for a page that loads nothing."""
+    return f"data:image/jpeg;base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def label(text: object, limit: int = 48) -> str:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from edgebench.atomic import require_folder, require_writable, write_atomically
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.judged_experiment import Judged
-from edgebench.report import drawing, verdict_groups
-from edgebench.report.brief_missions import brief_missions
-from edgebench.report.captioned_figures import pictures
-from edgebench.report.captioned_limits import limits_picture
+from edgebench.files import require_folder, require_unstored, require_writable, write_atomically
+from edgebench.judge.judged import Judged
+from edgebench.report import drawing
+from edgebench.report import notes as verdict_groups
+from edgebench.report.captions import limits_picture, pictures
 from edgebench.report.mission_pages import mission_picture
+from edgebench.report.missions import brief_missions
 
 FIGURE_FORMS = ("svg", "png", "pdf")
 
@@ -42,6 +42,7 @@ def require_figures_folder(folder: Path) -> None:
             f"--figures {folder} is no folder", fix="name a folder; it is made where it is missing"
         )
     require_folder(folder.absolute().parent, "--figures")
+    require_unstored(folder, "--figures")
     try:
         require_writable(folder if folder.exists() else folder.absolute().parent)
     except OSError as error:

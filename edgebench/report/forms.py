@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Any
 
-from edgebench.errors import UnavailableError, UsageError
-
-if TYPE_CHECKING:  # the writers take long to import, and a command's help names the forms
-    from edgebench.fit.judged_experiment import Judged
+from edgebench.errors import UsageError
+from edgebench.files import require_file_name, require_writable, unwritten, write_output
+from edgebench.judge.columns import trial_columns
+from edgebench.judge.judged import Judged
+from edgebench.judge.metric import OF_MISSIONS
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.report import notes as verdict_groups
+from edgebench.report import words
+from edgebench.report.words import clean
 
 STANDARD_OUTPUT = Path("-")
 """Stands for stdout where a file is asked for."""
 
 DEFAULT_ON_STDOUT = "md"
-
-FIGURES = "figures"
-"""The folder in which LaTeX looks for figures, unless --figures says another."""
-
-
-class Write(Protocol):
-    """What writes a form."""
-
-    def __call__(self, judged: Judged, figures: str = FIGURES, /) -> bytes:
-        """The report's bytes."""
 
 
 @dataclass(frozen=True)
@@ -36,66 +35,48 @@ class Form:
         name: as --format has it.
         endings: of a file's name, the usual one first.
         what: it is, for the help.
-        write: the report in this form, as the file's bytes; the same for the same result. Its second argument
-            is the folder of the figures' files, which LaTeX alone reads.
+        write: the report in this form, as the file's bytes; the same for the same result, but a PDF's date.
         is_text: whether a terminal can show it.
     """
 
     name: str
     endings: tuple[str, ...]
     what: str
-    write: Write
+    write: Callable[[Judged], bytes]
     is_text: bool = True
 
 
-def _html(judged: Judged, _figures: str = FIGURES, /) -> bytes:
+def _html(judged: Judged) -> bytes:
     from edgebench.report.html import render
 
     return _utf8(render(judged.results, judged.summaries, judged.verdicts, judged.profiles))
 
 
-def _markdown(judged: Judged, _figures: str = FIGURES, /) -> bytes:
+def _markdown(judged: Judged) -> bytes:
     from edgebench.report.markdown import export_markdown
 
     return _utf8(export_markdown(judged.results, judged.summaries, judged.verdicts, judged.profiles))
 
 
-def _json(judged: Judged, _figures: str = FIGURES, /) -> bytes:
-    from edgebench.fit.answers import answers
-    from edgebench.report.brief_missions import brief_missions
+def _json(judged: Judged) -> bytes:
+    from edgebench.judge.answers import answers
     from edgebench.report.document import document
-    from edgebench.report.json_values import as_json
+    from edgebench.report.missions import brief_missions
+    from edgebench.report.words import as_json
 
     beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
     played = brief_missions(judged.results, judged.summaries, judged.profiles)
     return _utf8(as_json(document(judged.results, judged.summaries, judged.verdicts, beyond, played)))
 
 
-def _csv(judged: Judged, _figures: str = FIGURES, /) -> bytes:
-    from edgebench.report.spreadsheet import export_csv
-
+def _csv(judged: Judged) -> bytes:
     return _utf8(export_csv(judged.summaries, judged.verdicts))
 
 
-def _pdf(judged: Judged, _figures: str = FIGURES, /) -> bytes:
-    try:
-        from edgebench.report.pdf import render
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "reportlab":
-            raise
-        raise UnavailableError(
-            "a PDF takes reportlab, which is not installed", fix="pip install 'edgebench[pdf]'"
-        ) from error
-    from edgebench.report.printed import printed
+def _pdf(judged: Judged) -> bytes:
+    from edgebench.report.pdf import render
 
-    return render(printed(judged))
-
-
-def _tex(judged: Judged, figures: str = FIGURES, /) -> bytes:
-    from edgebench.report.printed import printed
-    from edgebench.report.tex import render
-
-    return _utf8(render(printed(judged), figures))
+    return render(_html(judged))
 
 
 def _utf8(text: str) -> bytes:
@@ -109,8 +90,7 @@ FORMS: Mapping[str, Form] = {
         Form("md", (".md",), "Markdown", _markdown),
         Form("json", (".json",), "the --json document", _json),
         Form("csv", (".csv",), "a row a trial", _csv),
-        Form("pdf", (".pdf",), "pages", _pdf, is_text=False),
-        Form("tex", (".tex",), "LaTeX", _tex),
+        Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge", _pdf, is_text=False),
     )
 }
 """Every form by name, in the order in which the help names them."""
@@ -154,3 +134,116 @@ def form_of(path: Path, name: str | None = None) -> Form:
             fix=f"end the file's name in {endings_text()}, or name the form with --format",
         )
     return asked or by_ending or FORMS[DEFAULT_ON_STDOUT]
+
+
+# A report as a file, in the form that its name asks for.
+
+
+def require_output(path: Path, form: str | None = None) -> None:
+    """Refuse a file before a report is made that could not be written, or in no form.
+
+    Raises:
+        UsageError: the file's name ends as no form does, its folder is not there, or it is no plain file; a
+            form that no terminal shows was asked for on one.
+        StoredResultError: its folder may not be written.
+    """
+    if path == STANDARD_OUTPUT:
+        chosen = form_of(path, form)
+        if not chosen.is_text and sys.stdout.isatty():
+            raise UsageError(
+                f"a terminal does not show {chosen.name}",
+                fix=f"write it to a file, such as -o report{chosen.endings[0]}, or into a pipe",
+            )
+        return
+    if path.is_dir():
+        raise UsageError(f"-o {path} is a folder", fix=f"name a file in it, such as {path / 'report.html'}")
+    form_of(path, form)
+    require_file_name(path, "-o")
+    try:
+        require_writable(path.parent)
+    except OSError as error:
+        raise unwritten(path, error, "-o") from error
+
+
+def export(judged: Judged, path: Path, form: str | None = None) -> Path:
+    """Write the report to `path` in one step and return it; `form` is one of FORMS, else as its name ends.
+
+    Raises:
+        UsageError, StoredResultError: as `require_output`, or it cannot be written.
+        UnavailableError: no browser printed the PDF.
+    """
+    require_output(path, form)
+    write_output(path, form_of(path, form).write(judged), "-o")
+    return path
+
+
+# The trials as CSV: one row a trial, units in the headings, empty where a figure is missing.
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
+    """One row a trial; full precision; for every profile its overall verdict, then each requirement's.
+
+    Where declared power was judged, a column behind the requirement's says which kind; where a bound was, one
+    says which; behind one that is wanted alone a column says so.
+    """
+    wholes = verdict_groups.wholes(verdicts)
+    words_of: dict[str, dict[str, str]] = {}  # by heading, then by trial
+    for verdict in verdicts:
+        overall = words_of.setdefault(f"verdict:{verdict.profile}", {})
+        overall[verdict.trial] = wholes[verdict.trial, verdict.profile].verdict
+        heading = f"verdict:{verdict.profile}:{verdict.requirement}"
+        words_of.setdefault(heading, {})[verdict.trial] = verdict.verdict
+        if verdict.wanted:
+            words_of.setdefault(f"{heading}:wanted", {})[verdict.trial] = "wanted"
+        if verdict.declared:
+            words_of.setdefault(f"{heading}:declared", {})[verdict.trial] = verdict.declared
+        if verdict.bound:
+            words_of.setdefault(f"{heading}:bound", {})[verdict.trial] = _bound(verdict)
+    columns = trial_columns(summaries)
+    of_profiles = _figures_of_profiles(verdicts)
+    rows = [
+        {column.heading: column.value(summary) for column in columns}
+        | {heading: by_trial.get(summary.key) for heading, by_trial in of_profiles.items()}
+        | {heading: by_trial.get(summary.key) for heading, by_trial in words_of.items()}
+        for summary in summaries
+    ]
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    headings = list(rows[0]) if rows else ["key"]
+    writer.writerow([safe_cell(heading) for heading in headings])
+    writer.writerows([[safe_cell(row[heading]) for heading in headings] for row in rows])
+    return buffer.getvalue()
+
+
+def _figures_of_profiles(verdicts: Sequence[Verdict]) -> dict[str, dict[str, float]]:
+    """Figures that a trial has under a profile alone, such as storage_bytes: by heading, then by trial.
+
+    In the metric's base unit; `:low` and `:high` are the ends of a figure that has them.
+    """
+    figures: dict[str, dict[str, float]] = {}
+    for verdict in verdicts:
+        metric = METRICS.get(verdict.quantity)
+        if metric is None or metric.judged not in (*OF_MISSIONS, "update"):
+            continue
+        heading = f"{metric.name}:{verdict.profile}"
+        for end, value in (("", verdict.value), (":low", verdict.low), (":high", verdict.high)):
+            if isinstance(value, float | int):
+                figures.setdefault(f"{heading}{end}", {})[verdict.trial] = value * metric.units[verdict.unit]
+    return figures
+
+
+def _bound(verdict: Verdict) -> str:
+    """`above 5 W`, with every digit."""
+    end = verdict.high if verdict.low is None else verdict.low
+    return f"{verdict.bound} {end:.15g}{words.unit(verdict)}"
+
+
+def safe_cell(value: Any) -> Any:
+    """A value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
+    if not isinstance(value, str):
+        return clean(value)
+    text = words.plain(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -11,27 +11,181 @@ import base64
 import functools
 import hashlib
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import jinja2
 from markupsafe import Markup
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
-from edgebench.atomic import write_atomically
 from edgebench.errors import StoredResultError
-from edgebench.fit.profile import Profile
-from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.fit.verdict import WORDS
-from edgebench.report import drawing, verdict_groups
-from edgebench.report.captioned_figures import pictures
-from edgebench.report.captioned_limits import limits_picture
-from edgebench.report.figure_text import sort_value
-from edgebench.report.inline_svg import inline_svg
+from edgebench.files import write_atomically
+from edgebench.judge.profile import Profile
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.verdict import WORDS
+from edgebench.report import drawing
+from edgebench.report import notes as verdict_groups
+from edgebench.report.captions import Picture, limits_picture, pictures
 from edgebench.report.mission_pages import mission_picture
 from edgebench.report.page import texts
-from edgebench.report.picture import Picture
-from edgebench.store.load import StoredResults
+from edgebench.report.words import sort_value
+from edgebench.results.load import StoredResults
+
+# A drawn figure as SVG within a page: text that stays text, colours of the page, no id twice, tooltips.
+
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_HREF = "{http://www.w3.org/1999/xlink}href"
+_DROPPED = {f"{_SVG}metadata", f"{_SVG}style"}
+# What an element of a figure may have; of anything else a page has no use.
+_ATTRIBUTES = {
+    "clip-path", "d", "fill", "fill-opacity", "fill-rule", "font-size", "font-style", "font-weight", "height",
+    "href", "id", "lengthAdjust", "opacity", "patternUnits", "preserveAspectRatio", "r", "cx", "cy", "stroke",
+    "stroke-dasharray", "stroke-dashoffset", "stroke-linecap", "stroke-linejoin", "stroke-miterlimit",
+    "stroke-opacity", "stroke-width", "text-anchor", "textLength", "transform", "viewBox", "width", "x", "y",
+}  # fmt: skip
+# The drawn greys, by lightness up to: what the page calls such a colour.
+_GREYS = ((0.25, "ink"), (0.6, "quiet"), (0.82, "faint"), (0.97, "line"), (1.0, "page"))
+_TINT = 0.7  # of the least channel: from here on a colour is a film of a stronger one over white
+_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_REFERENCE = re.compile(r"url\(#([^)]*)\)")
+
+
+def inline_svg(drawn: bytes, prefix: str, alt: str, tooltips: Mapping[str, str] | None = None) -> str:
+    """The element to put into a page.
+
+    Args:
+        drawn: a figure by matplotlib, saved with `svg.fonttype` none.
+        prefix: in front of every id: letters, digits and hyphens, another for every figure of a page.
+        alt: the words for those who cannot see it; any text.
+        tooltips: by the id of an element, the text that is shown when it is pointed at; any text.
+    """
+    root = ElementTree.fromstring(drawn)
+    tooltips = tooltips or {}
+    _cleaned(root, _referenced(root) | set(tooltips), prefix)
+    for element in list(root.iter()):
+        text = tooltips.get((element.get("id") or "").removeprefix(f"{prefix}-"))
+        if text:
+            title = ElementTree.Element("title")
+            title.text = text
+            element.insert(0, title)
+            element.set("class", "mark")
+            del element.attrib["id"]
+    width, height = root.attrib["viewBox"].split()[2:]
+    root.attrib = {
+        "class": "drawn",
+        "role": "img",
+        "aria-label": alt,
+        "viewBox": root.attrib["viewBox"],
+        "width": width,
+        "height": height,
+        "stroke-linejoin": "round",  # what matplotlib states in a style of the figure
+    }
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _referenced(root: ElementTree.Element) -> set[str]:
+    """The ids that something in the figure points to."""
+    ids = set()
+    for element in root.iter():
+        ids.add(element.get(_HREF, "").removeprefix("#"))
+        ids.update(
+            match[1]
+            for value in element.attrib.values()
+            if "url(" in value and (match := _REFERENCE.search(value))
+        )
+    return ids - {""}
+
+
+def _cleaned(element: ElementTree.Element, kept_ids: set[str], prefix: str) -> None:
+    """Bring an element and all below it into the page's form, in place."""
+    element.tag = str(element.tag).removeprefix(_SVG)
+    element.tail = None
+    element.attrib = _page_attributes(element, kept_ids, prefix)
+    if element.tag == "text":
+        _fit_text(element)
+    else:
+        element.text = None
+    children = []
+    for child in list(element):
+        if child.tag in _DROPPED:
+            continue
+        _cleaned(child, kept_ids, prefix)
+        if child.tag == "defs" and not len(child):
+            continue
+        # A group that says nothing is left out, and what it holds stays.
+        children += list(child) if child.tag == "g" and not child.attrib else [child]
+    element[:] = children
+
+
+def _page_attributes(element: ElementTree.Element, kept_ids: set[str], prefix: str) -> dict[str, str]:
+    attributes = dict(element.attrib)
+    for declaration in attributes.pop("style", "").split(";"):
+        name, _, value = declaration.partition(":")
+        attributes[name.strip()] = value.strip()
+    if _HREF in attributes:
+        attributes["href"] = attributes.pop(_HREF)
+    if attributes.get("id") not in kept_ids:
+        attributes.pop("id", None)
+    page = {}
+    for name, value in attributes.items():
+        if name not in _ATTRIBUTES:
+            continue
+        if name == "id":
+            value = f"{prefix}-{value}"
+        elif name == "href" and value.startswith("#"):
+            value = f"#{prefix}-{value[1:]}"
+        elif name in ("d", "x", "y", "transform", "width", "height"):
+            value = _NUMBER.sub(_rounded, value)
+            value = " ".join(value.split())
+        page[name] = _REFERENCE.sub(rf"url(#{prefix}-\1)", value) if "url(" in value else value
+    for name in ("fill", "stroke"):
+        if page.get(name, "").startswith("#"):
+            page |= _page_colour(name, page[name], float(page.get(f"{name}-opacity", 1)))
+    if re.fullmatch(r"rotate\(-?0( [\d. -]*)?\)", page.get("transform", "")):
+        del page["transform"]
+    return page
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+
+def _page_colour(name: str, colour: str, opacity: float) -> dict[str, str]:
+    """The attributes for a drawn colour: greys are the page's own, light tints a film over the page."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    least = min(red, green, blue) / 255
+    if max(red, green, blue) - min(red, green, blue) <= 8:
+        return {name: f"var(--{next(word for most, word in _GREYS if least <= most)})"}
+    if least < _TINT:
+        return {name: colour}
+    share = 1 - least
+    strong = "".join(f"{round((value - 255 * least) / share):02x}" for value in (red, green, blue))
+    return {name: f"#{strong}", f"{name}-opacity": f"{share * opacity:.3g}"}
+
+
+def _fit_text(element: ElementTree.Element) -> None:
+    """Give a text the width it was drawn with, so that another font leaves the figure's layout as it is."""
+    text = element.text or ""
+    if len(text) < 2 or "font-size" not in element.attrib:
+        return
+    size = float(element.attrib["font-size"].removesuffix("px"))
+    width = _width(text, element.get("font-weight", "normal"), size)
+    element.set("textLength", f"{width:.1f}")
+    element.set("lengthAdjust", "spacingAndGlyphs")
+
+
+@functools.lru_cache(4096)
+def _width(text: str, weight: str, size: float) -> float:
+    """In the unit of the size; the same names stand in many figures."""
+    properties = FontProperties(family="DejaVu Sans", weight=int(weight) if weight.isdigit() else weight)
+    properties.set_size(size)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
+    return float(width)
 
 
 def write_report(
@@ -128,6 +282,6 @@ def _drawn(picture: Picture, prefix: str) -> Markup:
     """The figure as an element of the page; empty where nothing is drawn."""
     if picture.figure is None:
         return Markup()
-    return Markup(
-        inline_svg(drawing.as_svg(picture.figure), prefix, picture.alt, drawing.tooltips(picture.figure))
-    )
+    # Its text is text, in the font that the reader's machine has.
+    svg = drawing.as_bytes(picture.figure, "svg", outlined=False)
+    return Markup(inline_svg(svg, prefix, picture.alt, drawing.tooltips(picture.figure)))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgebench.fit.profile import Profile
-from edgebench.fit.trial_summary import TrialSummary, Verdict
+from edgebench.judge.profile import Profile
+from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import tables, words
 from edgebench.report.notes import Note
 from edgebench.report.page import texts
 from edgebench.report.tables import Table
-from edgebench.report.trial_matrix import Cell, Column, Matrix, Row
-from edgebench.store.load import StoredResults
+from edgebench.report.verdict_matrix import Cell, Column, Matrix, Row
+from edgebench.results.load import StoredResults
 
 _SPECIAL = str.maketrans(
     {char: f"\\{char}" for char in "\\`*_{}[]()#|~$@"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}

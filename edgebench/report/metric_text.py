@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from edgebench.fit.metric import Form
+from edgebench.judge.metric import Form
+from edgebench.judge.metrics import shown_in
+from edgebench.judge.power import scope_rank
+from edgebench.judge.power_metrics import rail_value
+from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
 from edgebench.report import words
-from edgebench.report.figure_text import FigureText
+from edgebench.report.words import FigureText
 
-if TYPE_CHECKING:  # listings print without the summaries, and what these import
-    from edgebench.fit.trial_summary import Accuracy, AccuracyDrop, Agreement, FailedSessions, RequestLatency
+if TYPE_CHECKING:
+    from edgebench.judge.trial_summary import (
+        Accuracy,
+        AccuracyDrop,
+        Agreement,
+        FailedSessions,
+        RequestLatency,
+    )
 
 
 def share(figure: Accuracy | Agreement) -> str:
@@ -86,3 +96,57 @@ def metric_text(value: Any, form: Form) -> str:
     else:
         figure = getattr(value, "median", None)
     return text if figure is None else FigureText(text, figure)
+
+
+# Which figures of power and energy may be compared: those of meters that cover the same.
+
+
+def scope_text(rail: PowerFigure) -> str:
+    """What its meter covers: `board`, `scope unknown`."""
+    return words.plain(rail.scope, 20) or UNKNOWN_SCOPE
+
+
+def meter_text(rail: PowerFigure) -> str:
+    """Meter and rail: `rapl package-0`."""
+    return words.plain(f"{rail.meter.removesuffix(':')} {rail.channel}", 60)
+
+
+def rail_text(rail: PowerFigure) -> str:
+    """Meter, rail and what they cover: `rapl package-0, chip`."""
+    return f"{meter_text(rail)}, {scope_text(rail)}"
+
+
+def power_cells(rail: PowerFigure) -> list[str]:
+    """Its figures in the columns of the tables of power."""
+    return [metric_text(rail_value(rail, metric), shown.form) for metric, shown in shown_in("power")]
+
+
+def declared_texts(summary: TrialSummary) -> list[str]:
+    """What was declared of a trial's target, marked as such: power and boot time."""
+    texts = []
+    figures = [
+        f"{power.kind} {power.watts:g} W ({words.plain(power.source)})" for power in summary.declared_power
+    ]
+    if figures:
+        texts.append(f"declared power, not measured: {', '.join(figures)}")
+    if boot := summary.boot_s:
+        source = words.plain(boot.source)
+        texts.append(f"declared boot time, not measured: {boot.kind} {boot.seconds:g} s ({source})")
+    return texts
+
+
+def scopes_of(rails: Iterable[PowerFigure]) -> tuple[str, ...]:
+    """Each scope of these rails once, in the order of SCOPES."""
+    texts = {scope_text(rail): scope_rank(rail.scope) for rail in rails}
+    return tuple(sorted(texts, key=lambda text: (texts[text], text)))
+
+
+def scopes_note(rails: Iterable[PowerFigure]) -> str:
+    """Why figures of these rails cannot all be compared; "" where one scope holds them all."""
+    scopes = scopes_of(rails)
+    if len(scopes) < 2:
+        return ""
+    return (
+        f"Power and energy are of meters that cover different things ({', '.join(scopes)}): "
+        "they are comparable within a scope, not across scopes."
+    )

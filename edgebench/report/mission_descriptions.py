@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgebench.store.described import Described
+from edgebench.records.described import Described
 
 _NUMBER = {"type": "number"}
 _OR_NULL = {"type": ["number", "null"]}
@@ -41,7 +41,7 @@ _PROPERTIES = {
     "profile": _field("Name of the profile whose schedule it is.", "profile", {"type": "string"}),
     "load": _field("Work that comes a cycle as a share of the cycle.", "mission", _OR_NULL),
     "overloaded": _field(
-        "Whether the load is 1 or more, so that nothing was simulated.",
+        "Whether the load is above 1, so that nothing was simulated.",
         "mission",
         {"type": ["boolean", "null"]},
     ),
@@ -75,4 +75,4 @@ MISSIONS = {
         "Why a profile's schedule was not played, by the profile's name.", "mission", _TEXTS
     ),
 }
-"""The fields of the document of a result that hold missions; absent in those of earlier versions."""
+"""The fields of the document of a result that hold missions."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.decision import settled_by
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.verdict import WORDS, Overall, Word, overall
 from edgebench.report import words
 from edgebench.stats.warnings import Caution, Flag, sentence_of
 
@@ -156,3 +159,169 @@ def _note(text: str, statements: Sequence[tuple[str, str]], trials: Trials) -> N
     if trials.unnamed(keys):
         return Note(text, who, ((words.listed([trials.names[key] for key in keys]), ""),))
     return Note(text, who)
+
+
+# Verdicts grouped for reading: what holds for one trial, and what many trials share.
+
+
+def profiles(verdicts: Sequence[Verdict]) -> list[str]:
+    """The profiles' names in the order in which they were judged."""
+    return list(dict.fromkeys(verdict.profile for verdict in verdicts))
+
+
+def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
+    """The trials of each target, in order."""
+    groups: dict[str, list[TrialSummary]] = {}
+    for summary in summaries:
+        groups.setdefault(summary.target, []).append(summary)
+    return groups
+
+
+def requirements(verdicts: Sequence[Verdict]) -> dict[str, Verdict]:
+    """Each requirement of one profile by its name, in the profile's order, with a verdict that states it."""
+    stated: dict[str, Verdict] = {}
+    for verdict in verdicts:
+        stated.setdefault(verdict.requirement, verdict)
+    return stated
+
+
+def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
+    """Each trial against each profile as a whole, by both."""
+    return {(whole.trial, whole.profile): whole for whole in overall(verdicts)}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One requirement with one verdict, and for how many trials it holds.
+
+    Attributes:
+        requirement: as a formula, `power_peak_w max over 1 s ≤ 5 W`.
+        word: the verdict.
+        profiles: the profiles that state this very requirement, in order.
+        trials: keys of the trials with this verdict.
+        of: how many trials were judged against it.
+        reason: what the reasons of all these trials have in common, else the commonest.
+        margins: least and greatest margin, where there are any.
+        unit: of the margins.
+        basis: of power and energy, what the meters cover, or `declared maximum`; verdicts of another basis
+            are a group of their own.
+        declared: whether declared power was judged, and no meter's.
+        by: what would settle it of all these trials, or of most; empty where nothing has to.
+    """
+
+    requirement: str
+    word: Word
+    profiles: tuple[str, ...]
+    trials: tuple[str, ...]
+    of: int
+    reason: str
+    margins: tuple[float, float] | None
+    unit: str
+    basis: str
+    declared: bool
+    by: str = ""
+
+    @property
+    def which(self) -> str:
+        """`for all 9 trials`, `for 4 of 9 trials`."""
+        count = len(self.trials)
+        everyone = {1: "the one trial", 2: "both trials"}.get(self.of, f"all {self.of} trials")
+        return f"for {everyone if count == self.of else f'{count} of {self.of} trials'}"
+
+    @property
+    def margin(self) -> str:
+        """`margin +1.50 W to +1.70 W (board)`; empty where there is none."""
+        if self.margins is None:
+            return ""
+        low, high = (words.signed(margin) for margin in self.margins)
+        basis = f" ({self.basis})" if self.basis else ""
+        return f"margin {low}{self.unit}" + (f" to {high}{self.unit}" if low != high else "") + basis
+
+    def sentence(self) -> str:
+        """The group in one sentence, for below a table."""
+        text = f"{self.requirement}: {self.word} {self.which}"
+        if self.margin:
+            text += f", {self.margin}"
+        text = f"{text}: {self.reason}" if self.reason else text
+        return f"{text}; to settle: {self.by}" if self.by else text
+
+
+def shared_verdicts(verdicts: Sequence[Verdict], summaries: Iterable[TrialSummary] = ()) -> list[Shared]:
+    """Every requirement with every verdict it got, each once, however many trials and profiles share it.
+
+    Power and energy of different scopes are different figures: their margins are in no common range.
+    `summaries` are those of the trials; without one it is not said what would settle its verdict.
+    """
+    trials = {summary.key: summary for summary in summaries}
+    judged: dict[str, set[str]] = {}
+    groups: dict[tuple[str, Word, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        requirement = words.limit(verdict)
+        judged.setdefault(requirement, set()).add(verdict.trial)
+        groups.setdefault((requirement, verdict.verdict, words.basis(verdict)), []).append(verdict)
+    return [
+        _shared(requirement, word, basis, group, len(judged[requirement]), trials)
+        for (requirement, word, basis), group in sorted(
+            groups.items(), key=lambda item: (list(judged).index(item[0][0]), WORDS.index(item[0][1]))
+        )
+    ]
+
+
+def _shared(
+    requirement: str,
+    word: Word,
+    basis: str,
+    group: Sequence[Verdict],
+    of: int,
+    trials: Mapping[str, TrialSummary],
+) -> Shared:
+    ways = Counter(settled_by(trials[verdict.trial], verdict) for verdict in group if verdict.trial in trials)
+    margins = [verdict.margin for verdict in group if verdict.margin is not None]
+    return Shared(
+        requirement=requirement,
+        word=word,
+        profiles=tuple(dict.fromkeys(verdict.profile for verdict in group)),
+        trials=tuple(dict.fromkeys(verdict.trial for verdict in group)),
+        of=of,
+        reason=_in_common(word, [words.plain(verdict.reason) for verdict in group if verdict.reason]),
+        margins=(min(margins), max(margins)) if margins else None,
+        unit=words.margin_unit(group[0]),
+        basis=basis,
+        declared=bool(group[0].declared),
+        by=next((way for way, _ in ways.most_common(1)), ""),
+    )
+
+
+def _in_common(word: Word, reasons: Sequence[str]) -> str:
+    """The clauses, apart by semicolons, that all reasons hold; the commonest reason where there is none.
+
+    What a pass or a fail rests on stands before its caveats, and is never cut to them: where it differs in
+    a figure alone, the figure is left out.
+    """
+    counts = Counter(reasons)
+    if len(counts) < 2:
+        return next(iter(counts), "")
+    first, *others = (reason.split("; ") for reason in counts)
+    same = [clause for clause in first if all(clause in other for other in others)]
+    if word in ("pass", "fail") and first[0] not in same and same:
+        same.insert(0, _alike([first[0], *(other[0] for other in others)]))
+    if same:
+        return "; ".join(same)
+    return f"{counts.most_common(1)[0][0]} (and {words.counted(len(counts) - 1, 'other reason')})"
+
+
+def _alike(clauses: Sequence[str]) -> str:
+    """The words that clauses begin and end with alike, around an ellipsis."""
+    split = [clause.split(" ") for clause in clauses]
+    shortest = min(map(len, split))
+    begin = next((n for n in range(shortest) if len({clause[n] for clause in split}) > 1), shortest)
+    room = shortest - begin
+    end = next((n for n in range(room) if len({clause[-1 - n] for clause in split}) > 1), room)
+    first = split[0]
+    return " ".join([*first[:begin], "…", *first[len(first) - end :]])
+
+
+def of_measured(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary]) -> list[Verdict]:
+    """The verdicts on trials that have a session; the others have one reason for every requirement."""
+    measured = {summary.key for summary in summaries if summary.status in ("done", "partial")}
+    return [verdict for verdict in verdicts if verdict.trial in measured]

@@ -10,24 +10,25 @@ from typing import Any
 
 from rich.console import Console
 
-from edgebench.plan.amounts import clock_text, duration_text, share_text, span_text
-from edgebench.plan.cost import (
+from edgebench.records.values import Scene
+from edgebench.report.console import cell, line, new_table
+from edgebench.report.words import SCHEMA_VERSION
+from edgebench.run.cost import (
     TrialCost,
+    deadline_notes,
     latency_name,
+    meter_notes,
+    pass_s,
     resolution_notes,
     spread_note,
     steady_words,
     target_of,
     whole_span,
 )
-from edgebench.plan.estimate import Span, longest, session_s, stages_s
-from edgebench.plan.meter_time import meter_notes
-from edgebench.plan.meters_and_monitors import gives_windows
-from edgebench.plan.short_periods import deadline_notes, pass_s
-from edgebench.plan.trials import Plan
-from edgebench.report.console import cell, line, new_table
-from edgebench.report.json_values import SCHEMA_VERSION
-from edgebench.vocabulary.pictures import Scene
+from edgebench.run.estimate import Span, longest, session_s, stages_s
+from edgebench.run.meters import gives_windows, idle_window_s
+from edgebench.run.setting import clock_text, duration_text, share_text, span_text
+from edgebench.run.trials import Plan
 
 
 def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> None:
@@ -69,7 +70,7 @@ def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
             "passes": plan.passes_of(cost.trial),
             "patches": cost.trial.patches,
             "images": cost.shape.images,
-            "idle_window_s": cost.shape.idle_s,
+            "idle_window_s": idle_window_s(cost.trial.target),
             "least_steady_s": cost.shape.least_s,
             "builds_on_board": cost.shape.builds,
             "estimated_build_s": cost.cost.build_s if cost.cost and cost.shape.builds else None,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.fit.metrics import METRICS, shown_in
-from edgebench.fit.trial_summary import TrialSummary, Verdict
-from edgebench.report import power_scopes, verdict_groups, words
+from edgebench.judge.metrics import METRICS, shown_in
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.report import metric_text as power_scopes
+from edgebench.report import notes as verdict_groups
+from edgebench.report import words
 from edgebench.report.document import reasons
 from edgebench.report.metric_text import metric_text
 from edgebench.report.notes import Trials

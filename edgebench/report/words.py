@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
-from edgebench.fit.metrics import METRICS
-from edgebench.printable import printable
+from edgebench.judge.metrics import METRICS
+from edgebench.suggest import printable
 
-if TYPE_CHECKING:  # listings print without the summaries, and what these import
-    from edgebench.fit.trial_summary import (
-        Accuracy,
-        Agreement,
-        TrialSummary,
-        Verdict,
-    )
+if TYPE_CHECKING:
+    from edgebench.judge.trial_summary import Accuracy, Agreement, TrialSummary, Verdict
     from edgebench.stats.interval import Interval
+
 
 MISSING = "-"
 
@@ -268,7 +266,7 @@ _UNSAID = ("", "declared", "recorded", "share", "difference")  # there is but on
 def wants_more(verdict: Verdict) -> bool:
     """Whether the requirement is a lower bound, as for accuracy."""
     metric = METRICS.get(verdict.quantity)
-    return metric is not None and metric.at_least(verdict.statistic)
+    return metric is not None and metric.at_least
 
 
 def value(verdict: Verdict) -> str:
@@ -348,3 +346,63 @@ def subjects(findings: Sequence[Mapping[str, object]]) -> list[str]:
 def count(value: float) -> str:
     """A large count to the nearest whole number: `341,066,722`."""
     return f"{value:,.0f}"
+
+
+# Values as JSON can carry them, and the text that is printed.
+
+
+SCHEMA_VERSION = 1
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """The document as text, ending with a newline; characters outside ASCII are escaped."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def clean(value: Any) -> Any:
+    """A value as JSON can carry it: numbers that are not finite become null, numpy's become Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [clean(item) for item in value]
+    if hasattr(value, "tolist"):  # a numpy scalar or array, without importing numpy for it
+        return clean(value.tolist())
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
+
+
+# A figure as text that keeps the value it was written from, and what a table's cell sorts by.
+
+
+_NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+_OF_N = re.compile(r"(\d+)/(\d+)")
+
+
+class FigureText(str):
+    """Text of a figure, rounded for people; `value` is the figure itself, in the column's unit."""
+
+    value: float
+
+    def __new__(cls, text: str, value: float) -> Self:
+        """The text, with the value it was written from."""
+        figure = super().__new__(cls, text)
+        figure.value = value
+        return figure
+
+
+def sort_value(text: str) -> str:
+    """The number by which a table sorts a cell of figures; empty where the cell holds none.
+
+    It is the figure's own where the text is a `FigureText`, `k/n` as a share, else the first number of the
+    text: of an interval its lower end.
+    """
+    if isinstance(text, FigureText):
+        return repr(float(text.value)) if math.isfinite(text.value) else ""
+    share = _OF_N.match(text)
+    if share and int(share[2]):
+        return repr(int(share[1]) / int(share[2]))
+    number = _NUMBER.search(text)
+    return number[0].replace(",", "").removeprefix("+") if number else ""

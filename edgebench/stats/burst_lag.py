@@ -14,14 +14,129 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.stats.intervals import CONFIDENCE, t_quantile
-from edgebench.stats.load_pattern import LoadPattern, LoadRegression, Readings
 from edgebench.stats.power_curve import PowerCurve, power_curve
+
+# A device's load over time as a pattern of bursts, and a meter's readings as a regression on it.
+#
+# A reading is the mean over a time before its stamp, and its stamp may be late; power follows the load
+# linearly, on a level that drifts linearly.
+
+
+SHORTEST_S = 1e-6
+"""A moment, as the time that a reading is a mean over."""
+
+MOST_RESEMBLANCE = 0.99
+
+
+class LoadPattern:
+    """The load in bursts and in the pauses before them: 1 within a burst, else 0.
+
+    Args:
+        bursts_s: float64 [n, 2], start and end of each in s, in order.
+        from_s: since when nothing ran before the first.
+
+    Attributes:
+        from_s, to_s: from the first pause's start to the last burst's end; the load is known between them.
+        burst_s: what a burst lasts.
+    """
+
+    def __init__(self, bursts_s: NDArray[np.float64], from_s: float) -> None:
+        lengths_s = bursts_s[:, 1] - bursts_s[:, 0]
+        self.from_s, self.to_s = from_s, float(bursts_s[-1, 1])
+        self.burst_s = float(np.median(lengths_s))
+        self._edges_s = np.concatenate(([from_s], bursts_s.ravel()))
+        self._loaded_s = np.zeros(len(self._edges_s))
+        self._loaded_s[2::2] = np.cumsum(lengths_s)
+        self._loaded_s[3::2] = self._loaded_s[2:-1:2]
+
+    def mean(self, end_s: NDArray[np.float64], over_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean load over each time `over_s` [n] that ends at `end_s` [..., n]."""
+        start_s = end_s - over_s
+        loaded_s = np.interp(end_s, self._edges_s, self._loaded_s)
+        loaded_s -= np.interp(start_s, self._edges_s, self._loaded_s)
+        return np.asarray(loaded_s / over_s)
+
+
+class Readings:
+    """A meter's readings in order of time, float64 [n] each.
+
+    Attributes:
+        t_s: their stamps.
+        watts: what they say.
+        over_s: the time before its stamp that each is a mean over.
+    """
+
+    def __init__(
+        self, t_s: NDArray[np.float64], watts: NDArray[np.float64], over_s: NDArray[np.float64]
+    ) -> None:
+        self.t_s, self.watts, self.over_s = t_s, watts, np.maximum(over_s, SHORTEST_S)
+
+    def averaged(self, most: int) -> Readings:
+        """At most so many: each the mean of neighbours where there are more."""
+        group = -(-len(self.t_s) // most)
+        if group <= 1:
+            return self
+        whole = len(self.t_s) // group * group
+        t_s, watts = self.t_s[:whole].reshape(-1, group), self.watts[:whole].reshape(-1, group)
+        over_s = self.over_s[:whole:group] + t_s[:, -1] - t_s[:, 0]
+        return Readings(t_s[:, -1], watts.mean(axis=1), over_s)
+
+    def within(self, pattern: LoadPattern, least_s: float, most_s: float) -> Readings:
+        """Those that are of known load alone, whichever lag from the least to the most is theirs."""
+        known = (self.t_s - self.over_s - most_s >= pattern.from_s) & (self.t_s - least_s <= pattern.to_s)
+        return Readings(self.t_s[known], self.watts[known], self.over_s[known])
+
+
+class LoadRegression:
+    """Readings on load, what a level and its drift explain taken out of both.
+
+    Args:
+        readings: at least three.
+    """
+
+    def __init__(self, readings: Readings, pattern: LoadPattern) -> None:
+        self._readings, self._pattern = readings, pattern
+        t_s = readings.t_s - readings.t_s.mean()
+        self._drift, _ = np.linalg.qr(np.stack([np.ones(len(t_s)), t_s], axis=1))
+        self._watts = self._without_drift(readings.watts)
+        self.squares = float(self._watts @ self._watts)
+
+    def correlations(self, lags_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of readings and load at each lag; 0 where one of them is level."""
+        expected = self._expected(lags_s)
+        sizes = np.sqrt(np.square(expected).sum(axis=1) * self.squares)
+        products = expected @ self._watts
+        return np.asarray(np.divide(products, sizes, out=np.zeros(len(lags_s)), where=sizes > 0))
+
+    def unexplained(self, lags_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The squares that each lag leaves, W2: all of them where power falls as the load rises."""
+        return np.asarray(self.squares * (1 - np.maximum(self.correlations(lags_s), 0.0) ** 2))
+
+    def independent_readings(self, lag_s: float) -> float:
+        """As many as the residuals at a lag are worth, whose neighbours may resemble each other."""
+        [expected] = self._expected(np.array([lag_s]))
+        residuals = self._watts - float(expected @ self._watts) / float(expected @ expected) * expected
+        squares = float(residuals @ residuals)
+        resemblance = float(residuals[1:] @ residuals[:-1]) / squares if squares > 0 else 0.0
+        resemblance = min(max(resemblance, 0.0), MOST_RESEMBLANCE)
+        return len(residuals) * (1 - resemblance) / (1 + resemblance)
+
+    def _expected(self, lags_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        readings = self._readings
+        return self._without_drift(self._pattern.mean(readings.t_s - lags_s[:, None], readings.over_s))
+
+    def _without_drift(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(values - (values @ self._drift) @ self._drift.T)
+
 
 SEARCH_S, SEARCH_PERIODS = 2.0, 2.0
 """Lags are searched up to both together, in either direction."""
 
+BY_CHANCE = 0.7
+"""Noise and the load of another program come up to this correlation; below it readings follow no burst."""
+
 MIN_CORRELATION = 0.92
-"""Noise and the load of another program come up to 0.7 by chance, a power that swings evenly up to 0.9."""
+"""A power that swings evenly comes up to 0.9."""
 
 MOST_SECOND = 0.85
 """Of the highest correlation, how much there may be at another lag; the bursts' own pattern has none."""
@@ -206,3 +321,127 @@ def _jitter_s(curve: PowerCurve) -> float:
     """By how much stamps are off an even rhythm, robustly: a standard deviation in s."""
     steps_s = np.diff(curve.t_ns) / 1e9
     return 1.4826 * float(np.median(abs(steps_s - np.median(steps_s)))) / math.sqrt(2)
+
+
+# How long load stays in a meter's readings: a meter averages, and holds a reading until the next is ready.
+#
+# Readings around bursts of load at known times are fitted by least squares as means over a time that ends
+# some
+# lag before their stamp, or, of a meter that holds them, before the first of those that are equal.
+
+
+RESPONSE_STEPS = 40
+"""Times that are tried, from half a sample period to the longest."""
+
+EARLIEST = 0.25
+"""By how much stamps may be early, in bursts."""
+
+ROUNDING = 1e-9
+"""As a share of the squares: sums of equal readings differ by less."""
+
+RESPONSE_PARAMETERS = 5  # of the regression: level, drift, the load's power, lag, averaging time
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BurstResponse:
+    """Which load a meter's readings are of.
+
+    Attributes:
+        reach_s: the longest time before its stamp that load still is in a reading; None with the reason.
+        ahead_s: likewise after its stamp, where stamps are early; never negative.
+        reason: why neither is known.
+    """
+
+    reach_s: float | None = None
+    ahead_s: float = 0.0
+    reason: str = ""
+
+
+def burst_response(
+    t_ns: NDArray[np.int64],
+    watts: NDArray[np.float64],
+    bursts_ns: Sequence[tuple[int, int]],
+    pause_ns: int,
+) -> BurstResponse:
+    """The response of a meter, by its readings around bursts of load.
+
+    Args:
+        t_ns: stamps int64 [n], in any order; of equal stamps the first counts.
+        watts: float64 [n] in W; readings that are not finite are left out.
+        bursts_ns: start and end of each burst on the stamps' clock, in order, with pauses between them.
+        pause_ns: how long nothing ran before the first.
+    """
+    from_ns = bursts_ns[0][0] - pause_ns
+    pattern = LoadPattern((np.array(bursts_ns, np.int64) - np.int64(from_ns)) / 1e9, 0.0)
+    curve = power_curve(t_ns, watts).within(from_ns, bursts_ns[-1][1])
+    if len(curve.t_ns) < MIN_READINGS:
+        return BurstResponse(
+            reason=f"{len(curve.t_ns)} readings came during the load bursts, {MIN_READINGS} are needed"
+        )
+    t_s = curve.seconds_from(from_ns)
+    period_s = float(np.median(np.diff(t_s)))
+    most_s = SEARCH_S + SEARCH_PERIODS * period_s
+    begins_s, hold_s = _updates_s(t_s, curve.watts)
+    every = -(-len(t_s) // COARSE_READINGS)
+    # All fits are compared by the same readings: those whose load is known even if it reaches that far.
+    known = (t_s > most_s) & (t_s < pattern.to_s - pattern.burst_s * EARLIEST)
+    live = Readings(t_s, curve.watts, np.zeros(len(t_s)))
+    live = live.averaged(COARSE_READINGS) if every > 1 else live
+    live = live.within(pattern, -pattern.burst_s * EARLIEST, most_s)
+    held = Readings(*(column[known][::every] for column in (begins_s, curve.watts, np.zeros(len(t_s)))))
+    if min(len(live.t_s), len(held.t_s)) < MIN_READINGS:
+        return BurstResponse(reason=f"{int(known.sum())} of its readings are of known load alone")
+    fit, after_s = _Fit(live, pattern, period_s, most_s), 0.0
+    if hold_s < most_s / 2:  # else they hardly change at all
+        held_fit = _Fit(held, pattern, period_s, most_s - hold_s)
+        if held_fit.unexplained * held_fit.chance < fit.unexplained - ROUNDING:
+            fit, after_s = held_fit, hold_s
+    if fit.correlation < MIN_CORRELATION:
+        return BurstResponse(
+            reason=f"the load bursts are not in its readings: their correlation is {fit.correlation:.2f} at "
+            f"most, {MIN_CORRELATION:g} is needed"
+        )
+    if fit.reach_s + after_s >= most_s:
+        return BurstResponse(reason=f"load stays in its readings for {most_s:.3g} s or longer")
+    return BurstResponse(max(fit.reach_s + after_s, period_s), fit.ahead_s)
+
+
+def _updates_s(t_s: Floats, watts: Floats) -> tuple[Floats, float]:
+    """Since when each reading has been the same, float64 [n] in s, and for how long one usually is, in s."""
+    first = np.flatnonzero(np.concatenate(([True], watts[1:] != watts[:-1])))
+    runs = np.diff(np.append(first, len(t_s)))
+    ends_s = t_s[first + runs - 1]
+    return np.repeat(t_s[first], runs), float(np.median(ends_s - t_s[first]))
+
+
+class _Fit:
+    """Readings as means over the time that fits best, at the lag that does.
+
+    Attributes:
+        unexplained: the share of their squares that it leaves.
+        chance: how many times as much other times and lags may leave by chance.
+        correlation: of the readings with the load then.
+        reach_s, ahead_s: as of BurstResponse, the longest of all that may as well be.
+    """
+
+    def __init__(self, readings: Readings, pattern: LoadPattern, period_s: float, most_s: float) -> None:
+        over_s = np.concatenate(([0.0], np.geomspace(period_s / 2, most_s, RESPONSE_STEPS)))
+        lags_s = np.concatenate((-over_s[over_s <= EARLIEST * pattern.burst_s][:0:-1], over_s))
+        left = np.full((len(over_s), len(lags_s)), np.inf)  # [averaging time, lag]
+        regressions = []
+        for place, each_s in enumerate(over_s.tolist()):
+            means = Readings(readings.t_s, readings.watts, readings.over_s + each_s)
+            regressions.append(LoadRegression(means, pattern))
+            within = lags_s + each_s <= most_s
+            left[place, within] = regressions[-1].unexplained(lags_s[within])
+        which, best = np.unravel_index(int(left.argmin()), left.shape)
+        squares = max(regressions[which].squares, np.finfo(float).tiny)
+        self.unexplained = float(left.min()) / squares
+        self.correlation = float(np.sqrt(max(0.0, 1 - self.unexplained)))
+        free = max(regressions[which].independent_readings(float(lags_s[best])) - RESPONSE_PARAMETERS, 2.0)
+        self.chance = 1 + t_quantile(CONFIDENCE, free) ** 2 / free
+        averaging, lag = np.nonzero(left <= left.min() * self.chance + ROUNDING * squares)
+        self.reach_s = float((over_s[averaging] + lags_s[lag]).max())
+        self.ahead_s = max(0.0, -float(lags_s[lag].min()))

@@ -48,11 +48,6 @@ class Forecast:
     probability: float | None
 
 
-def half_width(spread: float, sessions: int, confidence: float = CONFIDENCE) -> float:
-    """The half-width (Interval.half_width) over so many sessions that spread by that share of the value."""
-    return math.expm1(_reach(spread, sessions, confidence))
-
-
 def _reach(spread: float, sessions: int, confidence: float) -> float:
     """The logarithm of the factor by which the interval extends on either side."""
     return t_quantile(confidence, sessions - 1) * spread / math.sqrt(sessions)

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le
+
+Count = Annotated[int, Ge(0)]
+Positive = Annotated[int, Ge(1)]
+NotNegative = Annotated[float, Ge(0)]
+Share = Annotated[float, Ge(0), Le(1)]
+"""Ranges of figures; schemas have them as minimum and maximum."""
 
 
 @dataclass(frozen=True)
@@ -14,10 +23,19 @@ class Interval:
     """
 
     median: float
+    """Mean over sessions of each session's median. Unit: s. Source: passes.parquet."""
     low: float | None
+    """Lower end, never below zero: the value over exp(t s / (value sqrt K)), with Student's t of K - 1
+    degrees of freedom and the standard deviation s of the session medians; null when the sessions are too
+    few. Unit: s. Source: passes.parquet."""
     high: float | None
-    sessions: int
-    n: int  # values over all sessions
+    """Upper end: the value times that factor; null when the sessions are too few. Unit: s. Source:
+    passes.parquet."""
+    sessions: Count
+    """Sessions that it rests on. Source: passes.parquet."""
+    n: Count
+    """Values over all of them: steady passes or windows; of what a session has once, the sessions. Source:
+    passes.parquet."""
 
     @property
     def longer_side(self) -> float | None:

@@ -2,17 +2,64 @@
 
 A session stands for one start of the device: what differs between starts differs between missions, too. So
 each session has cycles of its own, in which each image takes the time of one of the session's passes, drawn
-with replacement; the sessions' outcomes are compared as those of any other figure are.
+with replacement; the sessions' outcomes are compared as those of any other figure are. One cycle more is
+played first and not counted, so that the first that counts begins as every other does, after a pause or with
+work that is left, and what a cycle comes to does not depend on how many of them are played.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgebench.stats.queueing import Floats, completions_s, held, pauses_s
+# A device that works through images one after another, in the order in which they come (pure).
+#
+# The completion c of the k-th image is s(k) + max(a(k), c(k-1)), with its arrival a and its service time s:
+# it
+# begins when it is there and the one before it is done (Lindley, "The theory of queues with a single
+# server",
+# 1952). Written out, c(k) is the largest over j <= k of a(j) + s(j) + ... + s(k): cumulative sums and a
+# running
+# maximum, without a loop.
+
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def completions_s(arrivals_s: Floats, services_s: Floats, free_at_s: float = 0.0) -> Floats:
+    """When each image is done: float64 [images] in s.
+
+    Args:
+        arrivals_s: float64 [images], ascending.
+        services_s: float64 [images], what each takes, above 0.
+        free_at_s: when the device is done with what came before.
+    """
+    worked_s = np.cumsum(services_s)
+    return worked_s + np.maximum.accumulate(np.maximum(arrivals_s, free_at_s) - (worked_s - services_s))
+
+
+def held(arrivals_s: Floats, done_s: Floats, pending_s: Floats) -> NDArray[np.int64]:
+    """How many images there are at each arrival that are not done, itself among them: int64 [images].
+
+    Args:
+        arrivals_s: float64 [images], ascending.
+        done_s: float64 [images], ascending: when each is done.
+        pending_s: float64 [n], ascending: when images that came before the first arrival are done.
+    """
+    is_done = np.searchsorted(np.concatenate((pending_s, done_s)), arrivals_s, side="right")
+    return np.arange(1, arrivals_s.size + 1) + pending_s.size - is_done
+
+
+def pauses_s(arrivals_s: Floats, done_s: Floats, free_at_s: float = 0.0) -> Floats:
+    """How long the device has nothing to do before each image: float64 [images], 0 where it never pauses."""
+    before_s = np.concatenate(([free_at_s], done_s[:-1]))
+    return np.maximum(arrivals_s - before_s, 0.0)
+
 
 BLOCK_IMAGES = 500_000
 """That are simulated at once; memory stays bounded by it."""
@@ -38,7 +85,7 @@ class Worked:
     """What one session's cycles came to.
 
     Attributes:
-        busy_s: in which the device works, a cycle.
+        busy_s: in which the device works, a cycle: by the session's mean latency, without draws.
         most_held: images at once, waiting or in work; the mean over cycles of each one's most.
         age_s: from an image's arrival to its result, the mean.
         oldest_s: the same, of the oldest image.
@@ -57,8 +104,9 @@ class Worked:
 
 
 def load_of(values_by_session: Sequence[Floats], images: int, cycle_s: float) -> float:
-    """Work that comes a cycle as a share of the cycle; from 1 on nothing keeps up with it."""
-    return float(np.mean([values.mean() for values in values_by_session])) * images / cycle_s
+    """Work that comes a cycle as a share of the cycle; above 1 nothing keeps up."""
+    load = float(np.mean([values.mean() for values in values_by_session])) * images / cycle_s
+    return 1.0 if math.isclose(load, 1.0, rel_tol=1e-12) else load  # rounding is no overload
 
 
 def work_through(
@@ -73,17 +121,18 @@ def work_through(
         generator: of the draws.
         least_pause_s: longer ones are counted; None for none.
     """
-    free_at_s, busy_s, ages_s, oldest_s = 0.0, 0.0, 0.0, 0.0
+    ages_s, oldest_s = 0.0, 0.0
     most_held, missed, long_pauses, long_pauses_s = 0, 0, 0, 0.0
-    pending_s = np.empty(0)
     images = cycles * cycle.arrivals_s.size
+    services_s = values_s[generator.integers(values_s.size, size=cycle.arrivals_s.size)]
+    done_s = completions_s(cycle.arrivals_s - cycle.cycle_s, services_s, -cycle.cycle_s)
+    free_at_s, pending_s = float(done_s[-1]), done_s[done_s > 0]
     for first, count in _blocks(cycles, cycle.arrivals_s.size):
         starts_s = (first + np.arange(count)) * cycle.cycle_s
         arrivals_s = (starts_s[:, None] + cycle.arrivals_s).ravel()
         services_s = values_s[generator.integers(values_s.size, size=arrivals_s.size)]
         done_s = completions_s(arrivals_s, services_s, free_at_s)
         age_s = done_s - arrivals_s
-        busy_s += float(services_s.sum())
         ages_s += float(age_s.sum())
         oldest_s = max(oldest_s, float(age_s.max()))
         at_once = held(arrivals_s, done_s, pending_s)
@@ -99,7 +148,7 @@ def work_through(
         unfinished_s = np.concatenate((pending_s, done_s))
         pending_s = unfinished_s[unfinished_s > (first + count) * cycle.cycle_s]
     return Worked(
-        busy_s=busy_s / cycles,
+        busy_s=float(values_s.mean()) * cycle.arrivals_s.size,
         most_held=most_held / cycles,
         age_s=ages_s / images,
         oldest_s=oldest_s,

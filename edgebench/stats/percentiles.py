@@ -19,6 +19,9 @@ from edgebench.stats.intervals import CONFIDENCE, mean_interval
 
 MOST_VALUES = 10_000_000
 
+STALL_SHARE = 0.3
+"""A stall that hits this share of all sessions has to be seen before a far tail is bounded from above."""
+
 Values = Sequence[float] | NDArray[np.float64]
 
 
@@ -146,6 +149,28 @@ def percentile_over_sessions(
     )
 
 
+def unseen_stall(sessions: int) -> str:
+    """Why so few sessions do not bound a far tail (p99, a maximum) from above; empty where they do.
+
+    A few stalled passes in some sessions alone move the tail over all sessions, and sessions without one tell
+    nothing of the others. If STALL_SHARE of all sessions stall, none of K does in (1 - STALL_SHARE)^K of
+    trials: 34 % with 3 and 17 % with 5. It takes 9 sessions to see one at 95 % confidence, whatever they
+    hold: a look at fewer decides nothing, so that looks share no error.
+    """
+    needed = stall_sessions()
+    if sessions >= needed:
+        return ""
+    return (
+        f"a stall in {100 * STALL_SHARE:.0f} % of sessions leaves no trace in "
+        f"{100 * (1 - STALL_SHARE) ** sessions:.0f} % of trials of {sessions} sessions: a tail takes {needed}"
+    )
+
+
+def stall_sessions() -> int:
+    """The fewest sessions of which one stalls at 95 % confidence, if STALL_SHARE of all sessions do."""
+    return least_n(1 - STALL_SHARE)
+
+
 @lru_cache(maxsize=1024)
 def tolerance_factor(p: float, confidence: float, n: int) -> float:
     """How many standard deviations above their mean the share `p` of a normal population ends, at most.
@@ -154,3 +179,45 @@ def tolerance_factor(p: float, confidence: float, n: int) -> float:
     """
     shift = float(stats.norm.ppf(p)) * math.sqrt(n)
     return float(stats.nct.ppf(confidence, n - 1, shift)) / math.sqrt(n)
+
+
+# A median a minute: how a long session's latency moved, in figures that a reader can follow.
+
+
+MINUTE_S = 60.0
+
+
+def by_minute(at_s: Sequence[float], values: Sequence[float]) -> dict[int, list[float]]:
+    """The values by the minute in which they began, counted from 0; minutes without any are left out.
+
+    Args:
+        at_s: when each began, seconds since the session's first; none below 0.
+        values: one a time, any unit.
+    """
+    if len(at_s) != len(values):
+        raise ValueError("every value needs its time")
+    minutes: dict[int, list[float]] = {}
+    for at, value in zip(at_s, values, strict=True):
+        minutes.setdefault(int(at // MINUTE_S), []).append(value)
+    return dict(sorted(minutes.items()))
+
+
+def minute_medians(at_s: Sequence[float], values: Sequence[float]) -> dict[int, tuple[float, int]]:
+    """By minute: the median of its values, and how many there are."""
+    return {
+        minute: (float(np.median(minute_values)), len(minute_values))
+        for minute, minute_values in by_minute(at_s, values).items()
+    }
+
+
+# Deadlines of paced passes: how many were missed, and by how much.
+
+
+def misses(lateness_s: Sequence[float]) -> int:
+    """How many passes were not done when the next was due.
+
+    Args:
+        lateness_s: of each pass, its end minus its deadline (lateness as in Buttazzo, Hard
+            Real-Time Computing Systems); a pass that ends on its deadline is in time.
+    """
+    return int((np.asarray(lateness_s, dtype=np.float64) > 0).sum())

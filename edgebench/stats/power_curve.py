@@ -17,10 +17,15 @@ BLOCK = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class PowerCurve:
-    """Samples of power: stamps int64 [n] in ns that rise, and float64 [n] in W, all finite."""
+    """Samples of power: stamps int64 [n] in ns that rise, and float64 [n] in W, all finite.
+
+    `around` are those that may be of the same time where nobody knows how late the stamps are; None where it
+    is known.
+    """
 
     t_ns: NDArray[np.int64]
     watts: NDArray[np.float64]
+    around: PowerCurve | None = None
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -40,6 +45,9 @@ class PowerCurve:
     def seconds_from(self, start_ns: int) -> NDArray[np.float64]:
         """The stamps in seconds from a moment: nanoseconds since boot as floats would lose digits."""
         return (self.t_ns - np.int64(start_ns)) / 1e9
+
+
+NO_SAMPLES = PowerCurve(np.empty(0, np.int64), np.empty(0, np.float64))
 
 
 def power_curve(t_ns: NDArray[np.int64], watts: NDArray[np.float64]) -> PowerCurve:

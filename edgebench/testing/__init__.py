@@ -21,17 +21,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edgebench.testing.agent_contract import AgentContract
-    from edgebench.testing.contracts import BackendContract
-    from edgebench.testing.host_contract import HostContract
+    from edgebench.testing.contracts import AgentContract, BackendContract, HostContract
     from edgebench.testing.probe_contract import ProbeContract
 
 __all__ = ["AgentContract", "BackendContract", "HostContract", "ProbeContract"]
 
 _HOME = {
-    "AgentContract": "agent_contract",
+    "AgentContract": "contracts",
     "BackendContract": "contracts",
-    "HostContract": "host_contract",
+    "HostContract": "contracts",
     "ProbeContract": "probe_contract",
 }
 

@@ -16,10 +16,10 @@ from typing import Any
 def look(asked: dict[str, Any]) -> dict[str, Any]:
     """What there is to say of one backend in this process."""
     from edgebench import registry
-    from edgebench.cache.objects import canonical_hash
     from edgebench.contract import Backend
-    from edgebench.vocabulary.preparation import PrepareRequest
-    from edgebench.vocabulary.variant import Variant
+    from edgebench.prepare.cache import canonical_hash
+    from edgebench.records.model import PrepareRequest
+    from edgebench.records.variant import Variant
 
     module, _, name = asked["backend"].partition(":")
     backend: Backend = getattr(import_module(module), name)() if name else registry.backend(module)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from edgebench.cache.objects import Cache
+    from edgebench.prepare.cache import Cache
     from edgebench.testing.backend_kit import BackendKit
     from edgebench.testing.probe_kit import ProbeKit
 
@@ -56,7 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def edgebench_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
     """Where artifacts are prepared: a new folder; a conftest.py may give another one."""
-    from edgebench.cache.objects import Cache
+    from edgebench.prepare.cache import Cache
 
     return Cache(tmp_path_factory.mktemp("edgebench-cache"))
 
@@ -64,8 +64,7 @@ def edgebench_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 @pytest.fixture(scope="class")
 def edgebench_backend(request: pytest.FixtureRequest, edgebench_cache: Cache) -> Iterator[BackendKit]:
     """What the tests of one BackendContract share: its backend, artifacts and open device."""
-    from edgebench.testing.backend_kit import BackendKit
-    from edgebench.testing.subject import backend_subject
+    from edgebench.testing.backend_kit import BackendKit, backend_subject
 
     kit = BackendKit(backend_subject(request.cls, request.config), edgebench_cache)
     yield kit
@@ -75,8 +74,8 @@ def edgebench_backend(request: pytest.FixtureRequest, edgebench_cache: Cache) ->
 @pytest.fixture(scope="class")
 def edgebench_probe(request: pytest.FixtureRequest, edgebench_cache: Cache) -> ProbeKit:
     """What the tests of one ProbeContract share: its module, and one run of it."""
+    from edgebench.testing.backend_kit import probe_subject
     from edgebench.testing.probe_kit import ProbeKit
-    from edgebench.testing.subject import probe_subject
 
     return ProbeKit(probe_subject(request.cls, request.config), edgebench_cache)
 

@@ -14,13 +14,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgebench.testing.imports import foreign_imports
+from edgebench.records.session import ProbeInfo
+from edgebench.testing.backend_kit import skip_where_asked
 from edgebench.testing.plugin import NOTE
 from edgebench.testing.probe_kit import ProbeKit
-from edgebench.testing.problems import Problems, fail, problems
-from edgebench.testing.pythons import judge_syntax
-from edgebench.testing.subject import skip_where_asked
-from edgebench.vocabulary.probe import ProbeInfo
+from edgebench.testing.problems import Problems, fail, foreign_imports, judge_syntax, problems
 
 PLACES = ("board", "host")
 SCOPES = ("chip", "module", "board", "usb", "wall")

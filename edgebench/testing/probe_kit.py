@@ -19,14 +19,14 @@ import pytest
 
 from edgebench import registry
 from edgebench.agent.frames import READ_BYTES, Decoder, Frame, ProtocolError
-from edgebench.cache.objects import Cache
 from edgebench.errors import UnavailableError
+from edgebench.link.local import agent_file
 from edgebench.link.placing import code_at
 from edgebench.link.replies import ProbeReport, checked
-from edgebench.link.zipapp import agent_file
+from edgebench.prepare.cache import Cache
+from edgebench.records.session import ProbeChunk, ProbeInfo
+from edgebench.testing.backend_kit import ProbeSubject
 from edgebench.testing.problems import fail
-from edgebench.testing.subject import ProbeSubject
-from edgebench.vocabulary.probe import ProbeChunk, ProbeInfo
 
 OPEN_S = 60.0
 

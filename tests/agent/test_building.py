@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from edgebench.agent import building
-from edgebench.agent.content import WrongContent, sha256_of
-from edgebench.agent.files import FileStore
+from edgebench.agent.files import FileStore, WrongContent, sha256_of
 
 CODE = {"entry": "runner", "files": {"runner": {"path": "/runner.py", "sha256": "c" * 64}}}
 

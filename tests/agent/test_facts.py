@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from edgebench.agent.facts import board_facts
-from edgebench.agent.packages import UNTOLD, packages
+from edgebench.agent.facts import UNTOLD, board_facts, packages
 
 CPU0 = "sys/devices/system/cpu/cpu0/cpufreq/"
 NANO = {

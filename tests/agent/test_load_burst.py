@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from edgebench.agent.frames import FrameStream
-from edgebench.agent.load_burst import MOST_BATCHES, load_burst
+from edgebench.agent.timed import MOST_BATCHES, load_burst
+from edgebench.link.local import agent_file
 from edgebench.link.placing import code_at
-from edgebench.link.zipapp import agent_file
 from tests.fakes import agent_backend
 from tests.link.rig import make_rig
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from edgebench.agent import outputs
-from edgebench.agent.outputs import Rows, kept_places
+from edgebench.agent import timed as outputs
+from edgebench.agent.timed import Rows, kept_places
 
 
 def test_one_row_is_kept_whole_and_maps_are_thinned():

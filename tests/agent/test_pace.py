@@ -1,6 +1,6 @@
 """When paced passes are due."""
 
-from edgebench.agent.pace import Pace
+from edgebench.agent.clock import Pace
 
 
 class Time:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from edgebench.agent import port_access
+from edgebench.agent import sampler as port_access
 
 
 def test_mode_owner_and_group(tmp_path):

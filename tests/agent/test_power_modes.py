@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from edgebench.agent import board_commands, power_modes
+from edgebench.agent import power_modes
+from edgebench.agent import power_modes as board_commands
 from edgebench.agent.power_modes import PowerModes
 from tests.jetson_board import jetson_board
 
@@ -53,14 +56,6 @@ def test_a_mode_that_is_in_force_is_not_set_and_its_clocks_are_pinned(board):
     assert modes_of(board).set(0) == ""
     assert board.pinned
     assert "-n nvpmodel -m 0" not in board.asked
-
-
-def test_after_a_reboot_the_clocks_are_the_boards_own(board, monkeypatch):
-    assert modes_of(board).set(1) == ""
-    monkeypatch.setattr(power_modes, "boot", lambda: "another one")
-    assert modes_of(board).put_back().done
-    assert board.mode == 0
-    assert not any("--restore" in asked for asked in board.asked)
 
 
 def test_whether_a_mode_could_be_set_is_asked_without_changing_anything(board):
@@ -133,19 +128,6 @@ def test_no_program_is_waited_for_longer_than_it_may_take(command):
     assert len(ended.output) < board_commands.MOST_OUTPUT + 1000
 
 
-def test_what_cannot_be_put_back_stays_noted_with_the_commands(board):
-    assert modes_of(board).set(1) == ""
-    board.behave("password")
-    put_back = modes_of(board).put_back()
-    assert not put_back.done
-    assert "sudo: a password is required" in put_back.text
-    by_hand = f"sudo nvpmodel -m 0 && sudo jetson_clocks --restore {board.notes}/power-mode.clocks"
-    assert put_back.text.endswith(by_hand)
-    board.behave("password", on=False)
-    assert modes_of(board).put_back().done
-    assert (board.mode, board.pinned) == (0, False)
-
-
 def test_clocks_that_are_not_all_restored_are_told_once(board):
     modes = modes_of(board)
     assert modes.set(1) == ""
@@ -163,22 +145,53 @@ def test_without_a_note_nothing_is_changed(board):
     assert (board.mode, board.pinned) == (0, False)
 
 
-@pytest.mark.attack("others can write the note of a power mode: root's programs are not given it")
-def test_a_note_that_others_may_have_written_is_not_followed(board):
+@pytest.fixture
+def left(board, monkeypatch):
+    """A board whose agent was killed with a mode set; its process is gone."""
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: 2**22 + 1)
+        assert modes_of(board).set(1) == ""
+    return board
+
+
+def test_what_a_killed_agent_left_is_named_with_the_commands(left):
+    by_hand = (
+        f"sudo nvpmodel -m 0 && sudo jetson_clocks --restore {left.notes}/power-mode.clocks "
+        f"&& rm {left.notes}/power-mode"
+    )
+    assert modes_of(left).left().endswith(by_hand)
+    assert "power mode 0 (MAXN)" in modes_of(left).left()
+    assert modes_of(left).put_back() is None
+    assert (left.mode, left.pinned) == (1, True)
+
+
+def test_who_sets_a_mode_after_a_killed_agent_puts_back_what_was_before_both(left):
+    modes = modes_of(left)
+    assert modes.set(0) == "" and modes.left() == ""
+    assert modes.put_back().done
+    assert (left.mode, left.pinned, notes_of(left)) == (0, False, [])
+
+
+def test_a_mode_of_an_agent_that_runs_is_not_left(board):
     assert modes_of(board).set(1) == ""
-    board.notes.chmod(0o777)
-    before = len(board.asked)
-    put_back = modes_of(board).put_back()
-    assert not put_back.done and "can be written by other users" in put_back.text
-    assert len(board.asked) == before
-    board.notes.chmod(0o700)
-    assert modes_of(board).put_back().done
+    assert modes_of(board).left() == ""
+
+
+def test_what_cannot_be_put_back_is_told_with_the_commands(board):
+    modes = modes_of(board)
+    assert modes.set(1) == ""
+    board.behave("password")
+    put_back = modes.put_back()
+    assert not put_back.done
+    assert "sudo: a password is required" in put_back.text
+    assert "sudo nvpmodel -m 0 && sudo jetson_clocks --restore" in put_back.text
+    assert notes_of(board) == ["power-mode", "power-mode.clocks"]
 
 
 @pytest.mark.attack("the note of what was in force is damaged: it is no note, and nothing is set by it")
-@pytest.mark.parametrize("note", ["", "[]", '{"mode": true}', '{"mode": -1}', '{"mode": "0; x"}', "{" * 9000])
+@pytest.mark.parametrize("note", ["", "[]", "-1 7 MAXN", "0; x 7", "0 7 MAXN; x", "99999 7 A", "9" * 9000])
 def test_a_damaged_note_is_none(board, note):
     board.notes.mkdir(mode=0o700)
     (board.notes / power_modes.NOTE).write_text(note)
-    assert modes_of(board).put_back() is None
+    assert modes_of(board).left() == ""
     assert board.asked == []

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from edgebench.agent.sent_modules import import_sent
+from edgebench.agent.building import import_sent
 from edgebench.link.placing import code_at
 
 PACKAGE = "edgebench_sent_test"

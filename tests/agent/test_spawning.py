@@ -1,6 +1,6 @@
 import pytest
 
-from edgebench.agent.spawning import SPAWNED_NS, ns_since_spawn
+from edgebench.agent.clock import SPAWNED_NS, ns_since_spawn
 
 
 @pytest.mark.parametrize(

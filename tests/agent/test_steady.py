@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from edgebench.agent.steady import HALF, is_steady, quantile, steady_after
+from edgebench.agent.timed import HALF, is_steady, quantile, steady_after
 
 
 def noisy(level, count=2 * HALF, spread=0.01, seed=1):

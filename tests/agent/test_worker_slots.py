@@ -8,8 +8,7 @@ import psutil
 import pytest
 
 from edgebench.agent import supervisor
-from edgebench.agent.children import Child
-from edgebench.agent.descriptor_watch import DescriptorWatch
+from edgebench.agent.children import Child, DescriptorWatch
 from edgebench.agent.frames import Frame
 from edgebench.agent.supervisor import Supervisor
 from edgebench.agent.worker_slots import WorkerSlots
@@ -84,7 +83,7 @@ def test_each_worker_has_its_own_deadline_and_its_own_end(slots, now, sent):
     for slot in (late, answering):
         ask(slot, 1)
     answering.hear(Frame({"re": 1}, b""))
-    assert sent == [{"re": 1, "now_ns": 4711, "worker": 1}]
+    assert sent == [{"re": 1, "now_ns": 4711, "asked_ns": 4711, "worker": 1}]
     assert slots.deadlines() == [1010.0]
     slots.kill_the_late(1010.0)
     late._worker._process.wait(30)

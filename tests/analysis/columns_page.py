@@ -11,12 +11,11 @@ import pandas as pd
 
 import edgebench
 from edgebench.analysis.column_descriptions import FRAMES, columns_of, description_of
-from edgebench.analysis.summary_frame import summary_frame
-from edgebench.fit.published_experiment import judge_published
+from edgebench.analysis.frames import summary_frame
+from edgebench.judge.published import judge_published
 from tests import synthetic_results
 
 PAGE = Path(__file__).parents[2] / "docs" / "columns.md"
-KEPT = Path(__file__).parents[1] / "store" / "version1"
 HEAD = """# Columns
 
 What `edgebench.load(...)` and the rest give as pandas frames: every column, its type, its unit and what it
@@ -89,11 +88,14 @@ def _type(values: pd.Series) -> str:
 
 
 def frames(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Frames of made and of kept results, which together have every column that there is."""
+    """Frames of made results, which together have every column that there is."""
     made = synthetic_results.made_experiment(
         folder, variants=synthetic_results.QUARTER[:1], power=True, size_mm=(1.0, 2.0, 3.0), sessions=2
     )
-    for path in (made, *(KEPT / name for name in ("failures", "measured", "paced", "sustained"))):
+    first, *others = synthetic_results.QUARTER
+    failing = synthetic_results.made_experiment(folder, name="failing", failed=[first], unsupported=others)
+    paced = synthetic_results.made_experiment(folder, name="paced", variants=[first], period_s=1.0)
+    for path in (made, failing, paced):
         results = edgebench.load(path)
         for name in ("trials", "sessions", "passes", "batches", "windows", "probes", "predictions"):
             yield name, getattr(results, name)

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 import edgebench
 from edgebench.errors import UsageError
-from edgebench.fit.result_comparison import compare_results
-from edgebench.report.comparison_export import as_text
-from edgebench.store.load import load
+from edgebench.judge.result_comparison import compare_results
+from edgebench.report.comparison_text import as_text
+from edgebench.results.load import load
 from tests import synthetic_results
 from tests.analysis.test_reprs import Tags
 from tests.synthetic_results import QUARTER
@@ -65,6 +65,22 @@ def test_a_result_against_itself_is_the_same(two: tuple[Path, Path]) -> None:
     same = edgebench.compare(edgebench.load(two[0]), two[0])
     assert same.word == "same" and not same.regressed and not same.undecided
     assert same.table["identical"].all() and same.unpaired.empty
+
+
+def test_sessions_under_load_regress_only_where_they_are_included(
+    two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    slow = dict.fromkeys(QUARTER, 1.0)
+    loaded = synthetic_results.made_experiment(
+        tmp_path, name="loaded", sessions=5, seed=9, image_s=slow, disturbed=True
+    )
+    compared = edgebench.compare(two[0], loaded, metric="image_s")
+    assert compared.word == "worse" and compared.undecided and not compared.regressed
+    assert set(compared.table["gate"]) == {"contaminated: B has interference"}
+    assert compared.table["warnings"].str.startswith("B: interference").all()
+    page = compared._repr_html_()
+    assert "B: interference" in page and "worse, gate undecided" in page
+    assert edgebench.compare(two[0], loaded, metric="image_s", include_contaminated=True).regressed
 
 
 def test_text_and_notebook_show_a_table_a_metric(compared: edgebench.Comparison) -> None:

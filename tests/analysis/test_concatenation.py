@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import edgebench
 from edgebench.analysis.concatenation import ConcatenatedResults
-from edgebench.analysis.stacked_frames import stacked
+from edgebench.analysis.frames import stacked
 from edgebench.errors import UsageError
 from tests import synthetic_results
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 import edgebench
-from edgebench.store.load import load
+from edgebench.results.load import load
 from tests import synthetic_results
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.fit.published_experiment import judge_published
-from edgebench.stats.proportion import wilson
+from edgebench.judge.published import judge_published
+from edgebench.stats.compare import wilson
 
 
 def figure(quantity: str, target: str, variant: str | None = None) -> dict[str, Any]:
@@ -59,7 +59,10 @@ def test_verdicts_are_those_of_the_command() -> None:
     of_one = edgebench.published().verdicts("disco-realtime")
     assert set(of_one["profile"]) == {"disco-realtime"}
     decided = of_one[of_one["verdict"].isin(["pass", "fail"])]
+    decided = decided[decided["quantity"] != "size_mm"]  # of boards
+    slow = ("coral-dev-board-cpu", "stm32h747", "stm32mp257f")  # by their inference alone
     assert set(zip(decided["target"], decided["quantity"], decided["verdict"], strict=True)) == {
+        *((target, "image_s", "fail") for target in slow),
         ("coral-mini", "image_s", "pass"),
         ("coral-mini", "power_peak_w", "pass"),
         ("coral-usb", "image_s", "pass"),

@@ -11,7 +11,7 @@ import matplotlib
 import pytest
 
 import edgebench
-from edgebench.fit.profile import shipped_profiles
+from edgebench.judge.profile import shipped_profiles
 from tests import synthetic_results
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
@@ -33,6 +33,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     (folder / "mine.toml").write_text(
         'name = "mine"\n[[requirements]]\nname = "t"\nquantity = "image_s"\nlimit = "1 s"\n'
+    )
+    (folder / "my-board.toml").write_text(
+        '[boards.my-board]\ntitle = "My Board"\nmass_g = { value = 61.5, source = "kitchen scale" }\n'
     )
     return folder
 

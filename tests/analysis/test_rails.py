@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.analysis.rail_frame import COLUMNS, rail_frame
-from edgebench.fit.summarise import summarise
-from edgebench.fit.trial_summary import PowerFigure
+from edgebench.analysis.frames import COLUMNS, rail_frame
+from edgebench.judge.summarise import summarise
+from edgebench.judge.trial_summary import PowerFigure
 
 
 def test_the_primary_rails_are_those_of_the_summaries(results: edgebench.Results) -> None:

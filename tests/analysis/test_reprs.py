@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import edgebench
-from edgebench.analysis.html_tables import MOST_ROWS, table_html
+from edgebench.analysis.results import MOST_ROWS, table_html
 from tests import synthetic_results
 
 

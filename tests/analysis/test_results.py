@@ -12,9 +12,9 @@ import pytest
 
 import edgebench
 from edgebench.errors import UsageError
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.fit.profile import load_profile
-from edgebench.report.spreadsheet import export_csv
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.profile import load_profile
+from edgebench.report.forms import export_csv
 from tests import synthetic_results
 
 

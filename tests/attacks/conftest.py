@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgebench.link import clockmatch
+from edgebench.link import clock_match as clockmatch
 from tests.attacks.lying_device import Time
 
 

@@ -10,10 +10,9 @@ import pytest
 from edgebench.agent.frames import Frame
 from edgebench.errors import SessionError
 from edgebench.link.agent_session import AgentSession
-from edgebench.link.timeouts import Timeouts
-from edgebench.vocabulary.load_bursts import LoadBursts
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch
+from edgebench.link.schedule import Timeouts
+from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
+from edgebench.records.target import Launch
 from tests.fakes import made_artifact, made_scene
 
 S = 1_000_000_000
@@ -128,12 +127,13 @@ class Device:
     def wait(self, request, timeout_s, progressed=None, longest_s=None):
         operation = self.asked[request - 1]
         self.before.get(operation, lambda device: None)(self)
+        asked_ns = self.clock()  # by the agent
         reply, payload = self.answer(operation)
         self.lies.get(operation, lambda reply: None)(reply)
         if "stamps" in reply:
             stamps = reply.pop("stamps").astype("<i8").tobytes()
             reply["stamps_bytes"], payload = len(stamps), stamps + payload
-        return Frame({"now_ns": self.clock(), **reply, "re": request}, payload)
+        return Frame({"now_ns": self.clock(), "asked_ns": asked_ns, **reply, "re": request}, payload)
 
     def follow(self, requests, timeout_s):
         return self.wait(min(requests), timeout_s)

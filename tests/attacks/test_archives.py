@@ -5,12 +5,12 @@ import zipfile
 
 import pytest
 
-from edgebench.archives import MOST_JSON_BYTES, MOST_MEMBERS, TooLarge, require_bounded
 from edgebench.errors import InputError
-from edgebench.models.families.weights import read_weights, shapes_of
-from edgebench.models.inspect.keras_file import require_archive
-from edgebench.models.inspect.macs import Malformed
-from edgebench.models.workers import inspecting
+from edgebench.files import MOST_JSON_BYTES, MOST_MEMBERS, TooLarge, require_bounded
+from edgebench.prepare.families import read_weights, shapes_of
+from edgebench.prepare.workers import inspecting
+from edgebench.prepare.workers.keras import require_archive
+from edgebench.prepare.workers.tflite_file import Malformed
 
 ZEROS = bytes(1 << 20)
 

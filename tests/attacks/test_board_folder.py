@@ -17,11 +17,10 @@ import pytest
 
 from edgebench.agent import bootstrap
 from edgebench.agent.bootstrap import UnsafeFolder, make_private, require_private
-from edgebench.agent.content import WrongContent
-from edgebench.agent.files import FileStore, _stamp
-from edgebench.agent.sent_modules import import_sent
+from edgebench.agent.building import import_sent
+from edgebench.agent.files import FileStore, WrongContent, _stamp
 from edgebench.errors import NoPermissionError, SessionError, UnavailableError
-from edgebench.link.zipapp import agent_file, whole_agent
+from edgebench.link.local import agent_file, whole_agent
 from tests.attacks.other_user import NOBODY, require_root
 from tests.fakes import agent_backend
 from tests.link.rig import make_rig

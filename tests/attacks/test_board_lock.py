@@ -14,8 +14,8 @@ import pytest
 from edgebench.agent import bootstrap, lock
 from edgebench.agent.lock import BoardLock
 from edgebench.errors import UnavailableError
-from edgebench.link.board_lock import _Holder
-from edgebench.store.redaction import PrivateNames
+from edgebench.link.agent_device import _Holder
+from edgebench.results.redaction import PrivateNames
 from tests.attacks.other_user import NOBODY, as_nobody, require_root, shared_folder
 from tests.link.rig import make_rig
 

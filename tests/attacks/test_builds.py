@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 
 from edgebench.agent import building
-from edgebench.agent.content import sha256_of
-from edgebench.agent.files import FileStore
+from edgebench.agent.files import FileStore, sha256_of
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.board_builds import MOST_STEPS, BuildProgress
-from edgebench.link.local import LocalLink
+from edgebench.link.agent_session import MOST_STEPS, BuildProgress
+from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.replies import Progressed
-from edgebench.link.timeouts import Timeouts
-from edgebench.link.zipapp import agent_file
+from edgebench.link.schedule import Timeouts
+from edgebench.records.target import Launch
 from edgebench.session_stages import BUILD
-from edgebench.vocabulary.target import Launch
 from tests.fakes import agent_backend
 from tests.link.rig import make_rig, silent
 

@@ -11,15 +11,13 @@ import psutil
 import pytest
 from PIL import Image
 
-from edgebench.atomic import write_atomically
-from edgebench.cache import objects as caching
-from edgebench.cache import use
-from edgebench.cache.objects import Cache, sha256_file
-from edgebench.cache.recipes import making
-from edgebench.cache.use import using
-from edgebench.data.images import load_images, load_scene
 from edgebench.errors import UnavailableError
-from edgebench.link.zipapp import agent_file
+from edgebench.files import write_atomically
+from edgebench.link.local import agent_file
+from edgebench.prepare import cache as caching
+from edgebench.prepare import cache as use
+from edgebench.prepare.cache import Cache, making, sha256_file, using
+from edgebench.prepare.images import load_images, load_scene
 
 ROOT = Path(__file__).parents[2]
 
@@ -134,9 +132,9 @@ def test_a_sound_file_is_hashed_once_a_process(cache, picture, monkeypatch):
 HANGING = """
 import sys
 from edgebench.cli.main import app, main
-from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import making
-from edgebench.models.workers.processes import run_jobs
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.cache import making
+from edgebench.prepare.workers.processes import run_jobs
 
 
 @app.command()

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from edgebench.vocabulary.session_facts import WarmUp
+from edgebench.records.session import WarmUp
 from tests.attacks.lying_device import WARM_UP, Device, S, altered, failure, lie, measured
 
 

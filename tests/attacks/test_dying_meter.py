@@ -10,15 +10,16 @@ import psutil
 import pytest
 
 from edgebench.agent.frames import Frame
-from edgebench.fit.cautions import cautions
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.fit.latency import SteadyPasses
-from edgebench.fit.power_summary import power_figures
-from edgebench.fit.profile import Profile
-from edgebench.fit.verdict import judge
+from edgebench.judge.cautions import cautions
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.latency import SteadyPasses
+from edgebench.judge.power import power_figures
+from edgebench.judge.profile import Profile
+from edgebench.judge.verdict import judge
 from edgebench.link.session_probes import SessionProbes
-from edgebench.report.export import export
-from edgebench.report.terminal import make_console, print_result
+from edgebench.report.console import make_console
+from edgebench.report.forms import export
+from edgebench.report.terminal import print_result
 from edgebench.stats.warnings import Flag
 from tests.fit.summaries import summary
 from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples, _steps, _times

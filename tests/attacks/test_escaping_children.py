@@ -11,7 +11,7 @@ import textwrap
 import psutil
 import pytest
 
-from edgebench.agent import orphans
+from edgebench.agent import children as orphans
 from edgebench.errors import SessionError
 from edgebench.link.replies import Ended, checked
 from tests.fakes import agent_backend
@@ -122,7 +122,7 @@ def test_what_a_crash_leaves_behind_is_ended(rig, tmp_path):
 
 REFUSED = """
 import os, subprocess, sys
-from edgebench.agent import orphans
+from edgebench.agent import children as orphans
 kept = subprocess.Popen(["sleep", "600"])
 orphans.adopt_orphans()
 subprocess.run([sys.executable, "-c", "import subprocess; subprocess.Popen(['sleep', '600'])"], check=True)
@@ -146,7 +146,7 @@ kept.kill()
 
 CHAIN = """
 import os, sys, time
-from edgebench.agent import orphans
+from edgebench.agent import children as orphans
 orphans.adopt_orphans()
 if os.fork() == 0:
     over = time.monotonic() + 20
@@ -177,7 +177,7 @@ def test_a_chain_of_processes_is_ended_or_named():
 
 MARKED = """
 import os, subprocess, sys, time
-from edgebench.agent import orphans
+from edgebench.agent import children as orphans
 orphans.adopt_orphans()
 leave = "import os, time; os.fork() and os._exit(0); os.setsid(); "
 leave += "print(os.getpid(), flush=True); time.sleep(60)"
@@ -249,7 +249,7 @@ def test_what_cannot_be_ended_is_named(rig, tmp_path):
 
 UNSEEN = """
 import os, subprocess, sys
-from edgebench.agent import orphans
+from edgebench.agent import children as orphans
 orphans.adopt_orphans()
 code = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=-3).pid)"
 parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)

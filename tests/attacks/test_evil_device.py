@@ -9,13 +9,20 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.report.export import export
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
-from edgebench.vocabulary.passes import Pass, Window
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
-from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, SessionWindows
+from edgebench.judge.judged import judge_folder
+from edgebench.records.session import (
+    Channel,
+    ColdFigures,
+    MemoryFigures,
+    Pass,
+    ProbeChunk,
+    ProbeInfo,
+    SessionWindows,
+    Window,
+)
+from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord
+from edgebench.report.forms import export
+from edgebench.results.writing import ExperimentStore
 from tests.fakes import FakeDevice, FakeSession
 from tests.measure.lanes import experiment
 
@@ -88,7 +95,7 @@ def store_of(run, folder) -> ExperimentStore:
         scene=SceneRecord(
             name="scene", sha256=scene.sha256, height=448, width=672, patch=224, rows=2, columns=3
         ),
-        targets=tuple(TargetRecord(**asdict(trial.target)) for trial in run.plan.trials),
+        targets=tuple(trial.target for trial in run.plan.trials),
         trials=tuple(
             TrialRecord(
                 key=trial.key, target=trial.target.name, variant=trial.variant.name,
@@ -110,6 +117,14 @@ def fact(**changes: Any) -> dict[str, Any]:
 
 def one_pass(**changes: Any) -> dict[str, Any]:
     return {"pass": lambda one: replace(one, **changes)}
+
+
+def scored(one: Pass, score: float) -> Pass:
+    """The pass with that score of its last patch, in steady passes."""
+    assert one.scores is not None
+    scores = one.scores.copy()
+    scores[-1, 0] = score if one.phase == "steady" else scores[-1, 0]
+    return replace(one, scores=scores)
 
 
 def endless(passes: Iterator[Pass]) -> Iterator[Pass]:
@@ -195,6 +210,8 @@ ATTACKS = [
     attack("has batches of no patch", one_pass(batch=0), PROTOCOL),
     attack("has a pass due beyond 64 bits", one_pass(due_ns=2**70, deadline_ns=2**70)),
     attack("has a pass due in 292 years", one_pass(due_ns=2**63 - 1, deadline_ns=0)),
+    attack("scores NaN in a timed pass", {"pass": lambda one: scored(one, np.nan)}, PROTOCOL),
+    attack("scores infinity in a timed pass", {"pass": lambda one: scored(one, np.inf)}, PROTOCOL),
     attack("gives words for scores", one_pass(scores=np.array([["a", "b"]] * 6))),
     attack(
         "takes no time at all for a pass",
@@ -217,6 +234,7 @@ ATTACKS = [
     attack(
         "gives a window more scores than the last", windows(scores=lambda index: np.ones(2 + index)), PROTOCOL
     ),
+    attack("scores NaN in a window", windows(scores=np.array([np.nan, 1])), PROTOCOL),
     # stages
     attack("has a stage called NMS", stage("NMS"), "ok", "it is reported under that name"),
     attack("has a stage called image", stage("image"), PROTOCOL),
@@ -228,6 +246,7 @@ ATTACKS = [
     attack("has a stage called by a number", stage(5)),
     # predictions
     attack("predicts fewer images than there are", with_("predict", lambda scores: scores[:-1])),
+    attack("predicts NaN", with_("predict", lambda scores: scores * np.nan), PROTOCOL),
     attack("predicts a word", with_("predict", lambda _: "ice")),
     # samples
     attack("sends samples of an unknown probe", with_("chunks", lambda _: iter([CHUNK])), PROTOCOL),
@@ -300,3 +319,16 @@ def test_what_came_before_a_bad_window_is_kept(tmp_path):
     sessions = results.session_records(run.plan.trials[0].key)
     assert {record.status for record in sessions} == {"protocol_error"}
     assert results.windows["window"].tolist() == [0, 1, 2] * len(sessions)
+
+
+def test_a_score_that_is_no_number_is_told_with_its_pass_stage_and_fix(tmp_path):
+    changes = {"pass": lambda one: scored(one, np.nan)}
+    run = experiment(None, lambda trial: EvilDevice(changes=changes), {"evil": None}, sessions=1)
+    with store_of(run, tmp_path) as store:
+        run.store = store
+        run.run()
+    results = judge_folder(tmp_path / "evil", ()).results
+    failure = results.session_records(run.plan.trials[0].key)[0].failure
+    assert failure is not None and failure.stage == "measure" and failure.fix
+    assert "pass 1" in failure.what and "1 of 6 rows" in failure.why
+    assert set(results.passes["pass"]) == {0}  # what came before it is kept

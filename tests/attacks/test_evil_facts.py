@@ -11,8 +11,8 @@ from edgebench.link.agent_device import AgentDevice
 from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings
 from edgebench.link.local import LocalLink
-from edgebench.link.timeouts import Timeouts
-from edgebench.store.redaction import PrivateNames
+from edgebench.link.schedule import Timeouts
+from edgebench.results.redaction import PrivateNames
 
 AGENT = """
 import os, struct, sys

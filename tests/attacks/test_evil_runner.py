@@ -2,9 +2,9 @@
 
 import pytest
 
-from edgebench.measure.session import measure_session
-from edgebench.measure.session_job import Job
-from edgebench.store.parquet import to_arrow
+from edgebench.results.parquet import to_arrow
+from edgebench.run.measuring.session import measure_session
+from edgebench.run.measuring.session_record import Job
 from tests.fakes import agent_backend
 from tests.link.rig import make_rig
 
@@ -112,6 +112,15 @@ def test_a_lone_surrogate_is_kept_as_its_escape(rig, device, tmp_path):
     evil = session_of(rig, device, tmp_path, says("{'name': 'toy\\udce9'}"))
     assert evil.record.status == "ok"
     assert evil.record.runtime["name"] == r"toy\udce9"
+
+
+@pytest.mark.attack("a runner scores NaN once its golden patches are right: its session fails, with the pass")
+def test_nan_in_a_timed_pass_is_a_failed_session(rig, device, tmp_path):
+    change = "infer = model.infer; late = {'measure': np.nan}; "
+    change += "model.infer = lambda slot: infer(slot) * late.get(model._stage, 1)"
+    evil = session_of(rig, device, tmp_path, change)
+    assert (evil.record.status, evil.record.failure.stage) == ("protocol_error", "measure")
+    assert "not finite" in evil.record.failure.what
 
 
 @pytest.mark.attack("a runner has a stage called NMS: it is measured under that name")

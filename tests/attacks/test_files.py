@@ -11,28 +11,23 @@ from pathlib import Path
 import pytest
 
 from edgebench import registry
-from edgebench.atomic import require_file_name, write_atomically
-from edgebench.cache.objects import Cache
 from edgebench.cli.common import results_folder
-from edgebench.data.files import list_files
-from edgebench.data.images import load_images, load_scene
-from edgebench.data.labels import read_labels
-from edgebench.data.samples import given_samples
 from edgebench.errors import EdgeBenchError, InputError, StoredResultError, UsageError
-from edgebench.fit.profile import load_profile
-from edgebench.measure.host import host_facts
-from edgebench.models.families import shipped_tflite
-from edgebench.models.families.weights import read_weights
-from edgebench.models.inspect.description import show
-from edgebench.models.inspect.saved_model_folder import folder_files
-from edgebench.models.train.trained_weights import source_from_weights
-from edgebench.models.user.files import read_source
-from edgebench.plan.config import read_config_files, resolve_one
-from edgebench.plan.targets_file import read_targets
-from edgebench.regular_files import read_regular
-from edgebench.store.result_folder import resolve_results
-from edgebench.toml_files import MAX_BYTES, parse_toml
-from edgebench.vocabulary.model_source import InputChoice
+from edgebench.files import MAX_BYTES, parse_toml, read_regular, require_file_name, write_atomically
+from edgebench.judge.profile import load_profile
+from edgebench.prepare import families as shipped_tflite
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.description import show
+from edgebench.prepare.families import read_weights
+from edgebench.prepare.images import list_files, load_images, load_scene, read_labels
+from edgebench.prepare.model_file import folder_files
+from edgebench.prepare.samples import given_samples
+from edgebench.prepare.user_model import read_source, source_from_weights
+from edgebench.records.model import InputChoice
+from edgebench.results.listing import resolve_results
+from edgebench.run.config import read_config_files, resolve_one
+from edgebench.run.measuring.execution import host_facts
+from edgebench.run.targets_file import read_targets
 
 
 @contextmanager
@@ -61,7 +56,8 @@ def project_file(path, cache):
 
 def trained(path, cache):
     shutil.copyfile(
-        shipped_tflite.FOLDER.parent / "weights" / "mobilenet_v1-0.25.npz", path.with_name("w.npz")
+        shipped_tflite.TFLITE_FOLDER.parent / "weights" / "mobilenet_v1-0.25.npz",
+        path.with_name("w.npz"),
     )
     path.replace(path.with_name("w.json"))
     source_from_weights(path.with_name("w.npz"), cache)
@@ -249,12 +245,12 @@ def test_a_file_that_grows_is_read_as_it_was(tmp_path, monkeypatch):
 @pytest.mark.parametrize("tools", [{}, {"tools": None}, {"tools": "tensorflow"}])
 @pytest.mark.attack("artifacts.json that is well-formed and names no tools: a message with its fix")
 def test_a_manifest_without_tools_is_not_the_one_that_came(tmp_path, monkeypatch, tools):
-    manifest = json.loads((shipped_tflite.FOLDER / shipped_tflite.MANIFEST).read_text())
+    manifest = json.loads((shipped_tflite.TFLITE_FOLDER / shipped_tflite.MANIFEST).read_text())
     first = manifest["artifacts"][0]
     inputs = dict(first["inputs"])
     first["inputs"] = {name: value for name, value in inputs.items() if name != "tools"} | tools
     (tmp_path / shipped_tflite.MANIFEST).write_text(json.dumps(manifest))
-    monkeypatch.setattr(shipped_tflite, "FOLDER", tmp_path)
+    monkeypatch.setattr(shipped_tflite, "TFLITE_FOLDER", tmp_path)
     with pytest.raises(InputError, match="not the file that came with EdgeBench") as caught:
         shipped_tflite.with_shipped_tools(inputs)
     assert "tools" in caught.value.why

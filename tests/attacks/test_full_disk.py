@@ -8,8 +8,8 @@ import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.fit.summarise import summarise
-from edgebench.link.sample_spool import SampleSpool
+from edgebench.judge.summarise import summarise
+from edgebench.link.host_probes import SampleSpool
 from tests.backends.replaying import run, scenario
 
 METERED = "power = { idle_w = 2, active_w = 4, noise_w = 0.1 }"

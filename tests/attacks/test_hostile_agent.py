@@ -12,15 +12,16 @@ from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.agent.worker import PREDICT_STEP
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link import connection as connections
-from edgebench.link import pipes, session_probes, ssh
-from edgebench.link.clockmatch import SessionClock
+from edgebench.link import connection as pipes
+from edgebench.link import session_probes, ssh
+from edgebench.link.clock_match import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
+from edgebench.link.failures import SessionFaults, WorkerEnded, unexplained
 from edgebench.link.local import LocalLink
 from edgebench.link.replies import Ended
-from edgebench.link.session_faults import SessionFaults, WorkerEnded, unexplained
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import SshLink
-from edgebench.link.worker_calls import CountedProgress, WorkerCalls
+from edgebench.link.worker import CountedProgress, WorkerCalls
 
 LONG_S = 60.0
 """A limit that none of these may reach."""

@@ -21,14 +21,13 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgebench.agent.timed import TimedLoop
-from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.local import LocalLink
-from edgebench.link.timeouts import Timeouts
-from edgebench.link.zipapp import agent_file
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.link.local import LocalLink, agent_file
+from edgebench.link.schedule import Timeouts
+from edgebench.prepare.cache import Cache
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch, Target
 from tests.backends import openvino_models as models
 from tests.backends.openvino_stub import make_openvino
 from tests.fakes import agent_backend
@@ -36,7 +35,7 @@ from tests.models.crafted import onnx_file
 
 checks: Any = importlib.import_module("edgebench.backends.openvino.checks")
 usb_sticks: Any = importlib.import_module("edgebench.backends.device.usb_sticks").usb_sticks
-CompileCache: Any = importlib.import_module("edgebench.backends.openvino.device.compile_cache").CompileCache
+CompileCache: Any = importlib.import_module("edgebench.backends.openvino.device.library").CompileCache
 BOOT_ID, READY_ID = "03e7:2485", "03e7:f63b"
 OPTIONS = {
     "device": "CPU",

@@ -8,11 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgebench.errors import StoredResultError
-from edgebench.store import frames, parquet_memory
-from edgebench.store.parquet import COLUMN_TYPES
-from edgebench.store.parquet_footer import values_of
-from edgebench.store.parquet_memory import MemoryBudget, unfolded_bytes
-from edgebench.store.records import PASS_COLUMNS, PREDICTION_COLUMNS
+from edgebench.records.stored import PASS_COLUMNS, PREDICTION_COLUMNS
+from edgebench.results import load as frames
+from edgebench.results import parquet as parquet_memory
+from edgebench.results.parquet import COLUMN_TYPES, MemoryBudget, unfolded_bytes, values_of
 
 KEY = "0" * 16
 MB = 10**6

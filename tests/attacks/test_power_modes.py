@@ -17,7 +17,7 @@ from edgebench.errors import SessionError, UnavailableError, UsageError
 from edgebench.link import inspection
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.ssh import ENVIRONMENT as SSH_CONFIG
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.records.target import Launch, Target
 from tests.jetson_board import jetson_board
 from tests.link import sshd
 from tests.link.old_python import python36
@@ -28,7 +28,7 @@ LIMIT_S = 60.0
 HARNESS = """
 import sys
 from edgebench import registry
-from edgebench.vocabulary.target import Target
+from edgebench.records.target import Target
 device = registry.backend("toy").open(Target("nano", "toy", power_mode="5W", set_power_mode=True))
 print("set", flush=True)
 sys.stdin.read()
@@ -92,23 +92,20 @@ def test_a_device_is_in_its_mode_until_it_is_closed(board, caplog):
     ]
 
 
-@pytest.mark.attack("an agent is killed (kill -9) with a power mode set: the next one puts it back")
-def test_the_next_agent_puts_back_what_a_killed_one_left(board, caplog):
+@pytest.mark.attack(
+    "an agent is killed (kill -9) with a power mode set: doctor and the next run name the old one"
+)
+def test_what_a_killed_agent_left_is_named(board, caplog):
     device = opened("5W")
     kill_agent(device)
+    device.close()
+    assert "doctor tells" in caplog.records[-1].getMessage()
+    opened("5W", sets=False).close()
     assert (board.mode, board.pinned) == (1, True)
-    opened("MAXN", sets=False).close()
-    assert (board.mode, board.pinned) == (0, False)
-    assert caplog.records[-1].getMessage().endswith("power mode 0 (MAXN) and its clocks are put back")
-    device.close()
-
-
-@pytest.mark.attack("an agent is killed (kill -9) with a power mode set: the run's end puts it back")
-def test_the_end_of_a_run_puts_back_what_its_killed_agent_left(board):
-    device = opened("5W")
-    kill_agent(device)
-    device.close()
-    assert (board.mode, board.pinned) == (0, False)
+    said = caplog.records[-1].getMessage()
+    assert "power mode 0 (MAXN) was in force" in said and "sudo nvpmodel -m 0 && sudo jetson_clocks" in said
+    inspection.inspect_target(target("5W", sets=False), registry.backend("toy"))
+    assert caplog.records[-1].getMessage() == said
 
 
 @pytest.mark.attack(
@@ -272,7 +269,7 @@ def test_clocks_that_cannot_be_pinned_are_an_error_too(board):
 
 
 @pytest.mark.attack(
-    "a power mode cannot be put back: the run says so, with the commands, and the next one tries"
+    "a power mode cannot be put back: the run says so, with the commands, and the next one, too"
 )
 def test_what_cannot_be_put_back_is_told(board, caplog):
     device = opened("5W")
@@ -281,7 +278,8 @@ def test_what_cannot_be_put_back_is_told(board, caplog):
     assert "sudo nvpmodel -m 0 && sudo jetson_clocks --restore" in caplog.records[-1].getMessage()
     board.behave("password", on=False)
     opened(None, sets=False).close()
-    assert (board.mode, board.pinned) == (0, False)
+    assert "sudo nvpmodel -m 0 && sudo jetson_clocks --restore" in caplog.records[-1].getMessage()
+    assert (board.mode, board.pinned) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import EdgeBenchError, StoredResultError
-from edgebench.fit.judged_experiment import Judged, judge_folder
-from edgebench.report.export import export
+from edgebench.judge.judged import Judged, judge_folder
+from edgebench.report.forms import export
 from tests import synthetic_results
 from tests.attacks.other_user import as_nobody, require_root, shared_folder
 from tests.walk.conftest import COMMAND
@@ -52,7 +52,7 @@ def test_a_folder_of_another_user_is_said(judged: Judged, monkeypatch: pytest.Mo
     require_root()
 
     def refusal() -> list[str]:
-        monkeypatch.setattr("edgebench.report.spreadsheet.export_csv", None)
+        monkeypatch.setattr("edgebench.report.forms.export_csv", None)
         try:
             export(judged, folder / "report.csv")
         except EdgeBenchError as error:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.store.result_folder import find_unfinished, resolve_results
-from edgebench.store.result_listing import begun_at
+from edgebench.results.listing import begun_at, find_unfinished, resolve_results
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 KEYS = [key_of(variant) for variant in QUARTER]

@@ -3,20 +3,20 @@
 import json
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import edgebench
-from edgebench.fit.summarise import summarise
-from edgebench.measure.target_revisions import MOST_CHANGES, TargetRevisions
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.record_reading import read_experiment
-from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord, TrialRecord
-from edgebench.store.result_folder import find_unfinished, is_finished
-from edgebench.vocabulary.session_facts import SessionFacts
+from edgebench.judge.summarise import summarise
+from edgebench.records.session import SessionFacts
+from edgebench.records.stored import ExperimentRecord, RunRecord, SceneRecord, TrialRecord
+from edgebench.results.listing import find_unfinished, is_finished
+from edgebench.results.record_reading import read_experiment
+from edgebench.results.writing import ExperimentStore
+from edgebench.run.measuring.host_trials import MOST_CHANGES, TargetRevisions
 from tests.fakes import FakeDevice, FakeSession
 from tests.measure.test_lane_group import experiment
 from tests.survival.small import Small, environment
@@ -74,7 +74,7 @@ class Runs:
             sessions=2,
             passes=2,
             scene=SceneRecord(name="s", sha256="1" * 64, height=448, width=672, patch=224, rows=2, columns=3),
-            targets=(TargetRecord(**asdict(plan.trials[0].target)),),
+            targets=(plan.trials[0].target,),
             trials=tuple(
                 TrialRecord(
                     key=trial.key,
@@ -98,6 +98,7 @@ class Runs:
             outcome = replace(experiment(store, device, sessions=2), revise=revise).run()
             for trial in store.record.trials:
                 store.write_trial(trial.key, {})
+            store.write_run(RunRecord(started_utc="2025-03-01T12:00:00Z", ended="complete"))
         return int(outcome.sessions)
 
     def counts(self) -> dict[str, Counter[str]]:

@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.errors import SessionError
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.report.export import export
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.record_reading import read_experiment
-from edgebench.store.redaction import PrivateNames, written
-from edgebench.vocabulary.target import Launch
+from edgebench.judge.judged import judge_folder
+from edgebench.records.target import Launch
+from edgebench.report.forms import export
+from edgebench.results.record_reading import read_experiment
+from edgebench.results.redaction import PrivateNames, written
+from edgebench.results.writing import ExperimentStore
 from tests.fakes import FakeDevice
 from tests.measure.test_lane_group import MemoryStore, experiment
 from tests.synthetic_results import QUARTER, made_experiment
@@ -32,7 +32,7 @@ LAUNCH = Launch(
 
 
 def with_launch(path: Path) -> Path:
-    """A result as earlier versions wrote it: with its launch among the inputs of its trials too."""
+    """A result of somebody else: with its launch among the inputs of its trials too."""
     record = json.loads((path / "experiment.json").read_text())
     launch = json.loads(json.dumps(asdict(LAUNCH)))
     for target in record["targets"]:
@@ -83,13 +83,13 @@ def test_they_are_written_into_the_targets_alone(result):
                 "another user opens an experiment.json that holds secrets: it is its owner's alone"
             ),
         ),
-        ({"prefix": ["vault", "--key", "k"]}, 0o600),
-        ({"env": {}, "prefix": ["nice", "-n", "-5"]}, 0o644),
+        ({"prefix": ("vault", "--key", "k")}, 0o600),
+        ({"env": {}, "prefix": ("nice", "-n", "-5")}, 0o644),
     ],
 )
 def test_a_record_with_secrets_is_its_owners(tmp_path, result, launch, mode):
     record = read_experiment(result)
-    target = record.targets[0].model_copy(update={"launch": launch})
+    target = replace(record.targets[0], launch=Launch(**launch))
     record = record.model_copy(update={"targets": (target, *record.targets[1:])})
     before = os.umask(0o022)
     try:

@@ -10,7 +10,9 @@ import pytest
 
 from edgebench import interruption
 from edgebench.errors import SessionError
-from edgebench.link import connection, pipes, placing, session_faults
+from edgebench.link import connection, placing
+from edgebench.link import connection as pipes
+from edgebench.link import failures as session_faults
 from tests.link.rig import make_rig
 
 LONG_S = 60.0

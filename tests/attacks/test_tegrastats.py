@@ -8,8 +8,9 @@ import psutil
 import pytest
 
 from edgebench.probes import basics
-from edgebench.probes.jetson import tegrastats, tegrastats_process
-from edgebench.probes.jetson.tegrastats_lines import UnknownForm, parse
+from edgebench.probes.jetson import tegrastats
+from edgebench.probes.jetson import tegrastats as tegrastats_process
+from edgebench.probes.jetson.tegrastats import UnknownForm, parse
 from tests.probes import jetson_board as board
 
 

@@ -19,12 +19,13 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 import edgebench
-from edgebench.cli import failures, streams
 from edgebench.cli import main as command
+from edgebench.cli import streams
+from edgebench.cli import streams as failures
 from edgebench.cli.common import complete_results, echo_path, say
-from edgebench.measure.progress import RunState, SessionState, StderrObserver
-from edgebench.plan.estimate import Span
 from edgebench.report import words
+from edgebench.run.estimate import Span
+from edgebench.run.measuring.progress import RunState, SessionState, StderrObserver
 from tests.walk.conftest import COMMAND, Place, make_place
 
 pytestmark = pytest.mark.slow

@@ -5,15 +5,14 @@ import threading
 import pandas as pd
 import pytest
 
-from edgebench.fit.cautions import cautions
-from edgebench.fit.latency import SteadyPasses
-from edgebench.fit.power_summary import power_figures
-from edgebench.fit.steady_time import steady_times
+from edgebench.judge.cautions import cautions
+from edgebench.judge.latency import SteadyPasses
+from edgebench.judge.power import power_figures, steady_times
 from edgebench.link.host_probes import HostProbes
-from edgebench.measure.session import measure_session
-from edgebench.measure.session_job import Job
-from edgebench.measure.session_watch import SessionWatch
-from edgebench.plan.estimate import Shape
+from edgebench.run.estimate import Shape
+from edgebench.run.measuring import session
+from edgebench.run.measuring.session import SessionWatch, measure_session
+from edgebench.run.measuring.session_record import Job
 from tests.link.rig import make_rig
 from tests.probes import fnb58_meter, quick_meters, um25c_meter
 from tests.sample_tables import samples_of
@@ -102,6 +101,8 @@ class Bench:
 def bench(request, tmp_path, monkeypatch):
     pytest.importorskip("serial", reason="pyserial is not installed: pip install 'edgebench[meters]'")
     quick_meters.install(tmp_path, monkeypatch)
+    # The stand-ins' power follows no load, which is another test's subject.
+    monkeypatch.setattr(session, "bursts_for", lambda probes: None)
     opened = Bench(tmp_path, request.param)
     yield opened
     opened.close()

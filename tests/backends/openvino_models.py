@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from edgebench.cache.objects import Cache, sha256_file
-from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
-from edgebench.vocabulary.pictures import Scene
+from edgebench.prepare.cache import Cache, sha256_file
+from edgebench.records.model import Artifact, Golden, InputSpec
+from edgebench.records.values import Scene
 from tests.models.crafted import onnx_file
 
 SIDE = 16

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import edgebench
-from edgebench.cache.objects import Cache
-from edgebench.fit.profile import load_profile
-from edgebench.fit.summarise import summarise
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.measure.campaign import Campaign
-from edgebench.measure.lane_group import Outcome
-from edgebench.measure.progress import SilentObserver
-from edgebench.plan.config import resolve
-from edgebench.plan.planner import build
-from edgebench.store.load import StoredResults
+from edgebench.judge.profile import load_profile
+from edgebench.judge.summarise import summarise
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.prepare.cache import Cache
+from edgebench.results.load import StoredResults
+from edgebench.run.config import resolve
+from edgebench.run.measuring.execution import Campaign
+from edgebench.run.measuring.host_queue import Outcome
+from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.planner import build
 
 QUICK = """
 schema_version = 1

@@ -7,8 +7,8 @@ import pytest
 
 from edgebench import registry
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.records.target import Launch, Target
+from edgebench.records.values import Finding
 
 checks: Any = importlib.import_module(registry.backend("coral").__module__.rpartition(".")[0] + ".checks")
 

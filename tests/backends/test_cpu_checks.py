@@ -6,10 +6,10 @@ from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from edgebench import installed, registry
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.records.target import Launch, Target
 
 # By its entry point, as the harness finds it: no checker follows the folder that it is installed from.
-checks: Any = importlib.import_module(registry.backend("cpu").__module__.rpartition(".")[0] + ".checks")
+checks: Any = importlib.import_module(registry.backend("cpu").__module__.rpartition(".")[0] + ".backend")
 
 TARGET = Target(name="cpu", device="cpu")
 

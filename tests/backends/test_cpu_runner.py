@@ -73,11 +73,16 @@ def test_the_input_is_the_runtimes_own_memory_and_so_is_the_score():
     loaded = model()
     [model_input] = loaded.buffers()
     model_input[:] = 2.0
-    scores = loaded.infer(None)
+    scores = loaded.infer(SimpleNamespace(array=model_input))
     np.testing.assert_array_equal(scores, np.full((1, 5), 24.0))
     assert np.shares_memory(scores, loaded._interpreter.tensor(1)())
     assert loaded._interpreter.arguments == {"model_path": "model.tflite", "num_threads": 3}
     assert loaded.describe() == {"name": "made", "version": "1", **OPTIONS}
+
+
+def test_a_sample_is_written_into_the_input():
+    scores = model().infer(SimpleNamespace(array=(np.full((1, 2, 2, 3), 2, np.float32),)))
+    np.testing.assert_array_equal(scores, np.full((1, 5), 24.0))
 
 
 def test_without_a_number_there_is_a_thread_a_core_and_at_most_four(monkeypatch):
@@ -93,7 +98,7 @@ def test_tensors_that_move_are_noticed_at_the_first_inference():
         moves = True
 
     with pytest.raises(RuntimeError):
-        model(Moving).infer(None)
+        model(Moving).infer(SimpleNamespace(array=None))
 
 
 @pytest.mark.parametrize(("dtype", "zero_point", "raw"), [(np.int8, -128, -100), (np.uint8, 3, 31)])
@@ -105,7 +110,8 @@ def test_quantised_scores_are_made_real(dtype, zero_point, raw):
     loaded = model(Quantised)
     [model_input] = loaded.buffers()
     model_input[:] = raw / 12
-    np.testing.assert_array_equal(loaded.infer(None), np.full((1, 5), (raw - zero_point) * 0.125))
+    scores = loaded.infer(SimpleNamespace(array=model_input))
+    np.testing.assert_array_equal(scores, np.full((1, 5), (raw - zero_point) * 0.125))
 
 
 def test_an_output_of_another_kind_is_given_as_the_runtime_has_it():

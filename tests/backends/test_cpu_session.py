@@ -5,15 +5,16 @@ import io
 import numpy as np
 import pytest
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.local import LocalLink
-from edgebench.link.zipapp import agent_file
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.pictures import ImageSet, Scene
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch
+from edgebench.link.local import LocalLink, agent_file
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.samples import samples_scene
+from edgebench.records.model import Artifact
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch
+from edgebench.records.values import ImageSet, Scene
+from edgebench.run.model_choice import requests_for, resolve_sources
 from tests.fakes import agent_backend
 
 from ai_edge_litert.interpreter import Interpreter, OpResolverType  # isort: skip
@@ -123,3 +124,25 @@ def test_a_file_that_is_no_model_fails_to_load(device, prepared_quarter, tmp_pat
         device.session(other, settings()).__enter__()
     assert caught.value.status in {"load_failed", "crash"}
     assert caught.value.stage == "load"
+
+
+@pytest.mark.parametrize("suffix", ["keras", "tflite"])
+@pytest.mark.parametrize("name", ["autoencoder", "keywords", "lstm"])
+def test_models_of_one_row_that_take_no_picture_are_given_their_samples(
+    device, user_models, session_cache, name, suffix
+):
+    file = str(user_models / f"{name}.{suffix}")
+    chosen = resolve_sources((file,), cache=session_cache, progress=lambda _: None)
+    backend = agent_backend("cpu")
+    requests = requests_for(chosen, backend, ("fp32",), 1, session_cache)
+    (artifact,) = backend.prepare(requests, session_cache, lambda _: None)
+    assert isinstance(artifact, Artifact), artifact
+    inputs = chosen[0].source.inputs
+    assert inputs is not None
+    scene = samples_scene(inputs, False)
+    with device.session(artifact, settings()) as session:
+        golden = session.golden()
+        first, *_ = session.measure(MeasurePlan(scene, passes=1, warmup_cap=10))
+    reference = np.array(artifact.golden.scores, np.float32)
+    assert np.abs(golden - reference).max() <= artifact.golden.tolerance
+    np.testing.assert_array_equal(first.scores[: len(golden)], golden)

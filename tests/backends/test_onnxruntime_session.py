@@ -12,23 +12,21 @@ import pytest
 from pydantic import ValidationError
 
 from edgebench import installed
-from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError, UnsupportedError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.local import LocalLink
-from edgebench.link.zipapp import agent_file
-from edgebench.measure.golden import compare, require
-from edgebench.models.prepare import onnx_packages
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.pictures import ImageSet, Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.link.local import LocalLink, agent_file
+from edgebench.prepare import onnx as onnx_packages
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.records.values import ImageSet, Scene
+from edgebench.records.variant import Variant
+from edgebench.run.measuring.session import compare, require
 from tests.fakes import agent_backend
 
 backend = agent_backend("onnxruntime")
-checks: Any = importlib.import_module(backend.__module__.rpartition(".")[0] + ".checks")
+checks: Any = importlib.import_module(backend.__module__.rpartition(".")[0] + ".backend")
 TARGET = Target(name="ort", device="onnxruntime")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from edgebench.agent.facts import board_facts
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.records.target import Launch, Target
+from edgebench.records.values import Finding
 from tests.backends.usb_trees import USB_2, Tree
 
 checks: Any = importlib.import_module("edgebench.backends.openvino.checks")

@@ -13,22 +13,21 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError
-from edgebench.vocabulary.model_source import SHIPPED, ModelSource
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
+from edgebench.records.variant import Variant
 from tests.fakes import agent_backend
 from tests.models.crafted import onnx_file
 
 DEVICE = "edgebench.backends.openvino.device."
-compile_cache: Any = importlib.import_module(DEVICE + "compile_cache")
-failures: Any = importlib.import_module(DEVICE + "failures")
+compile_cache: Any = importlib.import_module(DEVICE + "library")
+failures: Any = importlib.import_module(DEVICE + "library")
 flight: Any = importlib.import_module("edgebench.backends.device.flight")
 library: Any = importlib.import_module(DEVICE + "library")
-onnx_names: Any = importlib.import_module(DEVICE + "onnx_names")
+onnx_names: Any = importlib.import_module(DEVICE + "old_api")
 record: Any = importlib.import_module(DEVICE + "record")
-settings: Any = importlib.import_module(DEVICE + "settings")
+settings: Any = importlib.import_module(DEVICE + "library")
 
 openvino, ncs2 = agent_backend("openvino"), agent_backend("ncs2")
 

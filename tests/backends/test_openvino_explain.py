@@ -9,8 +9,8 @@ import pytest
 
 from edgebench.errors import SessionError
 
-failures: Any = importlib.import_module("edgebench.backends.openvino.device.failures")
-explain: Any = importlib.import_module("edgebench.backends.openvino.explain")
+failures: Any = importlib.import_module("edgebench.backends.openvino.device.library")
+explain: Any = importlib.import_module("edgebench.backends.openvino.checks")
 
 NONE = "no stick, neither 03e7:2485 nor 03e7:f63b"
 UNBOOTED = "03e7:2485 before its firmware at 480 Mbit/s"

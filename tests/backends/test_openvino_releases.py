@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from edgebench.agent.facts import board_facts
-from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.local import LocalLink
-from edgebench.link.zipapp import agent_file
-from edgebench.vocabulary.session import SessionSettings
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.link.local import LocalLink, agent_file
+from edgebench.prepare.cache import Cache
+from edgebench.records.session import SessionSettings
+from edgebench.records.target import Launch, Target
 from tests.backends import openvino_models as models
 from tests.fakes import agent_backend
 from tests.link.old_python import OPENVINO_2021, OPENVINO_2022, python_of

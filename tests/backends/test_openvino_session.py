@@ -11,20 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.local import LocalLink
-from edgebench.link.zipapp import agent_file
-from edgebench.measure.golden import compare, require
-from edgebench.models.prepare.onnx import OnnxChain
-from edgebench.models.prepare.onnx_form import OnnxForm
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.pictures import ImageSet
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch
-from edgebench.vocabulary.variant import PRECISIONS, Variant
+from edgebench.link.local import LocalLink, agent_file
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.onnx import OnnxChain, OnnxForm
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch
+from edgebench.records.values import ImageSet
+from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.run.measuring.session import compare, require
 from tests.backends import openvino_models as models
 from tests.fakes import agent_backend
 from tests.link.old_python import OPENVINO_2021, OPENVINO_2022, python_of

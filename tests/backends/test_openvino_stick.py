@@ -10,7 +10,7 @@ import pytest
 
 from tests.backends.usb_trees import USB_2, USB_3, Tree
 
-stick: Any = importlib.import_module("edgebench.backends.openvino.device.stick")
+stick: Any = importlib.import_module("edgebench.backends.openvino.device.record")
 
 BOOT, READY = ("03e7", "2485"), ("03e7", "f63b")
 

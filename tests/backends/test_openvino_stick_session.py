@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 from edgebench import registry
-from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError
-from edgebench.models.prepare.onnx import OnnxChain
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import SessionSettings
-from edgebench.vocabulary.session_facts import SessionFacts
-from edgebench.vocabulary.target import Launch, Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.onnx import OnnxChain
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import SessionFacts, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.records.variant import Variant
 from tests.backends.openvino_stub import make_openvino
 from tests.backends.usb_trees import USB_2, Tree
 

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 import edgebench
+from edgebench.agent import lock
 from edgebench.errors import UsageError
-from edgebench.fit.summarise import summarise
+from edgebench.judge.summarise import summarise
 from tests.backends.replaying import figures, replay, run, scenario
 from tests.link.old_python import python36
 
@@ -74,9 +75,10 @@ def test_samples_lie_in_the_session_and_cover_its_windows(played):
         idle, steady = record.windows_ns["idle"], record.windows_ns["steady"]
         last = results.passes.loc[results.passes["session"] == record.n, "end_ns"].max()
         if idle_after := record.windows_ns["idle_after"]:
-            assert (idle_after[0], idle_after[1] - idle_after[0]) == (last, 2_000_000_000)
+            assert (idle_after[0] - last, idle_after[1] - idle_after[0]) == (1_020_000_000, 2_000_000_000)
             last = idle_after[1]
-        assert mine["t_ns"].min() == idle[0] and idle[1] - idle[0] == 2_000_000_000
+        assert mine["t_ns"].min() == record.windows_ns["settling"][0]  # 1 s and a period before
+        assert idle[0] - mine["t_ns"].min() == 1_020_000_000 and idle[1] - idle[0] == 2_000_000_000
         assert mine["t_ns"].max() <= last
         if steady is None:
             continue
@@ -96,7 +98,8 @@ def test_the_worker_of_a_crash_truly_dies_and_the_session_is_repeated(played):
 def test_a_resumed_run_plays_the_very_sessions_that_were_missing(
     session_cache, tmp_path, played, monkeypatch
 ):
-    from edgebench.measure import lane, session
+    from edgebench.run.measuring import host_queue as lane
+    from edgebench.run.measuring import session
 
     source = scenario(tmp_path, PROBED + 'crashes = [{ session = 1, kind = "segfault" }]')
     flags: dict[str, Any] = {"meter": ["replay"], "passes": 8}
@@ -235,3 +238,17 @@ def test_a_given_scene_has_its_own_number_of_patches(session_cache, tmp_path):
     [single, double] = [trial.key for trial in results.experiment.trials]
     batches = results.batches.query("phase == 'steady'").groupby("trial", observed=True).size()
     assert (batches[single], batches[double]) == (9, 6)
+
+
+def test_a_replay_neither_waits_for_the_machine_nor_holds_it(session_cache, tmp_path, monkeypatch):
+    place = tmp_path / "machine"
+    place.mkdir()
+    monkeypatch.setenv(lock.ENVIRONMENT, str(place))
+    monkeypatch.setenv("EDGEBENCH_LOCK_WAIT_S", "0.5")
+    measuring = lock.BoardLock(str(tmp_path / "note"), str(place))
+    assert measuring.take({}) is None
+    try:
+        played = replay(session_cache, tmp_path / "beside", scenario(tmp_path), passes=2, sessions=1)
+    finally:
+        measuring.release()
+    assert [record.status for record in played.session_records(played.experiment.trials[0].key)] == ["ok"]

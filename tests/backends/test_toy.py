@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from edgebench import registry
-from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
 
 @pytest.fixture

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from edgebench.cache.contents import KINDS, foreign, list_files, remove, select, totals
-from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import find, making, store
-from edgebench.cache.use import GATE, using
 from edgebench.errors import UnavailableError
+from edgebench.prepare.cache import GATE, Cache, find, making, store, using
+from edgebench.prepare.cache_contents import KINDS, foreign, list_files, remove, select, totals
 
 KEYS = [f"{n:064x}" for n in range(4)]
 NOW_S = float(int(time.time()))
@@ -172,8 +170,8 @@ HOLDING = """
 import sys
 import time
 from pathlib import Path
-from edgebench.cache.objects import Cache
-from edgebench.cache.use import using
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.cache import using
 with using(Cache(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.read()
@@ -247,7 +245,7 @@ def test_a_damaged_recipe_is_none_and_is_cleaned(cache: Cache, monkeypatch: pyte
     (folder / f"{KEYS[0]}.json").write_text("[" * 200_000)
     assert find(cache, "tflite", KEYS[0]) is None
     assert find(cache, "tflite", KEYS[2]) is not None
-    monkeypatch.setattr("edgebench.cache.objects._RECIPE_LIMIT_BYTES", 20)
+    monkeypatch.setattr("edgebench.prepare.cache._RECIPE_LIMIT_BYTES", 20)
     assert find(cache, "tflite", KEYS[2]) is None
     assert len(remove(cache)) == 7
 

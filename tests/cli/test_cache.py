@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import store
-from edgebench.cache.use import using
 from edgebench.cli.main import app
 from edgebench.errors import UnavailableError, UsageError
+from edgebench.prepare.cache import Cache, store, using
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ import pytest
 from typer.core import TyperArgument, TyperGroup
 from typer.main import get_command
 
-from edgebench.cli.common import complete_results
-from edgebench.cli.completions import (
+from edgebench.cli.common import (
     complete_board,
     complete_device,
     complete_measured_target,
     complete_meter,
     complete_option,
     complete_port,
+    complete_results,
 )
 from edgebench.cli.main import app
 
@@ -49,6 +49,17 @@ def test_latest_and_names_newest_first(results):
     assert complete("b") == ["b-old"]
     assert complete("la") == ["latest"]
     assert complete("nix") == []
+
+
+def test_a_result_of_an_earlier_version_is_named_as_one_and_is_not_the_latest(results):
+    record = '{\n "schema_version": 1,\n "targets": [{"name": "cpu"}]}'
+    (results / "b-old" / "experiment.json").write_text(record)
+    text = "stored by an earlier version (records of version 1)"
+    assert sorted(map(str, complete(""))) == sorted(["latest", "a-new", str(("b-old", text))])
+    assert complete_measured_target(Context(), "") == []  # type: ignore[arg-type]
+    (results / "a-new" / "experiment.json").write_text(record)
+    assert complete("results/l") == complete("l") == []
+    assert complete("results/a") == [("results/a-new", text)]
 
 
 def test_paths_are_completed_as_they_are_typed(results):
@@ -147,9 +158,10 @@ def test_ports_are_those_that_there_are(monkeypatch):
 def test_every_command_with_results_completes_them(results, name):
     command = get_command(app)
     assert isinstance(command, TyperGroup)
-    arguments = [param for param in command.commands[name].params if isinstance(param, TyperArgument)]
+    own: Any = command.commands[name]
+    arguments = [param for param in own.load().params if isinstance(param, TyperArgument)]
     taken = [argument for argument in arguments if argument.name in ("results", "baseline", "result")]
     assert taken
-    context = command.commands[name].make_context(name, [], resilient_parsing=True)
+    context = own.load().make_context(name, [], resilient_parsing=True)
     for argument in taken:
         assert "latest" in [item.value for item in argument.shell_complete(context, "lat")]

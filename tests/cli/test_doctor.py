@@ -10,24 +10,24 @@ from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.errors import UsageError
-from edgebench.measure import preflight
+from edgebench.run.measuring import preflight
 from tests.cli.conftest import make_field
 from tests.probes import jetson_board
 from tests.probes.um25c_meter import StandIn
 
 
-def test_doctor_looks_at_the_device_that_the_options_name(monkeypatch):
-    checked: list[str] = []
+def test_doctor_looks_at_the_device_that_the_options_name_at_its_first_values(monkeypatch):
+    checked: list[tuple[str, str]] = []
 
     def check(targets, backends):
-        checked.extend(str(target.options["device"]) for target in targets)
+        checked.extend((target.name, str(target.options["device"])) for target in targets)
         return []
 
-    monkeypatch.setattr("edgebench.measure.preflight.preflight", check)
+    monkeypatch.setattr("edgebench.run.measuring.preflight.preflight", check)
     words = ("doctor", "--device", "openvino", "--set", "device=GPU", "--set", "device=NPU")
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert checked == ["GPU", "NPU"]
+    assert checked == [("openvino", "GPU")]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from edgebench.cli import main as command
-from edgebench.store.schemas import schema
+from edgebench.report.schemas import schema
 
 
 def fail(monkeypatch, capsys, *words):
@@ -57,7 +57,7 @@ def test_so_are_ctrl_c_and_a_fault(monkeypatch, capsys, exception, code, what):
     def broken(*arguments):
         raise exception
 
-    monkeypatch.setattr("edgebench.cli.show.results_folder", broken)
+    monkeypatch.setattr("edgebench.cli.outcome.results_folder", broken)
     ended, out, err = fail(monkeypatch, capsys, "show", "--json")
     assert ended == json.loads(out)["error"]["exit_code"] == code
     assert what in json.loads(out)["error"]["what"]

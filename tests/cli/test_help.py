@@ -6,7 +6,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
-from edgebench.plan.run_settings import PANELS, run_settings
+from edgebench.run.settings import PANELS, run_settings
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def help_text():
 def test_every_option_is_in_a_panel():
     command = get_command(app)
     assert isinstance(command, TyperGroup)
-    run = command.commands["run"]
+    run = command.commands["run"].load()  # type: ignore[attr-defined]
     panels = {param.name: getattr(param, "rich_help_panel", None) for param in run.params}
     assert set(panels.values()) == set(PANELS)
     assert {name: panels[name] for name in run_settings()} == {

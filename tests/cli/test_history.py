@@ -1,19 +1,16 @@
 """`edgebench history`: what it prints, at 80 columns and as JSON, and what it says of bad input."""
 
 import json
+import shutil
 
 import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from edgebench.cli.completions import (
-    complete_compared_metric,
-    complete_followed_metric,
-    complete_measured_target,
-)
+from edgebench.cli.common import complete_compared_metric, complete_followed_metric, complete_measured_target
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.store.schemas import schema
+from edgebench.report.schemas import schema
 from tests.fit.histories import FP32, VARIANT, put_series, template
 
 STEP = [1.0, 1.004, 0.997, 1.002, 0.999, 1.083, 1.08, 1.078, 1.081, 1.079]
@@ -47,6 +44,40 @@ def test_several_trials_are_a_line_each_and_their_changes_stand_together(folder)
     assert f"edgebench history cpu --trial {VARIANT}" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stderr.startswith("left out: bad\ufffd[2J: experiment.json is damaged")
+
+
+@pytest.mark.attack("a table of one result is damaged: the history names it, and shows the others")
+def test_a_damaged_result_is_named_and_left_out(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "results")
+    damaged = tmp_path / "results" / "r04"
+    for document in damaged.rglob("trial.json"):
+        document.unlink()
+    for session in damaged.rglob("session.json"):
+        session.with_name("passes.parquet").write_bytes(b"PAR1")
+    done = call(tmp_path / "results", "cpu", "--trial", VARIANT)
+    assert done.exit_code == 0, done.exception
+    assert [row.split()[1] for row in done.stdout.splitlines() if row.startswith("2025-01-")] == [
+        f"r{number:02}" for number in range(10) if number != 4
+    ]
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("left out: r04")]
+    assert "passes.parquet is damaged" in line and str(tmp_path) not in line
+    document = json.loads(call(tmp_path / "results", "--json").stdout)
+    assert "r04" in [each["result"] for each in document["left_out"]]
+    for number in (0, 1, 2, 3, 5, 6, 7, 8, 9):
+        shutil.rmtree(tmp_path / "results" / f"r{number:02}")
+    alone = call(tmp_path / "results")
+    assert isinstance(alone.exception, StoredResultError) and "2 cannot be read" in alone.exception.why
+
+
+@pytest.mark.attack("a result is dated before the year 1: it is listed without a date")
+def test_a_date_before_the_year_1_is_none(folder, tmp_path):
+    shutil.copytree(folder / "r00", tmp_path / "r00")
+    record = tmp_path / "r00" / "experiment.json"
+    changed = json.loads(record.read_text()) | {"created_utc": "0001-01-01T00:00:00+14:00"}
+    record.write_text(json.dumps(changed))
+    done = CliRunner().invoke(app, ["results", "--json", "--output-dir", str(tmp_path)])
+    assert done.exit_code == 0, done.exception
+    assert json.loads(done.stdout)["results"][0]["result"] == "r00"
 
 
 @pytest.mark.parametrize("name", ["0.25 int8", "cpu: 0.25 int8"])

@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 
 from edgebench.errors import StoredResultError, UnavailableError, UsageError
-from edgebench.measure import meter_recording
-from edgebench.measure.meter_recording import MeterBench
-from edgebench.measure.recording_file import RecordingFile
-from edgebench.store.probe_table import ProbeTableWriter
-from edgebench.store.records import PROBE_COLUMNS
-from edgebench.store.schemas import schema
-from edgebench.vocabulary.target import Target
+from edgebench.records.stored import PROBE_COLUMNS
+from edgebench.records.target import Target
+from edgebench.report.schemas import schema
+from edgebench.results.tables import ProbeTableWriter
+from edgebench.run.measuring import meter_recording
+from edgebench.run.measuring.meter_recording import MeterBench, RecordingFile
 from tests.cli.conftest import make_field
 from tests.probes import jetson_board
 
@@ -65,6 +64,16 @@ def test_a_recording_has_its_figures_and_its_samples(field, jetson):
     assert total["effective_hz"] == pytest.approx(
         (len(rows) - 1) / (rows["t_ns"].iloc[[0, -1]].diff().iloc[1] / 1e9)
     )
+
+
+def test_a_recording_in_csv_is_played_by_the_csv_meter(field, jetson):
+    field.call("meters", "record", jetson[0], "--duration", "1s", "-o", "power.csv")
+    header, *rows = (field.folder / "power.csv").read_text().splitlines()
+    assert header.startswith("t_ns,") and "VDD_IN_W" in header.split(",") and len(rows) > 10
+    meter = f"csv:{field.folder}/power.csv?time=t_ns&power=VDD_IN_W&clock=start&scope=module"
+    done = field.call("meters", "record", meter, "--duration", "0.5s", "--json")
+    [rail] = document(done.stdout, "recording")["rails"]
+    assert (rail["channel"], rail["peak_w"]) == ("power", pytest.approx(6.625))
 
 
 def test_ctrl_c_ends_a_recording_that_is_kept(bench, jetson, tmp_path):

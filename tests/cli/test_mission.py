@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from typer.testing import CliRunner
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.report.plots.mission import PARTS, most_held
-from edgebench.stats.queueing import completions_s
-from tests.synthetic_results import QUARTER, made_experiment
+from edgebench.stats.mission_cycles import completions_s
+from tests.synthetic_results import NINE, QUARTER, made_experiment
 
 PROFILE = """
 name = "orbit"
@@ -128,9 +127,50 @@ def test_the_drawn_backlog_is_the_most_within_each_part():
     assert held.tolist() == [max(0, 8 - math.floor(at / 10 - 1e-9)) if at else 8 for at in at_s]
 
 
-def test_of_many_reasons_for_no_session_a_few_are_told():
-    failures = Path(__file__).parents[1] / "store" / "version1" / "failures"
+def test_of_many_reasons_for_no_session_a_few_are_told(tmp_path):
+    failures = made_experiment(tmp_path, variants=NINE, unsupported=NINE)
+    record = json.loads((failures / "experiment.json").read_text())
+    for megabytes, trial in enumerate(record["trials"]):
+        trial["reason"] = f"it needs {megabytes} MB more"
+    (failures / "experiment.json").write_text(json.dumps(record))
     done = CliRunner().invoke(app, ["mission", str(failures), "-p", "disco-arctic"])
     assert isinstance(done.exception, StoredResultError)
     assert done.exception.why.count("; and ") == 1
-    assert done.exception.why.endswith("; and 7 more (`edgebench show`)")
+    assert done.exception.why.endswith("; and 6 more (`edgebench show`)")
+
+
+def test_a_cycle_costs_the_same_however_long_the_mission_and_in_the_report(result, tmp_path):
+    profile, page = result / "orbit.toml", tmp_path / "report.json"
+    about = ["report", str(result / "made"), "--profile", str(profile), "--format", "json", "-o", str(page)]
+    assert CliRunner().invoke(app, about).exit_code == 0
+    reported = json.loads(page.read_text())["missions"]
+    by_days = [json.loads(call(result, "--json", "--days", days).stdout)["trials"] for days in ("1", "1000")]
+    for in_report, of_a_day, of_years in zip(reported, *by_days, strict=True):
+        if in_report["overloaded"]:
+            continue
+        assert in_report["energy_j"]["idle"] == of_a_day["energy_j"]["idle"] == of_years["energy_j"]["idle"]
+        off_j = [each["energy_j"]["off"]["value"] for each in (in_report, of_a_day, of_years)]
+        assert off_j == pytest.approx([off_j[0]] * 3, rel=0.01)
+
+
+def test_a_trial_that_does_not_keep_up_fails_the_profile_and_every_form_says_why(result):
+    """Its one limit, of an hour an image, is met by all."""
+    profile = result / "lax.toml"
+    profile.write_text(PROFILE.replace("4.42 s", "1 h").replace("orbit", "lax"))
+    fit = ["fit", str(result / "made"), "--profile", str(profile)]
+    told = CliRunner().invoke(app, fit)
+    assert told.exit_code == 5  # a trial failed; which goes before a requirement that is not met
+    says = re.compile(r"Overloaded: 0.25 int8 \(load 2.\d+\), for more work comes in each cycle")
+    assert says.search(" ".join(told.stdout.split()))
+    document = json.loads(CliRunner().invoke(app, [*fit, "--json"]).stdout)
+    [decision] = document["decisions"]
+    [overload] = decision["overloaded"]
+    assert (len(decision["passing"]), overload["load"] > 2, "overloaded" in overload["reason"]) == (
+        2,
+        True,
+        True,
+    )
+    [kept] = [verdict for verdict in document["verdicts"] if verdict["quantity"] == "load"]
+    assert (kept["trial"], kept["requirement"], kept["verdict"]) == (overload["trial"], "schedule", "fail")
+    page = CliRunner().invoke(app, ["report", *fit[1:], "--format", "md", "-o", "-"])
+    assert says.search(" ".join(page.output.replace("\\", "").split()))

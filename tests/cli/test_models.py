@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from edgebench.cache.objects import Cache
 from edgebench.cli.main import app
 from edgebench.errors import EdgeBenchError
-from edgebench.models.families import catalogue
-from edgebench.vocabulary.artifact import Artifact
+from edgebench.prepare import families as catalogue
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact
 
 
 def call(cache: Cache, *words: str) -> Result:
@@ -18,7 +18,7 @@ def call(cache: Cache, *words: str) -> Result:
     return CliRunner().invoke(app, ["models", *words], env=environment)
 
 
-@pytest.mark.parametrize("command", [[], ["list"], ["show"], ["prepare"], ["train"]])
+@pytest.mark.parametrize("command", [[], ["list"], ["show"], ["prepare"]])
 def test_help_fits_80_columns(session_cache: Cache, command: list[str]):
     done = call(session_cache, *command, "--help")
     assert done.exit_code == 0
@@ -53,8 +53,8 @@ def test_a_prepared_variant_is_shown(prepared_quarter: dict[str, Artifact], sess
     [
         (["show", "no_such_model"], "no model 'no_such_model'"),
         (["show", "none.onnx"], "no model file none.onnx"),
-        (["train", "--family", "mobilenet_v9"], "no model family 'mobilenet_v9'"),
-        (["train", "--family", "resnet50", "--width", "0.5"], "resnet50 has no width 0.5"),
+        (["prepare", "--model", "mobilenet_v9"], "mobilenet_v9"),
+        (["prepare", "--model", "resnet50", "--width", "0.5"], "resnet50 has no width 0.5"),
         (["prepare", "--model", "mobilenet_v2", "--width", "0.3"], "mobilenet_v2 has no width 0.3"),
         (["prepare", "--input-scale", "1,2"], "input-scale"),
         (["prepare", "--input-shape", "wide"], "--input-shape 'wide' is no shape"),

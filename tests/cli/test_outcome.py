@@ -3,10 +3,10 @@
 import pytest
 import typer
 
+from edgebench import interruption as signals
 from edgebench.cli.outcome import conclude
-from edgebench.measure import signals
-from edgebench.measure.lane_group import Outcome
 from edgebench.report import html
+from edgebench.run.measuring.host_queue import Outcome
 from tests.synthetic_results import made_experiment
 
 

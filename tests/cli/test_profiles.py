@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from edgebench.cli import profiles
 from edgebench.errors import EdgeBenchError, InterruptedByUser, UsageError
-from edgebench.fit.profile import load_profile
+from edgebench.judge.profile import load_profile
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +100,20 @@ def test_check_says_all_with_lines_and_exits_with_2(here: Path) -> None:
     document = json.loads(out)
     assert (code, document["profile"]) == (2, "bad.toml")
     assert [problem["line"] for problem in document["problems"]] == [2, 4, 5]
+
+
+def test_a_weight_is_ignored_with_one_warning_a_profile(here: Path) -> None:
+    limits = "".join(
+        f'[[requirements]]\nname = "{name}"\nquantity = "{name}"\nlimit = 4\nweight = 2.0\n'
+        for name in ("image_s", "mass_g")
+    )
+    (here / "base.toml").write_text(f'name = "weighted-base"\n{limits}')
+    (here / "mine.toml").write_text('name = "weighted"\nextends = "base.toml"\n')
+    code, out, err = _call("check", "mine.toml")
+    assert (code, out) == (0, "mine.toml: nothing is wrong with it.\n")
+    assert err.count("warning: ") == 1 and "profile weighted: weight is ignored" in " ".join(err.split())
+    assert _call("check", "mine.toml")[2] == ""
+    assert "profile weighted-base" in _call("check", "base.toml")[2]
 
 
 def test_the_schema_is_json() -> None:

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.errors import UsageError
+from edgebench.report.schemas import schema
 from edgebench.report.words import SYMBOLS
-from edgebench.store.schemas import schema
 
 STUDY = "arXiv 2301.04954"
 EXPECTED = {
@@ -50,8 +50,9 @@ def test_the_studys_verdicts_come_out_with_their_source(judged):
         for target, expected in EXPECTED.items():
             mine = {each["quantity"]: each for each in verdicts if targets[each["trial"]] == target}
             assert {quantity: mine[quantity]["verdict"] for quantity in expected} == expected
-            for quantity in ("mass_g", "size_mm"):
-                assert mine[quantity]["verdict"] == "unknown"
+            assert mine["mass_g"]["verdict"] == "unknown"  # no source gives that of any
+            sized = target in ("jetson-nano", "ncs2", "coral-mini", "coral-usb")
+            assert mine["size_mm"]["verdict"] == ("fail" if sized else "unknown")
             assert STUDY in mine["power_peak_w"]["reason"]
         [nano] = [
             each
@@ -94,7 +95,7 @@ def test_the_terminal_says_what_was_published_within_80_columns():
     cells = [
         (line.split()[0], [words[sign] for sign in line.split() if sign in words]) for line in rest if line
     ]
-    rows = {target: row[1:3] for target, row in cells if len(row) == 4}
+    rows = {target: row[1:3] for target, row in cells if len(row) == 3}
     assert "✕ above 5.00" in done.stdout and rest[2].startswith("No trial is shown to satisfy it: ")
     assert {
         target: dict(zip(("image_s", "power_peak_w"), rows[target], strict=True)) for target in EXPECTED
@@ -113,6 +114,38 @@ def test_a_profile_of_ones_own_is_judged_and_sets_the_exit_code(elsewhere):
     )
     assert call("fit", "--reference", "--profile", "mine.toml").exit_code == 0
     assert call("fit", "--reference", "--profile", "mine.toml", "--strict").exit_code == 4
+
+
+def verdicts_of(target, quantity, *words):
+    done = call("fit", "--reference", "--profile", "disco-realtime", "--json", *words)
+    document = json.loads(done.stdout)
+    keys = {trial["key"] for trial in document["trials"] if trial["target"] == target}
+    return {
+        (each["verdict"], each["reason"])
+        for each in document["verdicts"]
+        if each["quantity"] == quantity and each["trial"] in keys
+    }
+
+
+def test_a_board_that_is_named_gives_mass_and_size():
+    [(before, _)] = verdicts_of("coral-micro", "mass_g")
+    [(word, reason)] = verdicts_of("coral-micro", "mass_g", "--board", "coral-micro=raspberry-pi-4b")
+    assert (before, word) == ("unknown", "pass") and "declared mass" in reason
+    board = ("--board", "coral-usb=coral-m2-ae", "--board", "coral-usb=raspberry-pi-4b")
+    assert {word for word, _ in verdicts_of("coral-usb", "mass_g", *board)} == {"pass"}
+    done = call("fit", "--reference", *board)
+    assert "note: coral-usb: mass and size of Coral M.2" in " ".join(done.output.split())
+
+
+def test_a_board_of_no_target_is_refused():
+    for board in ("raspberry-pi-4b", "nix=raspberry-pi-4b", "coral-usb=nix"):
+        assert isinstance(call("fit", "--reference", "--board", board).exception, UsageError)
+
+
+def test_inference_alone_above_the_limit_of_an_image_is_a_miss():
+    [(word, reason)] = verdicts_of("coral-dev-board-cpu", "image_s")
+    assert word == "fail" and "infer_s, which is a part of image_s and at least 71.6 s" in reason
+    assert {word for word, _ in verdicts_of("coral-dev-board", "image_s")} == {"unknown"}
 
 
 @pytest.mark.parametrize("suffix", ["html", "md", "json", "csv"])

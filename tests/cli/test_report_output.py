@@ -12,6 +12,7 @@ from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.report.forms import FORMS
 from tests import synthetic_results
+from tests.report.pdf_browser import installed
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,11 @@ def report(*words: object) -> Result:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_stdout_has_the_bytes_of_the_file_and_nothing_else(result: Path, tmp_path: Path, name: str) -> None:
+def test_stdout_has_the_bytes_of_the_file_and_nothing_else(
+    result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    installed(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     file = tmp_path / f"report{FORMS[name].endings[0]}"
     assert report(result, "-o", file).exit_code == 0
     done = report(result, "-o", "-", "--format", name)
@@ -62,7 +67,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is_read(
     synthetic_results.made_experiment(
         tmp_path / "results", variants=synthetic_results.QUARTER[:1], sessions=1
     )
-    monkeypatch.setattr("edgebench.fit.judged_experiment.judge_folder", None)
+    monkeypatch.setattr("edgebench.judge.judged.judge_folder", None)
     done = report("latest", *words)
     assert isinstance(done.exception, UsageError) and done.exception.exit_code == 2
     assert what in done.exception.what
@@ -80,7 +85,7 @@ def test_without_sessions_it_is_written_and_says_so(tmp_path: Path) -> None:
 def test_a_result_of_a_newer_version_says_how_to_read_it(tmp_path: Path) -> None:
     path = synthetic_results.made_experiment(tmp_path, variants=synthetic_results.QUARTER[:1], sessions=1)
     record = json.loads((path / "experiment.json").read_text())
-    (path / "experiment.json").write_text(json.dumps(record | {"schema_version": 2}))
+    (path / "experiment.json").write_text(json.dumps(record | {"schema_version": 3}))
     done = report(path, "-o", tmp_path / "report.md")
     assert isinstance(done.exception, StoredResultError) and done.exception.exit_code == 1
     assert "written by a newer EdgeBench" in done.exception.what and "upgrade" in done.exception.fix

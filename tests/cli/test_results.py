@@ -8,8 +8,8 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
-from edgebench.store.records import RunRecord
-from edgebench.store.schemas import schema
+from edgebench.records.stored import RunRecord
+from edgebench.report.schemas import schema
 from tests.fit.histories import put_result, template
 
 PROFILE = "disco-realtime"
@@ -17,7 +17,7 @@ PROFILE = "disco-realtime"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A complete result with verdicts, one that was interrupted, one of an earlier version, a damaged one."""
+    """A complete result with verdicts, an interrupted one, one without a run.json, one of a newer version."""
     folder = tmp_path_factory.mktemp("results")
     parts = template(folder / "made")
     profiles = ({"name": PROFILE},)
@@ -52,8 +52,8 @@ def test_newest_first_with_what_each_is(folder):
     assert rows[1] == ["stopped", "2025-01-03", "02:00", "cpu", "0", "of", "2", "-"]
     assert rows[2] == ["old", "2025-01-02", "02:00", "cpu", "2", "not", "recorded"]
     assert "interrupted" in done.stdout
-    assert "edgebench fit old" in done.stdout
     flat = " ".join(done.stdout.split())
+    assert "edgebench fit old" in flat
     assert "newer: experiment.json was written by a newer EdgeBench" in flat
 
 

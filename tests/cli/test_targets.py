@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from edgebench.cli.completions import complete_target
+from edgebench.cli.common import complete_target
 from edgebench.errors import UsageError
 from tests.cli.conftest import HOST
 

@@ -48,7 +48,7 @@ def call(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
 
-    def run(*words: str, columns: int = 80, **environment: str):
+    def run(*words: str, columns: int | str = 80, **environment: str):
         settings = {"COLUMNS": str(columns), "CI": "true", "EDGEBENCH_CACHE_DIR": str(tmp_path / "cache")}
         done = CliRunner().invoke(app, list(words), env=settings | environment)
         return done.stdout, done.stderr
@@ -70,6 +70,25 @@ def test_listings_keep_to_the_width_and_bring_no_control_codes_into_a_pipe(call,
     assert out
     assert too_wide(out, columns) == []
     assert not {"\x1b", "\r", "\b"} & set(out + err)
+
+
+@pytest.mark.parametrize("columns", ["0", "000", "-5", "wide", "\u00b2", "8 0", "", "9" * 12])
+@pytest.mark.parametrize("words", ["devices", "--help"])
+def test_columns_that_are_no_width_count_as_unset(call, words, columns):
+    out, err = call(words, columns=columns)
+    assert out == call(words, columns=80)[0]
+    assert err == ""
+
+
+def test_python_m_edgebench_is_the_command_line():
+    done = subprocess.run(
+        [sys.executable, "-m", "edgebench", "results", "--no-such"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "Usage: edgebench results" in done.stderr
 
 
 @pytest.mark.parametrize("words", of_app(), ids=" ".join)

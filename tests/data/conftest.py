@@ -2,8 +2,7 @@
 
 import pytest
 
-from edgebench.data.draws import ASSETS
-from edgebench.data.landcover import Earth
+from edgebench.prepare.landcover import ASSETS, Earth
 from tests.data.sketch import SketchedEarth
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.cache.objects import Cache
-from edgebench.data import calibration
-from edgebench.data.calibration import load_calibration, refuse_overlap
-from edgebench.data.images import load_images
 from edgebench.errors import InputError
+from edgebench.prepare import image_sets as calibration
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.image_sets import load_calibration, refuse_overlap
+from edgebench.prepare.images import load_images
 from tests.user_models import make_pictures
 
 

@@ -1,19 +1,21 @@
 import numpy as np
 import pytest
 
-from edgebench.data.draws import (
+from benchmarks.shipped.draw_search import draw_patches, split_of
+from benchmarks.shipped.footprint import Footprints
+from edgebench.prepare.landcover import (
+    CLASS_NAMES,
     PATCH,
     SHIPPED_COUNTS,
     SPLITS,
     Draws,
+    Earth,
     Split,
-    draw_patches,
+    commonest_class,
+    render_classes,
     render_patch,
     shipped_draws,
-    split_of,
 )
-from edgebench.data.footprint import Footprints
-from edgebench.data.landcover import CLASS_NAMES, Earth, commonest_class, render_classes
 from tests.data.sketch import SketchedEarth
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from edgebench.cache.objects import Cache
-from edgebench.data import files
-from edgebench.data.files import list_files
-from edgebench.data.images import load_images, load_scene
 from edgebench.errors import InputError
+from edgebench.prepare import images as files
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.images import list_files, load_images, load_scene
 
 
 def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:

@@ -1,7 +1,7 @@
 import pytest
 
-from edgebench.data.footprint import Footprints
-from edgebench.data.landcover import View
+from benchmarks.shipped.footprint import Footprints
+from edgebench.prepare.landcover import View
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgebench.cache.objects import Cache
-from edgebench.data import files, images, picture_reading
-from edgebench.data.images import load_images, load_scene
 from edgebench.errors import InputError
+from edgebench.prepare import images
+from edgebench.prepare import images as files
+from edgebench.prepare import pictures as picture_reading
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.images import load_images, load_scene
 
 
 @pytest.fixture

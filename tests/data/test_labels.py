@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.data.labels import read_labels
 from edgebench.errors import InputError
+from edgebench.prepare.images import read_labels
 
 
 def test_names_in_order(tmp_path: Path):

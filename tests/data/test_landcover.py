@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.data.landcover import (
+from edgebench.prepare.landcover import (
     CLASS_NAMES,
     Earth,
     View,

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.cache.objects import Cache
-from edgebench.data import samples as module
-from edgebench.data.samples import given_samples, golden_samples, random_samples, samples_scene
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.vocabulary.user_model import FixedInput
+from edgebench.prepare import samples as module
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.samples import given_samples, golden_samples, random_samples, samples_scene
+from edgebench.records.model import FixedInput
 
 INPUTS = (FixedInput("tokens", "int32", (1, 6)), FixedInput("serving_default_extra:0", "float32", (1, 2, 4)))
 

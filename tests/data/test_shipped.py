@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks.shipped.make_assets import SCENE_PIXELS, SCENE_VIEW, patch_labels, search, write_draws
 from edgebench import registry
-from edgebench.cache.objects import Cache, sha256_file
-from edgebench.data.draws import ASSETS, render_patch, shipped_draws
-from edgebench.data.images import load_images, new_array
-from edgebench.data.landcover import CLASS_NAMES, Earth
-from edgebench.data.make_assets import SCENE_PIXELS, SCENE_VIEW, patch_labels, search, write_draws
-from edgebench.data.shipped import images_identity, shipped_images, shipped_scene
 from edgebench.errors import UnavailableError
+from edgebench.prepare.cache import Cache, sha256_file
+from edgebench.prepare.image_sets import images_identity, shipped_images, shipped_scene, shipped_scene_for
+from edgebench.prepare.images import load_images, new_array
+from edgebench.prepare.landcover import ASSETS, CLASS_NAMES, Earth, render_patch, shipped_draws
 
 # By its entry point, as the harness finds it: no checker follows the folder that it is installed from.
 pictures: Any = importlib.import_module(
-    registry.backend("replay").__module__.rpartition(".")[0] + ".pictures"
+    registry.backend("replay").__module__.rpartition(".")[0] + ".scenario_source"
 )
 
 
@@ -35,8 +34,36 @@ def test_the_scene_has_400_labelled_patches(session_cache: Cache):
     assert scene.sha256 == sha256_file(scene.path)
 
 
+@pytest.mark.parametrize(
+    ("size", "cut", "pixels"),
+    [
+        ((32, 32), (20, 20), (640, 640)),
+        ((32, 320), (20, 14), (640, 4480)),
+        ((208, 208), (20, 20), (4160, 4160)),
+    ],
+)
+def test_for_small_inputs_it_is_its_middle(session_cache: Cache, size, cut, pixels):
+    whole, scene = shipped_scene(session_cache), shipped_scene_for(session_cache, *size)
+    assert (scene.rows, scene.columns) == cut
+    assert (scene.height, scene.width) == pixels
+    assert scene.sha256 != whole.sha256
+    assert scene.cropped == pytest.approx(pixels[0] * pixels[1] / 4512**2)
+    top, left = ((4512 - side) // 2 for side in pixels)
+    np.testing.assert_array_equal(
+        np.load(scene.path, mmap_mode="r")[:50],
+        np.load(whole.path, mmap_mode="r")[top : top + 50, left : 4512 - left],
+    )
+
+
+def test_for_the_published_input_and_larger_ones_it_is_whole(session_cache: Cache):
+    whole = shipped_scene(session_cache)
+    assert shipped_scene_for(session_cache, 224, 224) == whole
+    large = shipped_scene_for(session_cache, 448, 448)
+    assert (large.patches, large.sha256, large.cropped) == (100, whole.sha256, None)
+
+
 def test_the_shipped_scene_is_what_its_view_shows(session_cache: Cache, earth: Earth):
-    from edgebench.data.landcover import render
+    from edgebench.prepare.landcover import render
 
     band = slice(20 * 100, 20 * 100 + 224)
     rgb, classes = render(earth, SCENE_VIEW, SCENE_PIXELS, band)
@@ -111,7 +138,7 @@ def test_a_full_disk_is_an_error_before_a_page_is_written(
             return shipped_images(cache, "test")
         if maker == "own":
             return load_images(tmp_path / "images", cache)
-        return pictures.stand_in_images(cache, name="x", n=2, patch=8, labels=None, class_names=())
+        return pictures.stand_in_images(cache, name="x", n=2, patch=8, class_names=("a", "b"))
 
     (tmp_path / "images").mkdir()
     Image.new("RGB", (8, 8)).save(tmp_path / "images" / "a.png")

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.cache.objects import Cache, sha256_file
-from edgebench.data.subsets import stratified, subset
-from edgebench.vocabulary.pictures import ImageSet
+from edgebench.prepare.cache import Cache, sha256_file
+from edgebench.prepare.image_sets import stratified, subset
+from edgebench.records.values import ImageSet
 
 LABELS = (0, 1, 1, 1, 1, 1, 2, 2, 2, 2)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.fit.profile import load_profile
-from edgebench.plan.targets_file import read_targets
+from edgebench.judge.profile import load_profile
+from edgebench.run.targets_file import read_targets
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STEADY = ("--device", "replay", "--set", "source=steady")

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgebench.fit.summarise import summarise, trial_json
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.summarise import summarise, trial_json
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.records.stored import ExperimentRecord, RunRecord, SessionTables
+from edgebench.results.load import load
+from edgebench.results.writing import ExperimentStore
 from edgebench.stats.intervals import session_interval
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.load import load
-from edgebench.store.records import ExperimentRecord, RunRecord, SessionTables
 from tests.synthetic_results import made_experiment
 
 VARIANT = "mobilenet_v1-0.25-int8"

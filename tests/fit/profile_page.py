@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgebench.fit.metric import Metric
-from edgebench.fit.metrics import required_metrics
-from edgebench.fit.profile_fields import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, Fields
-from edgebench.fit.units import fitting_units
+from edgebench.judge.metrics import required_metrics
+from edgebench.judge.profile_check import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, Fields
+from edgebench.judge.units import fitting_units
 
 PAGE = Path(__file__).parents[2] / "docs" / "profiles.md"
 HEAD = """# Profiles
@@ -39,15 +38,18 @@ quantity = "mass_g"
 statistic = "declared"
 limit = "100 g"
 wanted = true                   # missed, it is shown, and the exit code stays 0
-weight = 2.0
 ```
 
-What one profile takes from another: `source` and `[schedule]` as a whole, unless it has its own, and the
-requirements. Its own requirement takes the whole place of an inherited one on the same quantity and
-statistic, a wish that of a wish, so that nothing of that is left (not its `averaging_s` either); any other is
-added; `without` drops inherited ones by name. `name`, `title` and `description` are each profile's own.
-Refused are a budget that says something else than the schedule, two requirements on one statistic of a
-quantity in one file, a wish that asks for no more than the requirement on the same, and wishes alone.
+A profile extends one other, which extends none. It takes `source` and `[schedule]` as a whole, unless it
+has its own, and the requirements. Its own requirement takes the whole place of an inherited one on the same
+quantity and statistic, a wish that of a wish, so that nothing of that is left (not its `averaging_s`
+either); any other is added; `without` drops inherited ones by name. `name`, `title` and `description` are
+each profile's own. Refused are a budget that says something else than the schedule, two requirements on one
+statistic of a quantity in one file, a wish that asks for no more than the requirement on the same, and
+wishes alone.
+
+A `[schedule]` requires that it is kept: a trial that gets through less than comes fails the profile,
+whatever its requirements say. One on `load` of at most 1 takes the place of that.
 
 A limit as text is converted to the quantity's first unit, unless the quantity lists its own. Capital letters
 count (MB is a million bytes, mb and KB nothing), a comma is refused, and so is a unit of another kind.
@@ -74,18 +76,11 @@ def _fields(fields: Fields) -> str:
 def _quantities() -> str:
     head = ["| quantity | what it is | a limit is | statistics | units |", "| --- | --- | --- | --- | --- |"]
     rows = [
-        f"| `{name}` | {_cell(metric.sentence)} | {_bound(metric)} | "
+        f"| `{name}` | {_cell(metric.sentence)} | {'at least' if metric.at_least else 'at most'} | "
         f"{', '.join(metric.statistics)} | {', '.join(fitting_units(metric.units))} |"
         for name, metric in required_metrics().items()
     ]
     return "\n".join([*head, *rows])
-
-
-def _bound(metric: Metric) -> str:
-    bounds = {s: "at least" if metric.at_least(s) else "at most" for s in metric.statistics}
-    if len(set(bounds.values())) == 1:
-        return bounds[metric.statistics[0]]
-    return ", ".join(f"{statistic}: {bound}" for statistic, bound in bounds.items())
 
 
 def _cell(text: str) -> str:

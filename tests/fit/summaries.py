@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgebench.fit.cautions import cautions
-from edgebench.fit.profile import Profile
-from edgebench.fit.trial_summary import Accuracy, PowerFigure, TrialSummary
-from edgebench.fit.verdict import judge
+from edgebench.judge.cautions import cautions
+from edgebench.judge.profile import Profile
+from edgebench.judge.trial_summary import Accuracy, PowerFigure, TrialSummary
+from edgebench.judge.verdict import judge
+from edgebench.stats.compare import wilson
 from edgebench.stats.intervals import session_interval
 from edgebench.stats.power_curve import power_curve
-from edgebench.stats.proportion import wilson
 
 STEADY = ((1.0, 1.01, 0.99), (1.02, 1.0, 1.01), (0.98, 0.99, 1.0))
 
@@ -87,7 +87,7 @@ def curves(power):
 
 
 def sentences(*measured, **more):
-    """The cautions of a trial (arguments as of `edgebench.fit.cautions.cautions`) as text."""
+    """The cautions of a trial (arguments as of `edgebench.judge.cautions.cautions`) as text."""
     return tuple(caution.sentence() for caution in cautions(*measured, **more))
 
 

@@ -1,8 +1,8 @@
 import pandas as pd
 import pytest
 
-from edgebench.fit.accuracy import accuracy_of, agreement_of, predictions_of
-from edgebench.stats.proportion import mcnemar
+from edgebench.judge.accuracy import accuracy_of, agreement_of, predictions_of
+from edgebench.stats.compare import mcnemar
 
 ABC = ("a", "b", "c")
 

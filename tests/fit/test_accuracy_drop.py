@@ -3,9 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.fit.accuracy import Predictions
-from edgebench.fit.accuracy_drop import drop_of, with_accuracy_drop
-from edgebench.store.records import ExperimentRecord, ImagesRecord, SceneRecord, TrialRecord
+from edgebench.judge.accuracy import Predictions, drop_of, with_accuracy_drop
+from edgebench.records.stored import ExperimentRecord, ImagesRecord, SceneRecord, TrialRecord
 from tests.fit.summaries import summary
 
 INT8, FP32 = "mobilenet_v1-0.25-int8", "mobilenet_v1-0.25-fp32"

@@ -1,13 +1,17 @@
 """Boards that are named when a result is judged: whose they are, what they bring, and what is said of it."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.fit.boards_of_targets import with_boards
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.store.load import load
-from edgebench.vocabulary.declared_power import DeclaredPower
-from tests.synthetic_results import made_experiment
+from edgebench.judge.decision import settled_by
+from edgebench.judge.judged import judge_folder, with_boards
+from edgebench.records.target import DeclaredPower
+from edgebench.results.load import load
+from tests.fit.summaries import profile
+from tests.synthetic_results import QUARTER, made_experiment
 
 PI = "raspberry-pi-4b"
 
@@ -29,7 +33,7 @@ def only(record):
 
 
 def changed(record, **update):
-    return record.model_copy(update={"targets": (only(record).model_copy(update=update),)})
+    return record.model_copy(update={"targets": (replace(only(record), **update),)})
 
 
 def test_a_target_without_a_board_takes_what_its_boards_bring(record):
@@ -51,7 +55,7 @@ def test_rated_power_comes_with_its_kind_and_source(record):
     target = only(with_boards(record, [PI])[0])
     [power] = target.declared_power
     assert (power.watts, power.kind) == (3.06, "typical") and "bare board" in power.source
-    assert target.from_boards == ("mass_g", "size_mm", "declared_power", "temperature_c")
+    assert target.from_boards == ("mass_g", "size_mm", "declared_power")
 
 
 def test_own_figures_of_a_target_beat_its_boards(record):
@@ -59,7 +63,7 @@ def test_own_figures_of_a_target_beat_its_boards(record):
     mine = changed(record, mass_g=99.0, declared_power=(label,))
     target = only(with_boards(mine, [PI])[0])
     assert (target.mass_g, target.size_mm, target.declared_power) == (99.0, (85.0, 56.0, 17.0), (label,))
-    assert target.from_boards == ("size_mm", "temperature_c")
+    assert target.from_boards == ("size_mm",)
 
 
 def test_boards_of_the_run_make_way_and_it_is_said(record):
@@ -74,10 +78,8 @@ def test_boards_of_the_run_make_way_and_it_is_said(record):
 
 def test_a_sweep_is_named_at_once_and_its_notes_stand_together(record):
     one = only(record)
-    swept = tuple(
-        one.model_copy(update={"name": f"cpu[threads={n}]", "settings": {"threads": n}}) for n in (1, 2)
-    )
-    other = one.model_copy(update={"name": "stick"})
+    swept = tuple(replace(one, name=f"cpu[threads={n}]", settings={"threads": n}) for n in (1, 2))
+    other = replace(one, name="stick")
     several = record.model_copy(update={"targets": (*swept, other)})
     judged, notes = with_boards(several, [f"cpu={PI}", "stick=coral-m2-ae"])
     assert [target.mass_g for target in judged.targets] == [46.0, 46.0, 3.1]
@@ -122,3 +124,58 @@ def test_the_summaries_doubt_a_board_that_the_machine_does_not_confirm_as_in_a_r
     declared = judge_folder(folder, None, ["4:maximum:label"], [PI])
     assert [power.watts for power in declared.summaries[0].declared_power] == [4.0]
     assert "declared_power" not in declared.summaries[0].board_doubts
+
+
+LIMITS = {"image_s": 1e3, "power_mean_w": 100.0, "energy_j": 1e3, "mass_g": 50.0, "size_mm": (90, 60, 20)}
+X86 = {"machine": "x86_64", "cpu": "AMD EPYC"}
+
+
+def words_of(folder, facts, boards, **limits):
+    """The verdict and its reason by quantity, of a result whose machine says this of itself."""
+    for file in folder.glob("trials/*/sessions/*/session.json"):
+        file.write_text(json.dumps({**json.loads(file.read_text()), "device": facts}))
+    profiles = [profile(quantity=name, limit=limit) for name, limit in (limits or LIMITS).items()]
+    judged = judge_folder(folder, profiles, boards=boards)
+    return {verdict.quantity: (verdict.verdict, verdict.reason) for verdict in judged.verdicts}
+
+
+@pytest.fixture
+def metered(tmp_path):
+    return made_experiment(tmp_path, variants=QUARTER[:1], power=True)
+
+
+def test_times_and_power_of_another_machine_are_not_judged_as_the_declared_boards(metered):
+    words = words_of(metered, X86, [PI])
+    for quantity in ("image_s", "power_mean_w", "energy_j"):
+        assert words[quantity][0] == "unknown"
+        assert "AMD EPYC, x86_64" in words[quantity][1] and "Raspberry Pi 4 Model B" in words[quantity][1]
+    assert words["mass_g"][0] == words["size_mm"][0] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("facts", "boards"),
+    [
+        (X86, []),
+        (X86, ["coral-usb"]),
+        (X86, ["jetson-orin-nx"]),
+        ({}, [PI]),
+        ({"machine": "aarch64", "board": "Raspberry Pi 4 Model B Rev 1.4"}, [PI]),
+    ],
+)
+def test_sticks_modules_and_what_is_not_contradicted_are_judged_by_their_times(metered, facts, boards):
+    assert words_of(metered, facts, boards, image_s=1e3)["image_s"][0] == "pass"
+
+
+def test_a_replay_is_judged_whatever_machine_plays_it(metered):
+    record = json.loads((metered / "experiment.json").read_text())
+    record["targets"][0]["device"] = "replay"
+    (metered / "experiment.json").write_text(json.dumps(record))
+    assert words_of(metered, X86, [PI], image_s=1e3)["image_s"][0] == "pass"
+
+
+def test_what_would_settle_it_is_the_declared_board(metered):
+    words_of(metered, X86, [])
+    limit = [profile(quantity="image_s", limit=1e3)]
+    judged = judge_folder(metered, limit, boards=[PI])
+    [verdict] = judged.verdicts
+    assert "declared board" in settled_by(judged.summaries[0], verdict)

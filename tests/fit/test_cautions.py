@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.latency import SteadyPasses
-from edgebench.fit.trial_summary import Accuracy
-from edgebench.stats.idle_power import IdleDrift
-from edgebench.stats.proportion import wilson
-from edgebench.store.records import Failure, GoldenCheck, SessionRecord
+from edgebench.judge.latency import SteadyPasses
+from edgebench.judge.trial_summary import Accuracy
+from edgebench.records.stored import Failure, GoldenCheck, SessionRecord
+from edgebench.stats.compare import wilson
+from edgebench.stats.power import IdleDrift
 from tests.fit.summaries import sentences
 
 GOLDEN = GoldenCheck(max_abs_diff=0.0, tolerance=0.001, top1_equal=5, n=5, reference="reference kernels")

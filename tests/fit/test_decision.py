@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgebench.fit.answers import answers
-from edgebench.fit.decision import Decision
-from edgebench.fit.profile import Profile
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.fit.verdict import judge_all
+from edgebench.judge.answers import answers
+from edgebench.judge.decision import Decision
+from edgebench.judge.profile import Profile
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.verdict import judge_all
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
 

@@ -1,18 +1,21 @@
 """Mass and size that were taken from a board, and a machine that is another."""
 
+from dataclasses import replace
+
 import pytest
 
-from edgebench.fit.declared_body import board_caution, board_doubts
-from edgebench.fit.verdict import judge
-from edgebench.store.records import BoardRecord, SessionRecord, TargetRecord
+from edgebench.judge.cautions import board_caution, board_doubts
+from edgebench.judge.verdict import judge
+from edgebench.records.stored import SessionRecord
+from edgebench.records.target import DeclaredBoard, Target
 from tests.fit.summaries import profile, summary
 
-PI = TargetRecord(
+PI = Target(
     name="pi",
     device="cpu",
     mass_g=46.0,
     size_mm=(85.0, 56.0, 17.0),
-    boards=(BoardRecord(title="Raspberry Pi 4 Model B", models=("Raspberry Pi 4 Model B",)),),
+    boards=(DeclaredBoard(title="Raspberry Pi 4 Model B", models=("Raspberry Pi 4 Model B",)),),
     from_boards=("mass_g", "size_mm"),
 )
 
@@ -50,12 +53,12 @@ def test_another_machine_is_said_at_both_verdicts_and_once_among_the_warnings(bo
 
 
 def test_a_stick_without_its_host_is_said():
-    stick = PI.model_copy(update={"boards": (), "from_boards": ("mass_g",)})
+    stick = replace(PI, boards=(), from_boards=("mass_g",))
     doubts = board_doubts(stick, [session("ThinkPad")])
     assert list(doubts) == ["mass_g"] and "host that they are plugged into is not counted" in doubts["mass_g"]
-    assert board_doubts(stick.model_copy(update={"from_boards": ()}), [session(None)]) == {}
+    assert board_doubts(replace(stick, from_boards=()), [session(None)]) == {}
 
 
 def test_a_figure_of_its_own_is_not_doubted():
-    weighed = PI.model_copy(update={"mass_g": 90.0, "from_boards": ("size_mm",)})
+    weighed = replace(PI, mass_g=90.0, from_boards=("size_mm",))
     assert set(board_doubts(weighed, [session("ThinkPad")])) == {"size_mm"}

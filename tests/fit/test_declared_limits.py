@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.declared_limits import with_power_doubts
-from edgebench.fit.figure import STATED
-from edgebench.fit.requirement import Requirement
-from edgebench.fit.verdict import is_settled
-from edgebench.vocabulary.declared_power import KINDS, DeclaredPower
+from edgebench.judge.figure import STATED
+from edgebench.judge.power_limits import with_power_doubts
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.verdict import is_settled
+from edgebench.records.target import KINDS, DeclaredPower
 from tests.fit.summaries import meter, summary, verdict
 
 SLOW = {"effective_hz": 2.0, "longest_gap_s": 0.5}

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.end_reasons import with_end
-from edgebench.fit.profile import Profile
-from edgebench.fit.settled import Rule
+from edgebench.judge.profile import Profile
+from edgebench.judge.stopping import Rule, with_end
+from edgebench.records.stored import Failure, RunRecord
+from edgebench.results.listing import is_done
 from edgebench.stats.interval import Interval
-from edgebench.stats.spending import SPENDING_NAME
-from edgebench.store.completion import is_done
-from edgebench.store.records import Failure, RunRecord
+from edgebench.stats.intervals import SPENDING_NAME
 from tests.fit.summaries import summary
 from tests.fit.test_cautions import _record
 
@@ -128,8 +127,8 @@ def test_a_failure_that_was_not_repeated():
 @pytest.mark.parametrize(
     ("last", "statuses", "done"),
     [
-        (run("complete"), ("ok",) * 4, True),
-        (run("complete"), ("ok", "ok", "crash", "ok", "ok"), False),
+        (run("complete", settled=("0123456789abcdef",)), ("ok",) * 4, True),
+        (run("complete"), ("ok",) * 4, False),  # killed before its trials were summed up
         (run("complete", settled=("0123456789abcdef",)), ("ok", "ok", "crash", "ok", "ok"), True),
         (run("complete", settled=()), ("ok", "ok", "crash", "ok", "ok"), False),
         (run("interrupted", settled=("0123456789abcdef",)), ("ok",) * 4, True),

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgebench.fit.excluded_by import excluded_by
-from edgebench.fit.verdict import judge_all
+from edgebench.judge.answers import excluded_by
+from edgebench.judge.verdict import judge_all
 from tests.fit.test_nearest import of, trial
 
 

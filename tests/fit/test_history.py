@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.fit.history import figure_of, followed_metrics, history, targets_of
-from edgebench.fit.metrics import METRICS
+from edgebench.judge.history import figure_of, followed_metrics, history, targets_of
+from edgebench.judge.metrics import METRICS
+from edgebench.results import load as frames
+from edgebench.results.listing import StoredResult, list_results
 from edgebench.stats.interval import Interval
-from edgebench.store import frames
-from edgebench.store.result_listing import StoredResult, list_results
 from tests.fit.histories import FP32, VARIANT, put_result
 
 
@@ -112,7 +112,7 @@ def test_a_summary_that_is_missing_or_of_fewer_sessions_is_made_anew(made, tmp_p
     [
         lambda document: document | {"key": "0" * 16},
         lambda document: document | {"image_s": {"median": "much"}},
-        lambda document: document | {"schema_version": 2},
+        lambda document: document | {"schema_version": 1},
         lambda document: document | {"failed_sessions": document["failed_sessions"] | {"n": 9}},
         lambda document: [],
     ],
@@ -151,10 +151,8 @@ def test_another_metric_and_only_the_trials_that_are_wanted(nightly):
 
 def test_targets_without_settings(made):
     _, (experiment, _) = made
-    swept = experiment.targets[0].model_copy(
-        update={"name": "nano[power_mode=10W]", "settings": {"power_mode": "10W"}}
-    )
-    again = experiment.targets[0].model_copy(update={"name": "nano (2)", "revision_of": "nano"})
+    swept = replace(experiment.targets[0], name="nano[power_mode=10W]", settings={"power_mode": "10W"})
+    again = replace(experiment.targets[0], name="nano (2)", revision_of="nano")
 
     stored = StoredResult(Path("made"), experiment.model_copy(update={"targets": (swept, again)}), 0.0)
     assert targets_of([stored]) == ["nano"]

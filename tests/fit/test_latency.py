@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from edgebench.fit.latency import steady_passes
+from edgebench.judge.latency import steady_passes
 from edgebench.stats.intervals import session_interval
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from edgebench.fit.meter_lag import lag_note
-from edgebench.store.records import SessionRecord
+from edgebench.judge.power import lag_note
+from edgebench.records.stored import SessionRecord
 
 LATE = {"lag_ms": 412.0, "bound_ms": 8.0, "applied": True, "reason": ""}
 SMALL = {"lag_ms": 2.0, "bound_ms": 8.0, "applied": False, "reason": ""}
@@ -26,7 +26,7 @@ def sessions(*lags):
     ("lags", "note"),
     [
         ((), ""),
-        ((None, None), ""),  # of a meter on the board, or of an older record
+        ((None, None), ""),  # of a meter on the board
         ((SMALL, SMALL), ""),
         ((LATE, LATE, SMALL), "a lag of 412 ms is taken off its stamps in 2 of 3 sessions"),
         (

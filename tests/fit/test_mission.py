@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.fit.mission import mission_of
-from edgebench.fit.profile import Profile
-from edgebench.fit.schedule import Schedule
-from edgebench.fit.verdict import judge
+from edgebench.judge.answers import answers
+from edgebench.judge.decision import settled_by
+from edgebench.judge.mission import mission_of
+from edgebench.judge.profile import Profile
+from edgebench.judge.schedule import Schedule
+from edgebench.judge.verdict import exit_code, judge, judge_all, overall
+from edgebench.report.answer import answer_of
 from tests.fit.summaries import meter, summary
 
 DAY_S = 86_400.0
@@ -69,11 +72,27 @@ def test_energy_of_a_cycle():
     pause_s = DAY_S - 320 * 4.0
     assert outcome.energy_j.idle.value == pytest.approx(320 * 20.0 + 2.0 * pause_s)
     assert outcome.break_even_s.value == pytest.approx(10.0 * 5.0 / 2.0)
-    # No pause before the first image of all; each of the ten cycles of a session has one else.
-    long_pauses = 320 - 1 / 10
-    expected_j = 320 * 20.0 + long_pauses * 50.0 + 2.0 * (pause_s - long_pauses * (DAY_S / 320 - 4.0))
-    assert outcome.energy_j.off.value == pytest.approx(expected_j)
+    assert outcome.energy_j.off.value == pytest.approx(320 * 20.0 + 320 * 50.0)
     assert outcome.energy_j.off.value < outcome.energy_j.idle.value
+
+
+def test_energy_of_a_cycle_is_the_same_however_many_are_played():
+    """A burst and a night: what the pause after the last image costs is a start, in the last cycle too."""
+    rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0)
+    trial = summary(((4.0,) * 20,) * 3, power=(rail,))
+    burst = Schedule(cycle_s=DAY_S, images=4, burst_s=0.0)
+    for cycles in (1, 10, 1000):
+        energy_j = mission(trial, burst, cycles=cycles).energy_j
+        assert energy_j.off.value == pytest.approx(4 * 20.0 + 50.0)
+        assert energy_j.idle.value == pytest.approx(4 * 20.0 + 2.0 * (DAY_S - 16.0))
+
+
+def test_energy_of_a_cycle_takes_no_chance_where_latencies_differ():
+    rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0)
+    trial = summary(((3.0, 4.0, 5.0) * 7,) * 3, power=(rail,))
+    short, long = (mission(trial, cycles=cycles) for cycles in (3, 300))
+    assert short.energy_j.idle == long.energy_j.idle
+    assert short.energy_j.off.value == pytest.approx(long.energy_j.off.value, rel=1e-3)
 
 
 def test_a_pause_that_is_too_short_is_idled_through():
@@ -111,7 +130,7 @@ def limited(trial, quantity, limit, schedule=GREENLAND):
         "requirements": [{"name": "limit", "quantity": quantity, "limit": limit}],
     }
     if schedule is not None:
-        profile["schedule"] = {"cycle_s": schedule.cycle_s, "images": schedule.images}
+        profile["schedule"] = schedule.model_dump(exclude_none=True)
     return judge(trial, Profile.model_validate(profile))[0]
 
 
@@ -134,9 +153,173 @@ def test_the_storage_of_a_backlog_can_be_limited():
     assert limited(trial, "storage_bytes", "59 MB").verdict == "fail"
     assert mission(trial, burst, image_bytes=60_000_000).storage_bytes.value == 80 * 60_000_000
     overloaded = limited(replace(trial, image_s_values=((600.0,) * 20,) * 3), "storage_bytes", "61 MB")
-    assert (overloaded.verdict, "overloaded" in overloaded.reason) == ("unknown", True)
+    assert (overloaded.verdict, "overloaded" in overloaded.reason) == ("fail", True)
     without_schedule = limited(trial, "storage_bytes", "61 MB", None)
     assert (without_schedule.verdict, "[schedule]" in without_schedule.reason) == ("unknown", True)
+
+
+KEEPS_UP = ((4.0,) * 20, (4.1,) * 20, (4.2,) * 20)
+OVERLOADED = ((600.0,) * 20, (610.0,) * 20, (620.0,) * 20)
+"""A day's 320 images of ten minutes are 2.2 days of work and more."""
+
+
+@pytest.mark.parametrize(
+    ("quantity", "met", "missed"),
+    [
+        ("load", "2 %", "1 %"),
+        ("backlog", "1 images", "0.9 images"),
+        ("age_s", "5 s", "3.8 s"),
+        ("storage_bytes", "100 bytes", "99 bytes"),
+    ],
+)
+def test_what_a_schedule_comes_to_can_be_limited(quantity, met, missed):
+    trial = summary(KEEPS_UP, image_bytes=100)
+    assert limited(trial, quantity, met).verdict == "pass"
+    assert limited(trial, quantity, missed).verdict == "fail"
+    without = limited(trial, quantity, met, None)
+    assert (without.verdict, "[schedule]" in without.reason) == ("unknown", True)
+
+
+def test_missed_deadlines_can_be_limited():
+    """A burst of 80 at 2 s each: those after the 50th are late."""
+    trial, late = (
+        summary(((2.0,) * 20,) * 3),
+        Schedule(cycle_s=5739.0, images=80, burst_s=0.0, deadline_s=100.0),
+    )
+    assert limited(trial, "missed_deadlines", "38 %", late).verdict == "pass"
+    assert limited(trial, "missed_deadlines", "37 %", late).verdict == "fail"
+    endless = Schedule(cycle_s=5739.0, images=80)
+    assert limited(trial, "missed_deadlines", "1 %", endless).reason == "the schedule has no deadline"
+    assert limited(summary(OVERLOADED), "missed_deadlines", "99 %").verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("quantity", "limit"), [("storage_bytes", "1e9 GB"), ("backlog", "1e9 images"), ("age_s", "1e9 s")]
+)
+def test_what_grows_without_end_fails_every_limit(quantity, limit):
+    verdict = limited(summary(OVERLOADED, image_bytes=100), quantity, limit)
+    assert (verdict.verdict, verdict.bound, verdict.value) == ("fail", "above", None)
+    assert "overloaded: in each cycle 2.26 cycles of work come" in verdict.reason
+    of_two = limited(summary(OVERLOADED[:2], image_bytes=100), quantity, limit)
+    assert (of_two.verdict, "overloaded" in of_two.reason) == ("inconclusive", True)
+
+
+def test_what_keeps_up_holds_no_more_than_the_images_of_a_cycle():
+    """Now and then a cycle's images take longer than the cycle, and some of two cycles wait at once."""
+    burst = Schedule(cycle_s=100.0, images=10, burst_s=0.0)
+    trial = summary(((1.0, 1.0, 1.0, 25.0) * 5,) * 3)
+    outcome = mission(trial, burst, image_bytes=100, cycles=300)
+    assert (outcome.overloaded, outcome.backlog.value) == (False, 10.0)
+    assert outcome.backlog.high == 10.0
+    assert (outcome.storage_bytes.value, outcome.storage_bytes.high) == (1000.0, 1000.0)
+
+
+def test_where_the_load_may_be_too_much_nothing_bounds_what_waits():
+    """320 images of 270 s are the whole day: the sessions are on both sides of it."""
+    trial = summary(((260.0,) * 20, (268.0,) * 20, (274.0,) * 20), image_bytes=100)
+    outcome = mission(trial)
+    assert outcome.overloaded is False
+    for figure in (outcome.backlog, outcome.storage_bytes, outcome.age_s, outcome.missed):
+        assert (figure.high, "may not keep up" in figure.reason) == (None, True)
+    assert limited(trial, "storage_bytes", "1 MB").verdict == "inconclusive"
+
+
+def scheduled(trial, *requirements, schedule=GREENLAND):
+    """The verdicts under a profile of these requirements and the schedule."""
+    requirements = requirements or ({"name": "latency", "quantity": "image_s", "limit": "1 h"},)
+    tables = {"name": "p", "schedule": schedule.model_dump(), "requirements": requirements}
+    profile = Profile.model_validate(tables)
+    verdicts = judge(trial, profile)
+    [whole] = overall(verdicts)
+    return whole.verdict, verdicts, profile
+
+
+def test_a_schedule_that_is_not_kept_fails_its_profile_whatever_else_it_requires():
+    word, verdicts, _ = scheduled(summary(OVERLOADED))
+    assert (word, [verdict.verdict for verdict in verdicts]) == ("fail", ["pass", "fail"])
+    kept = verdicts[-1]
+    assert (kept.requirement, kept.quantity, kept.limit) == ("schedule", "load", 1.0)
+    assert kept.value == pytest.approx(320 * 610 / DAY_S)
+    assert "overloaded: in each cycle 2.26 cycles of work come" in kept.reason
+    assert exit_code(verdicts, [summary(OVERLOADED)], strict=False) == 3
+
+
+def test_a_schedule_that_is_kept_is_not_mentioned():
+    word, verdicts, _ = scheduled(summary(KEEPS_UP))
+    assert (word, len(verdicts)) == ("pass", 1)
+
+
+@pytest.mark.parametrize("sessions", [((260.0,) * 20, (268.0,) * 20, (274.0,) * 20), OVERLOADED[:1]])
+def test_a_schedule_that_may_not_be_kept_is_open(sessions):
+    """By the interval of the load; without one by the load itself."""
+    mass = {"name": "mass", "quantity": "mass_g", "limit": "1 kg"}
+    word, verdicts, _ = scheduled(summary(sessions, mass_g=100.0), mass)
+    assert (word, verdicts[-1].quantity, verdicts[-1].verdict) == ("inconclusive", "load", "inconclusive")
+
+
+def test_a_load_of_one_keeps_up():
+    even = Schedule(cycle_s=80 * 64.0, images=80)
+    trial = summary(((64.0,) * 20,) * 3)
+    assert scheduled(trial, schedule=even)[0] == "pass"
+    outcome = mission(trial, even)
+    assert (outcome.overloaded, outcome.backlog.value) == (False, pytest.approx(1.0))
+
+
+def test_a_mean_above_the_schedule_is_overload_though_the_median_is_below_it():
+    trial = summary(((100.0, 100.0, 800.0) * 7,) * 3)
+    word, verdicts, _ = scheduled(trial, {"name": "latency", "quantity": "image_s", "statistic": "median"})
+    assert (word, [verdict.verdict for verdict in verdicts]) == ("fail", ["pass", "fail"])
+
+
+def test_inference_alone_that_is_too_much_is_overload():
+    trial = summary((), image_s_values=(), infer_s_values=OVERLOADED)
+    word, verdicts, _ = scheduled(trial, {"name": "infer", "quantity": "infer_s", "limit": "1 h"})
+    assert (word, verdicts[-1].quantity, verdicts[-1].bound) == ("fail", "load", "above")
+
+
+def test_a_requirement_on_the_load_takes_the_place_of_the_implied_one():
+    strict = {"name": "load", "quantity": "load", "limit": "1 %"}
+    assert [verdict.requirement for verdict in scheduled(summary(KEEPS_UP), strict)[1]] == ["load"]
+    assert scheduled(summary(KEEPS_UP), strict)[0] == "fail"
+    lax = {"name": "schedule", "quantity": "load", "limit": "300 %"}
+    word, verdicts, _ = scheduled(summary(OVERLOADED), lax)
+    assert (word, [verdict.requirement for verdict in verdicts]) == ("fail", ["schedule", "schedule 2"])
+    wish = {**strict, "wanted": True}
+    mass = {"name": "latency", "quantity": "image_s", "limit": "1 h"}
+    assert scheduled(summary(OVERLOADED), wish, mass)[0] == "fail"
+
+
+def test_the_answers_say_that_a_trial_is_overloaded_and_by_how_much():
+    trials = [summary(KEEPS_UP, key="keeps"), summary(OVERLOADED, key="late")]
+    _, _, profile = scheduled(trials[0])
+    for asked, outcome in ((trials, "satisfied"), (trials[1:], "missed")):
+        verdicts = judge_all(asked, [profile])
+        beyond = answers(asked, [profile], verdicts)
+        [decision] = beyond.decisions
+        assert decision.outcome == outcome
+        [overload] = decision.overloaded
+        assert overload.trial == "late"
+        assert overload.load == pytest.approx(320 * 610 / DAY_S)
+        assert "overloaded" in overload.reason
+        headline = answer_of(decision, asked, verdicts).headline
+        assert "(load 2.26), for more work comes in each cycle" in headline
+    [entry] = beyond.nearest  # no limit has it keep up
+    assert (entry.relax, [lack.quantity for lack in entry.measure]) == ((), ["load"])
+
+
+def test_a_trial_that_misses_two_limits_on_load_is_named_once():
+    lax = {"name": "load", "quantity": "load", "limit": "200 %"}
+    _, verdicts, profile = scheduled(summary(OVERLOADED), lax)
+    assert [verdict.verdict for verdict in verdicts] == ["fail", "fail"]
+    [decision] = answers([summary(OVERLOADED)], [profile], verdicts).decisions
+    assert len(decision.overloaded) == 1
+
+
+def test_no_meter_settles_the_energy_of_a_cycle_that_is_not_kept():
+    energy = {"name": "energy", "quantity": "energy_cycle_j", "limit": "1 kJ"}
+    for image_s, settled in ((KEEPS_UP, "--meter KIND"), (OVERLOADED, "")):
+        verdict = scheduled(summary(image_s), energy)[1][0]
+        assert (verdict.verdict, settled_by(summary(image_s), verdict)) == ("unknown", settled)
 
 
 def test_the_same_seed_gives_the_same_figures():

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edgebench.fit.nearest import nearest
-from edgebench.fit.profile import Profile
-from edgebench.fit.relaxed_limit import RelaxedLimit, relaxed_limit
-from edgebench.fit.verdict import judge, judge_all, judge_one
-from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
-from edgebench.vocabulary.declared_power import DeclaredPower
+from edgebench.judge.decision import RelaxedLimit, nearest, relaxed_limit
+from edgebench.judge.profile import Profile
+from edgebench.judge.verdict import judge, judge_all, judge_one
+from edgebench.records.target import DeclaredBoot, DeclaredPower
 from tests.fit.summaries import STEADY, meter, summary
 
 
@@ -144,15 +142,6 @@ def test_a_declared_maximum_is_the_limit_that_passes():
     )
     (limit,) = entry.relax
     assert (limit.to, limit.verdict) == (9.5, "inconclusive")
-
-
-def test_temperatures_may_be_below_zero_and_have_no_share_of_that():
-    cold = trial("a", temperature_c=DeclaredTemperature(-10.0, 0.0, "sheet"))
-    lowest = {"quantity": "temperature_c", "statistic": "lowest", "limit": -20.0}
-    highest = {"quantity": "temperature_c", "statistic": "highest", "limit": 50.0}
-    (entry,) = nearest_of([cold], of(lowest, highest))
-    assert [(limit.to, limit.by) for limit in entry.relax] == [(-10.0, 10.0), (0.0, 50.0)]
-    assert entry.relax[0].share == pytest.approx(10 / 253.15)
 
 
 def test_a_typical_boot_time_passes_no_limit():

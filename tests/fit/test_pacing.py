@@ -4,14 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.fit.latency import SteadyPasses, steady_passes
-from edgebench.fit.pacing import paced_of, sustained_of
-from edgebench.fit.profile import parse_profile
-from edgebench.fit.telemetry_summary import Observed
-from edgebench.fit.trial_summary import Paced
-from edgebench.fit.verdict import judge
-from edgebench.store import tables
-from edgebench.vocabulary.passes import Pass
+from edgebench.judge.latency import SteadyPasses, steady_passes
+from edgebench.judge.profile import parse_profile
+from edgebench.judge.telemetry import Observed, paced_of, sustained_of
+from edgebench.judge.trial_summary import Paced
+from edgebench.judge.verdict import judge
+from edgebench.records.session import Pass
+from edgebench.results import tables
 from tests.fakes import made_pass
 from tests.fit.summaries import sentences, summary
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.fit.pairing import Pairing, paired, require_targets, targets_against
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.store.records import ExperimentRecord, SceneRecord, TargetRecord
+from edgebench.judge.result_comparison import Pairing, paired, require_targets, targets_against
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.records.stored import ExperimentRecord, SceneRecord
+from edgebench.records.target import Target
 from tests.fit.summaries import summary
 
 SCENE = SceneRecord(name="s", sha256="0", height=1, width=1, patch=1, rows=1, columns=1)
@@ -32,8 +33,7 @@ def pair(
     revisions: dict[str, str | None] | None = None,
 ) -> Pairing:
     targets = tuple(
-        TargetRecord(name=name, device="cpu", revision_of=planned)
-        for name, planned in (revisions or {}).items()
+        Target(name=name, device="cpu", revision_of=planned) for name, planned in (revisions or {}).items()
     )
     record = ExperimentRecord(
         name="e", created_utc="", edgebench_version="", command=(), seed=0, sessions=1, passes=1, scene=SCENE,

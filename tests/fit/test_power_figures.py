@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.fit.power_summary import power_figures, power_reason
-from edgebench.fit.steady_time import SteadyTime, steady_times
-from edgebench.probes.host.playback import NOT_LIVE
-from edgebench.store.records import SessionRecord
+from edgebench.judge.power import SteadyTime, power_figures, power_reason, steady_times
+from edgebench.probes.host.csv_file import NOT_LIVE
+from edgebench.records.stored import SessionRecord
+from tests.fit.summaries import summary, verdict
 
 S = 1_000_000_000
 
@@ -33,12 +33,13 @@ def _probe(kind="ina", scope="board", channels=(("in", "power", "W"),), rate_hz=
         "resolution": "",
         "scope": scope,
         "channels": listed,
+        "response": {"reach_ms": 10.0, "ahead_ms": 0.0, "reason": ""},
     }
 
 
-def _samples(values, n=0, probe="ina:0", channel="in", rate_hz=100.0):
+def _samples(values, n=0, probe="ina:0", channel="in", rate_hz=100.0, until_s=13):
     """`values` of the time in seconds, sampled from -1 to 13 s."""
-    at_s = np.arange(-1, 13, 1 / rate_hz)
+    at_s = np.arange(-1, until_s, 1 / rate_hz)
     return pd.DataFrame(
         {
             "session": n,
@@ -311,3 +312,215 @@ def test_what_is_to_be_known_of_a_meters_lag_stands_with_its_figure():
     assert figure.reason == "its lag is not known in 1 of 1 sessions: the bursts are not in its readings"
     silent = _figures([record], _samples(_steps).iloc[:0], {0: 10})[0]
     assert silent.mean_w is None and "lag" not in silent.reason
+
+
+LIMITS = (
+    {"quantity": "power_mean_w"},
+    {"quantity": "power_peak_w"},
+    {"quantity": "power_peak_w", "averaging_s": 1.0},
+    {"quantity": "energy_j"},
+)
+
+
+def _judged(power, limit):
+    """Of each kind of limit on power and energy the verdict."""
+    trial = summary(power=power.figures, power_curves=power.curves)
+    return [verdict(trial, limit=limit, **each) for each in LIMITS]
+
+
+def _power(records, frame, images=10):
+    power = power_figures(records, frame, _times(records, {record.n: images for record in records}))
+    assert power is not None
+    return power
+
+
+def _unrelated(at_s):
+    return 0.5 + 0.1 * np.sin(40 * at_s)
+
+
+@pytest.mark.attack("a meter's poles are swapped, or it reads no load at all: its figures decide nothing")
+@pytest.mark.parametrize(
+    ("values", "correlation", "words"),
+    [
+        (lambda at_s: -_steps(at_s), None, "100% of its readings are not above 0 W, their mean is -3 W"),
+        (lambda at_s: 3.0 * (-1.0) ** np.arange(len(at_s)) + 1e-3, None, "50% of its readings"),
+        (
+            lambda at_s: 1e-7 * (-1.0) ** np.arange(len(at_s)),
+            0.02,  # the readings' sign tells more than that they do not follow the bursts
+            "50% of its readings are not above 0 W",
+        ),
+        (lambda at_s: np.zeros(len(at_s)), None, "their mean is 0 W"),
+        (_unrelated, 0.15, "do not follow the load: their correlation with the load bursts is 0.15 at most"),
+    ],
+)
+def test_readings_that_are_of_no_load_decide_nothing(values, correlation, words):
+    lag = {"lag_ms": None, "applied": False, "reason": "not in its readings", "correlation": correlation}
+    records = [_record(n, [{**_probe(rate_hz=200.0), "lag": lag}]) for n in range(3)]
+    frame = pd.concat([_samples(values, n, rate_hz=200.0) for n in range(3)])
+    power = _power(records, frame)
+    [figure] = power.figures
+    names = ("mean_w", "peak_w", "p99_w", "energy_j", "net_energy_j", "mean_high_w", "energy_high_j")
+    assert [getattr(figure, name) for name in names] == [None] * len(names)
+    for judged in (*_judged(power, 1e6), *_judged(power, 1e-6)):
+        assert judged.verdict == "unknown"
+        assert words in judged.reason and "check the meter's polarity and wiring" in judged.reason
+
+
+def test_noise_about_zero_and_readings_that_follow_the_load_decide():
+    def faint(at_s):
+        return _steps(at_s) * (1 + np.sin(77 * at_s)) - 0.02
+
+    lag = {"lag_ms": 5.0, "bound_ms": 3.0, "applied": True, "correlation": 0.95}
+    records = [_record(n, [{**_probe(rate_hz=200.0), "lag": lag}]) for n in range(3)]
+    power = _power(records, pd.concat([_samples(faint, n, rate_hz=200.0) for n in range(3)]))
+    assert {judged.verdict for judged in _judged(power, 100.0)} == {"pass"}
+
+
+def test_one_session_with_swapped_poles_lets_no_limit_pass_and_does_not_count():
+    records = [_record(n, [_probe(rate_hz=200.0)]) for n in range(4)]
+    frame = pd.concat([_samples(_steps, n, rate_hz=200.0) for n in range(3)])
+    frame = pd.concat([frame, _samples(lambda at_s: -_steps(at_s), 3, rate_hz=200.0)])
+    power = _power(records, frame)
+    [figure] = power.figures
+    assert figure.mean_w_sessions == pytest.approx((3.0, 3.0, 3.0))
+    assert figure.uncovered.startswith("1 of 4 sessions: 100% of its readings are not above 0 W")
+    assert {judged.verdict for judged in _judged(power, 100.0)} == {"inconclusive"}
+    assert {judged.verdict for judged in _judged(power, 0.01)} == {"fail"}
+
+
+def test_an_idle_device_that_gives_power_leaves_no_energy_above_it():
+    records = [_record(n, [_probe()]) for n in range(3)]
+    frame = pd.concat([_samples(lambda at_s: np.where(at_s < 2, -0.5, 3.0), n) for n in range(3)])
+    [figure] = _power(records, frame).figures
+    assert (figure.idle_w, figure.net_energy_j, figure.energy_j) == (None, None, pytest.approx(3.0))
+    assert figure.reason.startswith("of the idle window: its mean is -0.")
+    assert "check the meter's polarity and wiring" in figure.reason
+
+
+def _paced(rate_hz, on_s, phase, period_s=1.0, cycles=40):
+    """A session of paced passes that draw 5 W over 1 W; readings begin a part of their period after them."""
+    at_s = np.arange(0, cycles * period_s + 3, 1 / rate_hz) + phase / rate_hz
+    frame = pd.DataFrame(
+        {
+            "session": 0,
+            "probe": "ina:0",
+            "channel": "in",
+            "t_ns": np.rint(at_s * 1e9).astype(np.int64),
+            "value": np.where((at_s - 1) % period_s < on_s, 5.0, 1.0),
+        }
+    )
+    starts_ns = np.rint((1 + np.arange(cycles) * period_s) * 1e9).astype(np.int64)
+    spans_ns = np.array([[S, round((1 + cycles * period_s) * 1e9)]])
+    times = {0: SteadyTime(spans_ns, float(cycles), None, 0.0, period_s, starts_ns, on_s)}
+    power = power_figures([_record(0, [_probe(rate_hz=rate_hz)])], frame, times)
+    assert power is not None
+    return power.figures[0]
+
+
+@pytest.mark.parametrize("cycles", [15, 40])
+@pytest.mark.parametrize("phase", [0.02, 0.3, 0.5, 0.98])
+@pytest.mark.parametrize(("rate_hz", "period_s"), [(50.0, 1.0), (20.0, 1.0), (20.0, 1.025), (100.0, 0.5)])
+def test_the_interval_of_paced_passes_in_step_with_the_meter_holds_the_truth(
+    rate_hz, period_s, phase, cycles
+):
+    on_s = 0.307 * period_s
+    figure = _paced(rate_hz, on_s, phase, period_s, cycles)
+    true_w = 1.0 + 4.0 * on_s / period_s
+    assert figure.mean_low_w is not None and figure.energy_low_j is not None
+    assert figure.mean_low_w <= true_w <= figure.mean_high_w
+    assert figure.energy_low_j <= true_w * period_s <= figure.energy_high_j
+    assert figure.mean_high_w - figure.mean_low_w < 0.25 * true_w
+    assert "the readings are of the same moments of every pass" in figure.reason or cycles < 40
+
+
+def test_a_pass_that_falls_between_two_readings_of_each_period_has_no_interval():
+    figure = _paced(12.0, 0.04, 0.7)
+    assert figure.mean_w == pytest.approx(1.0)  # 1.16 W are true
+    assert (figure.mean_low_w, figure.mean_high_w) == (None, None)
+    assert "in step" in figure.reason
+
+
+UNKNOWN_LAG = {"lag_ms": None, "applied": False, "reason": "the bursts are not in its readings"}
+
+
+def _late(lag_s=1.5, lag=UNKNOWN_LAG):
+    """Three sessions of a meter of 200 Hz that is late: 4 W in the first part of the passes, then 6 W."""
+    records = [_record(n, [{**_probe(rate_hz=200.0), "lag": lag}]) for n in range(3)]
+
+    def values(at_s):
+        load_s = at_s - lag_s
+        return np.where(load_s < 2, 1.0, np.where(load_s < 10.8, 4.0, np.where(load_s < 12, 6.0, 1.0)))
+
+    frame = pd.concat([_samples(values, n, rate_hz=200.0, until_s=15) for n in range(3)])
+    return _power(records, frame)
+
+
+def test_a_lag_that_is_not_known_prevents_a_pass_within_what_it_may_move():
+    power = _late()
+    [figure] = power.figures
+    true_w = 4.0 + 2.0 * 1.2 / 10
+    assert figure.unknown_lag_s == pytest.approx(2.01, abs=0.01)
+    assert figure.mean_w < true_w - 0.5 and figure.peak_high_w == 6.0
+    assert figure.mean_low_w <= true_w <= figure.mean_high_w
+    assert figure.energy_low_j <= true_w <= figure.energy_high_j
+    assert (figure.net_low_j, figure.net_high_j) == (None, None)
+    near = _judged(power, 4.2)
+    assert {judged.verdict for judged in near} == {"inconclusive"}
+    assert all("a lag of up to 2.01 s" in judged.reason for judged in near)
+    assert {judged.verdict for judged in _judged(power, 7.0)} == {"pass"}
+    assert {judged.verdict for judged in _judged(power, 2.0)} == {"fail"}
+
+
+def test_a_peak_that_an_unknown_lag_may_hide_is_open():
+    power = _late(2.0)
+    [figure] = power.figures
+    assert figure.peak_w == 4.0
+    mean, peak, averaged, _ = _judged(power, 5.5)
+    assert (mean.verdict, peak.verdict, averaged.verdict) == ("pass", "inconclusive", "inconclusive")
+    assert "a lag of up to 2.01 s" in peak.reason and "a lag of up to 2.01 s" in averaged.reason
+
+
+def test_a_lag_that_is_known_moves_nothing():
+    known = _late(0.0, {"lag_ms": 400.0, "bound_ms": 5.0, "applied": True, "reason": ""})
+    [figure] = known.figures
+    assert (figure.unknown_lag_s, figure.peak_high_w) == (None, None)
+    assert "a lag of up to" not in _judged(known, 4.3)[0].reason
+
+
+@pytest.mark.attack("a meter averages and holds its readings: net energy waits for them, or is in doubt")
+@pytest.mark.parametrize("response", ["measured", "unknown", "not told"])
+def test_load_that_stays_in_readings_is_kept_out_of_net_energy(response):
+    """422 ms of averaging, held as long: load is in the readings of the idle window that follows it."""
+
+    def held(at_s):
+        ends_s = np.floor(at_s / 0.422) * 0.422
+        return (_joules(ends_s) - _joules(ends_s - 0.422)) / 0.422
+
+    def _joules(at_s):
+        return 1.0 * at_s + 4.0 * np.clip(at_s - 2, 0, 60)
+
+    at_s = np.arange(-1, 66, 0.02)
+    watts = held(at_s) + 1e-3 * np.random.default_rng(1).standard_normal(at_s.size)
+    samples = pd.DataFrame(
+        {"session": 0, "probe": "ina:0", "channel": "in", "t_ns": np.round(at_s * S).astype(np.int64)}
+    ).assign(value=watts)
+    windows_ns = {"idle": (0, 2 * S), "steady": (2 * S, 62 * S), "idle_after": (62 * S, 65 * S)}
+    known = {
+        "measured": {"reach_ms": 860.0, "ahead_ms": 0.0, "reason": ""},
+        "unknown": None,
+        "not told": {"reach_ms": None, "ahead_ms": 0.0, "reason": "the bursts are not in its readings"},
+    }
+    probe = _probe(rate_hz=50.0) | {"response": known[response]}
+    [figure] = _figures([_record(0, [probe], windows_ns=windows_ns)], samples, {0: 60.0})
+    if response == "not told":
+        assert (figure.net_energy_j, figure.net_high_j) == (None, None)
+        assert "no net energy" in figure.reason and "not in its readings" in figure.reason
+        return
+    assert figure.net_low_j is not None and figure.net_high_j is not None
+    assert figure.net_low_j < 4.0 < figure.net_high_j
+    if response == "measured":
+        assert (figure.net_energy_j, figure.reason) == (pytest.approx(4.0, rel=5e-3), "")
+        assert figure.net_high_j - figure.net_low_j < 0.1
+    else:
+        assert figure.net_energy_j is not None and figure.net_energy_j < 3.8
+        assert "how long load stays in its readings is not known" in figure.reason

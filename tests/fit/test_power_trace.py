@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.fit.power_trace import power_traces
-from edgebench.fit.summarise import summarise
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.store import layout
-from edgebench.store.load import StoredResults, load
-from edgebench.store.records import SessionRecord
-from edgebench.vocabulary.probe import Channel, ProbeInfo
+from edgebench.judge.power_trace import power_traces
+from edgebench.judge.summarise import summarise
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.records.session import Channel, ProbeInfo
+from edgebench.records.stored import SessionRecord
+from edgebench.results import layout
+from edgebench.results.load import StoredResults, load
 from tests import synthetic_results
 
 FAST = {"mobilenet_v1-0.25-int8": 0.2}

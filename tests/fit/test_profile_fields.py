@@ -6,13 +6,12 @@ from importlib import resources
 import jsonschema
 import pytest
 
-from edgebench.fit.metrics import required_metrics
-from edgebench.fit.profile import parse_profile, shipped_profiles
-from edgebench.fit.profile_documents import KEYS
-from edgebench.fit.profile_fields import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, profile_schema
-from edgebench.fit.requirement import Requirement
-from edgebench.fit.schedule import KEYS as SCHEDULE_KEYS
-from edgebench.fit.schedule import Budget
+from edgebench.judge.metrics import required_metrics
+from edgebench.judge.profile import KEYS, parse_profile, shipped_profiles
+from edgebench.judge.profile_check import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, profile_schema
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.schedule import KEYS as SCHEDULE_KEYS
+from edgebench.judge.schedule import Budget
 from tests.fit.profile_page import HEAD, PAGE, page
 
 REQUIRED = 'name = "x"\n[[requirements]]\nname = "r"\n'
@@ -54,7 +53,7 @@ def test_the_page_s_example_is_a_profile():
 
 def test_editors_take_the_shipped_profiles():
     for profile in shipped_profiles():
-        file = resources.files("edgebench.fit") / "profiles" / f"{profile.name}.toml"
+        file = resources.files("edgebench.judge") / "profiles" / f"{profile.name}.toml"
         assert _is_valid(file.read_text())
 
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgebench.errors import UsageError
-from edgebench.fit.profile import load_profile
-from edgebench.fit.profile_problems import line_of, problems_of
+from edgebench.judge.profile import load_profile
+from edgebench.judge.profile_check import line_of, problems_of
 
 WRONG = '''schema_version = 2
 name = "../bad"

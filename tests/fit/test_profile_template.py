@@ -3,9 +3,9 @@ import re
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.fit.metrics import required_metrics
-from edgebench.fit.profile import parse_profile
-from edgebench.fit.profile_template import ASKED, Draft, Limit, limit_of, profile_text
+from edgebench.judge.metrics import required_metrics
+from edgebench.judge.profile import parse_profile
+from edgebench.judge.profile_check import ASKED, Draft, Limit, limit_of, profile_text
 
 
 def _profile(**draft):
@@ -53,7 +53,7 @@ def test_what_stands_in_comments_is_taken_without_their_signs():
     said = re.sub(r"^# (?!extends|wanted)(\w+ = )", r"\1", text, flags=re.MULTILINE)
     profile = parse_profile(said.encode(), "mine")
     latency, power = profile.requirements
-    assert (latency.limit, power.averaging_s, power.weight) == (4.42, 1.0, 2.0)
+    assert (latency.limit, power.averaging_s) == (4.42, 1.0)
     assert profile.schedule is not None
     assert (profile.schedule.deadline_s, profile.schedule.burst_s) == (3600.0, 360.0)
     assert profile.description and profile.source

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.figure import STATED
-from edgebench.fit.published import Published
-from edgebench.fit.requirement import Requirement
-from edgebench.fit.verdict import is_settled
-from edgebench.stats.proportion import wilson
+from edgebench.judge.figure import STATED
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial_summary import Published
+from edgebench.judge.verdict import is_settled
+from edgebench.stats.compare import wilson
 from tests.fit.summaries import summary, verdict
 
 SOURCE = "Them, 2024"

@@ -1,10 +1,12 @@
 """Published figures as TOML: what is taken, and what is refused with its place and what to write instead."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.fit.published_experiment import published
-from edgebench.fit.reference import load_references, parse_reference, reference_folder
+from edgebench.judge.published import load_references, published, reference_folder
 
 HEAD = 'title = "t"\n[sources.them]\ntitle = "Them"\n'
 TRIAL = '[[trials]]\ntarget = "board"\ndevice = "a board"\nmodel = "net"\nprecision = "int8"\n'
@@ -14,7 +16,14 @@ ABOVE = f'{PEAK}above = 5\nwords = "exceeds 5 W"\n'
 
 
 def parsed(figure, trial=TRIAL, head=HEAD):
-    return parse_reference(f"{head}{trial}{FIGURE}{figure}".encode(), "mine.toml")
+    return read_text(f"{head}{trial}{FIGURE}{figure}")
+
+
+def read_text(text):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "mine.toml").write_text(text)
+        [reference] = load_references(Path(folder))
+    return reference
 
 
 def figure_of(text):
@@ -103,7 +112,7 @@ def test_a_file_that_is_none_is_refused_with_what_to_write(case):
 def test_a_newer_layout_and_a_file_without_trials_are_refused():
     for text in ("schema_version = 2\n" + HEAD, HEAD):
         with pytest.raises(UsageError, match=r"mine\.toml"):
-            parse_reference(text.encode(), "mine.toml")
+            read_text(text)
 
 
 def test_a_folder_names_the_file_at_fault_and_a_trial_that_two_files_have(tmp_path):

@@ -12,15 +12,15 @@ import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.fit.judged_experiment import Judged, judge_folder
-from edgebench.fit.profile import Profile
-from edgebench.fit.request_latency import steady_requests
-from edgebench.fit.summarise import summarise
-from edgebench.fit.trial_metrics import missing_reasons
-from edgebench.fit.trial_summary import Verdict
-from edgebench.fit.verdict import judge
-from edgebench.store.layout import session_folder
-from edgebench.store.load import StoredResults
+from edgebench.judge.columns import missing_reasons
+from edgebench.judge.judged import Judged, judge_folder
+from edgebench.judge.latency import steady_requests
+from edgebench.judge.profile import Profile
+from edgebench.judge.summarise import summarise
+from edgebench.judge.trial_summary import Verdict
+from edgebench.judge.verdict import judge
+from edgebench.results.layout import session_folder
+from edgebench.results.load import StoredResults
 from tests.fit.summaries import summary
 from tests.store.fuzzing import seal
 from tests.synthetic_results import QUARTER, key_of, made_experiment
@@ -159,13 +159,18 @@ def verdict(trial: object, **requirement: object) -> Verdict:
 def test_a_requirement_may_limit_it(queued: Judged) -> None:
     [trial, _] = queued.summaries
     assert trial.request_ms is not None and trial.request_ms.p99 is not None
-    for statistic, value in (("median", trial.request_ms.median), ("p99", trial.request_ms.p99)):
+    # Three sessions may miss a stall of some sessions, which moves the median of none.
+    for statistic, value, word in (
+        ("median", trial.request_ms.median, "pass"),
+        ("p99", trial.request_ms.p99, "inconclusive"),
+    ):
         met = verdict(trial, statistic=statistic, limit=2 * value)
-        assert (met.verdict, met.unit) == ("pass", "ms") and met.value == pytest.approx(value)
+        assert (met.verdict, met.unit) == (word, "ms") and met.value == pytest.approx(value)
         missed = verdict(trial, statistic=statistic, limit=value / 2e3, unit="s")
         assert missed.verdict == "fail" and missed.value == pytest.approx(value / 1e3)
-    highest = verdict(trial, statistic="max", limit=1e6)
-    assert highest.verdict == "pass" and "the highest of 375 requests" in highest.reason
+    highest = verdict(trial, statistic="max", limit=1e-6)
+    assert highest.verdict == "fail" and "the highest of 375 requests" in highest.reason
+    assert "a tail takes 9" in verdict(trial, statistic="max", limit=1e6).reason
     budgeted = verdict(trial, budget={"cycle_s": 10.0, "images": 5})
     assert budgeted.limit == 2000.0
 

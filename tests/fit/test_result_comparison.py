@@ -13,10 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.compared_metric import MetricComparison, Threshold
-from edgebench.fit.pairing import TrialPair
-from edgebench.fit.result_comparison import ResultsComparison, compare_results, metrics_of, usual_metrics
-from edgebench.store.load import StoredResults, load
+from edgebench.judge.comparison import MetricComparison, Threshold
+from edgebench.judge.result_comparison import (
+    ResultsComparison,
+    TrialPair,
+    compare_results,
+    metrics_of,
+    usual_metrics,
+)
+from edgebench.results.load import StoredResults, load
 from tests.fit.summaries import summary
 from tests.synthetic_results import QUARTER, made_experiment
 

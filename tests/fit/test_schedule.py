@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from edgebench.errors import UsageError
-from edgebench.fit.profile import Profile, load_profile, parse_profile
-from edgebench.fit.schedule import KEYS, MAX_TIMES, Schedule
-from edgebench.fit.times_file import MAX_BYTES, read_times
+from edgebench.judge.profile import Profile, load_profile, parse_profile
+from edgebench.judge.schedule import KEYS, MAX_BYTES, MAX_TIMES, Schedule, read_times
 
 PROFILE = 'name = "mine"\n[schedule]\n{}\n[[requirements]]\nname = "latency"\n{}\n'
 

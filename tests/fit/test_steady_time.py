@@ -2,8 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.fit.power_summary import power_figures
-from edgebench.fit.steady_time import steady_times
+from edgebench.judge.power import power_figures, steady_times
 from tests.fit.test_power_figures import S, _probe, _record, _samples
 
 

@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.fit.profile import load_profile
-from edgebench.fit.summarise import summarise, trial_json
-from edgebench.fit.trial_status import status_of
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.profile import load_profile
+from edgebench.judge.summarise import status_of, summarise, trial_json
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.records.stored import SceneRecord
 from edgebench.report.words import labels
-from edgebench.store.records import SceneRecord
 from tests.synthetic_results import CLASSES, NINE, QUARTER, key_of, made_experiment
 
 FP32, FP16, INT8 = QUARTER
@@ -210,7 +209,7 @@ def test_accuracy_is_absent_with_the_reason(arguments, reason, tmp_path):
 def test_a_summary_is_plain_data(summaries):
     for summary in summaries.values():
         record = json.loads(json.dumps(trial_json(summary), allow_nan=False))
-        assert record["schema_version"] == 1
+        assert record["schema_version"] == 2
         assert set(record) == {"schema_version", "warnings", "said"} | (
             {field.name for field in fields(TrialSummary)}
             - {"cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"}
@@ -269,6 +268,7 @@ def test_a_trial_may_have_a_scene_of_its_own(tmp_path):
         ({"height": 100, "width": 150, "patch": 20, "patch_width": 40, "rows": 5, "columns": 3}, 0.8),
         ({"height": 100, "width": 100, "patch": 50, "stride": 25, "rows": 3, "columns": 3}, 1.0),
         ({"height": 100, "width": 100, "patch": 25, "stride": 75, "rows": 2, "columns": 2}, 0.25),
+        ({"height": 50, "width": 50, "patch": 25, "rows": 2, "columns": 2, "cropped": 0.25}, 0.25),
         ({"height": 9, "width": 1, "patch": 1, "rows": 9, "columns": 1, "kind": "samples"}, None),
     ],
 )

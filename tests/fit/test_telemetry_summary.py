@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from edgebench.fit.power_summary import power_figures
-from edgebench.fit.telemetry_summary import Observed, observe
+from edgebench.judge.power import power_figures
+from edgebench.judge.telemetry import Observed, observe
 from edgebench.probes.jetson import ina3221, tegrastats
-from edgebench.store.records import PROBE_COLUMNS
+from edgebench.records.stored import PROBE_COLUMNS
 from tests.fit.summaries import sentences
 from tests.fit.test_cautions import CALM, THREE
 from tests.probes import jetson_board

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from edgebench.fit.trial_columns import NO_COLUMN, trial_columns
-from edgebench.fit.trial_summary import PowerFigure, TrialSummary
+from edgebench.judge.columns import NO_COLUMN, trial_columns
+from edgebench.judge.trial_summary import PowerFigure, TrialSummary
 from tests.fit.summaries import meter, summary
 
 COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")

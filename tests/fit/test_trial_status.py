@@ -1,5 +1,5 @@
-from edgebench.fit.trial_status import failed_sessions
-from edgebench.store.records import SessionRecord
+from edgebench.judge.summarise import failed_sessions
+from edgebench.records.stored import SessionRecord
 
 
 def counted(*statuses):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from edgebench.fit.metrics import required_metrics
-from edgebench.fit.requirement import Requirement
-from edgebench.fit.units import measured, seconds
+from edgebench.judge.metrics import required_metrics
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.units import measured, seconds
 
 
 def _requirement(quantity, limit, **more):
@@ -77,7 +77,7 @@ def test_a_unit_that_is_stated_twice_alike_is_one():
         ("power_peak_w", "5 g", "g is a mass, and power_peak_w is a power\nwrite it in W, mW, kW"),
         ("image_s", "5 m", "m is a length, and image_s is a time\nwrite it in s, ms"),
         ("energy_j", "5 W", "W is a power, and energy_j is an energy\nwrite it in J, mJ, kJ, Wh"),
-        ("mass_g", "5 °C", "°C is a temperature, and mass_g is a mass"),
+        ("mass_g", "5 °C", "unknown unit"),
         ("memory_bytes", "5 bit/s", "bit/s is a data rate, and memory_bytes is an amount of data"),
         ("accuracy", "1 s", "s is a time, and accuracy is a share\nwrite it in %"),
         ("power_peak_w", "5 w", "unknown unit 'w'"),
@@ -113,10 +113,7 @@ def test_a_text_and_another_unit_contradict_each_other():
     )
 
 
-def test_units_with_another_zero_and_of_two_units():
-    celsius, unit = measured("358.15 K", {"°C": 1.0}, "a temperature")
-    assert celsius == pytest.approx((85.0,))
-    assert unit == "°C"
+def test_units_of_two_units():
     assert measured("9.6 kbit/s", {"bit/s": 1.0}, "a rate") == ((9600.0,), "bit/s")
 
 
@@ -141,8 +138,8 @@ def test_any_text_is_a_limit_or_a_problem(text):
 
 def test_a_unit_that_the_quantity_lists_needs_no_library():
     code = (
-        "import sys; from edgebench.fit.profile import load_profile, shipped_profiles; shipped_profiles()\n"
-        "from edgebench.fit.units import measured; measured('5 W', {'W': 1.0}, 'power')\n"
+        "import sys; from edgebench.judge.profile import load_profile, shipped_profiles; shipped_profiles()\n"
+        "from edgebench.judge.units import measured; measured('5 W', {'W': 1.0}, 'power')\n"
         "sys.exit(bool({'pint', 'numpy'} & sys.modules.keys()))"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

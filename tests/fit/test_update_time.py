@@ -1,8 +1,8 @@
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.fit.profile import Profile, parse_profile
-from edgebench.fit.verdict import judge
+from edgebench.judge.profile import Profile, parse_profile
+from edgebench.judge.verdict import judge
 from tests.fit.summaries import summary
 
 UPDATE = '[[requirements]]\nname = "update"\nquantity = "update_s"\nlimit = "10 min"\n'

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from edgebench.fit.profile import load_profiles
-from edgebench.fit.verdict import judge_all, overall
-from edgebench.fit.verdict_counts import verdict_counts
+from edgebench.judge.judged import verdict_counts
+from edgebench.judge.profile import load_profiles
+from edgebench.judge.verdict import judge_all, overall
 
 
 def test_each_trial_counts_once_for_each_profile_by_its_worst_verdict(made):

@@ -10,19 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from edgebench import registry
-from edgebench.cache.objects import Cache, sha256_file
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.link_contract import Link
-from edgebench.link.local import LocalLink
+from edgebench.link.local import Link, LocalLink, agent_file
+from edgebench.link.schedule import Timeouts
 from edgebench.link.ssh import SshLink
-from edgebench.link.timeouts import Timeouts
-from edgebench.link.zipapp import agent_file
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.pictures import ImageSet, Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache, sha256_file
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch
+from edgebench.records.values import ImageSet, Scene
+from edgebench.records.variant import Variant
 from tests.fakes import agent_backend
 from tests.link.sshd import Board
 

@@ -10,8 +10,8 @@ import pytest
 
 from edgebench.agent.timed import STAGES
 from edgebench.errors import SessionError
-from edgebench.vocabulary.session_facts import SessionWindows, WarmUp
-from edgebench.vocabulary.target import Launch
+from edgebench.records.session import SessionWindows, WarmUp
+from edgebench.records.target import Launch
 
 PATCHES = 12
 

@@ -6,12 +6,12 @@ Opt-in (EDGEBENCH_TEST_ARM=1; `make test-all`): the board takes minutes to make 
 import numpy as np
 import pytest
 
-from edgebench.data.shipped import shipped_images
 from edgebench.link.agent_device import AgentDevice
-from edgebench.measure import golden
-from edgebench.vocabulary.pictures import ImageSet
-from edgebench.vocabulary.session import SessionSettings
-from edgebench.vocabulary.target import Launch
+from edgebench.prepare.image_sets import shipped_images
+from edgebench.records.session import SessionSettings
+from edgebench.records.target import Launch
+from edgebench.records.values import ImageSet
+from edgebench.run.measuring import session as golden
 from tests.fakes import agent_backend
 from tests.link import arm_root, sshd
 from tests.link.arm_board import emulation, make_arm_board

@@ -3,9 +3,8 @@
 import pytest
 
 from edgebench.errors import UnavailableError, UsageError
-from edgebench.link.board_findings import board_findings, missing_findings
-from edgebench.link.power_mode import require_power_mode
-from edgebench.vocabulary.target import Target
+from edgebench.link.board_findings import board_findings, missing_findings, require_power_mode
+from edgebench.records.target import Target
 
 GOOD = {
     "governor": "performance",

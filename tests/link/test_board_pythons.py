@@ -5,8 +5,8 @@ import pytest
 
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.measure import golden
-from edgebench.vocabulary.session import SessionSettings
+from edgebench.records.session import SessionSettings
+from edgebench.run.measuring import session as golden
 from tests.fakes import agent_backend
 from tests.link.old_python import LITERT, TOY, python_of
 

@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.link.board_calls import BoardCalls
-from edgebench.link.board_fault import BoardFault
-from edgebench.link.board_session import BoardSession
+from edgebench.link.board_session import BoardCalls, BoardSession
+from edgebench.link.clock_match import BoardFault
+from edgebench.records.session import LoadBursts, MeasurePlan, Pass, SessionSettings
+from edgebench.records.target import Launch
+from edgebench.records.values import Scene
 from edgebench.stats.clock import RoundTrip
-from edgebench.vocabulary.load_bursts import LoadBursts
-from edgebench.vocabulary.passes import Pass
-from edgebench.vocabulary.pictures import Scene
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch
 
 SECOND_NS = 10**9
 PLAN = MeasurePlan(Scene(Path("scene.npy"), "", 16, 16, 16), passes=2)

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from edgebench.agent import clock
-from edgebench.link import clockmatch
-from edgebench.link.clock_trips import BETWEEN_TRIPS, ROUND_TRIPS, match
-from edgebench.link.clockmatch import LINK_CUT_S, SessionClock, device_at
-from edgebench.link.stamp_checks import ImpossibleTimes
+from edgebench.link import clock_match as clockmatch
+from edgebench.link.clock_match import BETWEEN_TRIPS, LINK_CUT_S, ROUND_TRIPS, SessionClock, device_at, match
+from edgebench.link.replies import ImpossibleTimes
 from edgebench.stats.clock import ClockFit, RoundTrip
 from tests.link.old_python import python36
 

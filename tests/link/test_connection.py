@@ -10,9 +10,9 @@ from edgebench.agent.frames import Frame
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
-from edgebench.link.local import LocalLink
-from edgebench.link.timeouts import ENVIRONMENT, Timeouts
-from edgebench.link.zipapp import agent_bytes, agent_file
+from edgebench.link.local import LocalLink, agent_bytes, agent_file
+from edgebench.link.schedule import Timeouts
+from edgebench.session_stages import TIMEOUT
 
 ANSWER = """
 import os
@@ -135,12 +135,12 @@ def test_the_zipapp_is_stable_and_complete(rig):
 
 
 def test_timeouts_from_the_environment(monkeypatch):
-    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    monkeypatch.delenv(TIMEOUT, raising=False)
     assert Timeouts.from_environment() == Timeouts()
-    monkeypatch.setenv(ENVIRONMENT, "7.5")
+    monkeypatch.setenv(TIMEOUT, "7.5")
     assert Timeouts.from_environment().measure == 7.5
     assert Timeouts.from_environment().stop == Timeouts().stop
     for wrong in ("soon", "0", "-1", "nan", "inf"):
-        monkeypatch.setenv(ENVIRONMENT, wrong)
-        with pytest.raises(UsageError, match=f"{ENVIRONMENT}='{wrong}'"):
+        monkeypatch.setenv(TIMEOUT, wrong)
+        with pytest.raises(UsageError, match=f"{TIMEOUT}='{wrong}'"):
             Timeouts.from_environment()

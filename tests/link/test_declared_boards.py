@@ -2,8 +2,8 @@
 
 import pytest
 
-from edgebench.link.declared_boards import declared_finding, unconfirmed
-from edgebench.vocabulary.target import DeclaredBoard
+from edgebench.link.board_facts import BoardFacts, contradiction, declared_finding, unconfirmed
+from edgebench.records.target import DeclaredBoard
 
 PI_3 = DeclaredBoard("Raspberry Pi 3 Model B", ("Raspberry Pi 3 Model B",))
 PI_4 = DeclaredBoard("Raspberry Pi 4 Model B", ("Raspberry Pi 4 Model B",))
@@ -44,3 +44,35 @@ def test_doctor_warns_with_a_fix_or_names_the_board():
     assert "ThinkPad" in wrong.message and "mass_g" in wrong.fix
     right = declared_finding((PI_4,), "Raspberry Pi 4 Model B Rev 1.4", ("mass_g",))
     assert (right.level, right.fix) == ("ok", "")
+
+
+COMPUTER = DeclaredBoard("Pi 4", ("Raspberry Pi 4 Model B",), "arm", "BCM2711, 4 Arm Cortex-A72")
+
+
+@pytest.mark.parametrize(
+    ("facts", "word"),
+    [
+        ({"machine": "x86_64", "cpu": "AMD EPYC"}, "AMD EPYC, x86_64"),
+        ({"machine": "AMD64"}, "AMD64"),
+        ({"machine": "aarch64", "board": "Raspberry Pi 3 Model B Rev 1.2"}, "Raspberry Pi 3 Model B"),
+        ({"machine": "armv7l", "cpu": "Cortex-A53"}, "Cortex-A53, armv7l"),
+    ],
+)
+def test_a_machine_contradicts_a_computer_by_model_processor_or_architecture(facts, word):
+    text = contradiction((COMPUTER,), BoardFacts.of(facts))
+    assert word in text and "Pi 4" in text
+
+
+@pytest.mark.parametrize(
+    ("boards", "facts"),
+    [
+        ((), {"machine": "x86_64"}),
+        ((COMPUTER,), {}),
+        ((COMPUTER,), {"board": "Raspberry Pi 4 Model B Rev 1.4", "machine": "aarch64", "cpu": "Cortex-A72"}),
+        ((COMPUTER,), {"machine": "armv7l", "cpu": "CPU part 0xd0c"}),
+        ((PI_4,), {"machine": "x86_64", "board": "ThinkPad"}),  # not said to be a whole computer
+        ((COMPUTER, PLATE), {"machine": "x86_64"}),
+    ],
+)
+def test_what_is_not_said_and_what_is_no_computer_contradicts_nothing(boards, facts):
+    assert contradiction(boards, BoardFacts.of(facts)) == ""

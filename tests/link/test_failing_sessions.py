@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.session_facts import SessionWindows
+from edgebench.records.model import Artifact
+from edgebench.records.session import SessionWindows
 
 
 def go(device, rig, artifact=None, **chosen):

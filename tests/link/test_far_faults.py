@@ -9,11 +9,11 @@ import psutil
 import pytest
 
 from edgebench.agent import supervisor
-from edgebench.cache.objects import sha256_file
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.connection import LinkLost
 from edgebench.link.placing import Placer
-from edgebench.vocabulary.target import Launch
+from edgebench.prepare.cache import sha256_file
+from edgebench.records.target import Launch
 from tests.link import sshd
 from tests.link.test_failing_sessions import go
 

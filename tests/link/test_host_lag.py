@@ -9,13 +9,12 @@ import pytest
 from edgebench.agent import clock
 from edgebench.link.host_lag import bursts_for, lag_of
 from edgebench.link.host_probes import HostProbes
-from edgebench.measure.session import measure_session
-from edgebench.measure.session_job import Job
+from edgebench.records import session as load_bursts
+from edgebench.records.session import LIVE_SAMPLES, BurstTimes, Channel, MeterLag, ProbeChunk, ProbeInfo
+from edgebench.records.target import Launch
+from edgebench.run.measuring.session import measure_session
+from edgebench.run.measuring.session_record import Job
 from edgebench.stats.clock import ClockFit
-from edgebench.vocabulary import load_bursts
-from edgebench.vocabulary.load_bursts import BurstTimes
-from edgebench.vocabulary.probe import LIVE_SAMPLES, Channel, MeterLag, ProbeChunk, ProbeInfo
-from edgebench.vocabulary.target import Launch
 from tests.link import host_meter
 from tests.sample_tables import samples_of
 from tests.stats.test_burst_lag import NOW_NS, Bench

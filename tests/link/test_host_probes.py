@@ -10,18 +10,17 @@ import pytest
 
 from edgebench import registry
 from edgebench.agent import clock
-from edgebench.fit.probe_reasons import recorded_name
-from edgebench.link.host_probes import HostProbes, _within
+from edgebench.judge.power import recorded_name
+from edgebench.link.host_probes import HostProbes, SampleSpool, _within
 from edgebench.link.inspection import check_target
 from edgebench.link.local import LocalLink
-from edgebench.link.sample_spool import SampleSpool
-from edgebench.link.timeouts import Timeouts
-from edgebench.measure.session import measure_session
-from edgebench.measure.session_job import Job
+from edgebench.link.schedule import Timeouts
+from edgebench.records import session as load_bursts
+from edgebench.records.session import ProbeChunk
+from edgebench.records.target import Target
+from edgebench.run.measuring.session import measure_session
+from edgebench.run.measuring.session_record import Job
 from edgebench.stats.clock import ClockFit
-from edgebench.vocabulary import load_bursts
-from edgebench.vocabulary.probe import ProbeChunk
-from edgebench.vocabulary.target import Target
 from tests.link import host_meter, sshd
 from tests.probes import jetson_board
 from tests.probes.csv_recorder import Recorder, five_watts

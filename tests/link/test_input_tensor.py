@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from edgebench.link.input_tensor import input_bytes, size_bytes
-from edgebench.vocabulary.artifact import InputSpec
+from edgebench.link.board_session import input_bytes, size_bytes
+from edgebench.records.model import InputSpec
 
 PATCH = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 14
 

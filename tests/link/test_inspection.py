@@ -10,9 +10,9 @@ from edgebench import registry
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_FOLDER
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link import inspection
-from edgebench.link.inspection import check_target, clean_target, inspect_swept, inspect_target
+from edgebench.link.inspection import check_target, clean_target, inspect_target
 from edgebench.link.ssh import ENVIRONMENT
-from edgebench.vocabulary.target import DeclaredBoard, Launch, Target
+from edgebench.records.target import DeclaredBoard, Launch, Target
 from tests.fakes import FakeBackend
 from tests.probes import jetson_board
 
@@ -41,23 +41,6 @@ def test_a_python_without_numpy_is_missing_it(toy, tmp_path):
     [missing] = [finding for finding in seen.findings if finding.level == "error"]
     assert missing.subject == "numpy"
     assert "pip install numpy" in missing.fix
-
-
-def test_a_board_is_asked_once_and_checked_for_every_device_of_a_sweep(monkeypatch):
-    asked = []
-    described = inspection._asked
-
-    def counted(target):
-        asked.append(target)
-        return described(target)
-
-    monkeypatch.setattr(inspection, "_asked", counted)
-    stick = Target("stick", "ncs2", {"device": "MYRIAD"})
-    processor = replace(stick, options={"device": "CPU"})
-    seen = inspect_swept([processor, stick], registry.backend("ncs2"))
-    subjects = [{finding.subject for finding in each.findings} for each in seen]
-    assert len(asked) == 1
-    assert [{"stick", "libusb"} & each for each in subjects] == [set(), {"stick", "libusb"}]
 
 
 @pytest.mark.parametrize(

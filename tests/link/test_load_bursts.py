@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.vocabulary.load_bursts import LoadBursts
+from edgebench.records.session import LoadBursts
 
 SHORT = LoadBursts(0.02, (0.01, 0.03, 0.02))
 

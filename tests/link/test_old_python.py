@@ -8,7 +8,7 @@ import pytest
 
 from edgebench import registry
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.vocabulary.target import Launch
+from edgebench.records.target import Launch
 from tests.link.old_python import python36
 
 

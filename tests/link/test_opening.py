@@ -7,10 +7,9 @@ import threading
 import pytest
 
 from edgebench import interruption
-from edgebench.link import opening
-from edgebench.link.board_failures import not_placed
-from edgebench.link.opening import Opening, OpeningFailed
-from edgebench.link.ssh_failures import no_python, not_connected
+from edgebench.link import ssh as opening
+from edgebench.link.local import not_placed
+from edgebench.link.ssh import Opening, OpeningFailed, no_python, not_connected
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from edgebench.agent.frames import Frame
 from edgebench.errors import DiskFullError, SessionError, UnavailableError
 from edgebench.link import placing
 from edgebench.link.placing import Placer
-from edgebench.measure.session import measure_session
-from edgebench.measure.session_job import Job
+from edgebench.run.measuring.session import measure_session
+from edgebench.run.measuring.session_record import Job
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.agent.frames import ProtocolError
-from edgebench.link.plain_values import MAX_DEPTH, MAX_NAME, MAX_TEXT, MAX_VALUES, plain_message
+from edgebench.link.connection import MAX_DEPTH, MAX_NAME, MAX_TEXT, MAX_VALUES, plain_message
 
 
 def nested(depth):

@@ -5,9 +5,9 @@ import errno
 import numpy as np
 import pytest
 
-from edgebench.link import sample_spool
-from edgebench.link.sample_spool import SampleSpool
-from edgebench.vocabulary.probe import ProbeChunk
+from edgebench.link import host_probes as sample_spool
+from edgebench.link.host_probes import SampleSpool
+from edgebench.records.session import ProbeChunk
 
 
 def chunk_of(probe, first_ns, n, **values):

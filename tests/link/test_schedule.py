@@ -4,7 +4,7 @@ import pytest
 
 from edgebench.agent.frames import ProtocolError
 from edgebench.link.schedule import Schedule
-from edgebench.vocabulary.session import MeasurePlan
+from edgebench.records.session import MeasurePlan
 from tests.fakes import made_scene
 
 SECOND = 1_000_000_000

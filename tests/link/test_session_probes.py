@@ -9,9 +9,11 @@ import pytest
 
 from edgebench.agent.frames import Frame, encode
 from edgebench.errors import SessionError, UsageError
+from edgebench.link import host_lag
+from edgebench.link.failures import WorkerEnded
 from edgebench.link.replies import Ended
-from edgebench.link.session_faults import WorkerEnded
 from edgebench.link.session_probes import SessionProbes
+from edgebench.records import session as load_bursts
 from tests.probes import jetson_board
 
 
@@ -62,6 +64,26 @@ def test_the_pause_after_the_last_paced_pass_is_sampled_and_no_part_of_the_idle_
     assert stamps[-1] >= passes[-1].deadline_ns > passes[-1].end_ns
     assert facts.windows_ns.steady == (passes[-2].start_ns, passes[-1].end_ns)
     assert facts.windows_ns.idle_after[0] >= passes[-1].deadline_ns
+
+
+def test_load_leaves_the_readings_of_a_boards_meter_before_it_idles(rig, device, tmp_path, monkeypatch):
+    """It sees load bursts too, which tell how long that takes."""
+    monkeypatch.setattr(host_lag, "UNKNOWN_REACH_S", 0.2)
+    monkeypatch.setattr(load_bursts, "LEAST_BURST_S", 0.05)
+    meter = f"ina3221:{jetson_board.write(tmp_path / 'sys', jetson_board.orin_nano())}"
+    with device.session(rig.artifact(), rig.settings(meters=(meter,), idle_s=0.1)) as session:
+        passes = list(session.measure(rig.plan(passes=2, warmup_cap=0)))
+        facts = session.facts()
+        chunks = list(session.probe_chunks())
+    windows = facts.windows_ns
+    assert windows.settling is not None and windows.idle is not None and windows.idle_after is not None
+    least_ns = round(0.2e9 + 1e9 / facts.probes[0].rate_hz)
+    assert windows.settling[1] == windows.idle[0] >= windows.settling[0] + least_ns
+    assert windows.idle_after[0] >= passes[-1].end_ns + least_ns
+    assert facts.load_bursts is not None and len(facts.load_bursts.bursts_ns) == 3
+    response = host_lag.response_of(facts.probes[0], chunks, facts.load_bursts)
+    assert response is not None and response.reach_ms is None
+    assert response.reason  # the rails of the made tree stand still
 
 
 def test_an_interrupt_ends_an_idle_window_at_once(rig, device, tmp_path):

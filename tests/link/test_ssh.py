@@ -15,11 +15,10 @@ from edgebench.agent import bootstrap, lock
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link import agent_backend, ssh
 from edgebench.link.agent_backend import open_link
-from edgebench.link.local import LocalLink
+from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.placing import Placer
 from edgebench.link.ssh import SshLink
-from edgebench.link.zipapp import agent_file
-from edgebench.vocabulary.target import Target
+from edgebench.records.target import Target
 from tests.link.sshd import opened, wait_until
 
 

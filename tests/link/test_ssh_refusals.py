@@ -10,9 +10,9 @@ import threading
 import pytest
 
 from edgebench.errors import DiskFullError, NoPermissionError, UnavailableError
+from edgebench.link.local import agent_file
 from edgebench.link.placing import Placer
 from edgebench.link.ssh import SshLink
-from edgebench.link.zipapp import agent_file
 from tests.link import sshd
 from tests.link.sshd import opened, wait_until
 

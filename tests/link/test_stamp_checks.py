@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgebench.agent.steady import steady_after
-from edgebench.agent.timed import TimedLoop
-from edgebench.link.stamp_checks import (
+from edgebench.agent.timed import TimedLoop, steady_after
+from edgebench.link.replies import (
     ROUNDING_NS,
     ClockSteps,
     ImpossibleTimes,
@@ -44,10 +43,10 @@ def test_a_stage_a_batch_and_a_short_run_may_take_no_time_where_the_clock_is_coa
     once = np.full_like(stamps, 20)
     for run in (stamps, np.where(stamps > 20, 20, stamps), once):
         require_batches("a warm-up", 10, 30, run, SPAN)
-    require_timed("a pass", 10, 30, stamps)
+    require_timed(10, 30, stamps)
     for start_ns, words in ((30, "took no time"), (10, "without any time of inference")):
         with pytest.raises(TooShortForTheClock, match=words) as caught:
-            require_timed("a pass", start_ns, 30, once)
+            require_timed(start_ns, 30, once)
         assert "more patches" in caught.value.fix
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.vocabulary.target import Launch
+from edgebench.records.target import Launch
 from tests.link.old_python import python36
 from tests.link.test_session_probes import tree
 

@@ -7,9 +7,8 @@ import pytest
 from edgebench.agent.worker import RUNNER
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.local import LocalLink
-from edgebench.link.timeouts import Timeouts
-from edgebench.link.zipapp import agent_file
+from edgebench.link.local import LocalLink, agent_file
+from edgebench.link.schedule import Timeouts
 from tests.fakes import agent_backend
 
 TAKES_IN = """

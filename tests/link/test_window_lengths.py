@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgebench.link.window_lengths import USUAL
+from edgebench.link.window_session import USUAL
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.link.board_fault import BoardFault
-from edgebench.link.window_board import TimedInferences
-from edgebench.link.window_session import WindowSession
+from edgebench.link.clock_match import BoardFault
+from edgebench.link.window_session import TimedInferences, WindowSession
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch
 from edgebench.stats.clock import RoundTrip
-from edgebench.testing.pictures import scene_of
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch
+from edgebench.testing.backend_kit import scene_of
 from tests.backends.cortexm.first_light import first_light_artifact
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.link.window_lengths import USUAL
-from edgebench.link.window_times import GOLDEN_PATCHES, window_stages_s
-from edgebench.vocabulary.pictures import ImageSet, Scene
-from edgebench.vocabulary.session import MeasurePlan
+from edgebench.link.window_session import GOLDEN_PATCHES, USUAL, window_stages_s
+from edgebench.records.session import MeasurePlan
+from edgebench.records.values import ImageSet, Scene
 
 PLAN = MeasurePlan(Scene(Path("scene.npy"), "00", 4512, 4512), 5, patches=1)
 LOAD_S = (13.3, 31.6)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgebench.link.board_fault import BoardFault
-from edgebench.link.wrapping_clock import WrappingClock
+from edgebench.link.clock_match import BoardFault, WrappingClock
 from edgebench.stats.clock import fit_clocks
 
 

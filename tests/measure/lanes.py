@@ -5,13 +5,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from edgebench.cache.objects import Cache
-from edgebench.measure.lane_group import Experiment
-from edgebench.measure.progress import SilentObserver
-from edgebench.plan.targets import make_targets
-from edgebench.plan.trials import Plan, choose_variants, make_trials
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.target import Launch
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact
+from edgebench.records.target import Launch
+from edgebench.run.measuring.host_queue import Experiment
+from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.targets import make_targets
+from edgebench.run.trials import Plan, choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
 from tests.measure.test_lane_group import MemoryStore
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.measure.adaptive import TimeBudget, never
-from edgebench.measure.progress import SilentObserver
+from edgebench.run.measuring.host_trials import TimeBudget, never
+from edgebench.run.measuring.progress import SilentObserver
 from tests.fakes import FakeDevice
 from tests.measure.test_lane_group import MemoryStore, experiment, statuses
 

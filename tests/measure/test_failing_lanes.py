@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.errors import StoredResultError, UnavailableError
+from edgebench.errors import SessionError, StoredResultError, UnavailableError
 from tests.fakes import FakeDevice, FakeSession
 from tests.measure.lanes import DRIVES, StrictStore, Watching, by_target, experiment
 from tests.measure.test_lane_group import MemoryStore
@@ -86,6 +86,67 @@ def test_a_host_that_is_lost_on_the_way_fails_sessions_and_the_others_go_on():
     run = experiment(store, open_device, {"a": None, "b": "pi"}, sessions=4)
     run.run()
     assert by_target(run, store) == {"a": ["ok"] * 4, "b": ["ok", "lost_connection", "lost_connection"]}
+
+
+class Gone(FakeDevice):
+    """Answers for so many sessions, and is asked for in vain from then on."""
+
+    def __init__(self, sessions, asked):
+        super().__init__()
+        self.sessions, self.asked = sessions, asked
+
+    @contextmanager
+    def session(self, artifact, settings):
+        if len(self.opened) >= self.sessions:
+            self.asked.append(artifact.variant)
+            stage = "start" if len(self.asked) > 1 else "measure"
+            what, fix = "the device was lost and is not back", "check the device, then --resume"
+            raise SessionError(what, status="lost_connection", stage=stage, why="no route to host", fix=fix)
+        with super().session(artifact, settings) as session:
+            yield session
+
+
+@pytest.mark.attack("a board is lost and not reached again: what is left of it ends at once, with the reason")
+def test_a_board_that_is_lost_for_good_is_not_asked_for_each_trial_that_is_left():
+    asked: list[str] = []
+    store, gone = MemoryStore(), Gone(2, asked)
+    run = experiment(
+        store, lambda trial: gone if trial.target.name[0] == "b" else FakeDevice(), {"a": None, "b": "pi"},
+        depths=(0.25, 0.5, 1.0), settings=["threads=1", "threads=2"], sessions=3,
+    )  # fmt: skip
+    assert not run.run().interrupted
+    assert len(asked) == 2  # as it was lost, and once more as it was not there
+    statuses = by_target(run, store)
+    assert statuses["a[threads=1]"] == statuses["a[threads=2]"] == ["ok"] * 9
+    of_b = {trial.key for trial in run.plan.trials if trial.target.name[0] == "b"}
+    lost = [record for record in store.records if record.trial in of_b and record.status != "ok"]
+    assert {record.trial for record in lost} == of_b
+    assert {record.status for record in lost} == {"lost_connection"}
+    assert len(lost) <= len(of_b) + 1
+    for record in lost:
+        assert record.failure is not None
+        assert (record.failure.why, record.failure.fix) == (
+            "no route to host",
+            "check the device, then --resume",
+        )
+    again = replace(run, open_device=lambda trial: FakeDevice())
+    again.run()
+    assert all(sum(record.status == "ok" for record in store.finished(key)) == 3 for key in of_b)
+
+
+def test_a_board_that_comes_back_is_measured_on():
+    class Dozing(Gone):
+        @contextmanager
+        def session(self, artifact, settings):
+            if len(self.asked) == 1:
+                self.sessions = 99
+            with super().session(artifact, settings) as session:
+                yield session
+
+    store, dozing = MemoryStore(), Dozing(1, [])
+    run = experiment(store, lambda trial: dozing, {"b": "pi"}, depths=(0.25, 0.5), sessions=2)
+    run.run()
+    assert by_target(run, store)["b"].count("ok") == 4
 
 
 def test_a_store_that_refuses_ends_the_whole_run():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.measure import golden
+from edgebench.run.measuring import session as golden
 from tests.fakes import GOLDEN, made_artifact
 
 REFERENCE = made_artifact().golden

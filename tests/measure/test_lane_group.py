@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.cache.objects import Cache
-from edgebench.measure.campaign import _run_record
-from edgebench.measure.lane_group import Experiment, Outcome
-from edgebench.measure.progress import SilentObserver
-from edgebench.plan.targets import make_targets
-from edgebench.plan.trials import Plan, choose_variants, make_trials
-from edgebench.store.records import RunRecord, SessionRecord, SessionTables
-from edgebench.store.redaction import PrivateNames
-from edgebench.vocabulary.artifact import Artifact
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact
+from edgebench.records.stored import RunRecord, SessionRecord, SessionTables
+from edgebench.results.redaction import PrivateNames
+from edgebench.run.measuring.execution import _run_record
+from edgebench.run.measuring.host_queue import Experiment, Outcome
+from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.targets import make_targets
+from edgebench.run.trials import Plan, choose_variants, make_trials
 from tests.fakes import FakeBackend, FakeDevice, made_images, made_scene
 
 

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.fit.power_limits import least_averaging_s, rate_objection
+from edgebench.judge.power_limits import least_averaging_s, rate_objection
 from edgebench.link.replies import ProbeAccess
-from edgebench.measure.meter_findings import meter_findings
-from edgebench.measure.meter_recording import MeterState, Recording
-from edgebench.measure.recorded_figures import RecordedFigures
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from edgebench.records.session import Channel, ProbeChunk, ProbeInfo
+from edgebench.run.measuring.meter_recording import MeterState, RecordedFigures, Recording
+from edgebench.run.measuring.preflight import meter_findings
 from tests.fit.summaries import meter
 from tests.sample_tables import figures_of
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from edgebench.errors import UnavailableError
-from edgebench.measure.meter_recording import MeterState, Recording
-from edgebench.measure.recorded_figures import RecordedFigures
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from edgebench.records.session import Channel, ProbeChunk, ProbeInfo
+from edgebench.run.measuring.meter_recording import MeterState, RecordedFigures, Recording
 from tests.sample_tables import figures_of
 
 S = 1_000_000_000
@@ -87,6 +86,24 @@ def test_a_hole_leaves_rate_and_gap_and_no_mean():
     assert "hole" in rail["reason"]
     assert rail["longest_gap_s"] == pytest.approx(4.0)
     assert rail["effective_hz"] == pytest.approx((len(at_s) - 1) / 10)
+
+
+@pytest.mark.attack("a meter is lost amid a recording: the time without readings has no energy, and is said")
+@pytest.mark.parametrize(
+    ("lost_s", "has_energy", "without"), [((2.5, 14.0), True, "11.5 s"), ((2.5, 9.0), False, "6.6 s")]
+)
+def test_the_time_without_readings_has_no_energy(lost_s, has_energy, without):
+    at_s = [at for at in np.arange(141) / 10 if not lost_s[0] < at <= lost_s[1]]
+    recorded = replace(
+        recording(at_s, np.full(len(at_s), 2.0)), recorded_s=14.0, outage="ina:0 was lost amid the session: x"
+    )
+    [rail] = recorded.rails()
+    assert rail["read_s"] == pytest.approx(14.0 - float(without[:-2]))
+    assert rail["energy_j"] == (pytest.approx(2 * 2.5) if has_energy else None)
+    assert f"no energy of {without} of the 14 s recorded" in rail["reason"]
+    assert "was lost" in rail["reason"]
+    [whole] = replace(recording(np.arange(141) / 10, np.ones(141)), recorded_s=14.2).rails()
+    assert whole["reason"] == ""
 
 
 def test_samples_that_are_no_numbers_are_none():

@@ -1,11 +1,8 @@
 """Doctor's findings of several targets, those of one machine once."""
 
-from dataclasses import replace
-
-from edgebench.measure.preflight import checked, once_a_machine
-from edgebench.plan.sweeps import Connection
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.target import Target
+from edgebench.records.target import Target
+from edgebench.records.values import Finding
+from edgebench.run.measuring.preflight import checked, once_a_machine
 from tests.fakes import FakeBackend
 
 CPU, ONNX = Target("cpu", "cpu"), Target("onnx", "onnx")
@@ -47,19 +44,16 @@ def test_what_several_targets_share_word_for_word_is_said_under_their_names():
 
 
 class Picky(FakeBackend):
-    """Its second kind of device lacks a driver."""
+    """It lacks a driver."""
 
     def check(self, target):
-        driver = [Finding("error", "driver", "is missing", "install it")]
-        return [NUMPY, *(driver if target.options["kind"] == 2 else [])]
+        return [NUMPY, Finding("error", "driver", "is missing", "install it")]
 
 
-def test_what_is_not_so_of_every_combination_of_options_is_told_with_those_that_it_is_of():
-    one = Target("x[kind=1]", "fake", {"kind": 1}, settings={"kind": 1})
-    two = replace(one, name="x[kind=2]", options={"kind": 2}, settings={"kind": 2})
-    [check] = checked([Connection(replace(one, name="x", settings={}), (one, two))], {"fake": Picky()})
-    assert check["target"] == "x"
-    assert [(row["subject"], row["target"]) for row in check["findings"]] == [
-        ("numpy", ""),
-        ("driver", "x[kind=2]"),
+def test_a_check_has_the_findings_of_its_target():
+    [check] = checked([Target("x", "fake")], {"fake": Picky()})
+    assert (check["target"], check["device"], check["facts"]) == ("x", "fake", None)
+    assert [(row["subject"], row["target"], row["targets"]) for row in check["findings"]] == [
+        ("numpy", "", ["x"]),
+        ("driver", "", ["x"]),
     ]

@@ -11,19 +11,18 @@ import pytest
 
 import edgebench
 from edgebench import registry
-from edgebench.cache.objects import Cache
 from edgebench.errors import EXIT_TRIALS_FAILED, UnavailableError, UnsupportedError, UsageError
-from edgebench.measure.preparation import prepare_trials, requested_in_vain, require_any
-from edgebench.models.workers.processes import HelperError
-from edgebench.plan.planner import Built
-from edgebench.plan.run_settings import RunConfig
-from edgebench.plan.trials import ModelData, Plan, make_trials
-from edgebench.store.schemas import schema
-from edgebench.vocabulary.model_source import ModelSource
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Progress
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.workers.processes import HelperError
+from edgebench.records.model import ModelSource, Prepared, PrepareRequest
+from edgebench.records.target import Target
+from edgebench.records.values import Progress
+from edgebench.records.variant import Variant
+from edgebench.report.schemas import schema
+from edgebench.run.measuring.execution import prepare_trials, requested_in_vain, require_any
+from edgebench.run.planner import Built
+from edgebench.run.settings import RunConfig
+from edgebench.run.trials import ModelData, Plan, make_trials
 from tests.cli.conftest import make_field
 from tests.fakes import FakeBackend, made_artifact, made_images, made_scene
 

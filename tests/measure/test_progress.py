@@ -8,15 +8,15 @@ import re
 import pytest
 from rich.console import Console
 
-from edgebench.measure.progress import (
+from edgebench.run.estimate import Span
+from edgebench.run.measuring.progress import (
     RunState,
+    SessionLatency,
     SessionState,
     SilentObserver,
     StderrObserver,
     warnings_noted,
 )
-from edgebench.measure.session_latency import SessionLatency
-from edgebench.plan.estimate import Span
 
 UNKNOWN = Span(0.0, math.inf)
 

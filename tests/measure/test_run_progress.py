@@ -5,10 +5,8 @@ import threading
 
 import pytest
 
-from edgebench.measure.progress import SessionState, SilentObserver
-from edgebench.measure.run_progress import RunProgress
-from edgebench.measure.session_latency import SessionLatency
-from edgebench.plan.estimate import Span
+from edgebench.run.estimate import Span
+from edgebench.run.measuring.progress import RunProgress, SessionLatency, SessionState, SilentObserver
 
 
 class Watching(SilentObserver):

@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from edgebench.errors import DiskFullError, UnavailableError
-from edgebench.measure.session import measure_session
-from edgebench.measure.session_job import Job
-from edgebench.measure.session_record import unmeasured_session
-from edgebench.measure.session_watch import SessionWatch
-from edgebench.plan.estimate import Cost, Shape
-from edgebench.vocabulary.passes import Window
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch
-from edgebench.vocabulary.values import Report
+from edgebench.records.session import Channel, MeasurePlan, ProbeChunk, ProbeInfo, SessionSettings, Window
+from edgebench.records.target import Launch
+from edgebench.records.values import Report
+from edgebench.run.estimate import Cost, Shape
+from edgebench.run.measuring.session import SessionWatch, measure_session
+from edgebench.run.measuring.session_record import Job, unmeasured_session
 from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_pass, made_scene
 from tests.sample_tables import samples_of
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.measure.session_gathering import Gathered, require_as_planned
-from edgebench.vocabulary.session import MeasurePlan
+from edgebench.records.session import MeasurePlan
+from edgebench.run.measuring.session_record import Gathered, require_as_planned
 from tests.fakes import made_pass, made_scene
 
 S = 1_000_000_000

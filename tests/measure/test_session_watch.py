@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.measure.session_watch import SessionWatch
-from edgebench.plan.estimate import Cost, Shape, Span, session_s
+from edgebench.run.estimate import Cost, Shape, Span, session_s
+from edgebench.run.measuring.session import SessionWatch
 from tests.fakes import made_pass
 
 SHAPE = Shape(patches=6, passes=3, images=10)

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.figures import figure_of
-from edgebench.fit.requirement import Requirement
-from edgebench.fit.summarise import summarise, trial_json
-from edgebench.fit.trial_metrics import missing_reasons
-from edgebench.measure.session import measure_session
-from edgebench.measure.session_job import Job
-from edgebench.measure.session_latency import session_latency
+from edgebench.judge.columns import missing_reasons
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.summarise import summarise, trial_json
+from edgebench.judge.verdict import figure_of
+from edgebench.results.load import StoredResults, load
+from edgebench.results.writing import ExperimentStore
+from edgebench.run.measuring.progress import session_latency
+from edgebench.run.measuring.session import measure_session
+from edgebench.run.measuring.session_record import Job
 from edgebench.stats.warnings import Flag
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.load import StoredResults, load
 from tests.link.rig import COLUMNS, ROWS, make_rig
 from tests.synthetic_results import key_of, made_experiment
 

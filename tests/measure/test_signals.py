@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from edgebench.measure.signals import exit_code, held_interrupt, terminate_as_interrupt
+from edgebench.interruption import exit_code, held_interrupt, terminate_as_interrupt
 
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from typing import Any
 
 from edgebench.errors import InputError
-from edgebench.models.workers.processes import Job, Report, serve
+from edgebench.prepare.workers.processes import Job, Report, serve
 
 NOISE = """WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
 LAST
@@ -33,6 +34,9 @@ def handle(job: Job, report: Report) -> dict[str, Any]:
         case "crash":
             raise ZeroDivisionError("the last words")
         case "hang":
+            signal.pause()
+        case "hang with a child":
+            report(f"child {subprocess.Popen(['sleep', '600']).pid}")
             signal.pause()
         case "abort":
             print(NOISE.replace("LAST", "about to abort"), file=sys.stderr, flush=True)

@@ -2,14 +2,18 @@ import json
 
 import pytest
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import UnsupportedError
-from edgebench.models import evaluate as module
-from edgebench.models.evaluate import Evaluation, evaluate, stored_evaluation
-from edgebench.models.prepare.inventory import list_prepared, list_variants
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare import description as module
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.description import (
+    Evaluation,
+    evaluate,
+    list_prepared,
+    list_variants,
+    stored_evaluation,
+)
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.variant import Variant
 
 
 @pytest.fixture(scope="module")

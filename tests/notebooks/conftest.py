@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.cache.objects import Cache
+from edgebench.prepare.cache import Cache
 from tests.backends import replaying
 
 DISCO = ["disco-realtime", "disco-arctic", "disco-greenland"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.cache.objects import Cache
+from edgebench.prepare.cache import Cache
 from tests.notebooks.execution import execute, outputs, pictures, require_tidy
 
 pytestmark = pytest.mark.slow

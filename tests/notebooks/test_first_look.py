@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.cache.objects import Cache
-from edgebench.fit.judged_experiment import judge_folder
+from edgebench.judge.judged import judge_folder
+from edgebench.prepare.cache import Cache
 from tests import synthetic_results
 from tests.backends import replaying
 from tests.notebooks.execution import execute, pictures, read, require_tidy, shown

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from edgebench.plan.amounts import clock_text, duration_s, duration_text, share, share_text, span_text
+from edgebench.run.setting import clock_text, duration_s, duration_text, share, share_text, span_text
 
 
 @pytest.mark.parametrize(

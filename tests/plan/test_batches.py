@@ -4,10 +4,9 @@ import pytest
 
 from edgebench import registry
 from edgebench.errors import UsageError
-from edgebench.plan.batches import batches_of
-from edgebench.plan.config import resolve
-from edgebench.plan.targets import make_targets
-from edgebench.plan.trials import choose_variants, make_trials
+from edgebench.run.config import resolve
+from edgebench.run.targets import make_targets
+from edgebench.run.trials import batches_of, choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
 
 

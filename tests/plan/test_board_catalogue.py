@@ -6,8 +6,9 @@ import pytest
 
 from edgebench import registry
 from edgebench.errors import UsageError
-from edgebench.plan.board_catalogue import BoardEntry, read_board, shipped_boards, shipped_entries
-from edgebench.vocabulary.target import BODY_FACTS
+from edgebench.records.target import BODY_FACTS
+from edgebench.run.boards import BoardEntry, read_board, shipped_boards, shipped_entries
+from edgebench.run.targets_file import read_targets
 
 STUDY = (
     "disco-cortex-m7", "jetson-nano-devkit", "coral-dev-board-micro", "coral-dev-board-mini", "coral-usb",
@@ -58,6 +59,18 @@ def read(tmp_path, text):
     return read_board(path)
 
 
+def test_a_range_of_temperatures_is_ignored_with_one_warning(tmp_path, caplog):
+    text = BOARD + "mass_g = { value = 5, source = 'x' }\ntemperature_c = { value = [-20, 60] }\n"
+    assert [read(tmp_path, text).mass_g for _ in range(2)] == [5.0, 5.0]
+    (tmp_path / "targets.toml").write_text(
+        "".join(f"[[targets]]\nname = '{name}'\ndevice = 'cpu'\ntemperature_c = 3\n" for name in "ab")
+    )
+    assert [target.name for target in read_targets(tmp_path / "targets.toml").targets] == ["a", "b"]
+    assert [record.message.split(": ", 1)[1] for record in caplog.records] == [
+        "temperature_c is ignored: ranges of temperatures are no longer judged"
+    ] * 2
+
+
 def test_a_board_has_what_its_file_says(tmp_path):
     body = read(
         tmp_path,
@@ -66,11 +79,10 @@ def test_a_board_has_what_its_file_says(tmp_path):
         'mass_g = { value = 61, source = "scale" }\n'
         'size_mm = { value = [85, 56.5, 17], source = "scale" }\n'
         'boot_s = { value = 21.5, source = "stop watch" }\n'
-        'temperature_c = { value = [-20, 60], source = "page 2" }\n'
         'power = [{ watts = 7.5, kind = "maximum", source = "page 3" }]\n',
     )
     assert (body.processor, body.memory, body.mass_g, body.size_mm) == ("8051", "", 61.0, (85.0, 56.5, 17.0))
-    assert (body.boot_s, body.temperature_c) == (21.5, (-20.0, 60.0))
+    assert body.boot_s == 21.5
     assert body.source == "scale"
     assert [(power.watts, power.kind) for power in body.power] == [(7.5, "maximum")]
     assert body.source_of("boot_s") == "stop watch"
@@ -95,12 +107,6 @@ def test_a_board_has_what_its_file_says(tmp_path):
         (BOARD + "mass_g = { value = '61', source = 'x' }\n", "'61' is not a number", "mass_g = {"),
         (BOARD + "mass_g = { value = 6, source = 'x', unit = 'g' }\n", "unknown key 'unit'", "value, source"),
         (BOARD + "size_mm = { value = [1, 2], source = 'x' }\n", "too few entries", "size_mm = {"),
-        (
-            BOARD + "temperature_c = { value = [50, 0], source = 'x' }\n",
-            "not the lower one",
-            "lower one first",
-        ),
-        (BOARD + "temperature_c = { value = [-300, 0], source = 'x' }\n", "-300", "lower one first"),
         (BOARD + "mass_g = { value = 1e300, source = 'x' }\n", "1e+300 is not at most 1e+09", "mass_g = {"),
         (BOARD + "boot_s = { value = 0, source = 'x' }\n", "0 is not above 0", "boot_s = {"),
         (BOARD + "plugged_in = 'yes'\n", "plugged_in", "true or false"),

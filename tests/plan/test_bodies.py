@@ -3,16 +3,14 @@
 from dataclasses import asdict, replace
 
 import pytest
+from pydantic import TypeAdapter
 
 from edgebench import registry
 from edgebench.errors import UsageError
-from edgebench.plan.bodies import assemble, known_bodies
-from edgebench.plan.targets import listed, make_targets
-from edgebench.plan.targets_file import DeclaredTarget
-from edgebench.store.records import TargetRecord
-from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
-from edgebench.vocabulary.declared_power import DeclaredPower
-from edgebench.vocabulary.target import Body, DeclaredBoard
+from edgebench.records.target import Body, DeclaredBoard, DeclaredBoot, DeclaredPower, Target
+from edgebench.run.boards import assemble, known_bodies
+from edgebench.run.targets import listed, make_targets
+from edgebench.run.targets_file import DeclaredTarget
 from tests.fakes import FakeBackend
 
 PARTS = {
@@ -103,41 +101,25 @@ def bodies(**named):
     return backend
 
 
-def test_parts_work_at_the_temperatures_of_all_and_boot_as_long_as_their_slowest_machine():
-    stick = replace(
-        PARTS["stick"], plugged_in=True, temperature_c=(-40.0, 50.0), sources={"temperature_c": "page 1"}
-    )
-    host = replace(
-        PARTS["plate"],
-        boot_s=25.0,
-        boot_kind="maximum",
-        temperature_c=(0.0, 70.0),
-        sources={"boot_s": "watch", "temperature_c": "page 2"},
-    )
+def test_parts_boot_as_long_as_their_slowest_machine():
+    stick = replace(PARTS["stick"], plugged_in=True)
+    host = replace(PARTS["plate"], boot_s=25.0, boot_kind="maximum", sources={"boot_s": "watch"})
     assembly = assemble(("stick", "host"), bodies(stick=stick, host=host))
     assert assembly.boot_s == DeclaredBoot(25.0, "maximum", "watch")
-    assert assembly.temperature_c == DeclaredTemperature(
-        0.0, 50.0, "Stick: -40 to 50 °C, page 1 + Plate: 0 to 70 °C, page 2"
-    )
     slow = replace(host, boot_s=30.0, boot_kind="typical", sources={"boot_s": "video"})
     both = assemble(("host", "slow"), bodies(host=host, slow=slow))
     assert both.boot_s == DeclaredBoot(30.0, "typical", "video")
 
 
-def test_a_boot_or_a_range_that_one_part_lacks_is_missing_and_said():
-    stick = replace(PARTS["stick"], plugged_in=True, temperature_c=(-40.0, -20.0))
-    warm = replace(PARTS["plate"], temperature_c=(0.0, 70.0))
-    unknown = replace(PARTS["plate"], boot_s=25.0)
-    assembly = assemble(("stick", "warm"), bodies(stick=stick, warm=warm))
-    assert assembly.temperature_c is None and "at no temperature do all parts work" in assembly.sources
-    assembly = assemble(("warm", "unknown"), bodies(warm=warm, unknown=unknown))
-    assert assembly.temperature_c is None and assembly.boot_s is None
-    assert "no temperature range: no source gives that of Plate" in assembly.sources
+def test_a_boot_that_one_machine_lacks_is_missing_and_said():
+    known, silent = replace(PARTS["plate"], boot_s=25.0), PARTS["plate"]
+    assembly = assemble(("known", "silent"), bodies(known=known, silent=silent))
+    assert assembly.boot_s is None
     assert "no boot time: no source gives that of Plate" in assembly.sources
 
 
-def test_a_targets_own_boot_and_range_beat_its_boards():
-    board = replace(PARTS["plate"], boot_s=25.0, temperature_c=(0.0, 70.0))
+def test_a_targets_own_boot_beats_its_boards():
+    board = replace(PARTS["plate"], boot_s=25.0)
     declared = DeclaredTarget.model_validate(
         {
             "name": "one",
@@ -148,9 +130,8 @@ def test_a_targets_own_boot_and_range_beat_its_boards():
     )
     [target] = make_targets({"fake": bodies(board=board)}, (), (), devices=(), declared=(declared,))
     assert target.boot_s == DeclaredBoot(9.0, "maximum", "watch")
-    assert target.temperature_c is not None and target.temperature_c.high_c == 70.0
-    assert target.from_boards == ("mass_g", "size_mm", "temperature_c")
-    assert TargetRecord(**asdict(target)).boot_s == target.boot_s
+    assert target.from_boards == ("mass_g", "size_mm")
+    assert TypeAdapter(Target).validate_python(asdict(target)).boot_s == target.boot_s
 
 
 def test_the_machines_among_the_parts_are_kept_to_be_held_against_what_the_machine_says():
@@ -166,7 +147,7 @@ def test_the_machines_among_the_parts_are_kept_to_be_held_against_what_the_machi
 def test_a_declared_target_is_listed_with_what_a_run_takes():
     row = listed(DeclaredTarget(name="pi", device="toy", board=("raspberry-pi-4b",), mass_g=99.0))
     assert (row["mass_g"], row["size_mm"]) == (99.0, (85.0, 56.0, 17.0))
-    assert row["from_boards"] == ("size_mm", "declared_power", "temperature_c")
+    assert row["from_boards"] == ("size_mm", "declared_power")
     assert [(power["watts"], power["kind"]) for power in row["declared_power"]] == [(3.06, "typical")]
     assert "Raspberry Pi 4 Model B" in row["body"]
     assert listed(DeclaredTarget(name="bare", device="toy"))["mass_g"] is None

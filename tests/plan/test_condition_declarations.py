@@ -1,10 +1,9 @@
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.plan.condition_declarations import declared_figures
-from edgebench.plan.targets import make_targets
-from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
-from edgebench.vocabulary.declared_power import DeclaredPower
+from edgebench.records.target import DeclaredBoot, DeclaredPower
+from edgebench.run.declarations import declared_figures
+from edgebench.run.targets import make_targets
 from tests.fakes import FakeBackend
 
 NANO = {"nano": ("nano",)}
@@ -13,14 +12,11 @@ TWO = {"nano": ("nano",), "pi": ("pi",)}
 
 
 def test_what_is_declared_becomes_fields_of_the_target():
-    declared = declared_figures(
-        ["9.5:maximum:label"], ["boot_s:25:typical:watch: mine", "nano=temperature_c:-20..60:sheet"], NANO
-    )
+    declared = declared_figures(["9.5:maximum:label"], ["boot_s:25:typical:watch: mine"], NANO)
     assert declared == {
         "nano": {
             "declared_power": (DeclaredPower(9.5, "maximum", "label"),),
             "boot_s": DeclaredBoot(25.0, "typical", "watch: mine"),
-            "temperature_c": DeclaredTemperature(-20.0, 60.0, "sheet"),
         }
     }
     assert declared_figures([], [], TWO) == {}
@@ -28,10 +24,9 @@ def test_what_is_declared_becomes_fields_of_the_target():
 
 
 def test_a_targets_own_name_beats_that_of_its_sweep_figure_by_figure():
-    texts = ["nano=boot_s:25:typical:a", "nano=temperature_c:0..50:b", "nano[threads=2]=boot_s:9:maximum:c"]
+    texts = ["nano=boot_s:25:typical:a", "nano[threads=2]=boot_s:9:maximum:c"]
     first, second = declared_figures([], texts, SWEPT).values()
     assert (first["boot_s"].seconds, second["boot_s"].seconds) == (25.0, 9.0)
-    assert first["temperature_c"] == second["temperature_c"]
 
 
 def test_a_run_takes_it_in_place_of_the_boards():
@@ -40,10 +35,10 @@ def test_a_run_takes_it_in_place_of_the_boards():
         (),
         (),
         boards=("raspberry-pi-4b",),
-        declared_conditions=["temperature_c:-5..9:x"],
+        declared_conditions=["boot_s:9:typical:x"],
     )
-    assert target.temperature_c == DeclaredTemperature(-5.0, 9.0, "x")
-    assert "temperature_c" not in target.from_boards and "mass_g" in target.from_boards
+    assert target.boot_s == DeclaredBoot(9.0, "typical", "x")
+    assert "boot_s" not in target.from_boards and "mass_g" in target.from_boards
 
 
 @pytest.mark.parametrize(
@@ -61,10 +56,7 @@ def test_a_run_takes_it_in_place_of_the_boards():
         (["nano=boot_s:nan:typical:x"], "not above 0", "boot_s:25"),
         (["nano=boot_s:inf:typical:x"], "at most 86400 s", "boot_s:25"),
         (["nano=boot_s:25:typical:a\x1b"], "no line of at most", "in a few words"),
-        (["nano=temperature_c:60:x"], "is no range", "-20..60"),
-        (["nano=temperature_c:60..-20:x"], "the lower one first", "-20..60"),
-        (["nano=temperature_c:-300..0:x"], "no range of temperatures", "-20..60"),
-        (["nano=temperature_c:cold..0:x"], "no number of degrees Celsius", "-20..60"),
+        (["nano=temperature_c:-20..60:x"], "'temperature_c' is nothing", "boot_s"),
         (["boot_s:25:typical:x"], "does not say of which target", "nano=boot_s"),
         (["nono=boot_s:25:typical:x"], "there is no target 'nono'", "known: nano, pi"),
         (["nano=boot_s:25:typical:x", "nano=boot_s:9:maximum:y"], "boot_s is there twice", "leave one"),

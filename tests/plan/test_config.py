@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.plan.config import read_config_files, resolve
+from edgebench.run.config import read_config_files, resolve
 
 
 def test_flag_beats_environment_beats_project_beats_user_beats_default():

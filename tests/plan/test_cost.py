@@ -7,17 +7,22 @@ import pytest
 from rich.console import Console
 
 from edgebench import registry
-from edgebench.cache.objects import Cache
-from edgebench.plan.cost import costs_of, resolution_notes, spread_note, whole_span
-from edgebench.plan.estimate import Cost, Span
-from edgebench.plan.extent import Extent
-from edgebench.plan.known_costs import note_cost
-from edgebench.plan.spread import Spread, note_spread
-from edgebench.plan.targets import make_targets
-from edgebench.plan.trials import Plan, choose_variants, make_trials
+from edgebench.prepare.cache import Cache
 from edgebench.report.planned import print_planned, time_notes
+from edgebench.run.cost import (
+    Spread,
+    costs_of,
+    note_cost,
+    note_spread,
+    resolution_notes,
+    spread_note,
+    whole_span,
+)
+from edgebench.run.estimate import Cost, Span
+from edgebench.run.targets import make_targets
+from edgebench.run.trials import Extent, Plan, choose_variants, make_trials
 from edgebench.stats.forecast import sessions_for
-from edgebench.stats.spending import STOPPING_CONFIDENCE
+from edgebench.stats.intervals import STOPPING_CONFIDENCE
 from tests.fakes import FakeBackend, made_images, made_scene
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from edgebench.plan.estimate import (
+from edgebench.run.estimate import (
     Cost,
     Shape,
     Span,

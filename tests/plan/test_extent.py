@@ -5,9 +5,8 @@ from typing import ClassVar
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.plan.extent import Extent
-from edgebench.plan.targets import make_targets
-from edgebench.plan.trials import choose_variants, make_trials
+from edgebench.run.targets import make_targets
+from edgebench.run.trials import Extent, choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
 
 SCENE = made_scene()  # 2 x 3 patches

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.cache.objects import Cache, canonical_hash
-from edgebench.plan.estimate import Cost
-from edgebench.plan.known_costs import KnownCosts, note_cost, noted_cost, noted_costs
-from edgebench.plan.targets import make_targets
-from edgebench.plan.trials import make_trials
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache, canonical_hash
+from edgebench.records.variant import Variant
+from edgebench.run.cost import KnownCosts, note_cost, noted_cost, noted_costs
+from edgebench.run.estimate import Cost
+from edgebench.run.targets import make_targets
+from edgebench.run.trials import make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
 
 SMALL, HALF, WHOLE = (Variant(depth, "int8") for depth in (0.25, 0.5, 1.0))

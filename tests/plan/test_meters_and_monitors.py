@@ -4,15 +4,10 @@ import pytest
 
 from edgebench import registry
 from edgebench.errors import UsageError
-from edgebench.plan.config import resolve
-from edgebench.plan.meters_and_monitors import (
-    TELEMETRY,
-    meters_of,
-    monitors_of,
-    require_meters_of_their_own,
-)
-from edgebench.plan.trials import make_trials
-from edgebench.vocabulary.target import Target
+from edgebench.records.target import Target
+from edgebench.run.config import resolve
+from edgebench.run.meters import TELEMETRY, meters_of, monitors_of, require_meters_of_their_own
+from edgebench.run.trials import make_trials
 from tests.fakes import FakeBackend, made_scene
 from tests.link import host_meter
 
@@ -62,7 +57,7 @@ def test_one_meter_on_this_machine_is_at_one_board(host_kind):
 
 
 def test_a_monitor_is_not_in_the_key():
-    from edgebench.vocabulary.variant import Variant
+    from edgebench.records.variant import Variant
 
     def key(*meters):
         target = Target(name="fake", device="fake", meters=meters)

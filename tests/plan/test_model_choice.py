@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import InputError, UsageError
-from edgebench.plan.model_choice import Chosen, requests_for, resolve_sources, variants_of
-from edgebench.vocabulary.model_source import SHIPPED, InputChoice
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import SHIPPED, InputChoice
+from edgebench.run.model_choice import Chosen, requests_for, resolve_sources, variants_of
 from tests.fakes import FakeBackend
 
 

@@ -5,8 +5,8 @@ import pytest
 from edgebench import registry
 from edgebench.contract import BackendOptions
 from edgebench.errors import UsageError
-from edgebench.plan.config import run_config
-from edgebench.plan.planner import choose
+from edgebench.run.config import run_config
+from edgebench.run.planner import choose
 from tests.fakes import FakeBackend
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.plan.power_declarations import declared_powers
-from edgebench.vocabulary.declared_power import DeclaredPower
+from edgebench.records.target import DeclaredPower
+from edgebench.run.declarations import declared_powers
 
 NANO = {"nano": ("nano", "nano")}
 SWEPT = {f"nano[threads={n}]": (f"nano[threads={n}]", "nano") for n in (1, 2)}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from edgebench.plan.rounds import turns
+from edgebench.run.trials import turns
 
 KEYS = ["a", "b", "c", "d", "e"]
 

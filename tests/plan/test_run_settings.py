@@ -7,8 +7,8 @@ import pytest
 from typer.main import get_command
 
 from edgebench.cli.main import app
-from edgebench.plan.config import resolve, run_config
-from edgebench.plan.run_settings import RunConfig, run_settings
+from edgebench.run.config import resolve, run_config
+from edgebench.run.settings import RunConfig, run_settings
 from tests.plan.settings_page import PAGE, page
 
 
@@ -17,7 +17,7 @@ def test_validation_of_nothing_gives_the_defaults():
 
 
 def test_each_setting_is_an_option_of_run():
-    [run] = [command for name, command in get_command(app).commands.items() if name == "run"]  # type: ignore[attr-defined]
+    run = get_command(app).commands["run"].load()  # type: ignore[attr-defined]
     options = {param.name: param.opts for param in run.params}
     assert all(setting.flag in options[name] for name, setting in run_settings().items())
 
@@ -37,6 +37,6 @@ def test_the_page_of_settings_is_that_of_the_declarations():
 
 
 def test_declarations_import_no_validation():
-    code = "import sys, edgebench.plan.run_settings as s; s.run_settings(); print('pydantic' in sys.modules)"
+    code = "import sys, edgebench.run.settings as s; s.run_settings(); print('pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import InputError, UsageError
-from edgebench.plan.config import run_config
-from edgebench.plan.model_choice import resolve_sources
-from edgebench.plan.planner import build
-from edgebench.plan.scenes_and_images import ModelPictures, gather
+from edgebench.prepare.cache import Cache
+from edgebench.run.config import run_config
+from edgebench.run.model_choice import ModelPictures, gather, resolve_sources
+from edgebench.run.planner import build
 from tests.user_models import CLASSES, SIDE, make_pictures
 
 
@@ -44,6 +43,25 @@ def test_the_scene_is_cut_to_the_models_input(user_models: Path, session_cache: 
     golden = pictures.source.golden
     assert golden is not None
     assert golden.origin == "5 patches of the scene scene.png"
+
+
+def test_a_scene_of_the_users_is_never_cropped(user_models: Path, session_cache: Cache, tmp_path: Path):
+    Image.fromarray(np.zeros((SIDE, 30 * SIDE, 3), np.uint8)).save(tmp_path / "wide.png")
+    (pictures,) = material(session_cache, user_models / "tower.tflite", scene=tmp_path / "wide.png")
+    assert (pictures.scene.columns, pictures.scene.cropped) == (30, None)
+
+
+def test_the_shipped_scene_is_cropped_for_a_small_input_and_says_so(user_models: Path, session_cache: Cache):
+    (pictures,) = material(session_cache, user_models / "tower.tflite")
+    assert (pictures.scene.rows, pictures.scene.columns) == (20, 20)
+    (note,) = (note for note in pictures.notes if "cropped" in note)
+    assert f"{20 * SIDE} x {20 * SIDE} pixels" in note and "400 patches" in note
+
+
+@pytest.mark.parametrize("settings", [{"patch": "40x40"}, {"stride": 200}, {"whole": True}])
+def test_a_cut_of_the_users_is_of_the_whole_scene(user_models: Path, session_cache: Cache, settings):
+    (pictures,) = material(session_cache, user_models / "tower.tflite", **settings)
+    assert (pictures.scene.height, pictures.scene.cropped) == (4512, None)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from edgebench.cache.objects import Cache, canonical_hash
-from edgebench.plan.spread import ASSUMED, Spread, known_spread, note_spread, spread_of
+from edgebench.prepare.cache import Cache, canonical_hash
+from edgebench.run.cost import ASSUMED, Spread, known_spread, note_spread, spread_of
 from edgebench.stats.forecast import sessions_for
 
 

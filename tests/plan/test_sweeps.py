@@ -7,10 +7,15 @@ import pytest
 
 from edgebench.contract import BackendOptions
 from edgebench.errors import UsageError
-from edgebench.plan.sweeps import MAX_COMBINATIONS, connections, require_unswept, settings_text
-from edgebench.plan.targets import make_targets
-from edgebench.plan.targets_file import DeclaredTarget
-from edgebench.plan.trials import choose_variants, make_trials
+from edgebench.run.targets import (
+    MAX_COMBINATIONS,
+    declared_once,
+    make_targets,
+    require_unswept,
+    settings_text,
+)
+from edgebench.run.targets_file import DeclaredTarget
+from edgebench.run.trials import choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
 
 
@@ -143,17 +148,12 @@ def test_a_command_that_takes_one_combination_refuses_several():
         require_unswept(targets(["threads=1", "threads=2"]))
 
 
-def test_commands_that_measure_nothing_open_each_device_once():
-    swept = targets(["threads=1", "threads=2"], power_modes=["MAXN", "5W"])
-    assert [target.name for target, _ in connections(swept)] == [
-        "fake[power_mode=MAXN]",
-        "fake[power_mode=5W]",
-    ]
-    [(target, combinations)] = connections(targets(["threads=1", "threads=2"]))
-    assert (target.name, [each.options["threads"] for each in combinations]) == ("fake", [1, 2])
+def test_commands_that_measure_nothing_take_the_first_combination_of_each_target():
+    swept = declared_once(targets(["threads=1", "threads=2"], power_modes=["MAXN", "5W"]))
+    assert [(one.name, one.options["threads"], one.power_mode) for one in swept] == [("fake", 1, "MAXN")]
+    assert [one.declared_name for one in swept] == ["fake"]
 
 
 def test_targets_of_two_names_on_one_machine_are_two():
     [target] = targets([])
-    both = connections([target, replace(target, name="other")])
-    assert [connection.target.name for connection in both] == ["fake", "other"]
+    assert [one.name for one in declared_once([target, replace(target, name="other")])] == ["fake", "other"]

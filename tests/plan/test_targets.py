@@ -4,15 +4,14 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from edgebench.errors import UsageError
-from edgebench.plan.config import resolve
-from edgebench.plan.targets import listed, make_targets
-from edgebench.plan.targets_file import DeclaredLaunch, DeclaredTarget
-from edgebench.plan.trials import choose_variants, make_trials
-from edgebench.store.records import TargetRecord
-from edgebench.vocabulary.declared_power import DeclaredPower
-from edgebench.vocabulary.target import Launch
+from edgebench.records.target import DeclaredPower, Launch, Target
+from edgebench.run.config import resolve
+from edgebench.run.targets import listed, make_targets
+from edgebench.run.targets_file import DeclaredLaunch, DeclaredTarget
+from edgebench.run.trials import choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
 
 
@@ -66,7 +65,7 @@ def test_declared_power_is_the_files_or_the_flags_and_in_no_key():
     assert listed(nano)["declared_power"] == [figure]
     [flagged] = made(devices=(), declared=[nano], declared_power=["nano=6:typical:sheet"])
     assert flagged.declared_power == (DeclaredPower(6.0, "typical", "sheet"),)
-    assert TargetRecord(**asdict(flagged)).declared_power == flagged.declared_power
+    assert TypeAdapter(Target).validate_python(asdict(flagged)) == flagged
     keys = {key_and_inputs(replace(each, name="fake"))[0] for each in (plain, target, flagged)}
     assert len(keys) == 1
     assert plain.connection == flagged.connection

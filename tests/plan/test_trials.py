@@ -6,8 +6,8 @@ import pytest
 
 from edgebench.contract import BackendOptions
 from edgebench.errors import UsageError
-from edgebench.plan.targets import make_targets
-from edgebench.plan.trials import choose_variants, make_trials
+from edgebench.run.targets import make_targets
+from edgebench.run.trials import choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
 
 

@@ -8,8 +8,8 @@ import socket
 import struct
 import threading
 
-from edgebench.probes.host import hidraw
-from edgebench.probes.host.fnb58_packets import GO_ON, SELECT, START, crc8
+from edgebench.probes.host import fnb58 as hidraw
+from edgebench.probes.host.fnb58 import GO_ON, SELECT, START, crc8
 
 FNB58, FNB48S, FNB48, C1 = (0x2E3C, 0x5558), (0x2E3C, 0x0049), (0x0483, 0x003A), (0x0483, 0x003B)
 VENDOR_PAGE = bytes.fromhex("06 00 ff 09 01 a1 01 09 02 15 00 26 ff 00 75 08 95 40 81 02 09 03 91 02 c0")

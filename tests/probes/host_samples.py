@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from edgebench.stats.power import window_power
+from edgebench.stats.power_curve import power_curve
 
 WAVE_W = (5.0, 2.0)
 """Mean and amplitude of the known waveform."""
@@ -24,7 +25,7 @@ def energies_j(stamps, watts, parts_ns, hz):
     t_ns, sampled_w = np.array(stamps), np.array(watts)
     for start_ns, end_ns in parts_ns:
         within = (t_ns >= start_ns) & (t_ns <= end_ns)  # what lies beyond is another part
-        window = window_power(t_ns[within], sampled_w[within], start_ns, end_ns)
+        window = window_power(power_curve(t_ns[within], sampled_w[within]), start_ns, end_ns)
         assert window.mean_w is not None, window.reason
         part_s = (end_ns - start_ns) / 1e9
         sampled_j += window.mean_w * part_s

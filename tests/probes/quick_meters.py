@@ -37,13 +37,13 @@ def install(folder, monkeypatch):
     shutil.copy(Path(probes.__path__[0]) / "basics.py", package)
     shutil.copytree(Path(probes.__path__[0]) / "host", package / "host")
     hidraw: dict[str, object] = {"TREE": str(folder / "tree"), "NODES": str(folder / "nodes")}
-    for file, constants in {**CONSTANTS, "hidraw.py": hidraw}.items():
+    for file, constants in {**CONSTANTS, "fnb58.py": CONSTANTS["fnb58.py"] | hidraw}.items():
         path = package / "host" / file
         for name, value in constants.items():
             text, count = re.subn(rf"^{name} = .*$", f"{name} = {value!r}", path.read_text(), flags=re.M)
             assert count == 1, name
             path.write_text(text)
-    with (package / "host" / "hidraw.py").open("a") as file:
+    with (package / "host" / "fnb58.py").open("a") as file:
         file.write(OPEN_SOCKET)
     for name in ("tree", "nodes"):
         (folder / name).mkdir()

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from edgebench.probes import basics
-from edgebench.probes.host import csv_file, epoch_clock, sampling
-from edgebench.probes.host.csv_columns import BadRow, Columns
+from edgebench.probes.host import csv_file, sampling
+from edgebench.probes.host import csv_file as epoch_clock
+from edgebench.probes.host.csv_file import BadRow, Columns
 from tests.probes.csv_recorder import Recorder, five_watts
 from tests.probes.host_samples import closing, energies_j, sample_until, wave_w
 
@@ -325,7 +326,7 @@ def test_a_file_that_is_not_there_or_may_not_be_read(tmp_path, monkeypatch):
     def refuse(path, flags):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("edgebench.probes.host.growing_file.os.open", refuse)
+    monkeypatch.setattr("edgebench.probes.host.csv_file.os.open", refuse)
     with pytest.raises(basics.ProbeDenied, match="may not read"):
         csv_file.open_probe("power.csv" + MAPPED)
 
@@ -355,7 +356,7 @@ def test_a_played_file_that_ends(written):
 
 def test_a_long_file_is_read_from_its_end(written, monkeypatch):
     monkeypatch.setattr(csv_file, "LAST_BYTES", 200)
-    monkeypatch.setattr("edgebench.probes.host.growing_file.READ_BYTES", 300)
+    monkeypatch.setattr("edgebench.probes.host.csv_file.READ_BYTES", 300)
     now = time.time()
     path = written(*(f"{now - 1000 + n:.3f},5000" for n in range(1000)))
     with closing(csv_file.open_probe(path + MAPPED)) as probe:

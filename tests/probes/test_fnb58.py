@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from edgebench.probes import basics
-from edgebench.probes.host import fnb58, hidraw, sampling
-from edgebench.probes.host.fnb58_packets import GO_ON, SELECT, START, crc8, samples_of
+from edgebench.probes.host import fnb58, sampling
+from edgebench.probes.host import fnb58 as hidraw
+from edgebench.probes.host.fnb58 import GO_ON, SELECT, START, crc8, samples_of
 from edgebench.stats.power import window_power
+from edgebench.stats.power_curve import power_curve
 from tests.probes.fnb58_meter import C1, FNB48, FNB48S, FNB58, VENDOR_PAGE, StandIn, packet
 from tests.probes.host_samples import closing, energies_j, sample_until, wave_w
 
@@ -96,7 +98,7 @@ def test_the_energy_of_a_known_waveform(plug_in):
         heard = sample_until(probe, lambda heard: len(heard.stamps) >= 400)
     np.testing.assert_allclose(heard.columns["usb"], sent[4 : 4 + len(heard.stamps)], atol=1e-4)
     own_ns = np.arange(400) * fnb58.SAMPLE_NS
-    window = window_power(own_ns, np.array(heard.columns["usb"][:400]), 0, int(own_ns[-100]))
+    window = window_power(power_curve(own_ns, np.array(heard.columns["usb"][:400])), 0, int(own_ns[-100]))
     assert window.mean_w == pytest.approx(5.0, rel=0.01)
 
 

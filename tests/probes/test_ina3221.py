@@ -10,6 +10,7 @@ import pytest
 from edgebench.probes import basics
 from edgebench.probes.jetson import ina3221
 from edgebench.stats.power import window_power
+from edgebench.stats.power_curve import power_curve
 from tests.probes.jetson_board import gpu, hwmon, iio, orin_nano, write
 
 XAVIER_1 = {"GPU": 100, "CPU": 216, "SOC": 864}
@@ -255,7 +256,7 @@ def test_the_energy_of_a_known_waveform(tmp_path, monkeypatch):
         watts += values["VDD_IN"]
     assert np.isnan(watts).sum() == len(probe.rejected) == 10
     start_ns, end_ns = stamps[3], stamps[-3]
-    window = window_power(np.array(stamps), np.array(watts), start_ns, end_ns)
+    window = window_power(power_curve(np.array(stamps), np.array(watts)), start_ns, end_ns)
     turns = 2 * math.pi * 1.3 * np.array([start_ns, end_ns]) / 1e9
     waves_j = 3.0 / (2 * math.pi * 1.3) * (math.cos(turns[0]) - math.cos(turns[1]))
     assert window.mean_w == pytest.approx(6.0 + waves_j / ((end_ns - start_ns) / 1e9), rel=0.01)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from edgebench.probes.basics import ProbeDenied, ProbeMissing
-from edgebench.probes.host import joulescope, sampling, usb_devices
+from edgebench.probes.host import joulescope, sampling
+from edgebench.probes.host import serial_port as usb_devices
 from edgebench.stats.power import window_power
+from edgebench.stats.power_curve import power_curve
 from tests.probes import joulescope_package
 from tests.probes.host_samples import closing, sample_until
 from tests.probes.joulescope_package import Device
@@ -57,7 +59,9 @@ def test_the_energy_of_a_known_waveform(plugged_in):
     watts = np.array(heard.columns["in"])
     even_ns = 10_000_000 * np.arange(len(watts))
     # Over two of its periods, by the meter's own pace: a machine under load stretches the stand-in's.
-    assert window_power(even_ns, watts, 0, int(even_ns[100])).mean_w == pytest.approx(5.0, rel=0.01)
+    assert window_power(power_curve(even_ns, watts), 0, int(even_ns[100])).mean_w == pytest.approx(
+        5.0, rel=0.01
+    )
     assert heard.gaps("in") == 0
 
 

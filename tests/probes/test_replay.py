@@ -27,9 +27,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def left(folder, *lines, infos=None):
+def left(folder, *lines):
     path = Path(folder) / SAMPLES
-    whole = [{"probes": infos or {"": INFO, "rapl:package": {**INFO, "of": "rapl:package"}}}, *lines]
+    whole = [{"probes": {"": INFO}}, *lines]
     path.write_text("".join(json.dumps(line) + "\n" for line in whole))
     return path
 
@@ -58,19 +58,11 @@ def test_long_series_come_in_chunks(folder):
     assert sizes == [4096, 4096, 1808]
 
 
-def test_a_stored_results_meter_is_played_under_its_own_name(folder):
-    left(folder, {"to": "rapl:package", "t": [5], "values": {"board": [2.0]}})
-    probe = replay.open_probe("rapl:package")
-    assert "of" not in probe.info
-    probe.stop()
-    assert list(probe) == [([5], {"board": [2.0]})]
-
-
 def test_what_is_not_played_is_missing_with_what_there_is(folder):
     left(folder)
     with pytest.raises(basics.ProbeMissing) as caught:
         replay.open_probe("telemetry")
-    assert caught.value.fix == "it has replay, replay:rapl:package"
+    assert caught.value.fix == "it has replay"
 
 
 @pytest.mark.parametrize("pid", [None, "4712", "0"])

@@ -6,7 +6,8 @@ import os
 import pytest
 
 from edgebench.probes import basics
-from edgebench.probes.jetson import tegrastats, tegrastats_process
+from edgebench.probes.jetson import tegrastats
+from edgebench.probes.jetson import tegrastats as tegrastats_process
 from tests.probes import jetson_board as board
 
 WITHOUT_RAILS = board.ORIN_NANO.partition(" VDD_IN")[0]

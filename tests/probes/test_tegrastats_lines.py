@@ -5,7 +5,7 @@ import math
 import pytest
 
 from edgebench.probes.jetson.rails import total_of, with_total
-from edgebench.probes.jetson.tegrastats_lines import UnknownForm, parse
+from edgebench.probes.jetson.tegrastats import UnknownForm, parse
 from tests.probes import jetson_board as board
 
 RAILS_W = {

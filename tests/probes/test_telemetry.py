@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from edgebench.probes import basics, telemetry
-from edgebench.probes.telemetry import throttling
+from edgebench.probes.telemetry import sources as throttling
 
 
 def write(root, files):

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from edgebench.probes import basics
-from edgebench.probes.host import sampling, serial_port, um25c, usb_devices
+from edgebench.probes.host import sampling, serial_port, um25c
+from edgebench.probes.host import serial_port as usb_devices
 from edgebench.stats.power import window_power
+from edgebench.stats.power_curve import power_curve
 from tests.probes.host_samples import closing, energies_j, sample_until, wave_w
 from tests.probes.um25c_meter import StandIn, frame
 
@@ -67,7 +69,7 @@ def test_the_energy_of_a_known_waveform(stand_in):
     assert heard.gaps("usb") == 0
     np.testing.assert_allclose(heard.columns["usb"], [watts for _, watts in sent][1:], atol=1e-3)
     stamps, watts = np.array(heard.stamps), np.array(heard.columns["usb"])
-    window = window_power(stamps, watts, heard.stamps[2], heard.stamps[-2])
+    window = window_power(power_curve(stamps, watts), heard.stamps[2], heard.stamps[-2])
     truth_s = np.linspace(heard.stamps[2] / 1e9, heard.stamps[-2] / 1e9, 10_000)
     truth_w = float(np.mean(5.0 + 2.0 * np.sin(2 * np.pi * truth_s)))
     assert window.mean_w == pytest.approx(truth_w, rel=0.01)

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from edgebench.probes.host.um25c_frames import FRAME_BYTES, FrameBuffer, Reading, parse
+from edgebench.probes.host.um25c import FRAME_BYTES, FrameBuffer, Reading, parse
 from tests.probes.um25c_meter import MODELS, frame
 
 

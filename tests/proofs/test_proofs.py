@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.fit.figure import Figure
+from edgebench.judge import figure
+from edgebench.judge import power as power_summary
+from edgebench.judge.figure import Figure
 from edgebench.stats import change_point, power
 from edgebench.stats.forecast import Forecast, sessions_for
 from edgebench.stats.intervals import Bounds, session_interval, t_interval
 from edgebench.stats.percentiles import percentile_interval
-from edgebench.stats.power_spread import Margin
+from edgebench.stats.power import Margin, idle_window
 from proofs import (
     best,
     changes,
@@ -20,6 +22,8 @@ from proofs import (
     families,
     forecasts,
     power_bursts,
+    power_holding,
+    power_paced,
     queues,
     scatter,
     shapes,
@@ -196,6 +200,18 @@ def test_a_maximum_that_takes_the_highest_pass_for_the_bound_is_caught(monkeypat
     assert not tails.maxima(TINY).met
 
 
+def test_a_tail_that_few_sessions_bound_is_caught_where_some_sessions_stall(monkeypatch):
+    assert tails.stalls(TINY).met
+    monkeypatch.setattr(figure, "unseen_stall", lambda sessions: "")
+    assert not tails.stalls(TINY).met
+
+
+def test_a_gate_that_three_sessions_decide_is_caught_where_sessions_fall_into_two_modes(monkeypatch):
+    monkeypatch.setattr(families, "GATE_SESSIONS", 3)
+    topic = families.proof(TINY)
+    assert [row.met for row in topic.rows if row.cells[0].startswith("alike, two modes")] == [False]
+
+
 def test_a_forecast_that_takes_the_pilots_spread_for_the_truth_is_caught(monkeypatch):
     def sure(spread, sessions, planned, target):
         needed = sessions_for(spread, target)
@@ -213,6 +229,32 @@ def test_power_samples_that_are_taken_for_independent_are_caught(monkeypatch):
     assert one_load().covers
     monkeypatch.setattr(power, "mean_margin", lambda values, missing: _independent(values))
     assert not one_load().covers
+
+
+def test_readings_in_step_with_passes_that_are_taken_for_any_are_caught(monkeypatch):
+    def in_step():
+        generator = np.random.default_rng(1)
+        [mean, _] = power_paced._outcomes(generator, power_paced.METER, 12.0, 120, 40)
+        return mean
+
+    assert in_step().covers
+    monkeypatch.setattr(power_summary, "phase_half_width", lambda curve, starts_ns: 0.0)
+    assert in_step().covered < 0.3
+
+
+def test_net_energy_that_takes_readings_with_load_for_idle_ones_is_caught(monkeypatch):
+    def least_covered():
+        trials = [power_holding._trial(np.random.default_rng(7), meter, True, 5) for _ in range(3)]
+        ends = [(figure.net_low_j, figure.net_high_j, truth_j) for figure, truth_j in trials]
+        return [low is not None and high is not None and low <= truth <= high for low, high, truth in ends]
+
+    meter, _ = power_holding.JETPACK4
+    assert all(least_covered())
+    monkeypatch.setattr(
+        power_summary, "idle_window", lambda t_ns, watts, span, *_: idle_window(t_ns, watts, span, None)
+    )
+    monkeypatch.setattr(power_holding, "settle_s", lambda infos: 0.0)
+    assert not any(least_covered())
 
 
 def _independent(values):

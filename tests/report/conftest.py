@@ -7,8 +7,8 @@ import matplotlib
 import pytest
 from matplotlib import pyplot
 
-from edgebench.fit.judged_experiment import Judged, judge_folder
-from edgebench.fit.profile import shipped_profiles
+from edgebench.judge.judged import Judged, judge_folder
+from edgebench.judge.profile import shipped_profiles
 from tests import synthetic_results
 
 

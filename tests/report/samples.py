@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-from edgebench.fit.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
+from edgebench.judge.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
 from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-from edgebench.fit.answers import answers
-from edgebench.fit.profile import Profile
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.fit.verdict import judge_all
+from edgebench.judge.answers import answers
+from edgebench.judge.profile import Profile
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.verdict import judge_all
 from edgebench.report.answer import answer_of
-from edgebench.vocabulary.declared_conditions import DeclaredTemperature
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
 
@@ -26,14 +23,6 @@ def named(key: str, precision: str, seconds: float = 1.0, **changes: object) -> 
     variant = f"mobilenet_v1-0.25-{precision}"
     summary: TrialSummary = replace(trial(key, seconds, **changes), precision=precision, variant=variant)
     return summary
-
-
-@pytest.mark.parametrize("limit", [-30.0, 0.0, -273.0])
-def test_a_temperature_that_is_missed_has_no_share_of_its_limit(limit: float) -> None:
-    cold = of({"quantity": "temperature_c", "statistic": "lowest", "limit": limit})
-    [sentence] = sentences([trial("a", temperature_c=DeclaredTemperature(10.0, 50.0, "sheet"))], cold)
-    assert "misses temperature_c lowest" in sentence and "°C" in sentence
-    assert "of it" not in sentence
 
 
 def test_the_quickest_and_the_lightest_of_those_that_satisfy_it() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from edgebench.records.model import BuiltArtifact
 from edgebench.report import tables
-from edgebench.vocabulary.built_artifact import BuiltArtifact
 from tests.report import samples
 
 BUILT = BuiltArtifact(seconds=312.5, sha256="0" * 64, bytes=441_639, cached=True)

@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.compared_metric import MetricComparison, Threshold
-from edgebench.fit.result_comparison import ResultsComparison, compare_results
-from edgebench.report import comparison_words
+from edgebench.errors import UsageError
+from edgebench.judge.comparison import MetricComparison, Threshold
+from edgebench.judge.result_comparison import ResultsComparison, compare_results
+from edgebench.report import comparison_document as comparison_words
 from edgebench.report.comparison_document import comparison_document
-from edgebench.report.comparison_export import as_text, require_output, write_comparison
-from edgebench.report.comparison_terminal import print_comparison
+from edgebench.report.comparison_text import as_text, print_comparison, require_output, write_comparison
 from edgebench.report.console import make_console
-from edgebench.report.plots.ratios import ratios
-from edgebench.store.load import StoredResults, load
-from edgebench.store.schemas import schema
+from edgebench.report.plots.history import ratios
+from edgebench.report.schemas import schema
+from edgebench.results.load import StoredResults, load
 from tests.synthetic_results import HOSTILE, QUARTER, made_experiment
 
 FP32, FP16, INT8 = QUARTER
@@ -78,14 +77,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def baseline(folder: Path) -> StoredResults:
-    return load(made_experiment(folder, name="baseline", sessions=4, images=20))
+    return load(made_experiment(folder, name="baseline", sessions=5, images=20))
 
 
 @pytest.fixture(scope="module")
 def comparison(folder: Path, baseline: StoredResults) -> ResultsComparison:
     """Quicker, slower and alike; a trial that failed; one without a partner; a note and differences."""
     changed = made_experiment(
-        folder, name="changed", sessions=4, images=20, seed=8, image_s={FP32: 0.15, FP16: 0.34}, power=True
+        folder, name="changed", sessions=5, images=20, seed=8, image_s={FP32: 0.15, FP16: 0.34}, power=True
     )
     lacking = made_experiment(folder, name="lacking", sessions=2, images=0, seed=9, variants=(FP32, INT8))
     return compare_results([baseline, load(changed), load(lacking)])
@@ -165,7 +164,7 @@ def test_a_file_is_written_in_the_form_of_its_ending(comparison: ResultsComparis
     with pytest.raises(UsageError, match="there is no folder"):
         require_output(tmp_path / "none" / "out.md")
     (tmp_path / "taken.md").mkdir()
-    with pytest.raises(StoredResultError, match="cannot be written"):
+    with pytest.raises(UsageError, match="is no plain file"):
         write_comparison(comparison, tmp_path / "taken.md")
 
 

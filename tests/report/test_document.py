@@ -8,11 +8,11 @@ import jsonschema
 import numpy as np
 import pytest
 
-from edgebench.fit.answers import answers
-from edgebench.fit.judged_experiment import Judged
+from edgebench.judge.answers import answers
+from edgebench.judge.judged import Judged
 from edgebench.report.document import document, reasons
-from edgebench.report.json_values import as_json, clean
-from edgebench.store.schemas import schema
+from edgebench.report.schemas import schema
+from edgebench.report.words import as_json, clean
 from tests.report import samples
 
 TRIAL_FIELDS = {
@@ -96,6 +96,6 @@ def test_every_missing_figure_has_a_reason() -> None:
     assert {name for name, reason in missing.items() if reason} == {
         "image_s", "infer_s", "request_ms", "in_flight", "accuracy", "scene_accuracy", "agreement", "power",
         "memory_bytes", "artifact_bytes", "mass_g", "size_mm", "paced", "instructions", "start_s",
-        "accuracy_drop", "failed_sessions", "boot_s", "temperature_c", "update_bytes",
+        "accuracy_drop", "failed_sessions", "boot_s", "update_bytes",
             "image_bytes",
     }  # fmt: skip

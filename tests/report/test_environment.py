@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from edgebench.fit.judged_experiment import Judged
-from edgebench.report.environment import command_line, environment, flat
-from edgebench.store.load import StoredResults
+from edgebench.judge.judged import Judged
+from edgebench.report.page import command_line, environment, flat
+from edgebench.results.load import StoredResults
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.judged_experiment import Judged
-from edgebench.report.export import export
-from edgebench.report.forms import FORMS, STANDARD_OUTPUT, form_of
+from edgebench.judge.judged import Judged
+from edgebench.report.forms import FORMS, STANDARD_OUTPUT, export, export_csv, form_of
 from edgebench.report.markdown import escape, export_markdown
-from edgebench.report.spreadsheet import export_csv
 from tests.report import samples
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.published_experiment import judge_published
+from edgebench.judge.judged import Judged
+from edgebench.judge.published import judge_published
 from edgebench.report import figure_files
 from edgebench.report.figure_files import figures_of, require_figures_folder, write_figures
 

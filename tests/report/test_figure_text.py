@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from edgebench.report.figure_text import FigureText, sort_value
+from edgebench.report.words import FigureText, sort_value
 
 
 @pytest.mark.parametrize(

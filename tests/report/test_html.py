@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError
-from edgebench.fit.answers import answers
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.trial_summary import Ended, Verdict
-from edgebench.report.answer_paragraphs import paragraphs
-from edgebench.report.environment import environment
+from edgebench.judge.answers import answers
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial_summary import Ended, Verdict
+from edgebench.report.answer import paragraphs
+from edgebench.report.forms import export_csv
 from edgebench.report.html import render, write_report
 from edgebench.report.markdown import escape, export_markdown
-from edgebench.report.page import texts
-from edgebench.report.spreadsheet import export_csv
-from edgebench.store.load import StoredResults, load
+from edgebench.report.page import environment, texts
+from edgebench.results.load import StoredResults, load
 from tests import synthetic_results
 from tests.report import samples
 

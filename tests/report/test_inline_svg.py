@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from edgebench.report import drawing
-from edgebench.report.inline_svg import inline_svg
+from edgebench.report.html import inline_svg
 from tests.synthetic_results import HOSTILE
 
 NAME = "</title></svg><script>alert(1)</script>"
@@ -24,7 +24,7 @@ def drawn(colour: str = "#0072B2") -> tuple[bytes, dict[str, str]]:
         axes.set_title(drawing.label(HOSTILE))
         axes.legend()
         drawing.mark(line, "trial", NAME)
-    return drawing.as_svg(figure), dict(drawing.tooltips(figure))
+    return drawing.as_bytes(figure, "svg", outlined=False), dict(drawing.tooltips(figure))
 
 
 def element(prefix: str = "figure-1") -> ElementTree.Element:

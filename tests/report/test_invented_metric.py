@@ -9,19 +9,19 @@ from collections.abc import Iterator
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.metric import TIME_UNITS, Metric, Sampled, Shown
-from edgebench.fit.metrics import METRICS
-from edgebench.fit.profile import parse_profile
-from edgebench.fit.summarise import trial_json
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.fit.verdict import judge
+from edgebench.judge.judged import Judged
+from edgebench.judge.metric import TIME_UNITS, Metric, Sampled, Shown
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.profile import parse_profile
+from edgebench.judge.summarise import trial_json
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.verdict import judge
 from edgebench.report import tables, words
-from edgebench.report.definitions import definitions
 from edgebench.report.document import document
+from edgebench.report.forms import export_csv
 from edgebench.report.markdown import escape, export_markdown
-from edgebench.report.schema_documents import schemas
-from edgebench.report.spreadsheet import export_csv
+from edgebench.report.run_tables import definitions
+from edgebench.report.schemas import schema
 
 PROFILE = 'name = "mine"\n[[requirements]]\nname = "gap"\nquantity = "overhead_s"\n'
 
@@ -96,8 +96,8 @@ def test_the_page_defines_it() -> None:
 
 def test_the_generated_schemas_describe_it() -> None:
     for described in (
-        schemas()["trial"]["properties"],
-        schemas()["result"]["properties"]["trials"]["items"]["properties"],
+        schema.__wrapped__("trial")["properties"],
+        schema.__wrapped__("result")["properties"]["trials"]["items"]["properties"],
     ):
         assert described["overhead_s"] == {
             "anyOf": [{"type": "number"}, {"type": "null"}],

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from edgebench.fit.profile import Profile, shipped_profiles
+from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.report import listings
 from edgebench.report.console import make_console
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.figure import Figure
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.profile import Profile
-from edgebench.fit.schedule import Schedule
-from edgebench.report.brief_missions import MOST_MISSIONS, BriefMissions, brief_missions
+from edgebench.judge.figure import Figure
+from edgebench.judge.judged import Judged
+from edgebench.judge.profile import Profile
+from edgebench.judge.schedule import Schedule
 from edgebench.report.mission_pages import mission_picture, mission_table
+from edgebench.report.missions import MOST_MISSIONS, BriefMissions, brief_missions
 
 
 def played(whole: Judged, profiles: Sequence[Profile], **changes: object) -> list[BriefMissions]:

@@ -3,7 +3,7 @@ import json
 from typing import Any
 
 from edgebench.report.console import make_console
-from edgebench.report.model_tables import print_families, print_model
+from edgebench.report.listings import print_families, print_model
 
 MODEL: dict[str, Any] = {
     "name": "tower\x1b[31m.tflite",

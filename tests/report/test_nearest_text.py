@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from edgebench.fit.answers import answers
-from edgebench.fit.profile import Profile
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.fit.verdict import judge_all
-from edgebench.report.answer_paragraphs import print_answers
+from edgebench.judge.answers import answers
+from edgebench.judge.profile import Profile
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.verdict import judge_all
+from edgebench.report.answer import exclusion_sentences, nearest_sentences, print_answers
 from edgebench.report.console import make_console
-from edgebench.report.exclusion_text import exclusion_sentences
-from edgebench.report.nearest_text import nearest_sentences
 from tests.fit.test_nearest import of, trial
 
 

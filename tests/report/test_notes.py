@@ -8,14 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import notes, tables
+from edgebench.report.console import make_console
 from edgebench.report.html import render
 from edgebench.report.listings import print_variants
 from edgebench.report.markdown import export_markdown
 from edgebench.report.notes import Note, Trials
-from edgebench.report.terminal import make_console, print_result
+from edgebench.report.terminal import print_result
 from edgebench.stats.warnings import Caution, Flag
 from tests.report import samples
 

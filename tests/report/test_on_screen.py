@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edgebench.fit.judged_experiment import Judged
+from edgebench.judge.judged import Judged
 from edgebench.report.html import render
 from tests.report import samples
 from tests.report.chromium import browser, opened

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.fit.trial_summary import Minute, Paced, Sustained
-from edgebench.report import pacing_tables
-from edgebench.report.captioned_figures import minutes_words
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.trial_summary import Minute, Paced, Sustained
+from edgebench.report import run_tables as pacing_tables
+from edgebench.report.captions import minutes_words
 from edgebench.report.document import document
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
-from edgebench.report.plots.sustained import sustained
+from edgebench.report.plots.sessions import sustained
 from tests.report import samples
 from tests.report.plots.drawn import svg_of
 from tests.synthetic_results import made_experiment

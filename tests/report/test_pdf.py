@@ -1,114 +1,117 @@
-"""The report as PDF, read back by another library."""
+"""The report as PDF: how a browser is called, and what is said where it prints nothing."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import os
+import time
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-import pypdfium2
+import psutil
 import pytest
 
 from edgebench.errors import UnavailableError
-from edgebench.fit.judged_experiment import Judged
-from edgebench.report.figure_files import figures_of
-from edgebench.report.forms import FORMS
-from edgebench.report.notes import Note
-from edgebench.report.pdf import render
-from edgebench.report.pdf_fonts import in_font
-from edgebench.report.printed import Bullets, Heading, Printed, PrintedFigure, notes_blocks, printed
-
-MARGIN = 50  # points, a little less than the page's
+from edgebench.judge.judged import Judged
+from edgebench.report import pdf
+from edgebench.report.forms import FORMS, export
+from tests.report.pdf_browser import installed
 
 
-@pytest.fixture(scope="module")
-def report(hostile: Judged) -> Printed:
-    return printed(hostile)
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder with browsers; it is not there yet."""
+    monkeypatch.setattr(pdf, "BROWSERS", ("google-chrome", "chromium"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path / "bin"
 
 
-@pytest.fixture(scope="module")
-def pages(report: Printed) -> Iterator[pypdfium2.PdfDocument]:
-    with pypdfium2.PdfDocument(render(report)) as document:
-        yield document
-
-
-def text_of(document: pypdfium2.PdfDocument) -> str:
-    return "\n".join(page.get_textpage().get_text_range() for page in document)
-
-
-def test_it_says_what_the_page_says_and_markup_from_outside_is_text(
-    pages: pypdfium2.PdfDocument, hostile: Judged
-) -> None:
-    text = " ".join(text_of(pages).split())
-    assert "<script>alert(1)</script> <b>&amp; [red]x[/red]" in text
-    assert "✓" in text and "inconclusive" in text and "--meter KIND" in text
-    for summary in hostile.summaries:
-        if summary.image_s is not None:
-            assert f"{summary.image_s.median:#.3g}" in text
-    assert f"1 of {len(pages)}" in text and f"{len(pages)} of {len(pages)}" in text
-
-
-def test_no_figure_of_the_page_is_forgotten(report: Printed, hostile: Judged) -> None:
-    shown = {block.name for block in report.blocks if isinstance(block, PrintedFigure)}
-    assert set(figures_of(hostile)) <= shown
-
-
-def test_nothing_runs_off_a_page_and_headings_of_tables_are_repeated(pages: pypdfium2.PdfDocument) -> None:
-    for page in pages:
-        width, height = page.get_size()
-        textpage = page.get_textpage()
-        assert textpage.count_rects() > 1
-        for at in range(textpage.count_rects()):
-            left, bottom, right, top = textpage.get_rect(at)
-            assert left > MARGIN - 2 and right < width - MARGIN + 2, textpage.get_text_bounded(
-                left, bottom, right, top
-            )
-            assert bottom > 20 and top < height - 20
-    texts = [page.get_textpage().get_text_range() for page in pages]
-    at = next(number for number, text in enumerate(texts) if "Verdicts by disco-arctic" in text)
-    assert "all together" in " ".join(texts[at + 1].split())
-
-
-def test_headings_are_bookmarks_under_their_sections(pages: pypdfium2.PdfDocument, report: Printed) -> None:
-    headings = [block for block in report.blocks if isinstance(block, Heading)]
-    bookmarks = list(pages.get_toc())
-    assert [bookmark.get_title() for bookmark in bookmarks] == [in_font(heading.text) for heading in headings]
-    assert [bookmark.level for bookmark in bookmarks] == [heading.level - 1 for heading in headings]
-
-
-def test_its_properties_are_those_of_the_report(pages: pypdfium2.PdfDocument, report: Printed) -> None:
-    properties = pages.get_metadata_dict()
-    assert properties["Title"] == report.title
-    assert properties["Author"] == properties["Creator"] == "EdgeBench"
-
-
-def test_figures_are_vectors_whose_text_is_text(pages: pypdfium2.PdfDocument) -> None:
-    assert "multiple of the limit" in text_of(pages)
-    images = [item for page in pages for item in page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE])]
-    assert len(images) <= 1  # the scene's photograph
-
-
-def test_equal_results_give_equal_bytes(nothing: Judged, bare: Judged) -> None:
-    for judged in (nothing, bare):
-        assert FORMS["pdf"].write(judged) == FORMS["pdf"].write(judged)
-
-
-def test_characters_that_the_fonts_lack_are_question_marks() -> None:
-    assert in_font("Ωμέγα Ж ✓ ≤ 中 \N{ROCKET}") == "Ωμέγα Ж ✓ ≤ ? ?"
-
-
-def test_without_its_library_it_says_how_to_get_it(bare: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith(("reportlab", "edgebench.report.pdf"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "reportlab", None)
+def refused(page: bytes = b"<p>", limit_s: float = 60.0) -> UnavailableError:
     with pytest.raises(UnavailableError) as caught:
-        FORMS["pdf"].write(bare)
-    assert caught.value.fix == "pip install 'edgebench[pdf]'"
+        pdf.render(page, limit_s)
+    assert ".html" in caught.value.fix and "print function of any browser" in caught.value.fix
+    return caught.value
 
 
-def test_a_note_says_words_that_trials_share_once() -> None:
-    each = (("0.25 fp32", "in 3 of 3"), ("0.25 fp16", "in 3 of 3"), ("0.5 int8", "in 4 of 4"))
-    (bullets,) = notes_blocks([Note("replayed", "all 3 trials", each)])
-    assert isinstance(bullets, Bullets)
-    assert bullets.items == (
-        "all 3 trials: replayed (0.25 fp32 and 0.25 fp16: in 3 of 3; 0.5 int8: in 4 of 4)",
+def test_a_browser_prints_the_page_that_html_has(bare: Judged, tmp_path: Path, programs: Path) -> None:
+    installed(programs)
+    written = export(bare, tmp_path / "report.pdf").read_bytes()
+    assert written == b"%PDF-1.4\n" + FORMS["html"].write(bare) + b"\n%%EOF\n"
+
+
+def test_the_browser_has_its_sandbox_no_network_and_a_profile_that_is_deleted(programs: Path) -> None:
+    calls = installed(programs)
+    pdf.render(b"<p>")
+    *flags, address = calls.read_text().splitlines()
+    assert "--headless" in flags and "--host-resolver-rules=MAP * ~NOTFOUND" in flags
+    assert not any("sandbox" in flag for flag in flags)
+    profile = next(flag.partition("=")[2] for flag in flags if flag.startswith("--user-data-dir="))
+    page = Path(unquote(urlsplit(address).path))
+    assert address.startswith("file:///") and page.parent == Path(profile).parent
+    assert not page.parent.exists()
+
+
+@pytest.mark.usefixtures("programs")
+def test_without_a_browser_it_says_which_would_do() -> None:
+    assert "Chromium, Chrome or Edge" in refused().why
+
+
+@pytest.mark.attack("a browser that prints half a PDF, or nothing: no report is written")
+@pytest.mark.parametrize(
+    "body",
+    [
+        'Path(named["--print-to-pdf"]).write_bytes(b"%PDF-1.4 half")',
+        'Path(named["--print-to-pdf"]).write_bytes(b"<html>%%EOF")',
+        "",
+    ],
+)
+def test_what_is_no_pdf_is_not_written(bare: Judged, tmp_path: Path, programs: Path, body: str) -> None:
+    installed(programs, body)
+    (tmp_path / "report.pdf").write_bytes(b"the old one")
+    with pytest.raises(UnavailableError, match="printed no PDF"):
+        export(bare, tmp_path / "report.pdf")
+    assert (tmp_path / "report.pdf").read_bytes() == b"the old one"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "report.pdf"]
+
+
+def test_a_browser_that_fails_is_quoted(programs: Path) -> None:
+    installed(programs, 'print("first"); sys.exit("no usable sandbox")')
+    assert refused().why == "exit code 1: no usable sandbox"
+
+
+def test_a_program_that_cannot_run_is_named(programs: Path) -> None:
+    installed(programs)
+    (programs / "chromium").write_bytes(b"\x7fELF")
+    error = refused()
+    assert str(programs / "chromium") in error.what and error.why
+
+
+@pytest.mark.attack("a browser that never ends: ended at the time limit, with the processes that it started")
+def test_a_browser_that_hangs_is_ended_with_its_children(tmp_path: Path, programs: Path) -> None:
+    started = tmp_path / "started"
+    installed(
+        programs,
+        'child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])\n'
+        f"Path({str(started)!r}).write_text(str(child.pid))\n"
+        "time.sleep(600)",
     )
+    assert "did not finish" in refused(limit_s=3.0).why
+    child = int(started.read_text())
+    for _ in range(100):  # until it is reaped by whoever has it now
+        if not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE:
+            return
+        time.sleep(0.05)
+    pytest.fail("the browser's child outlived it")
+
+
+def test_an_installed_browser_prints_or_refuses_root(bare: Judged, tmp_path: Path) -> None:
+    try:
+        written = export(bare, tmp_path / "report.pdf").read_bytes()
+    except UnavailableError as error:
+        if "is installed" in error.what:
+            pytest.skip(error.why)
+        if os.geteuid() != 0:
+            raise
+        assert "root" in error.fix and error.why
+        assert not (tmp_path / "report.pdf").exists()
+    else:
+        assert written.startswith(b"%PDF-")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.power_summary import headline_rails
-from edgebench.fit.trial_summary import Paced
+from edgebench.judge.judged import Judged
+from edgebench.judge.power import headline_rails
+from edgebench.judge.trial_summary import Paced
+from edgebench.records.target import DeclaredBoot, DeclaredPower
 from edgebench.report import tables
 from edgebench.report.markdown import export_markdown
+from edgebench.report.metric_text import declared_texts, scopes_note, scopes_of
 from edgebench.report.page import texts
-from edgebench.report.power_scopes import declared_texts, scopes_note, scopes_of
-from edgebench.report.power_words import reading_notes
-from edgebench.vocabulary.declared_conditions import DeclaredBoot, DeclaredTemperature
-from edgebench.vocabulary.declared_power import DeclaredPower
+from edgebench.report.run_tables import reading_notes
 from tests.report import samples
 
 
@@ -91,11 +90,9 @@ def test_what_is_declared_is_marked_and_its_source_steers_no_terminal() -> None:
     trial = samples.summary(
         declared_power=(DeclaredPower(9.5, "maximum", "label\x1b[31m"),),
         boot_s=DeclaredBoot(25.0, "typical", "watch\x1b[31m"),
-        temperature_c=DeclaredTemperature(-20.0, 60.0, "sheet\x1b[31m"),
     )
     assert declared_texts(trial) == [
         "declared power, not measured: maximum 9.5 W (label\ufffd[31m)",
         "declared boot time, not measured: typical 25 s (watch\ufffd[31m)",
-        "declared temperature range, not tested: -20 to 60 °C (sheet\ufffd[31m)",
     ]
     assert declared_texts(samples.summary()) == []

@@ -9,16 +9,17 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from edgebench.fit.judged_experiment import Judged, judge_folder
-from edgebench.fit.summarise import trial_json
-from edgebench.fit.trial_summary import RequestLatency
+from edgebench.judge.judged import Judged, judge_folder
+from edgebench.judge.summarise import trial_json
+from edgebench.judge.trial_summary import RequestLatency
 from edgebench.report import tables
+from edgebench.report.console import make_console
 from edgebench.report.document import document
-from edgebench.report.json_values import clean
+from edgebench.report.forms import export_csv
 from edgebench.report.markdown import export_markdown
-from edgebench.report.spreadsheet import export_csv
-from edgebench.report.terminal import make_console, print_result
-from edgebench.store.schemas import schema
+from edgebench.report.schemas import schema
+from edgebench.report.terminal import print_result
+from edgebench.report.words import clean
 from tests.report import samples
 from tests.synthetic_results import QUARTER, made_experiment
 

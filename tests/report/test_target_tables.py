@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from edgebench.report.target_tables import description, print_checks, print_targets
+from edgebench.report.inventories import description, print_checks, print_targets
 
 NANO = {
     "board": "NVIDIA Jetson Nano Developer Kit",

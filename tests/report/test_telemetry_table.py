@@ -6,8 +6,8 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
-from edgebench.report.telemetry_table import telemetry
-from edgebench.store.records import PROBE_COLUMNS
+from edgebench.records.stored import PROBE_COLUMNS
+from edgebench.report.run_tables import telemetry
 from tests.fit.test_telemetry_summary import RECORDS, SECOND, rows
 
 KEY = "0" * 16

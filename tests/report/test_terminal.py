@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.decision import decisions
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.trial_summary import Ended, TrialSummary, Verdict
+from edgebench.judge.decision import decisions
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial_summary import Ended, TrialSummary, Verdict
 from edgebench.report import tables
-from edgebench.report.spreadsheet import export_csv
-from edgebench.report.terminal import make_console, print_result
+from edgebench.report.console import make_console
+from edgebench.report.forms import export_csv
+from edgebench.report.terminal import print_result
 from tests.fit.summaries import summary
 from tests.report import samples
 

@@ -10,10 +10,9 @@ from statistics import median
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.fit.profile import load_profiles
-from edgebench.report.mlflow_store import record_result, tracking_uri
-from edgebench.report.tracked_runs import PARAMETERS, tracked_runs
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.profile import load_profiles
+from edgebench.report.mlflow import PARAMETERS, record_result, tracked_runs, tracking_uri
 from tests.synthetic_results import QUARTER, made_experiment
 
 

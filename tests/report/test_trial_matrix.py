@@ -8,17 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.fit.answers import answers
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.profile import Profile
-from edgebench.fit.published_experiment import judge_published
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.fit.verdict import judge_all
+from edgebench.judge.answers import answers
+from edgebench.judge.judged import Judged
+from edgebench.judge.profile import Profile
+from edgebench.judge.published import judge_published
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.verdict import judge_all
 from edgebench.report.console import make_console
 from edgebench.report.html import render
 from edgebench.report.markdown import escape, export_markdown
-from edgebench.report.trial_matrix import MOST_ROWS, Matrix, matrices
-from edgebench.report.verdict_matrix import print_verdicts
+from edgebench.report.verdict_matrix import MOST_ROWS, Matrix, matrices, print_verdicts
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
 

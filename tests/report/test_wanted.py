@@ -6,18 +6,19 @@ import csv
 import io
 from dataclasses import replace
 
-from edgebench.fit.decision import decisions
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.trial_summary import Verdict
+from edgebench.judge.decision import decisions
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial_summary import Verdict
 from edgebench.report import words
+from edgebench.report.console import make_console
 from edgebench.report.document import document
+from edgebench.report.forms import export_csv
 from edgebench.report.html import render
 from edgebench.report.listings import requirement
 from edgebench.report.markdown import export_markdown
-from edgebench.report.spreadsheet import export_csv
 from edgebench.report.tables import verdict_tables
-from edgebench.report.terminal import make_console, print_result
-from edgebench.report.trial_matrix import matrices
+from edgebench.report.terminal import print_result
+from edgebench.report.verdict_matrix import matrices
 from edgebench.report.words import limit, required
 from tests.report import samples
 
@@ -33,7 +34,7 @@ def test_the_formula_says_it() -> None:
     assert limit(wish) == "power_peak_w max ≤ 5 W, wanted"
     assert required(wish) == ("power_peak_w max, wanted", "≤ 5 W")
     record = {"quantity": "mass_g", "limit": 50.0, "unit": "g", "wanted": True, "weight": 2.0}
-    assert requirement(record) == "mass_g ≤ 50 g, wanted, weight 2"
+    assert requirement(record) == "mass_g ≤ 50 g, wanted"
 
 
 def test_the_terminal_shows_it_below_a_whole_that_passes() -> None:

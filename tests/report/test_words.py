@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgebench.fit.profile import load_profile
+from edgebench.judge.profile import load_profile
 from edgebench.report import listings, tables, words
 from edgebench.stats.interval import Interval
 from tests.fit.summaries import summary

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgebench.records.session import LoadBursts, load_bursts
 from edgebench.stats.burst_lag import BurstLag, burst_lag
-from edgebench.vocabulary.load_bursts import LoadBursts, load_bursts
 
 NOW_NS = 86_400_000_000_000
 LOAD_W = 3.0

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from edgebench.stats.clock import MAX_DRIFT, RoundTrip, fit_clocks
-from edgebench.stats.clock_rate import MAX_SLEW, TICK_NS, ClockRate, strayed
+from edgebench.stats.clock import MAX_DRIFT, MAX_SLEW, TICK_NS, ClockRate, RoundTrip, fit_clocks, strayed
 
 S = 1_000_000_000
 OFFSET_NS = 3_600 * S

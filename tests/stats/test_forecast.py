@@ -2,11 +2,17 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
-from edgebench.stats.forecast import MOST_SESSIONS, forecast, forecast_anew, half_width, sessions_for
+from edgebench.stats.forecast import MOST_SESSIONS, forecast, forecast_anew, sessions_for
 from edgebench.stats.intervals import mean_interval, session_interval
 
 PILOT = [1.0, 1.02, 0.99, 1.01]
+
+
+def half_width(spread, sessions):
+    """Of Student's interval of the mean, on a logarithm, with this standard deviation."""
+    return math.expm1(t.ppf(0.975, sessions - 1) * spread / math.sqrt(sessions))
 
 
 @pytest.mark.parametrize(("spread", "target"), [(0.02, 0.01), (0.02, 0.002), (0.005, 0.01), (0.05, 0.01)])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from edgebench.stats.heat import MAX_POINTS, MIN_VALUES, heat, rise_together
+from edgebench.stats.shape import MAX_POINTS, MIN_VALUES, heat, rise_together
 
 
 def test_a_device_that_slows_down_is_suspected():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from edgebench.stats.idle_power import IdleDrift, idle_drift, idle_power, idle_window
-from edgebench.stats.power import window_power
+from edgebench.stats.power import IdleDrift, idle_drift, idle_power, idle_window, window_power
+from edgebench.stats.power_curve import power_curve
 
 S = 1_000_000_000
 AT_NS = np.arange(0, 40 * S, S // 20, dtype=np.int64)
@@ -64,4 +64,4 @@ def test_the_load_before_a_window_is_no_part_of_it(averaging_s):
     # The reading at its start is still a mean over the work before it.
     watts = np.where(AT_NS <= 30 * S, 9.0, 1.0)
     assert idle_window(AT_NS, watts, (30 * S, 32 * S), averaging_s).mean_w == pytest.approx(1.0)
-    assert (window_power(AT_NS, watts, 30 * S, 32 * S).mean_w or 0.0) > 1.05
+    assert (window_power(power_curve(AT_NS, watts), 30 * S, 32 * S).mean_w or 0.0) > 1.05

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgebench.stats.minute_medians import by_minute, minute_medians
+from edgebench.stats.percentiles import by_minute, minute_medians
 
 
 def test_a_value_belongs_to_the_minute_in_which_it_began():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from edgebench.stats import mission_cycles
-from edgebench.stats.mission_cycles import Cycle, load_of, work_through
-from edgebench.stats.queueing import completions_s
+from edgebench.stats.mission_cycles import Cycle, completions_s, load_of, work_through
 
 DAY_S = 86_400.0
 EVENLY = Cycle(np.linspace(0.0, DAY_S, 320, endpoint=False), DAY_S, deadline_s=5.0)
@@ -14,10 +13,10 @@ EVENLY = Cycle(np.linspace(0.0, DAY_S, 320, endpoint=False), DAY_S, deadline_s=5
 def test_even_images_wait_for_nothing():
     worked = work_through(np.array([4.0]), EVENLY, 10, np.random.default_rng(1), least_pause_s=60.0)
     assert worked.busy_s == pytest.approx(320 * 4.0)
-    assert (worked.most_held, worked.missed, worked.long_pauses) == (1, 0, 319.9)  # none before the first
+    assert (worked.most_held, worked.missed, worked.long_pauses) == (1, 0, 320)
     assert worked.age_s == pytest.approx(4.0)
     assert worked.oldest_s == pytest.approx(4.0)
-    assert worked.long_pauses_s == pytest.approx(319.9 * (DAY_S / 320 - 4.0))
+    assert worked.long_pauses_s == pytest.approx(320 * (DAY_S / 320 - 4.0))
 
 
 def test_a_burst_waits_in_line():
@@ -40,6 +39,25 @@ def test_work_that_outlasts_its_cycle_is_carried_over_from_block_to_block(monkey
     assert vars(in_blocks) == pytest.approx(vars(whole))
 
 
+@pytest.mark.parametrize(
+    ("arrivals_s", "pauses_s"),
+    [
+        ([0.0], 92.0),
+        ([30.0, 31.0], 84.0),  # after the last image, and before the first of the next cycle
+        ([0.0, *[90.0] * 10], 12.0),  # the last ones are worked on in the next cycle
+    ],
+)
+def test_a_cycle_is_the_same_however_many_are_played(arrivals_s, pauses_s):
+    """D/D/1, 8 s an image: every cycle of 100 s has the same pauses, its last and its first one too."""
+    cycle = Cycle(np.array(arrivals_s), 100.0, deadline_s=20.0)
+    one, many = (
+        work_through(np.array([8.0]), cycle, cycles, np.random.default_rng(1), least_pause_s=1.0)
+        for cycles in (1, 500)
+    )
+    assert one.long_pauses_s == pytest.approx(pauses_s)
+    assert vars(many) == pytest.approx(vars(one))
+
+
 def test_images_in_the_system_are_their_rate_times_their_age():
     """Little's law, with the number in the system integrated over time."""
     generator = np.random.default_rng(4)
@@ -48,8 +66,9 @@ def test_images_in_the_system_are_their_rate_times_their_age():
     values_s = generator.gamma(4.0, 0.5, 200)
     worked = work_through(values_s, cycle, 200, np.random.default_rng(5), least_pause_s=None)
     drawn = np.random.default_rng(5)
+    before_s = completions_s(arrivals_s - 1000.0, values_s[drawn.integers(200, size=400)], -1000.0)
     arrivals_s = (np.arange(200)[:, None] * 1000.0 + arrivals_s).ravel()
-    done_s = completions_s(arrivals_s, values_s[drawn.integers(200, size=80_000)])
+    done_s = completions_s(arrivals_s, values_s[drawn.integers(200, size=80_000)], before_s[-1])
     times_s = np.concatenate((arrivals_s, done_s))
     order = np.argsort(times_s)
     in_system = np.cumsum(np.repeat([1, -1], 80_000)[order])
@@ -59,4 +78,5 @@ def test_images_in_the_system_are_their_rate_times_their_age():
 
 def test_the_load_is_the_mean_over_sessions_whatever_their_passes():
     sessions = [np.full(10, 100.0), np.full(1000, 440.0)]
-    assert load_of(sessions, 320, DAY_S) == pytest.approx(1.0)
+    assert load_of(sessions, 320, DAY_S) == 1.0
+    assert load_of([np.full(7, 5739.0 / 80)], 80, 5739.0) == 1.0  # which rounding makes no overload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgebench.stats.multiple import holm
+from edgebench.stats.intervals import holm
 
 
 def test_a_worked_example() -> None:

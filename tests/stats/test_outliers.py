@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgebench.stats.outliers import modified_z, outliers
+from edgebench.stats.intervals import modified_z, outliers
 
 
 def test_the_far_value_is_flagged_where_it_stands():

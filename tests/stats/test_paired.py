@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from edgebench.stats.paired import paired_difference, score
+from edgebench.stats.compare import paired_difference, score
 
 
 @pytest.mark.parametrize(("only_a", "only_b", "n"), [(12, 2, 50), (2, 12, 50), (3, 0, 20), (1, 1, 30)])

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from edgebench.stats.power import energy_per_image, passes_power, window_power
+from edgebench.stats.power_curve import power_curve
 
 S = 1_000_000_000
 BOOT = 3_456_789_012_345_678  # a monotonic clock's stamps, far from 0
@@ -14,12 +15,12 @@ def _samples(rate_hz, seconds, watts):
 
 def test_constant_power():
     t_ns, watts = _samples(50, 10, lambda at_s: np.full(at_s.size, 4.0))
-    window = window_power(t_ns, watts, BOOT + 2 * S, BOOT + 6 * S)
+    window = window_power(power_curve(t_ns, watts), BOOT + 2 * S, BOOT + 6 * S)
     assert window.mean_w == pytest.approx(4.0)
     assert window.peak_w == 4.0
     assert window.window_s == 4.0
     assert window.periods == pytest.approx(200)
-    idle = window_power(t_ns, np.full(t_ns.size, 1.0), BOOT, BOOT + S)
+    idle = window_power(power_curve(t_ns, np.full(t_ns.size, 1.0)), BOOT, BOOT + S)
     energy = energy_per_image(window, 8, idle)
     assert (energy.gross_j, energy.net_j) == pytest.approx((2.0, 1.5))
     assert energy.reason == ""
@@ -28,14 +29,14 @@ def test_constant_power():
 
 def test_a_ramp_is_integrated_exactly_with_its_edges_between_samples():
     t_ns, watts = _samples(3, 10, lambda at_s: 2 * at_s)
-    window = window_power(t_ns, watts, BOOT + int(1.1 * S), BOOT + int(5.3 * S))
+    window = window_power(power_curve(t_ns, watts), BOOT + int(1.1 * S), BOOT + int(5.3 * S))
     assert window.mean_w == pytest.approx(1.1 + 5.3)
 
 
 def test_uneven_stamps_weigh_by_their_time():
     t_ns = BOOT + (np.array([0.0, 1.0, 1.1, 1.2, 2.2]) * 1e9).astype(np.int64)
     watts = np.array([1.0, 1.0, 9.0, 1.0, 1.0])
-    window = window_power(t_ns, watts, BOOT, BOOT + int(2.2 * S))
+    window = window_power(power_curve(t_ns, watts), BOOT, BOOT + int(2.2 * S))
     assert window.mean_w == pytest.approx((2.2 + 0.5 * 0.2 * 8) / 2.2)
     assert window.mean_w != pytest.approx(watts.mean())
 
@@ -44,25 +45,25 @@ def test_order_and_doubles_do_not_matter():
     t_ns, watts = _samples(20, 5, lambda at_s: 1 + at_s)
     order = np.random.default_rng(0).permutation(t_ns.size)
     doubled = np.concatenate((t_ns[order], t_ns[:7])), np.concatenate((watts[order], watts[:7]))
-    plain = window_power(t_ns, watts, BOOT + S, BOOT + 4 * S)
-    assert window_power(*doubled, BOOT + S, BOOT + 4 * S) == plain
+    plain = window_power(power_curve(t_ns, watts), BOOT + S, BOOT + 4 * S)
+    assert window_power(power_curve(*doubled), BOOT + S, BOOT + 4 * S) == plain
 
 
 def test_a_sample_from_before_the_window_never_stands_for_it():
     t_ns = BOOT + np.array([0, 1, 2]) * S
-    window = window_power(t_ns, np.array([9.0, 9.0, 9.0]), BOOT + 3 * S, BOOT + 5 * S)
+    window = window_power(power_curve(t_ns, np.array([9.0, 9.0, 9.0])), BOOT + 3 * S, BOOT + 5 * S)
     assert (window.mean_w, window.peak_w, window.samples) == (None, None, 0)
     assert window.reason == "0 samples lie in the window"
 
 
 def test_the_peak_is_that_of_the_window():
     t_ns, watts = _samples(10, 10, lambda at_s: np.where(at_s < 1, 50.0, 2.0))
-    assert window_power(t_ns, watts, BOOT + 2 * S, BOOT + 9 * S).peak_w == 2.0
+    assert window_power(power_curve(t_ns, watts), BOOT + 2 * S, BOOT + 9 * S).peak_w == 2.0
 
 
 def test_samples_that_stop_early_give_no_mean():
     t_ns, watts = _samples(10, 5, lambda at_s: np.ones(at_s.size))
-    window = window_power(t_ns, watts, BOOT + S, BOOT + 9 * S)
+    window = window_power(power_curve(t_ns, watts), BOOT + S, BOOT + 9 * S)
     assert window.mean_w is None
     assert "short of the window's edge" in window.reason
     assert window.peak_w == 1.0
@@ -71,14 +72,14 @@ def test_samples_that_stop_early_give_no_mean():
 def test_a_hole_in_the_samples_gives_no_mean():
     t_ns, watts = _samples(100, 10, lambda at_s: np.ones(at_s.size))
     keep = (t_ns < BOOT + 4 * S - 1000) | (t_ns > BOOT + 6 * S + 1000)
-    window = window_power(t_ns[keep], watts[keep], BOOT + S, BOOT + 9 * S)
+    window = window_power(power_curve(t_ns[keep], watts[keep]), BOOT + S, BOOT + 9 * S)
     assert window.mean_w is None
     assert window.reason == "the samples have a hole of 2.02 s in a window of 8 s"
 
 
 def test_a_short_window_has_a_mean_and_no_energy():
     t_ns, watts = _samples(50, 10, lambda at_s: np.full(at_s.size, 4.0))
-    window = window_power(t_ns, watts, BOOT + S, BOOT + 2 * S)
+    window = window_power(power_curve(t_ns, watts), BOOT + S, BOOT + 2 * S)
     assert window.mean_w == pytest.approx(4.0)
     energy = energy_per_image(window, 3, window)
     assert (energy.gross_j, energy.net_j) == (None, None)
@@ -87,13 +88,13 @@ def test_a_short_window_has_a_mean_and_no_energy():
 
 def test_the_periods_are_those_that_came_not_those_promised():
     t_ns, watts = _samples(10, 10, lambda at_s: np.ones(at_s.size))
-    window = window_power(t_ns, watts, BOOT + S, BOOT + 9 * S)
+    window = window_power(power_curve(t_ns, watts), BOOT + S, BOOT + 9 * S)
     assert window.periods == pytest.approx(80)
 
 
 def test_without_an_idle_window_there_is_no_net_energy():
     t_ns, watts = _samples(50, 10, lambda at_s: np.full(at_s.size, 4.0))
-    window = window_power(t_ns, watts, BOOT + S, BOOT + 9 * S)
+    window = window_power(power_curve(t_ns, watts), BOOT + S, BOOT + 9 * S)
     energy = energy_per_image(window, 4, None)
     assert energy.gross_j == pytest.approx(8.0)
     assert (energy.net_j, energy.reason) == (None, "no idle window was sampled")
@@ -103,12 +104,12 @@ def test_without_an_idle_window_there_is_no_net_energy():
 def test_samples_that_are_not_finite_are_left_out():
     t_ns, watts = _samples(50, 10, lambda at_s: np.full(at_s.size, 4.0))
     watts[::17] = np.nan
-    assert window_power(t_ns, watts, BOOT + S, BOOT + 9 * S).mean_w == pytest.approx(4.0)
+    assert window_power(power_curve(t_ns, watts), BOOT + S, BOOT + 9 * S).mean_w == pytest.approx(4.0)
 
 
 def test_a_window_without_length():
     t_ns, watts = _samples(50, 10, lambda at_s: np.ones(at_s.size))
-    window = window_power(t_ns, watts, BOOT + S, BOOT + S)
+    window = window_power(power_curve(t_ns, watts), BOOT + S, BOOT + S)
     assert (window.mean_w, window.reason) == (None, "the window has no length")
     assert energy_per_image(window, 1, None).reason == "the window has no length"
 
@@ -179,9 +180,21 @@ def test_passes_too_short_for_the_meter_keep_their_pauses_and_say_so(known):
     assert window.mean_w == pytest.approx((5.0 * 0.03 + 0.5 * 0.01) / 0.04, rel=0.01)
     assert window.window_s == pytest.approx(200 * 0.04 - 0.01)
     assert window.note == (
-        "passes of 0.03 s are too short for readings over 0.02 s: mean and energy hold the pauses between "
-        "them, 24.9% of the time"
+        "passes of 0.03 s are too short for readings over 0.02 s: mean power holds the pauses between "
+        "them, 24.9% of the time, and there is no energy of an image"
     )
+    energy = energy_per_image(window, 200, None)
+    assert (energy.gross_j, energy.net_j, energy.reason) == (None, None, window.note)
+
+
+def test_energy_reaches_as_low_as_short_pauses_may_have_drawn_it():
+    spans = _spans(0.03, 0.002, 200)
+    t_ns, watts = _readings(spans, 50, 0.02)
+    window = passes_power(t_ns, watts, spans)
+    assert "mean and energy hold the pauses" in window.note
+    energy = energy_per_image(window, 200, None)
+    assert energy.gross_j is not None and energy.gross_margin_j is not None
+    assert energy.gross_j - energy.gross_margin_j.below < 5.0 * 0.03 < energy.gross_j
 
 
 def test_the_peak_is_that_of_the_pauses_too():
@@ -195,8 +208,8 @@ def test_the_peak_is_that_of_the_pauses_too():
 def test_the_rate_and_the_gap_are_those_of_the_samples_in_the_window():
     t_ns, watts = _samples(100, 10, lambda at_s: np.ones(at_s.size))
     keep = (t_ns < BOOT + 4 * S - 1000) | (t_ns > BOOT + int(4.15 * S) + 1000)
-    window = window_power(t_ns[keep], watts[keep], BOOT + 2 * S, BOOT + 6 * S)
+    window = window_power(power_curve(t_ns[keep], watts[keep]), BOOT + 2 * S, BOOT + 6 * S)
     assert window.effective_hz == pytest.approx(384 / 4, rel=0.01)
     assert window.longest_gap_s == pytest.approx(0.17)
     assert window.mean_w == pytest.approx(1.0)
-    assert window_power(t_ns[:0], watts[:0], BOOT, BOOT + S).effective_hz is None
+    assert window_power(power_curve(t_ns[:0], watts[:0]), BOOT, BOOT + S).effective_hz is None

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgebench.stats.power_line import power_line
+from edgebench.stats.power import power_line
 
 
 def test_few_samples_are_all_drawn() -> None:

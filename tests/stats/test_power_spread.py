@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 
 from edgebench.stats.intervals import mean_interval
-from edgebench.stats.power_spread import (
-    MOST_POINTS,
-    Margin,
-    mean_margin,
-    sampling_half_width,
-    widened_interval,
-)
+from edgebench.stats.power import MOST_POINTS, Margin, mean_margin, sampling_half_width, widened_interval
 
 
 def _bursts(rng, periods, on, off):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from edgebench.stats.power import window_power
-from edgebench.stats.power_totals import PowerTotals
+from edgebench.stats.power import PowerTotals, window_power
+from edgebench.stats.power_curve import power_curve
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 400])
@@ -19,7 +19,7 @@ def test_they_are_those_of_the_whole_window(pieces):
         totals.add(t_ns[order], watts[order])
     got = totals.window()
     finite = t_ns[np.isfinite(watts)]
-    whole = window_power(t_ns, watts, int(finite[0]), int(finite[-1]))
+    whole = window_power(power_curve(t_ns, watts), int(finite[0]), int(finite[-1]))
     assert got.reason == whole.reason == ""
     for name in ("mean_w", "peak_w", "window_s", "samples", "periods", "effective_hz", "longest_gap_s"):
         assert getattr(got, name) == pytest.approx(getattr(whole, name), rel=1e-12), name

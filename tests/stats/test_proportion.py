@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgebench.stats.proportion import fisher, mcnemar, share_difference, share_over_sessions, wilson
+from edgebench.stats.compare import fisher, mcnemar, share_difference, share_over_sessions, wilson
 
 
 def test_wilson_agrees_with_the_published_formula():

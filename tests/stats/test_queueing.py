@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgebench.stats.queueing import completions_s, held, pauses_s
+from edgebench.stats.mission_cycles import completions_s, held, pauses_s
 
 
 def by_recursion(arrivals_s, services_s, free_at_s=0.0):

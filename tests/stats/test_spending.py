@@ -1,6 +1,6 @@
 import pytest
 
-from edgebench.stats.spending import ALPHA, look_confidence, spent
+from edgebench.stats.intervals import ALPHA, look_confidence, spent
 
 
 @pytest.mark.parametrize("looks", [1, 2, 8, 28])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from edgebench.stats.telemetry_window import (
+from edgebench.stats.warnings import (
     around,
     clock_drop,
     others_cores,

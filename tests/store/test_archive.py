@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.fit.summarise import summarise
-from edgebench.store import archive as form
-from edgebench.store import archive_writing
-from edgebench.store.archive_reading import unpack_archive
-from edgebench.store.load import load
+from edgebench.judge.summarise import summarise
+from edgebench.results import archive as archive_writing
+from edgebench.results import archive as form
+from edgebench.results.archive import unpack_archive
+from edgebench.results.load import load
 from tests.synthetic_results import QUARTER, made_experiment
 
 write_archive = partial(archive_writing.write_archive, edgebench_version="0.3.0")
@@ -39,7 +39,7 @@ def result(tmp_path_factory):
     record["warnings"] = [f"{HOST} was slow to answer"]
     path.write_text(json.dumps(record))
     paths = ["ice/1.jpg", f"/home/{USER}/water/2.jpg"]
-    (folder / "images.json").write_text(json.dumps({"schema_version": 1, "sets": {"ab" * 32: paths}}))
+    (folder / "images.json").write_text(json.dumps({"schema_version": 2, "sets": {"ab" * 32: paths}}))
     for session in folder.glob("trials/*/sessions/*/session.json"):
         record = json.loads(session.read_text())
         [info] = record["probes"]
@@ -195,6 +195,11 @@ def newer_record(members):
     listed(members, "experiment.json", json.dumps(record).encode())
 
 
+def earlier_record(members):
+    record = json.loads(members["experiment.json"]) | {"schema_version": 1}
+    listed(members, "experiment.json", json.dumps(record).encode())
+
+
 def another_table(members):
     name = next(name for name in members if name.endswith("passes.parquet"))
     listed(members, name, members[name] + b" ")
@@ -230,6 +235,7 @@ HOSTILE = {
     "an archive of version 0": (manifest_with(version=0), "manifest.json"),
     "an archive whose version is no number": (manifest_with(version=True), "manifest.json"),
     "a newer record": (newer_record, "schema_version 99"),
+    "an earlier record": (earlier_record, "zip was stored by an earlier version (records of version 1)"),
     "a name that leads out": (manifest_with(name="../up"), "'../up'"),
     "a table of another session": (another_table, "has another 'passes'"),
     "tables without their session": (without_a_session, "a session of trial"),
@@ -306,7 +312,7 @@ def test_flipped_bytes_are_noticed(result, packed, tmp_path):
 
 def test_a_disk_without_room_is_told_before_anything_is_unpacked(packed, tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
-    monkeypatch.setattr("edgebench.store.archive_reading.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("edgebench.results.archive.shutil.disk_usage", lambda _: usage)
     with pytest.raises(StoredResultError, match="does not fit"):
         unpack_archive(packed, tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []

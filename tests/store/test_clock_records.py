@@ -1,16 +1,16 @@
-"""A session's clock and monitors on disk: as the schema says, and version 1 without them still loads."""
+"""A session's clock and monitors on disk: as the schema says."""
 
 from dataclasses import asdict
 
 import jsonschema
 import pytest
 
+from edgebench.records.stored import SessionRecord
+from edgebench.report.schemas import schema
 from edgebench.stats.clock import RoundTrip, fit_clocks
-from edgebench.store.records import SessionRecord
-from edgebench.store.schemas import schema
 
 PLAIN = {
-    "schema_version": 1,
+    "schema_version": 2,
     "trial": "0" * 16,
     "n": 0,
     "round": 0,
@@ -33,9 +33,3 @@ def test_a_fit_survives_the_disk_and_fits_its_schema(trips):
     assert again.clock["fit"] == asdict(fit)
     assert (again.clock["fit"]["drift_ppm"] is None) == (trips == 1)
     jsonschema.validate(record.model_dump(mode="json"), schema("session"))
-
-
-def test_a_session_of_the_first_release_still_loads():
-    record = SessionRecord.model_validate(PLAIN)
-    assert "fit" not in record.clock and record.monitor_reasons == {}
-    jsonschema.validate(PLAIN, schema("session"))

@@ -1,19 +1,15 @@
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.store import file_writing, frames
-from edgebench.store.columns import Columns
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.parquet import to_arrow
-from edgebench.store.records import SessionTables
-from edgebench.store.table_checks import MOST_NS, first_fault
-from edgebench.store.tables import window_rows
-from edgebench.vocabulary.passes import Window
+from edgebench.records.stored import SessionTables
+from edgebench.results import load as frames
+from edgebench.results import writing as file_writing
+from edgebench.results.parquet import MOST_NS, Columns, first_fault
+from edgebench.results.writing import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 WORD = pa.dictionary(pa.int32(), pa.string())
@@ -111,20 +107,6 @@ def test_instructions_may_be_missing_and_are_never_none_at_all():
     assert first_fault("windows", {"instructions": pd.array([None, 7], "Int64")}) is None
     none_at_all = pd.array([None, 0], "Int64")
     assert first_fault("windows", {"instructions": none_at_all}) == (1, "'instructions' of a row is 0")
-
-
-@pytest.mark.parametrize("columns", [None, ["patch", "instructions"]])
-def test_windows_of_earlier_versions_have_their_instructions_missing(tmp_path, columns):
-    table = to_arrow(window_rows([Window(0, "steady", 1, 5, 10, 20, None, 500)], 4), "windows")
-    sources = [frames.Source(0, session, tmp_path / f"{session}.parquet") for session in (0, 1)]
-    pq.write_table(table.drop_columns(["instructions"]), sources[0].path)
-    pq.write_table(table, sources[1].path)
-    rows = frames.read_frame("windows", sources, ["key"], tmp_path, columns)
-    assert rows["instructions"].isna().tolist() == [True, False]
-    assert rows["instructions"][1] == 500 and rows["patch"].tolist() == [1, 1]
-    pq.write_table(table.drop_columns(["patch"]), sources[0].path)
-    with pytest.raises(StoredResultError):
-        frames.read_frame("windows", sources, ["key"], tmp_path, columns)
 
 
 def test_a_row_that_cannot_be_is_not_written_and_its_file_is_named_when_it_is_read(tmp_path, monkeypatch):

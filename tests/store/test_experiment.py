@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.store.experiment import ExperimentStore, require_writable
-from edgebench.store.load import load
-from edgebench.store.records import ExperimentRecord, SessionRecord, SessionTables
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from edgebench.records.session import Channel, ProbeChunk, ProbeInfo
+from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionTables
+from edgebench.results.load import load
+from edgebench.results.writing import ExperimentStore, require_writable
 from tests.sample_tables import write_samples
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
@@ -191,7 +191,7 @@ def test_a_trial_is_derived_and_may_be_replaced(tmp_path, record):
     with ExperimentStore.create(tmp_path, "mine", record) as store:
         store.write_trial(KEY, {"status": "partial"})
         path = store.write_trial(KEY, {"status": "done"})
-        assert json.loads(path.read_text()) == {"schema_version": 1, "status": "done"}
+        assert json.loads(path.read_text()) == {"schema_version": 2, "status": "done"}
         with pytest.raises(ValueError):
             store.write_trial(KEY, {"image_s": float("nan")})
         assert json.loads(path.read_text())["status"] == "done"
@@ -231,7 +231,7 @@ def test_a_writer_in_another_process_is_kept_out(tmp_path, record):
         "import sys\n"
         "from pathlib import Path\n"
         "from edgebench.errors import StoredResultError\n"
-        "from edgebench.store.experiment import ExperimentStore\n"
+        "from edgebench.results.writing import ExperimentStore\n"
         "try:\n"
         "    ExperimentStore.open(Path(sys.argv[1]))\n"
         "except StoredResultError as error:\n"

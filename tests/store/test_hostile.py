@@ -13,8 +13,9 @@ import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.store import frames, record_reading
-from edgebench.store.experiment import ExperimentStore
+from edgebench.results import load as frames
+from edgebench.results import record_reading
+from edgebench.results.writing import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 pytestmark = pytest.mark.slow
@@ -67,10 +68,11 @@ def read_all(path: Path) -> list[str]:
         b'{"schema_version": true}',
         b'{"schema_version": 0}',
         b'{"schema_version": 1}',
+        b'{"schema_version": 2}',
         b'{"schema_version": 999999999999999999999}',
         b"\xff\xfe\x00",
         b"[" * 100_000,
-        b'{"schema_version": 1, "seed": NaN}',
+        b'{"schema_version": 2, "seed": NaN}',
     ],
 )
 def test_an_unusable_experiment_is_one_message(path, text):
@@ -115,7 +117,10 @@ def test_two_trials_of_one_key_are_refused(path):
 
 
 @pytest.mark.attack("session.json is empty, torn or something else: that session is left out and named")
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"schema_version": 2}', b"\xff" * 50, b"[" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b'{"schema_version": 1}', b'{"schema_version": 2}', b"\xff" * 50, b"[" * 100_000],
+)
 def test_a_damaged_session_is_left_out_and_named(path, text):
     (session(path) / "session.json").write_bytes(text)
     results = edgebench.load(path)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgebench.store.identity import differences, identity_of
+from edgebench.results.revisions import differences, identity_of
 
 DEVICE = {
     "board": "Raspberry Pi 4 Model B",

@@ -8,11 +8,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from edgebench.store import image_paths
-from edgebench.store.load import load
-from edgebench.store.redaction import PrivateNames
-from edgebench.store.schemas import schema
-from edgebench.vocabulary.pictures import ImageSet
+from edgebench.records.values import ImageSet
+from edgebench.report.schemas import schema
+from edgebench.results import record_reading as image_paths
+from edgebench.results.load import load
+from edgebench.results.redaction import PrivateNames
 from tests.synthetic_results import QUARTER, made_experiment
 
 
@@ -43,7 +43,7 @@ def test_they_come_back_by_the_set(tmp_path: Path) -> None:
     assert results.image_paths == {"ef" * 32: ("a/1.png", "b/2.png")} and not results.warnings
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": 1, "sets": {"a": [1]}}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": 2, "sets": {"a": [1]}}'])
 def test_a_damaged_one_is_left_out_and_told(tmp_path: Path, text: str) -> None:
     path = made_experiment(tmp_path, variants=[QUARTER[0]])
     (path / "images.json").write_text(text)

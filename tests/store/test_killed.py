@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import edgebench
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.records import SessionTables
+from edgebench.records.stored import SessionTables
+from edgebench.results.writing import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 KEY = key_of(QUARTER[0])
@@ -22,8 +22,8 @@ import sys
 from pathlib import Path
 
 import edgebench
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.records import SessionTables
+from edgebench.results.writing import ExperimentStore
+from edgebench.records.stored import SessionTables
 
 path, key = Path(sys.argv[1]), sys.argv[2]
 results = edgebench.load(path)

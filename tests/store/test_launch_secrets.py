@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from edgebench.store.redaction import PrivateNames
-from edgebench.vocabulary.launch_secrets import masked_inputs, masked_launch, secret_values
+from edgebench.records.target import masked_inputs, masked_launch, secret_values
+from edgebench.results.redaction import PrivateNames
 
 
 @pytest.mark.parametrize(

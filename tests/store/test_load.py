@@ -10,9 +10,7 @@ import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.load import StoredResults, load
-from edgebench.store.records import (
+from edgebench.records.stored import (
     BATCH_COLUMNS,
     PASS_COLUMNS,
     PREDICTION_COLUMNS,
@@ -20,7 +18,8 @@ from edgebench.store.records import (
     RunRecord,
     SessionTables,
 )
-from edgebench.store.rows import trial_frame
+from edgebench.results.load import StoredResults, load, trial_frame
+from edgebench.results.writing import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 OK, ONCE, FAILED = (key_of(variant) for variant in QUARTER)
@@ -236,7 +235,8 @@ def test_a_trial_that_a_rule_ended_is_done(results, ended, statuses, progress):
     session = results.session_records(OK)[0]
     records = [session.model_copy(update={"n": n, "status": status}) for n, status in enumerate(statuses)]
     adaptive = results.experiment.model_copy(update={"sessions": 30, "target_ci": 0.01})
-    run = RunRecord(started_utc="2025-03-01T12:00:00Z", ended=ended)
+    settled = (OK,) if (ended, progress) == ("complete", "done") else ()
+    run = RunRecord(started_utc="2025-03-01T12:00:00Z", ended=ended, settled=settled)
     frame = trial_frame(adaptive, {OK: records}, run).set_index("key")
     assert frame.loc[OK, "status"] == progress
 

@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.store import probe_table
-from edgebench.store.parquet import COLUMN_TYPES
-from edgebench.store.probe_table import ProbeTableWriter
-from edgebench.store.records import PROBE_COLUMNS
-from edgebench.vocabulary.probe import Channel, ProbeChunk, ProbeInfo
+from edgebench.records.session import Channel, ProbeChunk, ProbeInfo
+from edgebench.records.stored import PROBE_COLUMNS
+from edgebench.results import tables as probe_table
+from edgebench.results.parquet import COLUMN_TYPES
+from edgebench.results.tables import ProbeTableWriter
 from tests.sample_tables import write_samples
 
 INFO = ProbeInfo(

@@ -2,15 +2,16 @@
 
 import subprocess
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from edgebench.store.masked_command import masked
-from edgebench.store.records import Failure, SessionRecord, TargetRecord
-from edgebench.store.redaction import PrivateNames, exported_sessions, exported_settings, written
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.records.stored import SessionRecord
+from edgebench.records.target import Launch, Target
+from edgebench.records.values import Finding
+from edgebench.results.redaction import PrivateNames, exported_settings, masked, written
 
 NAMES = PrivateNames.of(
     ["alice@board.example.org:2222", None, "no address"],
@@ -106,7 +107,7 @@ DECLARED: dict[str, Any] = {"host": "ann@pi.example", "port": "/dev/ttyUSB-4711"
 
 def test_a_target_and_its_record_declare_the_same_names():
     target = Target("t", "toy", launch=Launch(env={"TOKEN": "s3cret-token"}), **DECLARED)
-    record = TargetRecord(name="t", device="toy", launch={"env": {"TOKEN": "s3cret-token"}}, **DECLARED)
+    record = TypeAdapter(Target).validate_python(asdict(target))
     names = PrivateNames.of_targets([target])
     assert names == PrivateNames.of_targets([record])
     text = "ann@pi.example, s3cret-token, /dev/ttyUSB-4711"
@@ -118,21 +119,8 @@ def test_a_target_and_its_record_declare_the_same_names():
     assert finding == Finding("error", "link", "(host) is away", "ask (user)")
 
 
-def test_failures_that_an_earlier_version_stored_name_nobody_when_they_are_read():
-    record = SessionRecord(
-        trial="0" * 16, n=0, round=0, status="crash", started_utc="", duration_s=1.0,
-        failure=Failure(what="at pi.example", why="s3cret-token", stage="load", stderr_tail="pi.example"),
-    )  # fmt: skip
-    target = TargetRecord(name="t", device="toy", launch={"env": {"TOKEN": "s3cret-token"}}, **DECLARED)
-    [exported] = exported_sessions([record], [target])
-    assert exported.failure == Failure(what="at (host)", why="(TOKEN)", stage="load", stderr_tail="(host)")
-    assert exported.model_copy(update={"failure": record.failure}) == record
-
-
 def test_swept_settings_name_no_user():
-    target = TargetRecord(
-        name="fake[kernels=x~1]", device="fake", settings={"kernels": "/home/alice/x", "n": 1}
-    )
+    target = Target(name="fake[kernels=x~1]", device="fake", settings={"kernels": "/home/alice/x", "n": 1})
     assert exported_settings(target) == {"kernels": "~/x", "n": 1}
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.store.load import load
-from edgebench.store.record_reading import read_experiment
-from edgebench.store.records import RunRecord
-from edgebench.store.result_folder import find_unfinished, is_finished, resolve_results
+from edgebench.records.stored import RunRecord
+from edgebench.results.listing import find_unfinished, is_finished, resolve_results
+from edgebench.results.load import load
+from edgebench.results.record_reading import read_experiment
 from tests.synthetic_results import NINE, QUARTER, key_of, made_experiment
 
 KEYS = [key_of(variant) for variant in QUARTER]
@@ -105,10 +105,23 @@ def test_a_run_that_died_before_its_plan_has_measured_nothing(tmp_path):
 
 def test_a_newer_layout_is_said(results, tmp_path):
     path = made_experiment(tmp_path, sessions=1)
-    change(path, schema_version=2)
+    change(path, schema_version=3)
     with pytest.raises(StoredResultError) as caught:
         resolve_results(str(path), tmp_path)
     assert "update" in caught.value.fix
+
+
+def test_a_folder_of_earlier_results_has_no_latest_and_none_to_go_on_with(tmp_path):
+    path = made_experiment(tmp_path, sessions=1)
+    change(path, schema_version=1)
+    for attempt in (
+        lambda: resolve_results("latest", tmp_path),
+        lambda: find_unfinished(tmp_path, None, KEYS),
+    ):
+        with pytest.raises(StoredResultError) as caught:
+            attempt()
+        assert "was stored by an earlier version (records of version 1)" in caught.value.why
+        assert path.name in caught.value.why and caught.value.fix
 
 
 def test_resume_takes_the_newest_of_the_same_trials(results):
@@ -138,6 +151,8 @@ def summed_up(path: Path) -> Path:
         file = path / "trials" / trial.key / "trial.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("{}")
+    ended = RunRecord(started_utc="2025-03-01T12:00:00Z", ended="complete", settled=())
+    (path / "run.json").write_text(ended.model_dump_json())
     return path
 
 
@@ -153,6 +168,9 @@ def test_finished_is_what_has_its_sessions_and_whose_last_run_ended(tmp_path):
         (path / "run.json").write_text(RunRecord.model_validate(begun).model_dump_json())
         assert finished(path) is expected
     change(path, sessions=30, target_ci=0.01)
+    assert not finished(path)
+    settled = {"started_utc": "2025-03-01T12:00:00Z", "ended": "complete", "settled": KEYS[:1]}
+    (path / "run.json").write_text(RunRecord.model_validate(settled).model_dump_json())
     assert finished(path)
     (path / "run.json").write_text("{")
     assert not finished(path)

@@ -6,13 +6,13 @@ import jsonschema
 import pytest
 
 from edgebench.errors import StoredResultError
-from edgebench.fit.summarise import summarise, summarise_one
+from edgebench.judge.summarise import summarise, summarise_one
+from edgebench.records.stored import RunRecord
 from edgebench.report.document import document
-from edgebench.store.experiment import ExperimentStore
-from edgebench.store.load import load
-from edgebench.store.record_reading import read_run
-from edgebench.store.records import RunRecord
-from edgebench.store.schemas import schema
+from edgebench.report.schemas import schema
+from edgebench.results.load import load
+from edgebench.results.record_reading import read_run
+from edgebench.results.writing import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 STARTED = RunRecord(started_utc="2025-03-01T12:00:00Z", max_time_s=1800)
@@ -61,10 +61,10 @@ def test_it_says_why_a_trial_was_not_measured(experiment_path):
         "",
         "{",
         "[]",
-        '{"schema_version": 1}',
-        '{"schema_version": 1, "started_utc": "x", "ended": "splendid"}',
-        '{"schema_version": 1, "started_utc": "x", "surplus": 1}',
-        '{"schema_version": 1, "started_utc": "x", "elapsed_s": -1}',
+        '{"schema_version": 2}',
+        '{"schema_version": 2, "started_utc": "x", "ended": "splendid"}',
+        '{"schema_version": 2, "started_utc": "x", "surplus": 1}',
+        '{"schema_version": 2, "started_utc": "x", "elapsed_s": -1}',
     ],
 )
 def test_a_damaged_one_is_left_out_and_told(experiment_path, text):

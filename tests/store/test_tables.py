@@ -7,14 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.errors import SessionError
-from edgebench.store import tables
-from edgebench.store.records import (
-    BATCH_COLUMNS,
-    PASS_COLUMNS,
-    PREDICTION_COLUMNS,
-    WINDOW_COLUMNS,
-)
-from edgebench.vocabulary.passes import Pass, Window
+from edgebench.records.session import Pass, Window
+from edgebench.records.stored import BATCH_COLUMNS, PASS_COLUMNS, PREDICTION_COLUMNS, WINDOW_COLUMNS
+from edgebench.results import tables
 
 STAGES = ("patchify", "preprocess", "infer")
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from edgebench.errors import StoredResultError
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.report.export import export
-from edgebench.store.experiment import ExperimentStore, require_writable
-from edgebench.store.record_reading import read_experiment, read_sessions
+from edgebench.judge.judged import judge_folder
+from edgebench.report.forms import export
+from edgebench.results.record_reading import read_experiment, read_sessions
+from edgebench.results.writing import ExperimentStore, require_writable
 from tests.survival.quick import Quick
 from tests.survival.small import environment
 

@@ -10,13 +10,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.passes import Pass
-from edgebench.vocabulary.pictures import ImageSet
-from edgebench.vocabulary.probe import ProbeChunk
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.session_facts import ColdFigures, MemoryFigures, SessionFacts
-from edgebench.vocabulary.values import Scores
+from edgebench.records.model import Artifact
+from edgebench.records.session import (
+    ColdFigures,
+    MeasurePlan,
+    MemoryFigures,
+    Pass,
+    ProbeChunk,
+    SessionFacts,
+    SessionSettings,
+)
+from edgebench.records.values import ImageSet, Scores
 from tests.fakes import made_pass
 from tests.survival.small import Small
 

@@ -15,17 +15,17 @@ from PIL import Image
 
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_DIR
 from edgebench.agent.lock import ENVIRONMENT as BOARD_LOCK
-from edgebench.cache.objects import Cache
 from edgebench.contract import Backend
 from edgebench.errors import StoredResultError
-from edgebench.measure.campaign import Campaign
-from edgebench.measure.lane_group import Outcome
-from edgebench.measure.progress import Observer, SilentObserver
-from edgebench.plan.config import resolve
-from edgebench.plan.planner import Built, build
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.values import Progress
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import PrepareRequest
+from edgebench.records.values import Progress
+from edgebench.records.variant import Variant
+from edgebench.run.config import resolve
+from edgebench.run.measuring.execution import Campaign
+from edgebench.run.measuring.host_queue import Outcome
+from edgebench.run.measuring.progress import Observer, SilentObserver
+from edgebench.run.planner import Built, build
 from tests.fakes import agent_backend
 
 CLASSES = ("water", "ice")

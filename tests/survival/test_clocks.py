@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import edgebench
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.measure import campaign, session
-from edgebench.measure.progress import SilentObserver
-from edgebench.report.export import export
+from edgebench.judge.judged import judge_folder
+from edgebench.report.forms import export
+from edgebench.run.measuring import execution as campaign
+from edgebench.run.measuring import session
+from edgebench.run.measuring.progress import SilentObserver
 from tests.survival.mounts import contents, sessions_of
 from tests.survival.quick import Quick
 from tests.survival.small import Small

@@ -25,10 +25,10 @@ from pathlib import Path
 from PIL import Image
 
 from edgebench.errors import EdgeBenchError
-from edgebench.fit.judged_experiment import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.report.html import write_report
-from edgebench.store.layout import WRITING_PREFIX
-from edgebench.store.record_reading import read_experiment, read_session, read_sessions
+from edgebench.results.layout import WRITING_PREFIX
+from edgebench.results.record_reading import read_experiment, read_sessions
 from tests.survival.forking import Ended, adopt_orphans, run_and_kill
 from tests.survival.quick import Quick
 from tests.survival.small import Small, environment
@@ -190,7 +190,7 @@ class Torture:
         artifacts = {trial.key: f"{trial.artifact_sha256}" for trial in read_experiment(folder).trials}
         for path in sorted(new):
             key, n = path.parts[1], int(path.name)
-            record = read_session(folder, key, n)
+            [record] = [record for record in read_sessions(folder, key)[0] if record.n == n]
             done = artifacts[key], n
             if record.status != "ok":
                 self._problem(name, f"{path} ended as {record.status}")

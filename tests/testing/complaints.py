@@ -7,8 +7,7 @@ import inspect
 import pytest
 
 from edgebench.testing import BackendContract
-from edgebench.testing.backend_kit import BackendKit
-from edgebench.testing.subject import BackendSubject
+from edgebench.testing.backend_kit import BackendKit, BackendSubject
 
 
 def complaint(test, backend, cache, tmp_path, **subject):

@@ -11,8 +11,8 @@ from pydantic import ConfigDict, Field
 
 from edgebench.contract import BackendOptions
 from edgebench.errors import UnsupportedError
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.finding import Finding
+from edgebench.records.model import Artifact
+from edgebench.records.values import Finding
 from tests.testing import template
 
 # --- what it says of itself ---
@@ -110,7 +110,7 @@ def test_inputs(caught, inputs, subject, words):
     [
         ("import tensorrt", "imports tensorrt"),
         ("FROM_A_SET = hash('text')", "differ in another process"),
-        ("from edgebench.cache.objects import Cache", "wrote 1 files"),
+        ("from edgebench.prepare.cache import Cache", "wrote 1 files"),
     ],
 )
 def test_looking(caught, tmp_path, monkeypatch, body, words):

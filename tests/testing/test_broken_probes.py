@@ -7,8 +7,8 @@ import inspect
 import pytest
 
 from edgebench.testing import ProbeContract
+from edgebench.testing.backend_kit import ProbeSubject
 from edgebench.testing.probe_kit import ProbeKit
-from edgebench.testing.subject import ProbeSubject
 from tests.testing import template
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.testing import BackendContract
-from edgebench.testing.backend_kit import BackendKit
-from edgebench.testing.subject import BackendSubject
+from edgebench.testing.backend_kit import BackendKit, BackendSubject
 from tests.testing import template
 from tests.testing.complaints import complaint
 

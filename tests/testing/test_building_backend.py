@@ -4,13 +4,11 @@ from typing import ClassVar
 
 import pytest
 
-from edgebench.cache.objects import Cache
-from edgebench.testing import build_contract
-from edgebench.testing.backend_kit import BackendKit
-from edgebench.testing.build_contract import BuildContract, argument_counts
-from edgebench.testing.kit_settings import Asked
-from edgebench.testing.subject import BackendSubject
-from edgebench.vocabulary.built_artifact import BuiltArtifact
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import BuiltArtifact
+from edgebench.testing import contracts as build_contract
+from edgebench.testing.backend_kit import Asked, BackendKit, BackendSubject
+from edgebench.testing.contracts import BuildContract, argument_counts
 from tests.fakes import agent_backend
 
 

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from edgebench.testing.agent_contract import outside_us
-from edgebench.testing.imports import foreign_imports, modules_of
-from edgebench.testing.workers import runs, workers
-from edgebench.vocabulary.passes import Pass
+from edgebench.records.session import Pass
+from edgebench.testing.backend_kit import runs, workers
+from edgebench.testing.contracts import outside_us
+from edgebench.testing.problems import foreign_imports, modules_of
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,9 @@
 
 import pytest
 
-from edgebench.testing.backend_kit import BackendKit
+from edgebench.records.variant import Variant
+from edgebench.testing.backend_kit import BackendKit, BackendSubject
 from edgebench.testing.contracts import BackendContract
-from edgebench.testing.subject import BackendSubject
-from edgebench.vocabulary.variant import Variant
 from tests.link.old_python import python36
 from tests.testing import template
 

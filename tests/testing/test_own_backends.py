@@ -68,9 +68,8 @@ TEGRASTATS = jetson_board.tegrastats(Path(JETSON.name), jetson_board.AGX_ORIN)
 UM25C = um25c_meter.StandIn(Path(JETSON.name) / "um25c")
 PLAYED = played_files.write(Path(JETSON.name))
 PROBES: dict[str, dict[str, Any]] = {
-    "csv": {"probe": f"csv:{PLAYED.csv}?time=t_s&power=p_mw&clock=start&scope=usb"},
+    "csv": {"probe": f"csv:{PLAYED}?time=t_s&power=p_mw&clock=start&scope=usb"},
     "ina3221": {"probe": f"ina3221:{JETSON.name}"},
-    "recording": {"probe": f"recording:{PLAYED.parquet}?scope=usb"},
     "tegrastats": {"probe": f"tegrastats:{TEGRASTATS}"},
     "telemetry": {"probe": "telemetry:10"},
     "um25c": {"probe": f"um25c:{UM25C.path}"},

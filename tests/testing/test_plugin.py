@@ -8,7 +8,7 @@ import pytest
 import edgebench.testing
 from edgebench.errors import UsageError
 from edgebench.testing import BackendContract, ProbeContract
-from edgebench.testing.subject import backend_subject, probe_subject, skip_where_asked
+from edgebench.testing.backend_kit import backend_subject, probe_subject, skip_where_asked
 from tests.test_imports import HEAVY, modules_after
 
 OPTIONS: dict[str, Any] = {

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from edgebench.testing import pythons
+from edgebench.testing import problems as pythons
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edgebench.store.load import load
+from edgebench.results.load import load
 from edgebench.testing.scaffold import FILES
 
 pytestmark = pytest.mark.slow

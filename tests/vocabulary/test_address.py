@@ -3,7 +3,7 @@
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.vocabulary.address import Address, check_address
+from edgebench.records.target import Address, check_address
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgebench.vocabulary.probe import Channel, headline_channels
+from edgebench.records.session import Channel, headline_channels
 
 CLOCK = Channel("clock", "clock", "MHz", total=True)
 CPU, GPU = Channel("cpu", "power", "W"), Channel("gpu", "power", "W")

@@ -8,15 +8,17 @@ import jsonschema
 import pytest
 
 import edgebench
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.fit.profile import load_profile
-from edgebench.fit.summarise import summarise
-from edgebench.measure import lane, session
-from edgebench.measure.lane_group import Outcome
-from edgebench.plan.spread import known_spread
-from edgebench.report.terminal import make_console, print_result
-from edgebench.stats.spending import SPENDING_NAME
-from edgebench.store.schemas import schema
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.profile import load_profile
+from edgebench.judge.summarise import summarise
+from edgebench.report.console import make_console
+from edgebench.report.schemas import schema
+from edgebench.report.terminal import print_result
+from edgebench.run.cost import known_spread
+from edgebench.run.measuring import host_queue as lane
+from edgebench.run.measuring import session
+from edgebench.run.measuring.host_queue import Outcome
+from edgebench.stats.intervals import SPENDING_NAME
 from tests.backends.replaying import figures, run, scenario
 
 pytestmark = pytest.mark.slow

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from edgebench.fit.summarise import summarise
+from edgebench.judge.summarise import summarise
 from edgebench.stats.warnings import Flag
 from tests.backends.replaying import replay
+from tests.frozen.replays import HERE
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +29,7 @@ UNPLAYED = {
     Flag.METER_ABSENT,  # a scenario has the meter that it is asked for
     Flag.PROBE_LOST,  # a replayed probe gives all that it has
     Flag.READINGS_REJECTED,  # and rejects nothing
+    Flag.STAMPS_SHORT,  # its stamps are of a time of its own
 }
 RAISED: Mapping[str, Mapping[str, Any]] = {
     "few-sessions": {"sessions": 2},
@@ -62,7 +64,8 @@ def says(flag: Flag, sentence: str) -> bool:
 
 def raised(cache, folder, source, **flags):
     """What is told of the scenario's only trial; one session shows whatever is no matter of sessions."""
-    [summary] = summarise(replay(cache, folder, source, **{"sessions": 1, "passes": 10, **flags}))
+    path = str(HERE / "scenarios" / f"{source}.toml")
+    [summary] = summarise(replay(cache, folder, path, **{"sessions": 1, "passes": 10, **flags}))
     few = flags.get("sessions", 1) == 1
     return [
         text

@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 import edgebench
-from edgebench.store.schemas import schema
+from edgebench.report.schemas import schema
 
 ONE = ("--depth", "0.25", "--precision", "int8", "--json")
 

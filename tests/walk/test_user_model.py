@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import edgebench
-from edgebench.store.schemas import schema
+from edgebench.report.schemas import schema
 from tests.user_models import CLASSES, make_pictures
 from tests.walk.conftest import Place, make_place
 

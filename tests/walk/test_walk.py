@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import edgebench
-from edgebench.store.schemas import schema
+from edgebench.report.schemas import schema
 from tests.walk.conftest import CLASSES
 
 DOCUMENT = ("run", "--json")

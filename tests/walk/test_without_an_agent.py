@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -16,7 +15,7 @@ import edgebench
 from edgebench import registry
 from edgebench.cli.main import app
 from edgebench.errors import UsageError
-from edgebench.fit.summarise import summarise
+from edgebench.judge.summarise import summarise
 from edgebench.testing import HostContract
 from tests.serial_board import PATCH_INSTRUCTIONS, PATCH_NS, UNCOUNTED, WINDOW_INFERENCES, SerialBackend
 
@@ -154,7 +153,7 @@ def test_patches_that_cannot_be_are_refused(run, windowed, flags):
 
 
 def edgebench_verdicts() -> list[Any]:
-    from edgebench.fit.judged_experiment import judge_folder
+    from edgebench.judge.judged import judge_folder
 
     return judge_folder(Path("results/one")).verdicts
 
@@ -341,34 +340,6 @@ def test_an_early_end_is_told_in_the_backends_words(run):
     assert record.failure.what == "the board stopped answering amid a window"
     assert record.failure.fix == "flash it with the watchdog off"
     assert record.status == "timeout"
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"gives": "passes"},
-        {"gives": "passes", "patches": 2, "untimed": "patchify"},
-        {"emulated": True},
-        {"emulated": True, "counts": True},
-        {"gives": "passes", "emulated": True},
-    ],
-    ids=["windows", "passes", "some patches", "emulated windows", "counted windows", "emulated passes"],
-)
-def test_a_stored_result_plays_again(run, options):
-    measured(run, "--quiet", options=options)
-    run("run", "--device", "replay", "--set", "source=results/one", "--name", "again", "--quick", "--quiet")
-    once, again = edgebench.load("results/one"), edgebench.load("results/again")
-    for table in ("passes", "batches", "windows", "predictions"):
-        rows = [getattr(results, table).drop(columns="trial") for results in (once, again)]
-        assert len(rows[0]) == len(rows[1])
-        pd.testing.assert_frame_equal(rows[0], rows[1], check_exact=True, check_categorical=False)
-    [first], [second] = summarise(once), summarise(again)
-    names = ("image_s", "infer_s", "stages_ms", "accuracy", "scene_accuracy", "measured_patches", "mark")
-    conditions = ("extrapolated", "untimed_stages", "emulated", "instructions", "instructions_reason")
-    for name in (*names, *conditions, "cold", "memory_bytes"):
-        assert getattr(first, name) == getattr(second, name), name
-    assert any("no figure was measured here" in text for text in second.warnings)
 
 
 def test_its_sessions_time_is_what_its_backend_says(run):

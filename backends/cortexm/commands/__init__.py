@@ -6,7 +6,7 @@ import typer
 
 from edgebench.cli.common import JsonOption, echo_path, say, stderr, stdout
 from edgebench.errors import InputError
-from edgebench.regular_files import reason
+from edgebench.files import reason
 
 from ..simulator.simulate import simulate
 from .option_types import (
@@ -44,11 +44,10 @@ def build(
 
     Example: edgebench cortexm build --board nucleo-h743zi2 --model brightness
     """
-    from edgebench.atomic import require_file_name, write_atomically
+    from edgebench.files import require_file_name, write_atomically
 
     from ..boards import board_of
-    from .image import Recipe, build_image
-    from .memory_table import print_memory
+    from .image import Recipe, build_image, print_memory
 
     if output is not None:
         require_file_name(output, "-o")
@@ -83,8 +82,7 @@ def size(
 
     Example: edgebench cortexm size --board nucleo-h743zi2 --engine tflm --tflm ~/tflm
     """
-    from .image import Recipe, image
-    from .memory_table import print_memory, write_memory
+    from .image import Recipe, image, print_memory, write_memory
 
     shown = image(file, board, Recipe(model, engine, tflm, baud, energy))
     (write_memory if json_ else print_memory)(stdout(), shown)
@@ -111,8 +109,8 @@ def flash(
     edgebench cortexm flash firmware.elf --tool st-flash
     """
     from ..boards import board_of
-    from ..flashing import flash as flash_board
-    from ..flashing import require_flashing
+    from ..firmware_supply import flash as flash_board
+    from ..firmware_supply import require_flashing
     from .image import Recipe, image
 
     require_flashing(board_of(board), tool, serial)

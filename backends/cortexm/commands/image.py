@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from edgebench.cache.objects import Cache
-from edgebench.cache.use import using
+from rich.console import Console
+
 from edgebench.cli.common import say
 from edgebench.errors import EdgeBenchError, UsageError
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache, using
+from edgebench.records.model import PrepareRequest
+from edgebench.records.variant import Variant
+from edgebench.report.console import cell, line, new_table
+from edgebench.report.listings import write_json
 
 from ..backend import CortexMBackend
-from ..boards import Board, Usage, board_of
+from ..boards import Board, Section, Usage, board_of, read_firmware
 from ..building import LineOptions, build
 from ..choices import BAUD, ENERGY_BAUD
-from ..elf_sections import Section
-from ..engine_choice import engine_of, require_engine
 from ..engines import Engine, brightness
-from ..firmware_files import read_firmware
+from ..firmware_supply import engine_of, require_engine
 from ..tflm_library import VARIABLE
 from .option_types import FIRST_LIGHT, MODEL
 
@@ -96,3 +97,38 @@ def _engine(board: Board, recipe: Recipe, cache: Cache) -> Engine:
     if isinstance(artifact, EdgeBenchError):
         raise artifact
     return engine_of(name, artifact, board, cache, say, tflm=recipe.tflm)
+
+
+# What firmware takes of a board's memory, for people and as JSON.
+
+
+def print_memory(console: Console, image: Image) -> None:
+    """Two tables: flash and RAM by section, and what is taken of each of the board's memories."""
+    line(console, f"memory of {image.board.title}")
+    table = new_table(console, [("section", False), ("address", True), ("flash", True), ("RAM", True)])
+    for section in image.sections:
+        figures = (f"{section.address:#010x}", f"{section.flash_bytes:,}", f"{section.ram_bytes:,}")
+        table.add_row(*(cell(console, text) for text in (section.name, *figures)))
+    console.print(table)
+    console.print()
+    table = new_table(console, [("memory", False), ("taken", True), ("of bytes", True), ("", True)])
+    for entry in image.usage:
+        share = f"{100 * entry.used_bytes / entry.region.size_bytes:.1f} %"
+        figures = (f"{entry.used_bytes:,}", f"{entry.region.size_bytes:,}", share)
+        table.add_row(*(cell(console, text) for text in (entry.region.name, *figures)))
+    console.print(table)
+
+
+def write_memory(console: Console, image: Image) -> None:
+    """The same as a JSON document."""
+    write_json(
+        console,
+        {
+            "firmware": {
+                "path": str(image.elf),
+                "board": image.board.name,
+                "sections": [asdict(section) for section in image.sections],
+                "memory": [{**asdict(entry.region), "used_bytes": entry.used_bytes} for entry in image.usage],
+            }
+        },
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -23,16 +24,8 @@ FIRST_LIGHT = "brightness"
 MODEL = "mobilenet_v1-0.25-int8"
 
 
-def _complete_board(incomplete: str) -> list[str]:
-    return [board.name for board in BOARDS if board.name.startswith(incomplete)]
-
-
-def _complete_engine(incomplete: str) -> list[str]:
-    return [name for name in ENGINES if name.startswith(incomplete)]
-
-
-def _complete_tool(incomplete: str) -> list[str]:
-    return [name for name in TOOLS if name.startswith(incomplete)]
+def _completion(names: Iterable[str]) -> Callable[[str], list[str]]:
+    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
 BoardOption = Annotated[
@@ -40,7 +33,7 @@ BoardOption = Annotated[
     typer.Option(
         "--board",
         metavar="NAME",
-        autocompletion=_complete_board,
+        autocompletion=_completion([board.name for board in BOARDS]),
         help=f"What the firmware is for: {' or '.join(board.name for board in BOARDS)}.",
     ),
 ]
@@ -58,7 +51,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        autocompletion=_complete_engine,
+        autocompletion=_completion(ENGINES),
         help="generated: C made of an ONNX file; tflm: the TFLM that you built. "
         "Default: tflm where --tflm says where it is, else generated",
     ),
@@ -99,7 +92,7 @@ ToolOption = Annotated[
     typer.Option(
         "--tool",
         metavar="NAME",
-        autocompletion=_complete_tool,
+        autocompletion=_completion(TOOLS),
         help=f"What flashes: {' or '.join(TOOLS)}. Default: the first that is installed",
     ),
 ]

@@ -1,85 +1,317 @@
-"""A simulated board: a firmware with its engine and clock, its resets, and the faults of it and its line."""
+"""A simulated board: its firmware from one reset to the next, and its service at a port."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import select
+import socket
+import stat
+import sys
+import tty
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Protocol
 
+from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UsageError
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.variant import Variant
+
+from ..engines import model_id
 from .clock import Clock
-from .engine import BoardReset, Engine
-from .faults import Fault, Stalled
-from .firmware import MOST_INFERENCES, Answer, Firmware
-from .identity import Identity
+from .engine import BoardReset, TflmEngine, version
+from .firmware import Firmware
+
+# Where a host finds the simulated board: a pty, or a unix socket.
+
+
+_UNIX = "unix:"
+_LONGEST_PATH = 100  # of a socket: 108 bytes on Linux, 104 on macOS, with the terminating zero
+_READ_BYTES = 4096
+_UNREAD_S = 1.0
+
+
+class Port(Protocol):
+    """One host at a time; another one after it."""
+
+    @property
+    def name(self) -> str:
+        """As `--port` takes it."""
+        ...
+
+    @property
+    def has_host(self) -> bool:
+        """Whether a host may take what is sent."""
+        ...
+
+    def read(self, timeout_s: float) -> bytes:
+        """Some bytes of the host; none where none come in time."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Send; what no host takes within a second is lost, as a UART loses it."""
+        ...
+
+    def close(self) -> None:
+        """Let no host find it any more."""
+        ...
+
+
+def open_port(listen: str | None) -> Port:
+    """A pty, or a socket at `unix:PATH`.
+
+    Args:
+        listen: where; None: a pty.
+
+    Raises:
+        UsageError: it is no `unix:PATH`, or the path is too long.
+        NoPermissionError: the folder does not take it.
+        UnavailableError: another program listens there, another file lies there, or there are no ptys.
+    """
+    if listen is None:
+        return Pty()
+    path = listen.removeprefix(_UNIX)
+    if path == listen or not path:
+        raise UsageError(
+            f"{listen!r} is no place to listen at", fix=f"write {_UNIX}PATH, or leave it out for a pty"
+        )
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        raise UsageError(
+            f"{path} is too long for a socket", fix=f"take a path of at most {_LONGEST_PATH} bytes"
+        )
+    return UnixSocket(Path(path))
+
+
+class Pty:
+    """A pseudo-terminal, raw, so that it carries all bytes as they are.
+
+    Its other end stays open here as well: a host that closes the port ends nothing.
+    """
+
+    has_host = True  # what is sent waits for one
+
+    def __init__(self) -> None:
+        try:
+            self._controller, self._end = os.openpty()
+        except OSError as error:
+            raise UnavailableError(
+                "there is no pty", why=error.strerror or str(error), fix=f"listen at {_UNIX}PATH"
+            ) from None
+        tty.setraw(self._end)
+        os.set_blocking(self._controller, False)
+
+    @property
+    def name(self) -> str:
+        """The path of the end that a host opens."""
+        return os.ttyname(self._end)
+
+    def read(self, timeout_s: float) -> bytes:
+        """As the protocol."""
+        is_ready, _, _ = select.select([self._controller], [], [], timeout_s)
+        return os.read(self._controller, _READ_BYTES) if is_ready else b""
+
+    def write(self, data: bytes) -> None:
+        """As the protocol."""
+        while data:
+            _, is_ready, _ = select.select([], [self._controller], [], _UNREAD_S)
+            if not is_ready:
+                return
+            with suppress(BlockingIOError):
+                data = data[os.write(self._controller, data) :]
+
+    def close(self) -> None:
+        """As the protocol: a host's next read fails."""
+        os.close(self._controller)
+        os.close(self._end)
+
+
+class UnixSocket:
+    """A socket on which one host after the other is served; the next one waits."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._host: socket.socket | None = None
+        try:
+            _remove_abandoned(path)
+            self._listener.bind(str(path))
+            self._listener.listen(1)
+        except PermissionError as error:
+            self._listener.close()
+            raise NoPermissionError(
+                f"{path} cannot be made", why=error.strerror or "", fix="take a folder that you may write to"
+            ) from None
+        except OSError as error:
+            self._listener.close()
+            raise UnavailableError(
+                f"no socket at {path}", why=error.strerror or str(error), fix="take another path"
+            ) from None
+
+    @property
+    def name(self) -> str:
+        """`unix:PATH`."""
+        return f"{_UNIX}{self._path}"
+
+    @property
+    def has_host(self) -> bool:
+        """As the protocol."""
+        return self._host is not None
+
+    def read(self, timeout_s: float) -> bytes:
+        """As the protocol."""
+        source = self._host or self._listener
+        ready, _, _ = select.select([source], [], [], timeout_s)
+        if not ready:
+            return b""
+        if self._host is None:
+            self._host, _ = self._listener.accept()
+            self._host.setblocking(False)
+            return b""
+        try:
+            data = self._host.recv(_READ_BYTES)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            data = b""
+        if not data:
+            self._hang_up()
+        return data
+
+    def write(self, data: bytes) -> None:
+        """As the protocol."""
+        while data and self._host is not None:
+            _, is_ready, _ = select.select([], [self._host], [], _UNREAD_S)
+            if not is_ready:
+                return
+            try:
+                data = data[self._host.send(data) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                self._hang_up()
+
+    def close(self) -> None:
+        """As the protocol; the path is gone."""
+        self._hang_up()
+        self._listener.close()
+        with suppress(OSError):
+            self._path.unlink()
+
+    def _hang_up(self) -> None:
+        if self._host is not None:
+            self._host.close()
+            self._host = None
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove a socket that nobody listens on any more; what else lies there stays, and OSError says so."""
+    try:
+        is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return
+    if not is_socket:
+        raise FileExistsError(0, "there is a file that is no socket")
+    with socket.socket(socket.AF_UNIX) as visitor:
+        visitor.settimeout(1)
+        try:
+            visitor.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+        else:
+            raise FileExistsError(0, "another program listens there")
+
+
+_WAIT_S = 0.05  # a binary load asks after 200 ms of silence
 
 
 class Board:
     """Powered on when its port is opened first.
 
     Args:
-        most_inferences: of one `infer`.
+        start: makes the firmware at each boot, from the reason of the reset.
     """
 
-    def __init__(
-        self,
-        identity: Identity,
-        engine: Engine,
-        clock: Clock,
-        faults: Sequence[Fault] = (),
-        most_inferences: int = MOST_INFERENCES,
-    ) -> None:
-        for fault in faults:
-            identity = fault.identity(identity)
-        self._identity = identity
-        self._engine = engine
-        self._clock = clock
-        self._faults = faults
-        self._most_inferences = most_inferences
+    def __init__(self, start: Callable[[str], Firmware]) -> None:
+        self._start = start
         self._firmware: Firmware | None = None
-        self._is_stalled = False
 
     def opened(self) -> Iterator[bytes]:
         """What the board sends because a host opened its port: the banner, the first time."""
         if self._firmware is None:
             yield from self._boot("power on")
-            return
-        try:
-            for fault in self._faults:
-                fault.opened()
-        except BoardReset as reset:
-            yield from self._boot(reset.reason)
 
     def receive(self, data: bytes) -> Iterator[bytes]:
-        """What the board sends for bytes of the line, piece by piece as it comes; may raise Unplugged."""
-        if self._firmware is None or self._is_stalled:
-            return
-        for fault in self._faults:
-            data = fault.received(data)
-        yield from self._answers(self._firmware.receive(data))
+        """What the board sends for bytes of the line, piece by piece as it comes."""
+        if self._firmware is not None:
+            yield from self._sent(self._firmware.receive(data))
 
     def wait(self) -> Iterator[bytes]:
-        """What it sends because nothing comes; as `receive`."""
-        if self._firmware is not None and not self._is_stalled:
-            yield from self._answers(self._firmware.wait())
+        """What it sends because nothing comes."""
+        if self._firmware is not None:
+            yield from self._sent(self._firmware.wait())
 
-    def _answers(self, answers: Iterator[Answer]) -> Iterator[bytes]:
+    def _sent(self, lines: Iterable[str]) -> Iterator[bytes]:
         try:
-            for answer in answers:
-                yield from self._faulty(answer)
-        except Stalled:
-            self._is_stalled = True
+            for line in lines:
+                yield line.encode("latin-1") + b"\r\n"
         except BoardReset as reset:  # what else had come is lost
             yield from self._boot(reset.reason)
 
     def _boot(self, reason: str) -> Iterator[bytes]:
-        self._is_stalled = False
-        self._clock.restart()
-        self._firmware = Firmware(self._identity, self._engine, self._clock, reason, self._most_inferences)
-        yield from self._faulty(self._firmware.boot())
+        self._firmware = self._start(reason)
+        yield from self._sent(self._firmware.boot())
 
-    def _faulty(self, answer: Answer) -> Iterator[bytes]:
-        for fault in self._faults:
-            answer = Answer(answer.cause, answer.command, fault.answer(answer, self._clock, self._engine))
-        for line in answer.lines:
-            data = line.encode("latin-1") + b"\r\n"
-            for fault in self._faults:
-                data = fault.sent(data)
-            yield data
+
+def serve(port: Port, board: Board) -> None:
+    """Serve one host after the other, without end; the caller closes the port."""
+    while True:
+        data = port.read(_WAIT_S)
+        if port.has_host:
+            _send(port, board.opened())
+        _send(port, board.receive(data) if data else board.wait())
+
+
+def _send(port: Port, pieces: Iterable[bytes]) -> None:
+    for piece in pieces:
+        port.write(piece)
+
+
+# A simulated microcontroller from its model to its last host.
+
+
+def run(variant: Variant, listen: str | None, clock: Clock) -> None:
+    """Print the port, then serve until Ctrl-C.
+
+    Raises:
+        UnavailableError: tflite-micro is not installed, or the port cannot be had.
+        EdgeBenchError: the artifact cannot be prepared.
+    """
+    version()
+    with ExitStack() as stack:
+        port = open_port(listen)
+        stack.callback(port.close)
+        try:
+            artifact = _artifact(variant)
+            engine = stack.enter_context(TflmEngine(artifact, _say))
+            engine.start()
+            board = Board(lambda reason: Firmware(model_id(artifact), engine, clock, reason))
+            # Whoever reads the port may open it at once.
+            print(port.name, flush=True)
+            _say(f"{variant.name} by {engine.facts.title}; Ctrl-C ends it")
+            serve(port, board)
+        except KeyboardInterrupt:
+            _say("ended")
+
+
+def _artifact(variant: Variant) -> Artifact:
+    """The .tflite that firmware with TFLM carries, prepared as for a real board."""
+    [prepared] = TfliteChain().prepare([PrepareRequest(variant, 1, {})], Cache(), _say)
+    if isinstance(prepared, EdgeBenchError):
+        raise prepared
+    return prepared
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -27,7 +27,6 @@ class Clock:
         self.inference_ms = inference_ms
         self._nanoseconds = nanoseconds
         self._start_us = start_us
-        self._wraps_in_next_window = False
         self.restart()
 
     @property
@@ -38,22 +37,15 @@ class Clock:
         return f"declared, {self.inference_ms:g} ms an inference"
 
     def restart(self) -> None:
-        """Begin anew, as a reset does."""
+        """Begin again at the start, as a reset does."""
         self._shift_ns = self._start_us * 1000 - self._nanoseconds()
 
     def now_us(self) -> int:
         """What it shows."""
         return self._shown_us(self._nanoseconds())
 
-    def wrap_in_next_window(self) -> None:
-        """Move on before the next window, so that the clock wraps in its middle."""
-        self._wraps_in_next_window = True
-
     def window(self, start_ns: int, end_ns: int) -> tuple[int, int]:
         """The laps of a window that has just been, in the host's nanoseconds."""
-        if self._wraps_in_next_window:
-            self._wraps_in_next_window = False
-            self._shift_ns = WRAP_US * 1000 - (start_ns + end_ns) // 2
         return self._shown_us(start_ns), self._shown_us(end_ns)
 
     def declared_window(self, inferences: int) -> tuple[int, int]:

@@ -2,16 +2,169 @@
 
 from __future__ import annotations
 
-import enum
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import struct
+import zlib
+from collections.abc import Callable, Iterator
 
 from .clock import Clock
 from .engine import Engine, InferenceFailed
-from .identity import Identity
-from .resident_input import ResidentInput
-from .upload import Upload
+
+# The resident input, which `db` fills and every inference reads: firmware/core/tensor.c in Python.
+
+
+class ResidentInput:
+    """Zeros until it is filled.
+
+    Attributes:
+        changes: counts up whenever the input may have changed.
+    """
+
+    def __init__(self, size_bytes: int) -> None:
+        self._bytes = bytearray(size_bytes)
+        self.expected_bytes = 0
+        self.filled_bytes = 0
+        self.changes = 0
+
+    def expect(self, size_bytes: int) -> bool:
+        """Expect as many from the start; False, and expect none, where they do not fit."""
+        fits = size_bytes <= len(self._bytes)
+        self.expected_bytes = size_bytes if fits else 0
+        self.filled_bytes = 0
+        self.changes += 1
+        return fits
+
+    def append(self, data: bytes) -> bool:
+        """Take what was expected and drop the rest; True when these bytes made it full."""
+        data = data[: self.expected_bytes - self.filled_bytes]
+        self._bytes[self.filled_bytes : self.filled_bytes + len(data)] = data
+        self.filled_bytes += len(data)
+        self.changes += 1
+        return bool(data) and self.filled_bytes == self.expected_bytes
+
+    def expected_part(self) -> bytes:
+        """The bytes that the last load is about."""
+        return bytes(self._bytes[: self.expected_bytes])
+
+    def whole(self) -> bytes:
+        """All bytes, as the engine reads them."""
+        return bytes(self._bytes)
+
+
+# The binary load on the device's side, as firmware/core/upload.h has it.
+
+
+VERSION = 1
+PAYLOAD_BYTES = 512
+WINDOW = 8
+_SYNC = b"\xa5\x5a"
+_HEADER = struct.Struct("<2sHH")
+_CRC = struct.Struct("<I")
+_SILENCE_US = 200_000
+_TIMEOUT_US = 5_000_000
+
+
+class Upload:
+    """One load; it begins when it is made.
+
+    Attributes:
+        is_over: whether its last line has been sent.
+        rest: what came behind its last frame: commands.
+    """
+
+    def __init__(self, tensor: ResidentInput, now_us: Callable[[], int]) -> None:
+        self.is_over = False
+        self.rest = b""
+        self._tensor = tensor
+        self._now_us = now_us
+        self._held = bytearray()  # the beginning of a frame
+        self._next = 0
+        self._has_answered_gap = False
+        self._last_byte_us = self._last_frame_us = now_us()
+
+    def receive(self, data: bytes) -> Iterator[str]:
+        """The lines that answer these bytes."""
+        self._last_byte_us = self._now_us()
+        if self._has_timed_out():  # garbage without end is no upload
+            self.rest = data
+            yield self._time_out()
+            return
+        self._held += data
+        while not self.is_over and (frame := self._frame()) is not None:
+            yield from self._sort_in(*frame)
+        if self.is_over:
+            self.rest = bytes(self._held)
+
+    def wait(self) -> Iterator[str]:
+        """The lines for there being no byte."""
+        if self._has_timed_out():
+            yield self._time_out()
+        elif self._since(self._last_byte_us) >= _SILENCE_US:
+            self._last_byte_us = self._now_us()
+            self._held.clear()  # the rest of a frame that began does not come any more
+            self._has_answered_gap = False
+            yield self._answer("nack")
+
+    def _since(self, past_us: int) -> int:
+        return (self._now_us() - past_us) % (1 << 32)
+
+    def _has_timed_out(self) -> bool:
+        return self._since(self._last_frame_us) >= _TIMEOUT_US
+
+    def _time_out(self) -> str:
+        self.is_over = True
+        return f"e-[Binary load: {self._tensor.filled_bytes} of {self._tensor.expected_bytes} bytes]"
+
+    def _frame(self) -> tuple[int, bytes] | None:
+        """Sequence number and payload of the next whole frame; what is none is dropped."""
+        while self._held:
+            start = self._held.find(_SYNC[:1])
+            del self._held[: len(self._held) if start < 0 else start]
+            if len(self._held) < _HEADER.size and _SYNC.startswith(bytes(self._held[:2])):
+                return None
+            sync, sequence, length = (
+                _HEADER.unpack_from(self._held) if len(self._held) >= _HEADER.size else (b"", 0, 0)
+            )
+            if sync == _SYNC and length <= PAYLOAD_BYTES:
+                end = _HEADER.size + length
+                if len(self._held) < end + _CRC.size:
+                    return None
+                if zlib.crc32(self._held[2:end]) == _CRC.unpack_from(self._held, end)[0]:
+                    payload = bytes(self._held[_HEADER.size : end])
+                    del self._held[: end + _CRC.size]
+                    return sequence, payload
+            del self._held[:1]
+        return None
+
+    def _sort_in(self, sequence: int, payload: bytes) -> Iterator[str]:
+        ahead = (sequence - self._next) % (1 << 16)
+        if not payload or ahead == 0:
+            self._has_answered_gap = False
+            self._last_frame_us = self._now_us()
+            yield self._take(payload)
+        elif ahead >= 1 << 15:  # taken already: its acknowledgement was lost
+            yield self._answer("ack")
+        elif not self._has_answered_gap:
+            self._has_answered_gap = True
+            yield self._answer("nack")
+
+    def _take(self, payload: bytes) -> str:
+        if payload and self._tensor.filled_bytes < self._tensor.expected_bytes:
+            self._tensor.append(payload)
+            self._next = (self._next + 1) % (1 << 16)
+            return self._answer("ack")
+        self.is_over = True
+        if not payload:
+            return "e-[Binary load: given up by the host]"
+        is_equal = payload == _CRC.pack(zlib.crc32(self._tensor.expected_part()))
+        return "m-load-done" if is_equal else "e-[Binary load: checksum differs]"
+
+    def _answer(self, kind: str) -> str:
+        return f"m-{kind}-{self._next}"
+
+
+# The simulated board's clock: microseconds modulo 2^32, of the host's time or of a declared one.
+
 
 READY = "m-ready"
 MOST_INFERENCES = 10_000_000
@@ -19,49 +172,50 @@ _COMMAND_BYTES = 80
 _DEFAULT_WARM_UPS = 10
 _MOST = (1 << 31) - 1
 _NUMBER = re.compile(r"[+-]?[0-9]+")
-
-
-class Cause(enum.Enum):
-    """What lines answer."""
-
-    BOOT = enum.auto()
-    COMMAND = enum.auto()
-    FRAMES = enum.auto()  # bytes of a binary load, or their absence
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Lines, without their CR LF; what a command does is done while they are read.
-
-    Attributes:
-        command: without its `%`; "" where the cause is none.
-    """
-
-    cause: Cause
-    command: str
-    lines: Iterator[str]
+_NAME = "edgebench"
+_PROFILE = "edgebench-cortexm 1"
+_HELP = (
+    "name                 which device this is",
+    "timestamp            a stamp in microseconds, modulo 2^32",
+    "profile              firmware, model, engine",
+    "db load N            expect N bytes of input, as digits",
+    "db HH..              hex digits, two a byte",
+    "db bin N             expect N bytes of input, as frames: "
+    f"version={VERSION} payload={PAYLOAD_BYTES} window={WINDOW}",
+    "db print             the input",
+    "infer N W            N inferences (1) after W warm-ups (10)",
+    "results              scores of the last inference",
+)
 
 
 class Firmware:
     """One that has just started; `boot` has its banner.
 
     Args:
+        model_id: the variant and its artifact's SHA-256.
+        engine: carries out the inferences.
+        clock: restarts with the firmware.
+        reset_reason: as `m-info-[reset=...]` has it.
+        board: as `m-info-[board=...]` has it.
         most_inferences: of one `infer`.
     """
 
     def __init__(
         self,
-        identity: Identity,
+        model_id: str,
         engine: Engine,
         clock: Clock,
         reset_reason: str = "power on",
+        board: str = "simulator",
         most_inferences: int = MOST_INFERENCES,
     ) -> None:
-        self._identity = identity
+        self._model_id = model_id
         self._engine = engine
         self._clock = clock
         self._reset_reason = reset_reason
+        self._board = board
         self._most_inferences = most_inferences
+        clock.restart()
         self._has_started = engine.start()
         self._tensor = ResidentInput(engine.facts.input_bytes)
         self._scores: tuple[float, ...] = (0.0,) * engine.facts.scores
@@ -70,28 +224,27 @@ class Firmware:
         self._upload: Upload | None = None
         self._rest = b""
 
-    def boot(self) -> Answer:
-        """The banner."""
-        mode = "energy" if self._identity.is_energy_build else "performance"
-        return Answer(Cause.BOOT, "", iter((f"m-timestamp-mode-{mode}", "m-init-done", READY)))
+    def boot(self) -> Iterator[str]:
+        """The banner; like all lines without its CR LF."""
+        yield from ("m-timestamp-mode-performance", "m-init-done", READY)
 
-    def receive(self, data: bytes) -> Iterator[Answer]:
-        """The answers to bytes of the line. Each is read to its end before the next."""
+    def receive(self, data: bytes) -> Iterator[str]:
+        """The lines that answer bytes of the line; what a command does is done while they are read."""
         self._rest = data
         while self._rest:
             if self._upload is not None:
-                yield Answer(Cause.FRAMES, "", self._uploading(self._upload, self._rest))
+                yield from self._uploading(self._upload, self._rest)
                 continue
             text, percent, self._rest = self._rest.partition(b"%")
             self._command += text[: _COMMAND_BYTES - len(self._command)].replace(b"\0", b"?")
             if percent:
                 command, self._command = self._command.decode("latin-1"), bytearray()
-                yield Answer(Cause.COMMAND, command, self._carry_out(command))
+                yield from self.answer(command)
 
-    def wait(self) -> Iterator[Answer]:
-        """The answers to there being no bytes for now; as `receive`."""
+    def wait(self) -> Iterator[str]:
+        """The lines for there being no bytes for now."""
         if self._upload is not None:
-            yield Answer(Cause.FRAMES, "", self._uploading(self._upload, None))
+            yield from self._uploading(self._upload, None)
 
     def _uploading(self, upload: Upload, data: bytes | None) -> Iterator[str]:
         self._rest = b""
@@ -101,25 +254,25 @@ class Firmware:
             self._rest = upload.rest
             yield READY
 
-    def _carry_out(self, command: str) -> Iterator[str]:
+    def answer(self, command: str) -> Iterator[str]:
+        """The lines that answer a command, which has no `%`."""
         if len(command) >= _COMMAND_BYTES:
             yield f"e-[Command exceeds {_COMMAND_BYTES} characters]"
         elif words := [word for word in command.split(" ") if word]:
-            yield from self._answer(words)
+            yield from self._carry_out(words)
         if self._upload is None:
             yield READY
 
-    def _answer(self, words: list[str]) -> Iterator[str]:
+    def _carry_out(self, words: list[str]) -> Iterator[str]:
         match words:
             case ["name", *_]:
-                yield f"m-name-dut-[{self._identity.name}]"
+                yield f"m-name-dut-[{_NAME}]"
             case ["timestamp", *_]:
-                if not self._identity.is_energy_build:
-                    yield f"m-lap-us-{self._clock.now_us()}"
+                yield f"m-lap-us-{self._clock.now_us()}"
             case ["profile", *_]:
                 yield from self._profile()
             case ["help", *_]:
-                yield from self._identity.help
+                yield from _HELP
             case ["db", *rest]:
                 yield from self._db(rest)
             case ["infer", *rest]:
@@ -130,20 +283,18 @@ class Firmware:
                 yield f"e-[Unknown command: {_quoted(words[0])}]"
 
     def _profile(self) -> Iterator[str]:
-        yield f"m-profile-[{self._identity.profile}]"
-        yield f"m-model-[{self._identity.model_id}]"
-        if not self._identity.has_infos:
-            return
+        yield f"m-profile-[{_PROFILE}]"
+        yield f"m-model-[{self._model_id}]"
         facts = self._engine.facts
         infos = {
-            "board": self._identity.board,
+            "board": self._board,
             "engine": facts.title,
             "input-type": facts.input_type,
             "input-bytes": facts.input_bytes,
             "scores": facts.scores,
             "engine-bytes": facts.working_bytes,
             "copy-us": facts.copy_us,
-            "timer": self._identity.timer,
+            "timer": self._clock.title,
             "reset": self._reset_reason,
         }
         for name, value in infos.items():
@@ -156,7 +307,7 @@ class Firmware:
                 yield "e-[Command 'db' requires a subcommand]"
             case ["load", *rest]:
                 yield self._expect(rest, "db load")
-            case ["bin", *rest] if self._identity.has_binary_load:
+            case ["bin", *rest]:
                 line = self._expect(rest, "db bin")
                 if line.startswith("m-"):
                     self._upload = Upload(self._tensor, self._clock.now_us)
@@ -215,8 +366,7 @@ class Firmware:
             yield "m-warmup-done"
             yield f"m-infer-start-{inferences}"
             laps = self._invoke(inferences)
-            if not self._identity.is_energy_build:
-                yield from (f"m-lap-us-{lap_us}" for lap_us in laps)
+            yield from (f"m-lap-us-{lap_us}" for lap_us in laps)
             yield "m-infer-done"
         except InferenceFailed:
             yield "e-[An inference failed]"

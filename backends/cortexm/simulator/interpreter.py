@@ -7,29 +7,29 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from edgebench.errors import EdgeBenchError
-from edgebench.models.workers.processes import Job, Report, serve
+from edgebench.prepare.workers.processes import Job, Report, last_line, serve
 
-_ARENA_BYTES = 64 << 20
-_USED = re.compile(rb"Arena allocation total (\d+) bytes")
+ARENA_BYTES = 1 << 28  # of which only what is used becomes memory
+_USED = re.compile(r"Arena allocation total (\d+) bytes")
 
 
 def handle(job: Job, _: Report) -> dict[str, Any]:
-    """One of `start` (facts of the model), `infer` (of a tensor, several times) and `abort`.
+    """`start` (facts of the model) or `infer` (of a tensor, several times).
 
-    A job names its model's path each time: a process that is started anew knows nothing.
+    A job names its model's path each time: a restarted process knows nothing.
     """
-    if job["what"] == "abort":
-        os.abort()
     try:
+        if job["do"] == "start":
+            return _facts(job["model"])
         interpreter = _interpreter(job["model"])
-        if job["what"] == "start":
-            return _facts(interpreter)
         details = interpreter.get_input_details(0)
         tensor = np.frombuffer(base64.b64decode(job["tensor"]), details["dtype"]).reshape(details["shape"])
         return _infer(interpreter, tensor, job["times"])
@@ -41,10 +41,18 @@ def handle(job: Job, _: Report) -> dict[str, Any]:
 def _interpreter(path: str) -> Any:
     from tflite_micro.python.tflite_micro import runtime
 
-    return runtime.Interpreter.from_file(path, arena_size=_ARENA_BYTES)
+    return runtime.Interpreter.from_file(path, arena_size=ARENA_BYTES)
 
 
-def _facts(interpreter: Any) -> dict[str, Any]:
+def _facts(path: str) -> dict[str, Any]:
+    with _stderr() as printed:
+        try:
+            interpreter = _interpreter(path)
+            interpreter.print_allocations()
+        except RuntimeError as error:
+            words = last_line(_text(printed)) or str(error)
+            raise EdgeBenchError("tflite-micro cannot run the model", why=words) from error
+        used = _USED.search(_text(printed))
     details = interpreter.get_input_details(0)
     zeros = np.zeros(details["shape"], details["dtype"])
     interpreter.set_input(zeros, 0)  # the first one fills caches
@@ -52,7 +60,7 @@ def _facts(interpreter: Any) -> dict[str, Any]:
     interpreter.set_input(zeros, 0)
     copy_us = (time.monotonic_ns() - start_ns) // 1000
     interpreter.invoke()
-    return {"copy_us": copy_us, "arena_bytes": _arena_bytes(interpreter)}
+    return {"copy_us": copy_us, "arena_bytes": int(used[1]) if used else None}
 
 
 def _infer(interpreter: Any, tensor: Any, times: int) -> dict[str, Any]:
@@ -70,19 +78,22 @@ def _infer(interpreter: Any, tensor: Any, times: int) -> dict[str, Any]:
     return {"scores": [float(score) for score in scores], "start_ns": start_ns, "end_ns": end_ns}
 
 
-def _arena_bytes(interpreter: Any) -> int | None:
-    """What of the arena is used, which is only printed, on stderr; None where that has other words."""
+@contextmanager
+def _stderr() -> Iterator[BinaryIO]:
+    """What is printed there meanwhile: TFLM says there alone what it takes, and what it cannot run."""
     with tempfile.TemporaryFile() as printed:
         stderr = os.dup(2)
         os.dup2(printed.fileno(), 2)
         try:
-            interpreter.print_allocations()
+            yield printed
         finally:
             os.dup2(stderr, 2)
             os.close(stderr)
-        printed.seek(0)
-        used = _USED.search(printed.read())
-    return int(used[1]) if used else None
+
+
+def _text(printed: BinaryIO) -> str:
+    printed.seek(0)
+    return printed.read().decode(errors="replace")
 
 
 if __name__ == "__main__":

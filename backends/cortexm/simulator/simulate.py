@@ -7,20 +7,12 @@ from typing import Annotated
 import typer
 
 from edgebench.errors import UnsupportedError, UsageError
+from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.suggest import choose
-from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
 from .clock import WRAP_US, Clock
-from .fault_table import FAULTS, descriptions, faults_of
 
 _LONGEST_INFERENCE_MS = 3_600_000.0
-_FAULTS_HELP = (
-    "What goes wrong, on purpose, as NAME or NAME:N. Repeatable. " + "; ".join(descriptions()) + "."
-)
-
-
-def _complete_fault(incomplete: str) -> list[str]:
-    return [name for name in FAULTS if name.startswith(incomplete)]
 
 
 def simulate(
@@ -29,12 +21,6 @@ def simulate(
     listen: Annotated[
         str | None,
         typer.Option(metavar="unix:PATH", help="A socket to listen at; left out: a pty.", show_default=False),
-    ] = None,
-    fault: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[:N]", help=_FAULTS_HELP, autocompletion=_complete_fault, show_default=False
-        ),
     ] = None,
     inference_ms: Annotated[
         float | None,
@@ -55,27 +41,20 @@ def simulate(
     infers by tflite-micro on this machine. Its laps are no microcontroller's.
 
     Examples: edgebench cortexm simulate
-    edgebench cortexm simulate --listen unix:/tmp/board --fault stray-ready
+    edgebench cortexm simulate --listen unix:/tmp/board
     """
     variant = _variant(depth, precision)
-    faults = faults_of(fault or ())
     if inference_ms is not None and not 0 < inference_ms <= _LONGEST_INFERENCE_MS:
         raise UsageError(
             f"an inference cannot take {inference_ms:g} ms",
             fix=f"take more than 0 and at most {_LONGEST_INFERENCE_MS:,.0f}",
         )
-    if inference_ms is not None and any(kind.name == "foreign" for kind in faults):
-        raise UsageError(
-            "foreign firmware has a clock that goes by real time",
-            why="it is taken for a board, whose laps cannot be longer than its answers take",
-            fix="leave out --inference-ms or --fault foreign",
-        )
     if not 0 <= clock_us < WRAP_US:
         raise UsageError(f"the clock cannot show {clock_us} us", fix=f"take 0 to {WRAP_US - 1}")
 
-    from .simulation import run
+    from .board import run
 
-    run(variant, listen, faults, Clock(clock_us, inference_ms))
+    run(variant, listen, Clock(clock_us, inference_ms))
 
 
 def _variant(depth: float, precision: str) -> Variant:

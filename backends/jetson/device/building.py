@@ -1,19 +1,194 @@
 """An engine out of a model, on the board that runs it (device side, Python 3.6 syntax)."""
 
 import os
+import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy as np
 
 from . import engine_file
-from .build_failures import BuildFailed, no_engine
-from .build_log import BuildLog, logger_of
-from .build_progress import Phases, Steps, monitor_of
-from .build_source import BuildRefused, Source, source_of
-from .calibration import Batches, calibrator_of
+from .build_source import BuildFailed, BuildLog, BuildRefused, Source, logger_of, no_engine, source_of
 from .cudart import Cuda
 from .library import register_plugins
-from .network import WeightLayers, empty_network, parse, weight_layers
-from .read_back import read_layers, verified
+from .network import WeightLayers, empty_network, parse, read_layers, verified, weight_layers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# How far a build is, for the host (device side, Python 3.6 syntax).
+
+
+class Steps:
+    """Counts what has been done. Nobody knows how many steps TensorRT will take. Thread-safe.
+
+    Args:
+        progress: of the runner contract.
+    """
+
+    def __init__(self, progress: Callable[..., None]) -> None:
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._done = 0
+
+    def step(self, text: str) -> None:
+        """One step further, to what `text` names; whatever `progress` raises."""
+        with self._lock:
+            self._done += 1
+            self._progress(self._done, 0, text)
+
+
+class Phases:
+    """TensorRT's phases and their steps, which it reports from threads of its own.
+
+    Attributes:
+        failure: what `steps` raised; the build is then ended.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self.failure: Optional[BaseException] = None
+        self._steps = steps
+        self._sizes: Dict[str, int] = {}
+
+    def begin(self, name: str, steps: int) -> None:
+        """A phase of so many steps begins."""
+        self._sizes[name] = steps
+        self._step(name)
+
+    def step(self, name: str, step: int) -> bool:
+        """A phase's step is done; whether the build goes on."""
+        self._step("{} {}/{}".format(name, step + 1, self._sizes.get(name, "?")))
+        return self.failure is None
+
+    def _step(self, text: str) -> None:
+        try:
+            self._steps.step(text)
+        except BaseException as error:
+            self.failure = self.failure or error
+
+
+def monitor_of(trt: Any, phases: Phases) -> Any:
+    """A progress monitor for TensorRT's builder (TensorRT 10 on)."""
+
+    class Monitor(trt.IProgressMonitor):  # type: ignore[misc]
+        def __init__(self) -> None:
+            trt.IProgressMonitor.__init__(self)
+
+        def phase_start(self, phase_name: str, parent_phase: Optional[str], num_steps: int) -> None:
+            phases.begin(phase_name, num_steps)
+
+        def step_complete(self, phase_name: str, step: int) -> bool:
+            return phases.step(phase_name, step)
+
+        def phase_finish(self, phase_name: str) -> None:
+            pass
+
+    return Monitor()
+
+
+# int8's ranges by TensorRT's own entropy calibrator (device side, Python 3.6 syntax).
+
+
+class Batches:
+    """The calibration pictures, batch by batch, in one place of the device's memory.
+
+    The last batch is filled up from the first pictures: every picture counts.
+
+    Args:
+        path: a .npy of float32, [n, channels, height, width], as the model takes them.
+        shape: of the model's input, with the batch.
+        allocate: gives that many bytes of the device, as an address.
+        copy: copies an array to an address of the device and returns when it is there.
+        step: called with a text for each batch.
+
+    Attributes:
+        address: of the place on the device.
+        count, taken: batches in all, and those that TensorRT has taken.
+        failure: what went wrong while it took them.
+
+    Raises:
+        BuildRefused: the pictures do not fit the input.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        shape: Tuple[int, ...],
+        allocate: Callable[[int], int],
+        copy: "Callable[[int, NDArray[Any]], None]",
+        step: Callable[[str], None],
+    ) -> None:
+        self._pictures: "NDArray[Any]" = np.load(path, mmap_mode="r")
+        pictures = self._pictures
+        if pictures.dtype != np.float32 or pictures.shape[1:] != tuple(shape[1:]) or not len(pictures):
+            raise BuildRefused(
+                "the calibration pictures are {} {}, the model takes float32 {}: they are of another model; "
+                "remove the copy in the cache and run again".format(
+                    pictures.dtype, pictures.shape, tuple(shape)
+                )
+            )
+        self.batch = int(shape[0])
+        self.pictures = len(pictures)
+        self.count = -(-self.pictures // self.batch)
+        self.taken = 0
+        self.failure: Optional[BaseException] = None
+        self._buffer: "NDArray[Any]" = np.empty(shape, np.float32)
+        self._copy = copy
+        self._step = step
+        self.address = allocate(self._buffer.nbytes)
+        self._batches = self._fill()
+
+    def next(self) -> Optional[List[int]]:
+        """The address of the next batch; None at the end, and where something failed (see `failure`).
+
+        Nothing is raised: an exception that leaves TensorRT's call ends the process.
+        """
+        try:
+            for _ in self._batches:
+                self.taken += 1
+                self._step("calibration batch {} of {}".format(self.taken, self.count))
+                return [self.address]
+        except BaseException as error:
+            self.failure = error
+        return None
+
+    def facts(self) -> Dict[str, int]:
+        """For the record."""
+        return {"pictures": self.pictures, "batch": self.batch, "batches": self.count}
+
+    def _fill(self) -> Iterator[None]:
+        for first in range(0, self.pictures, self.batch):
+            rows = np.arange(first, first + self.batch) % self.pictures
+            self._buffer[...] = self._pictures[rows]
+            self._copy(self.address, self._buffer)
+            yield
+
+
+def calibrator_of(trt: Any, batches: Batches) -> Any:
+    """The entropy calibrator over these batches.
+
+    It reads and writes no cache of its own: the engine that it makes is what is kept.
+    """
+
+    class Calibrator(trt.IInt8EntropyCalibrator2):  # type: ignore[misc]
+        def __init__(self) -> None:
+            trt.IInt8EntropyCalibrator2.__init__(self)
+
+        def get_batch_size(self) -> int:
+            return batches.batch
+
+        def get_batch(self, names: List[str]) -> Optional[List[int]]:
+            return batches.next()
+
+        def read_calibration_cache(self) -> None:
+            return None
+
+        def write_calibration_cache(self, cache: Any) -> None:
+            return None
+
+    return Calibrator()
+
 
 ENGINE = "model.engine"
 DEFAULT_WORKSPACE_MB = 256

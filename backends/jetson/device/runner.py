@@ -8,13 +8,13 @@ import numpy as np
 
 from ...device.flight import Flight
 from ...device.score_rows import is_one_row
-from . import cuda_library, engine_file, record
-from .bindings import api_of, tensors_of
-from .build_log import BuildLog, logger_of
+from . import cuda_library, engine_file
+from . import engine_file as record
+from .build_source import BuildLog, logger_of
 from .building import Builder
 from .cudart import Cuda, CudaError
 from .library import find, register_plugins, require
-from .request import Request
+from .request import Request, api_of, tensors_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

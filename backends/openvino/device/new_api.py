@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from .compile_cache import CompileCache
-from .failures import NO_READER, device_failure, unreadable
-from .library import Library, devices
-from .settings import ONLY_PRECISION, Settings, Tensor, family_of, require_static
+from .library import (
+    NO_READER,
+    ONLY_PRECISION,
+    CompileCache,
+    Library,
+    Settings,
+    Tensor,
+    device_failure,
+    devices,
+    family_of,
+    require_static,
+    unreadable,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,10 +13,8 @@ from ...device.flight import Flight
 from ...device.score_rows import is_one_row
 from ...device.usb_sticks import ROOT
 from . import new_api, old_api, record
-from .compile_cache import CompileCache
-from .library import OLD, Library, core_of, find
-from .settings import Settings, settings_of
-from .stick import Stick
+from .library import OLD, CompileCache, Library, Settings, core_of, find, settings_of
+from .record import Stick
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

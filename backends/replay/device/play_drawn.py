@@ -2,33 +2,62 @@
 
 import math
 import random
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from collections import deque
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from .play_base import Canned, Played, Stamps, Tape
-from .play_samples import Samples
+from .play_samples import Canned, Samples
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MARK = (0xED, 0xB0)  # red and green of a stand-in's first pixel; blue is its class
+START_NS = 10**12  # a device that has been up for a while
+
+Stamps = Tuple[int, int, int, int]
+"""Patchify begins and ends, preprocess ends and infer begins, infer ends, all in ns."""
 
 
-class Drawn(Played):
+class Tape:
+    """The time of a replay: each reading gives the next stamp that was laid out, or stands still."""
+
+    def __init__(self) -> None:
+        self.now = START_NS
+        self.ahead: Deque[int] = deque()
+        self.slept: Callable[[float], None] = self.advance
+
+    def clock(self) -> int:
+        """The next stamp that was laid out, else the time at which it stands."""
+        if self.ahead:
+            self.now = self.ahead.popleft()
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        """Let so much time go by."""
+        self.now += math.ceil(seconds * 1e9)
+
+
+class Drawn:
     """A session of a scenario: every figure is a function of seed, variant, session and pass."""
 
     def __init__(self, tape: Tape, script: Dict[str, Any], number: int) -> None:
         play = script["play"]
         chosen = [crash for crash in play["crashes"] if crash["session"] in (number, "every")]
-        super(Drawn, self).__init__(chosen[0] if chosen else None)
+        self.fault: Optional[Dict[str, Any]] = chosen[0] if chosen else None
+        self.stage = "load"
+        self.passes = -1  # 0 for the first pass, 1 for the warm-up, then the steady ones
+        self.patches = 0
+        self.predicted = 0  # patches of the stage in hand that have scores
+        self._inferred = False
+        self._reached = 0  # by the batches outside the passes
         self._tape = tape
         self._play = play
         self._script = script
         self._name = "{}/{}/{}".format(script["seed"], script["variant"], number)
         self._classes = int(script["classes"])
         self._batch = int(script["input_shape"][0])
-        self.memory = play["memory"]
+        self.memory: Dict[str, Optional[int]] = play["memory"]
         self.load_ns = _ns(play["cold"]["load_s"])
         self.first_inference_ns = _ns(play["cold"]["first_inference_s"])
         self._levels = play["image_s"]  # a number of seconds, or the passes of this session
@@ -96,7 +125,7 @@ class Drawn(Played):
 
     def scene(self, patches: int) -> None:
         """The scene is there, and with it the length of a pass."""
-        super(Drawn, self).scene(patches)
+        self.stage, self.patches = "scene", patches
         self._batches = -(-patches // self._batch)
         self._origin = self._tape.now
         self._sample(self._tape.now)
@@ -106,16 +135,25 @@ class Drawn(Played):
         self._tape.advance(seconds)
         self._sample(self._tape.now, active=False)
 
+    def due(self) -> bool:
+        """Whether this is where the script ends the session."""
+        fault = self.fault
+        if fault is None or fault["stage"] != self.stage:
+            return False
+        return self.stage != "measure" or self.passes == fault["pass"]
+
     def begin(self, stage: str) -> None:
         """A stage begins, as the worker says it."""
-        super(Drawn, self).begin(stage)
+        self.stage, self.predicted = stage, 0
+        if stage == "measure":
+            self.passes += 1
         if self.passes == 2 and self._steady_ns is None:
             self._steady_ns = self._tape.now
 
-    def stamps(self, index: int) -> Optional[Stamps]:
-        """Of a batch of the run in hand; None where there are no more."""
+    def stamps(self, index: int) -> Stamps:
+        """Of a batch of the run in hand."""
         if self.stage != "measure":
-            return self.instant(index, self._tape.now)
+            return self._instant(index)
         if index == 0:
             # Not when the pass was announced: a paced one begins when it is due.
             self._ends = []
@@ -130,7 +168,15 @@ class Drawn(Played):
             length = max(1, self._length - index * length)
         self._ends[index:] = [start + length]
         cut, ready = (start + int(length * share) for share in self._script["edges"])
-        return start, cut, ready, ready, start + length, 0
+        return start, cut, ready, start + length
+
+    def _instant(self, index: int) -> Stamps:
+        """A batch outside the passes takes no time, but for the session's first inference."""
+        first = self.first_inference_ns if index == 0 and not self._inferred else 0
+        self._inferred = True
+        start = max(self._tape.now, self._reached)
+        self._reached = start + first
+        return start, start, start, self._reached
 
     def window(self, inferences: int, infer_share: float) -> "Tuple[int, int]":
         """Start and end of so many inferences of one patch, at the pace of the pass in hand."""

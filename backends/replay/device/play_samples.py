@@ -6,10 +6,16 @@ import os
 import tempfile
 from typing import Any, Dict, List
 
-from .play_base import Canned
-
 RUN_TOKEN = "EDGEBENCH_RUN_TOKEN"
 MAX_SAMPLE_BYTES = 64 << 20
+
+
+class Canned(Exception):
+    """The end of a session as the script has it, or that the script has nothing more."""
+
+    def __init__(self, words: str, session_status: str = "error") -> None:
+        super(Canned, self).__init__(words)
+        self.session_status = session_status
 
 
 class Samples:

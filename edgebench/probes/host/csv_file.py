@@ -7,17 +7,450 @@ begins. What the other software knows of its meter is stated beside it: `rate_hz
 `averaging_ms`, the time before its stamp that a row is the mean over.
 """
 
+import csv
+import datetime
+import os
+import re
 import time
 from array import array
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..basics import ANSWER, ProbeMissing, now_ns
-from .addresses import one_of, positive, scope_of, split_address
-from .csv_columns import EXAMPLE, OPTIONS, QUANTITIES, BadRow, Columns, Row, most
-from .epoch_clock import EpochClock
-from .growing_file import GrowingFile
-from .playback import NOT_LIVE, PlayedMeter, typical_rate_hz
-from .sampling import HostMeter, Samples
+from ..basics import ADDRESS, ANSWER, ProbeDenied, ProbeMissing, now_ns
+from .sampling import NAN, HostMeter, Samples, one_of, positive, scope_of, split_address
+
+# What the columns of a CSV file mean: which hold time, power, voltage and current, and in which units.
+#
+# A unit is stated as an option or is the end of the column's name (`p_mw`, `Power (mW)`, `time[ms]`); none
+# is
+# guessed at.
+
+
+QUANTITIES = {"power": "W", "voltage": "V", "current": "A"}
+PREFIXES = {"": 1.0, "m": 1e-3, "u": 1e-6}
+TIME_NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
+ISO = "iso"
+OPTIONS = ("time", "time_unit", *[name + end for name in QUANTITIES for end in ("", "_unit")])
+EXAMPLE = "csv:power.csv?time=t_s&power=p_mw&scope=usb"
+
+MOST = {"voltage": 1000.0, "current": 1000.0}
+MOST_W = {"usb": 240.0, "wall": 3000.0}
+MOST_OTHER_W = 1000.0
+PRODUCT_RATIO = 1.5  # how far power may be off voltage times current
+LEAST_PRODUCT_W = 0.01
+LAST_NS = 1 << 63  # stamps have 64 bits: a time beyond them is none
+
+_MICRO = re.compile("[\u00b5\u03bc]")
+_NAMED_UNIT = re.compile(r"(?:^|[^A-Za-z])([A-Za-z]{1,2})[)\]]?\s*$")
+
+Row = Tuple[int, Dict[str, float]]  # its time in ns, and by quantity its value in W, V and A
+
+
+class BadRow(ValueError):
+    """A row that has no time, or cells that the header has no column for."""
+
+
+class Column(NamedTuple):
+    """A column of the file: its place, and what a number in it is multiplied by."""
+
+    at: int
+    scale: float
+
+
+class Columns:
+    """How a row is read.
+
+    Attributes:
+        quantities: that a row has: power, with voltage and current where they are mapped.
+
+    Args:
+        header: the first line.
+        options: of the address, some of OPTIONS.
+
+    Raises:
+        ProbeMissing: a column is not there or is there twice, or its unit is not known.
+    """
+
+    def __init__(self, header: str, options: Dict[str, str]) -> None:
+        self._delimiter = max(",;\t", key=header.count)
+        try:
+            names = [name.strip() for name in self._cells(header.lstrip("\ufeff"))]
+        except ValueError as error:
+            raise ProbeMissing(
+                "its first line is no header: {}".format(error), "name a CSV file", ANSWER
+            ) from None
+        self._width = len(names)
+        self._time, self._is_iso = _time_column(names, options)
+        self._columns = {
+            quantity: Column(
+                _place(names, options[quantity], quantity), _scale(options[quantity], quantity, options)
+            )
+            for quantity in QUANTITIES
+            if quantity in options
+        }
+        if "power" not in options and not {"voltage", "current"} <= set(options):
+            raise _unmapped("power", names)
+        self.quantities = [
+            quantity for quantity in QUANTITIES if quantity in self._columns or quantity == "power"
+        ]
+
+    def row(self, line: str) -> Row:
+        """Its time and its values, which are no number where the cell has none; BadRow as that says."""
+        try:
+            cells = self._cells(line)
+            text = cells[self._time.at].strip()
+            t_ns = _iso_ns(text) if self._is_iso else _whole_ns(self._number(text), text, self._time.scale)
+            if not -LAST_NS < t_ns < LAST_NS:
+                raise ValueError("it is beyond 64 bits of nanoseconds")
+        except (IndexError, ValueError, OverflowError) as error:
+            raise BadRow("{!r} has no time: {}".format(line[:80], str(error)[:80])) from None
+        if any(cell.strip() for cell in cells[self._width :]):
+            # Such as a decimal comma among commas: 5,25 would be 5.
+            raise BadRow("{!r} has {} cells, the header {}".format(line[:80], len(cells), self._width))
+        values = {}
+        for quantity, column in self._columns.items():
+            try:
+                values[quantity] = self._number(cells[column.at]) * column.scale
+            except (IndexError, ValueError):
+                values[quantity] = NAN
+        if "power" not in values:
+            values["power"] = values["voltage"] * values["current"]
+        return t_ns, values
+
+    def require_possible(self, rows: List[Row], scope: str) -> None:
+        """ProbeMissing where the values cannot be in the units that they are said to be in."""
+        watts = [abs(values["power"]) for _, values in rows if values["power"] == values["power"]]
+        most_w = most("power", scope)
+        if watts and max(watts) > most_w:
+            raise ProbeMissing(
+                "the power is up to {:.6g} W, and no meter of scope {} has more than {:g}".format(
+                    max(watts), scope, most_w
+                ),
+                "state the unit that the column is in, such as power_unit=mW, or the scope",
+                ANSWER,
+            )
+        if not {"power", "voltage", "current"} <= set(self._columns):
+            return
+        products_w = [abs(values["voltage"] * values["current"]) for _, values in rows]
+        ratios = sorted(
+            abs(values["power"]) / product_w
+            for (_, values), product_w in zip(rows, products_w)
+            if product_w > LEAST_PRODUCT_W
+        )
+        if ratios and not 1 / PRODUCT_RATIO <= ratios[len(ratios) // 2] <= PRODUCT_RATIO:
+            raise ProbeMissing(
+                "the power is {:.3g} times voltage times current: units that cannot be".format(
+                    ratios[len(ratios) // 2]
+                ),
+                "correct power_unit, voltage_unit or current_unit",
+                ANSWER,
+            )
+
+    def _cells(self, line: str) -> List[str]:
+        try:
+            return next(csv.reader([line], delimiter=self._delimiter), [])
+        except csv.Error as error:
+            raise ValueError(str(error)) from None
+
+    def _number(self, text: str) -> float:
+        # A decimal comma is no delimiter then.
+        return float(text if self._delimiter == "," else text.replace(",", "."))
+
+
+def most(quantity: str, scope: str) -> float:
+    """The highest value that can be, in W, V or A; a power column in another unit is beyond it."""
+    return MOST_W.get(scope, MOST_OTHER_W) if quantity == "power" else MOST[quantity]
+
+
+def _time_column(names: List[str], options: Dict[str, str]) -> Tuple[Column, bool]:
+    if "time" not in options:
+        raise _unmapped("time", names)
+    at = _place(names, options["time"], "time")
+    unit = options.get("time_unit")
+    named = _named_unit(options["time"], TIME_NS)
+    if unit is None:
+        unit = named
+    if unit is None or (unit not in TIME_NS and unit != ISO):
+        raise ProbeMissing(
+            "the unit of the times in {!r} is {}".format(options["time"], unit or "not stated"),
+            "add time_unit=s, ms, us, ns or iso",
+            ADDRESS,
+        )
+    if named is not None and unit != named:
+        raise _contradiction(options["time"], named, unit)
+    return Column(at, TIME_NS.get(unit, 0.0)), unit == ISO
+
+
+def _scale(name: str, quantity: str, options: Dict[str, str]) -> float:
+    units = {prefix + QUANTITIES[quantity]: scale for prefix, scale in PREFIXES.items()}
+    unit, named = options.get(quantity + "_unit"), _named_unit(name, units)
+    if unit is None:
+        unit = named
+    if unit not in units:
+        raise ProbeMissing(
+            "the unit of the {} in {!r} is {}".format(quantity, name, unit or "not stated"),
+            "add {}_unit={}".format(quantity, ", ".join(units)),
+            ADDRESS,
+        )
+    if named is not None and unit != named:
+        raise _contradiction(name, named, unit)
+    return units[unit]
+
+
+def _named_unit(name: str, units: Dict[str, float]) -> Optional[str]:
+    """The unit that ends a column's name, however its letters are cased."""
+    ending = _NAMED_UNIT.search(_MICRO.sub("u", name))
+    spellings = {unit.lower(): unit for unit in units}
+    return spellings.get(ending.group(1).lower()) if ending else None
+
+
+def _place(names: List[str], name: str, option: str) -> int:
+    if names.count(name) == 1:
+        return names.index(name)
+    if name in names:
+        raise ProbeMissing(
+            "the column {!r} is there twice".format(name), "give each column its own name", ANSWER
+        )
+    raise ProbeMissing(
+        "there is no column {!r} for {}".format(name, option),
+        "the file has {}".format(_listed(names)),
+        ADDRESS,
+    )
+
+
+def _unmapped(option: str, names: List[str]) -> ProbeMissing:
+    what = "no column is named for the {}".format(option)
+    return ProbeMissing(what, "write it like {}; the file has {}".format(EXAMPLE, _listed(names)), ADDRESS)
+
+
+def _contradiction(name: str, named: str, unit: str) -> ProbeMissing:
+    return ProbeMissing(
+        "{!r} is in {} by its name and in {} by the address".format(name, named, unit),
+        "correct one of them: rename the column or leave its unit out of the address",
+        ADDRESS,
+    )
+
+
+def _listed(names: List[str]) -> str:
+    return ", ".join(name[:40] for name in names[:20]) or "no column"
+
+
+def _whole_ns(value: float, text: str, scale: float) -> int:
+    # A float of nanoseconds since 1970 is off by a hundred of them.
+    return int(text) if scale == 1.0 and text.isdigit() else round(value * scale)
+
+
+def _iso_ns(text: str) -> int:
+    """Nanoseconds since 1970 of 2026-01-31T12:00:00.250Z; ValueError without a zone."""
+    zone = re.search(r"(?:Z|[+-]\d{2}:?\d{2})$", text)
+    if zone is None:
+        raise ValueError("without a zone, such as Z or +02:00, nobody knows which hour it is")
+    offset = "+0000" if zone.group() == "Z" else zone.group().replace(":", "")
+    plain = text[: zone.start()].replace(" ", "T") + ("" if "." in text else ".0")
+    fraction = plain.partition(".")[2][:6]
+    moment = datetime.datetime.strptime(
+        plain.partition(".")[0] + "." + fraction + offset, "%Y-%m-%dT%H:%M:%S.%f%z"
+    )
+    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
+
+
+# A text file that another program writes: its header, its last lines, and those that are added.
+
+
+READ_BYTES = 1 << 20
+MOST_LINE_BYTES = 1 << 16
+
+
+class GrowingFile:
+    """Complete lines as they come; empty lines and comments are passed over.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        ProbeMissing: it cannot be read; ProbeDenied where this user may not.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = _opened(path)
+        self._at = 0  # up to where it was read
+        self._unfinished = b""
+
+    def lines(self) -> List[str]:
+        """The lines that were completed since the last time, from at most READ_BYTES.
+
+        Raises:
+            ProbeMissing: it was cut short or replaced, or is no text.
+        """
+        status = os.fstat(self._descriptor)
+        self._require_same(status)
+        try:
+            data = os.pread(self._descriptor, READ_BYTES, self._at)
+        except OSError as error:
+            raise _unreadable(self._path, error) from None
+        self._at += len(data)
+        pieces = (self._unfinished + data).split(b"\n")
+        if max(map(len, pieces)) > MOST_LINE_BYTES or b"\0" in data:
+            raise ProbeMissing(
+                "{} is no text in lines".format(self._path), "name a CSV file", ANSWER, self._path
+            )
+        self._unfinished = pieces.pop()
+        texts = [piece.decode("utf-8", "replace").rstrip("\r") for piece in pieces]
+        return [text for text in texts if text.strip() and not text.startswith("#")]
+
+    def is_at_end(self) -> bool:
+        """Whether all that there is was read."""
+        return self._at >= os.fstat(self._descriptor).st_size
+
+    def skip_to_last(self, last_bytes: int) -> None:
+        """Pass over all but the last bytes and the line that they begin in."""
+        beyond = os.fstat(self._descriptor).st_size - last_bytes
+        if beyond > self._at:
+            self._at, self._unfinished = beyond, b""
+            data = os.pread(self._descriptor, MOST_LINE_BYTES, self._at)
+            self._at += data.find(b"\n") + 1
+
+    def close(self) -> None:
+        """Let it go; safe to call twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _require_same(self, status: os.stat_result) -> None:
+        try:
+            named = os.stat(self._path)
+        except OSError:
+            named = None
+        if named is None or (named.st_dev, named.st_ino) != (status.st_dev, status.st_ino):
+            what = "was removed or replaced"
+        elif status.st_size < self._at:
+            what = "was cut short"
+        else:
+            return
+        raise ProbeMissing(
+            "{} {} while it was read".format(self._path, what), "have its program add to one file"
+        )
+
+
+def _opened(path: str) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        os.pread(descriptor, 0, 0)
+    except PermissionError:
+        raise ProbeDenied(
+            "this user may not read {}".format(path), "sudo chmod a+r {}".format(path), port=path
+        ) from None
+    except FileNotFoundError:
+        raise ProbeMissing(
+            "there is no file {}".format(path), "start the recording first", port=path
+        ) from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return descriptor
+
+
+def _unreadable(path: str, error: OSError) -> ProbeMissing:
+    return ProbeMissing(
+        "{} cannot be read: {}".format(path, error.strerror), "name a file of samples", port=path
+    )
+
+
+# Times since 1970 on this machine's monotonic clock.
+#
+# The system clock and the monotonic one are read together, the tightest of a few pairs counts, and anew at
+# every use: a system clock that is steered (NTP slews it by 0.05 % at most) is followed, and a row that is
+# a
+# second old is off by half a millisecond at worst. One that is set, by more than STEP_S, has no match.
+
+
+PAIRS = 5
+STEP_S = 0.1
+
+
+class EpochClock:
+    """The offset from the monotonic clock to the time since 1970, looked at again and again."""
+
+    def __init__(self) -> None:
+        self._offset_ns: Optional[int] = None
+
+    def offset_ns(self) -> int:
+        """What a monotonic stamp is below the time since 1970, now; ProbeMissing where that was set."""
+        offset_ns = epoch_offset_ns()
+        before_ns, self._offset_ns = self._offset_ns, offset_ns
+        if before_ns is not None and abs(offset_ns - before_ns) > STEP_S * 1e9:
+            raise ProbeMissing(
+                "this machine's clock was set, by {:+.3g} s".format((offset_ns - before_ns) / 1e9),
+                "let it settle (timedatectl, chronyc tracking), and measure again",
+            )
+        return offset_ns
+
+
+def epoch_offset_ns() -> int:
+    """The time since 1970 less the monotonic clock, of the tightest of a few readings of both."""
+    tightest_ns, offset_ns = 1 << 62, 0
+    for _ in range(PAIRS):
+        before_ns = now_ns()
+        exact = getattr(time, "time_ns", None)  # Python 3.7 has it
+        epoch_ns = int(exact() if exact else time.time() * 1e9)
+        after_ns = now_ns()
+        if after_ns - before_ns < tightest_ns:
+            tightest_ns, offset_ns = after_ns - before_ns, epoch_ns - (before_ns + after_ns) // 2
+    return offset_ns
+
+
+# What was recorded once, sampled again: its first sample is at the moment at which sampling begins.
+
+
+MOST_RATE_HZ = 1e5
+LOOKED_AT = 10000
+NOT_LIVE = {"live samples": "they are played: the figures are those of the recording, not of what runs now"}
+FIX_OVER = "record for longer than the sessions take"
+
+
+class PlayedMeter(HostMeter):
+    """Gives recorded samples at the pace at which they were recorded, each once its moment has come.
+
+    Args:
+        info: what it says of itself.
+        t_ns: stamps, which rise; only their distances count.
+        values: by channel one value a stamp.
+    """
+
+    def __init__(self, info: Dict[str, Any], t_ns: Sequence[int], values: Dict[str, Sequence[float]]) -> None:
+        super(PlayedMeter, self).__init__(info)
+        self._t_ns = t_ns
+        self._values = values
+        self._next = 0
+        self._began_ns: Optional[int] = None
+
+    def start(self) -> None:
+        """Its first sample is now."""
+        self._began_ns = now_ns()
+
+    def _take(self, samples: Samples, end_s: float) -> None:
+        if self._began_ns is None:
+            self.start()
+        assert self._began_ns is not None
+        shift_ns = self._began_ns - self._t_ns[0]
+        moment_ns = now_ns()
+        while self._next < len(self._t_ns) and self._t_ns[self._next] + shift_ns <= moment_ns:
+            row = {name: column[self._next] for name, column in self._values.items()}
+            samples.add(self._t_ns[self._next] + shift_ns, row)
+            self._next += 1
+        if self._next == len(self._t_ns):
+            length_s = (self._t_ns[-1] - self._t_ns[0]) / 1e9
+            raise ProbeMissing("what was recorded is over after {:.6g} s".format(length_s), FIX_OVER)
+        due_s = time.monotonic() + (self._t_ns[self._next] + shift_ns - now_ns()) / 1e9
+        self._wait(min(due_s, end_s))
+
+
+def typical_rate_hz(t_ns: Sequence[int]) -> float:
+    """Samples a second by the median of their first distances; stamps rise and are two or more."""
+    t_ns = t_ns[:LOOKED_AT]
+    distances = sorted(after - before for before, after in zip(t_ns, t_ns[1:]))
+    return min(MOST_RATE_HZ, 1e9 / distances[len(distances) // 2])
+
 
 PLACE = "host"
 RATE_HZ = None  # the file decides

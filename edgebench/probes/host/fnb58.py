@@ -5,14 +5,200 @@ another checksum, or none for a second, is a gap; so is the time for which the m
 looked for.
 """
 
+import glob
+import os
 import select
+import struct
 import time
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import ADDRESS, ANSWER, ProbeMissing, now_ns
-from .fnb58_packets import GO_ON, SELECT, START, Sample, samples_of
-from .hidraw import HidDevice, HidNode, find_nodes, nodes_in_words
+from ..basics import ADDRESS, ANSWER, ProbeDenied, ProbeMissing, now_ns
 from .sampling import Pace, PluggedMeter, Samples, power_channel
+from .serial_port import Ids, rule_fix, usb_match
+
+# The packets of FNIRSI's USB meters: 64 bytes each way, the last a CRC-8 of those between the first and it.
+#
+# A data packet (type 04) has four samples of 15 bytes from offset 2, little-endian and unsigned, 10 ms
+# apart:
+# volts / 1e5 and amperes / 1e5 in 4 bytes each, then the data lines and a temperature, which are not read
+# here.
+
+
+PACKET_BYTES = 64
+BEGIN = 0xAA
+DATA = 0x04
+SAMPLES = 4
+SAMPLE_BYTES = 15
+PER_UNIT = 1e5
+SHOWN_BYTES = 16
+POLYNOMIAL, INITIAL = 0x39, 0x42
+
+
+class Sample(NamedTuple):
+    """V and A at one moment."""
+
+    volts: float
+    amperes: float
+
+
+def crc8(data: bytes) -> int:
+    """Polynomial 0x39, initial value 0x42, not reflected and not inverted."""
+    crc = INITIAL
+    for byte in data:
+        crc = _TABLE[crc ^ byte]
+    return crc
+
+
+def _step(value: int) -> int:
+    for _ in range(8):
+        value = (value << 1 ^ POLYNOMIAL) & 0xFF if value & 0x80 else value << 1
+    return value
+
+
+_TABLE = [_step(value) for value in range(256)]
+
+
+def command(number: int) -> bytes:
+    """What asks the meter: 81 and 82 begin, 83 keeps the samples coming."""
+    body = bytes([number]) + bytes(PACKET_BYTES - 3)
+    return bytes([BEGIN]) + body + bytes([crc8(body)])
+
+
+START, SELECT, GO_ON = command(0x81), command(0x82), command(0x83)
+
+
+def samples_of(packet: bytes) -> Tuple[Optional[List[Sample]], str]:
+    """The samples of a packet; none for another type; None, and in words why, for what is no packet."""
+    if len(packet) != PACKET_BYTES or packet[0] != BEGIN:
+        return None, "{} bytes of no packet: {}".format(len(packet), shown(packet))
+    if crc8(packet[1:-1]) != packet[-1]:
+        return None, "a packet of another checksum: {} ... {:02x}".format(shown(packet), packet[-1])
+    if packet[1] != DATA:
+        return [], ""
+    offsets = range(2, 2 + SAMPLES * SAMPLE_BYTES, SAMPLE_BYTES)
+    pairs = [struct.unpack_from("<II", packet, offset) for offset in offsets]
+    return [Sample(volts / PER_UNIT, amperes / PER_UNIT) for volts, amperes in pairs], ""
+
+
+def shown(data: bytes) -> str:
+    """The first bytes as hexadecimal numbers."""
+    return " ".join("{:02x}".format(byte) for byte in data[:SHOWN_BYTES])
+
+
+# HID devices by Linux' hidraw: found by their ids in sysfs, opened, read and written packet by packet.
+
+
+TREE = "/sys/class/hidraw"
+NODES = "/dev"
+USB_BUS = 3
+MOST_BYTES = 4096
+MOST_LISTED = 8
+
+
+class HidNode(NamedTuple):
+    """A device: its node, its ids, its serial number (perhaps empty) and whether its reports are numbered."""
+
+    path: str
+    ids: Ids
+    serial: str
+    numbered: bool
+
+
+class HidDevice:
+    """An open node; whatever fails is an OSError."""
+
+    def __init__(self, node: HidNode) -> None:
+        self._numbered = node.numbered
+        self.descriptor = open_node(node)
+
+    def write(self, packet: bytes) -> None:
+        """Send a packet; one of a device without numbered reports goes out behind the number 0."""
+        os.write(self.descriptor, packet if self._numbered else b"\0" + packet)
+
+    def read(self) -> bytes:
+        """The next packet; empty where none has come."""
+        try:
+            packet = os.read(self.descriptor, MOST_BYTES)
+        except BlockingIOError:
+            return b""
+        if not packet:
+            raise OSError("it has hung up")
+        return packet
+
+    def close(self) -> None:
+        """Let it go; safe to call twice."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+def find_nodes(wanted: List[Ids]) -> List[HidNode]:
+    """The USB devices with these ids that are plugged in, by their nodes' names."""
+    nodes = []
+    for folder in sorted(glob.glob(os.path.join(glob.escape(TREE), "hidraw*"))):
+        try:
+            facts = _facts(os.path.join(folder, "device", "uevent"))
+            bus, vendor, product = (int(word, 16) for word in facts["HID_ID"].split(":"))
+            with open(os.path.join(folder, "device", "report_descriptor"), "rb") as file:
+                numbered = has_report_numbers(file.read(MOST_BYTES))
+        except (OSError, KeyError, ValueError):  # unplugged at this moment, or no HID device at all
+            continue
+        if bus == USB_BUS and (vendor, product) in wanted:
+            path = os.path.join(NODES, os.path.basename(folder))
+            nodes.append(HidNode(path, (vendor, product), facts.get("HID_UNIQ", ""), numbered))
+    return nodes
+
+
+def open_node(node: HidNode) -> int:
+    """Its descriptor, which never waits; ProbeDenied with the udev rule where this user may not open it."""
+    try:
+        return os.open(node.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except PermissionError:
+        raise ProbeDenied(
+            "this user may not open {}".format(node.path),
+            rule_fix(usb_match("hidraw", node.ids)),
+            port=node.path,
+        ) from None
+    except OSError as error:
+        raise ProbeMissing(
+            "{} cannot be opened: {}".format(node.path, error.strerror),
+            "plug the meter in again",
+            port=node.path,
+        ) from None
+
+
+def nodes_in_words() -> str:
+    """The HID devices of this machine by their nodes, with what they call themselves."""
+    names = []
+    for folder in sorted(glob.glob(os.path.join(glob.escape(TREE), "hidraw*"))):
+        try:
+            name = _facts(os.path.join(folder, "device", "uevent")).get("HID_NAME", "")
+        except OSError:  # unplugged at this moment
+            continue
+        names.append("{} ({})".format(os.path.join(NODES, os.path.basename(folder)), name[:60]))
+    return "there are {}".format(", ".join(names[:MOST_LISTED])) if names else "there is no HID device"
+
+
+def has_report_numbers(descriptor: bytes) -> bool:
+    """Whether a HID report descriptor has an item Report ID: each report begins with its number then."""
+    at = 0
+    while at < len(descriptor):
+        prefix = descriptor[at]
+        if prefix == 0xFE:  # a long item: its size is in the next byte
+            at += 3 + (descriptor[at + 1] if at + 1 < len(descriptor) else 0)
+            continue
+        if prefix & 0xFC == 0x84:
+            return True
+        at += 1 + (4 if prefix & 3 == 3 else prefix & 3)
+    return False
+
+
+def _facts(path: str) -> "dict[str, str]":
+    """The lines NAME=VALUE of an uevent file."""
+    with open(path, errors="replace") as file:
+        pairs = [line.rstrip("\n").partition("=") for line in file.read(MOST_BYTES).splitlines()]
+    return {name: value for name, _, value in pairs}
+
 
 PLACE = "host"
 RATE_HZ = 100.0

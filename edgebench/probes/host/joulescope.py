@@ -11,9 +11,8 @@ import time
 from typing import Any, Deque, Dict, List, Tuple
 
 from ..basics import ADDRESS, ANSWER, IN_USE, PACKAGE, ProbeMissing, now_ns
-from .addresses import SCOPES, one_of, split_options
-from .sampling import Pace, PluggedMeter, Samples, power_channel
-from .usb_devices import Ids, find_devices, require_openable
+from .sampling import SCOPES, Pace, PluggedMeter, Samples, one_of, power_channel, split_options
+from .serial_port import Ids, find_devices, require_openable
 
 PLACE = "host"
 RATE_HZ = 100.0

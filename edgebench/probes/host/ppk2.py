@@ -10,8 +10,7 @@ import time
 from typing import Any, Dict, List, Tuple
 
 from ..basics import ADDRESS, ANSWER, PACKAGE, ProbeMissing, now_ns
-from .addresses import SCOPES, one_of, split_options
-from .sampling import Pace, PluggedMeter, Samples, power_channel
+from .sampling import SCOPES, Pace, PluggedMeter, Samples, one_of, power_channel, split_options
 from .serial_port import ports_in_words, refusal
 
 PLACE = "host"

@@ -6,10 +6,21 @@ import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ..basics import Chunk, ProbeMissing, now_ns
-from .board import find_clocks, find_load, find_memory, find_temperatures
-from .scheduling import find_cores, find_switches, find_waiting
-from .source import Absent, Find, Source
-from .throttling import find_cooling, find_counters, find_firmware
+from .sources import (
+    Absent,
+    Find,
+    Source,
+    find_clocks,
+    find_cooling,
+    find_cores,
+    find_counters,
+    find_firmware,
+    find_load,
+    find_memory,
+    find_switches,
+    find_temperatures,
+    find_waiting,
+)
 
 CHUNK_S = 5.0
 FINDERS: List[Tuple[str, Find]] = [

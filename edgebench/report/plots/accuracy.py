@@ -2,14 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.report import words
-from edgebench.report.plots.against_accuracy import Point, draw_against_accuracy, point_label
-from edgebench.report.plots.panels import Place, by_target
+from edgebench.judge.power_metrics import rail_interval
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.report import drawing, tables, words
+from edgebench.report.plots.panels import (
+    Place,
+    by_target,
+    ends_of,
+    error_bars,
+    open_panels,
+    say_empty,
+    title_panel,
+)
+from edgebench.stats.interval import Interval
+
+# Accuracy against what it costs, as points with both intervals: what its two figures share.
+
+
+_LABEL_OFFSETS = (
+    (5, 5),
+    (5, -12),
+    (5, 15),
+    (5, -22),
+)  # points; from the cheapest on in turn, so that the names of neighbours stand above each other
+
+
+_LONGEST_NAME = 22  # characters beside a point, which may lie at the edge
+
+
+@dataclass(frozen=True)
+class Point:
+    """A trial that has an accuracy, and what it costs.
+
+    Attributes:
+        summary: the trial.
+        cost: on the level axis, in its unit.
+        series: whose colour and marker it has; the legend names it.
+        label: what stands beside it.
+        net: a second cost, drawn as a hollow marker; None for none.
+    """
+
+    summary: TrialSummary
+    cost: Interval
+    series: str
+    label: str
+    net: float | None = None
+
+
+def point_label(summary: TrialSummary) -> str:
+    """What stands beside a trial's point: its depth multiplier, or its model's name where it has none."""
+    if summary.depth_multiplier is None:
+        return drawing.label(words.model(summary), _LONGEST_NAME)
+    return words.depth(summary.depth_multiplier)
+
+
+def draw_against_accuracy(
+    panels: Mapping[str, Sequence[Point]], axis: str, unit: str, bars: str, legend: str, ax: Place
+) -> list[Axes]:
+    """Wilson intervals upwards, those of the cost sideways; one scale for all panels.
+
+    Args:
+        panels: the points by what stands above their panel.
+        axis: what the cost is.
+        unit: of the cost.
+        bars: what the cost's intervals are over.
+        legend: what the series are.
+        ax: where to draw.
+    """
+    points = [point for group in panels.values() for point in group]
+    series = list(dict.fromkeys(point.series for point in points))
+    series = sorted(series, key=list(drawing.colours(series)).index)
+    colours, markers = drawing.colours(series), drawing.markers(series)
+    costs = [cost for point in points for cost in _costs(point)]
+    log = drawing.wants_log(costs)
+    rates = [
+        100 * end
+        for point in points
+        if point.summary.accuracy
+        for end in (point.summary.accuracy.low, point.summary.accuracy.high)
+    ]
+    names = tables.trial_names([point.summary for point in points])
+    has_bars = any(point.cost.low is not None for point in points)
+    with drawing.style():
+        opened = open_panels(ax, len(panels))
+        if not panels:
+            say_empty(opened.axes[0], f"no trial has both accuracy and {axis}")
+        for axes, (title, group) in zip(opened.axes, panels.items(), strict=False):
+            places = {point.summary.key: place for place, point in enumerate(sorted(group, key=_cost))}
+            for point in group:
+                offset = _LABEL_OFFSETS[places[point.summary.key] % len(_LABEL_OFFSETS)]
+                _draw(axes, point, colours[point.series], markers[point.series], offset, unit, names)
+            drawing.scale_axis(axes, "x", costs, log)
+            if rates:
+                room = 0.08 * max(1.0, max(rates) - min(rates))
+                axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
+            note = f"\nbars: 95 % intervals {bars}" if has_bars else ""
+            axes.set_xlabel(f"{axis}, {unit}" + (" (log)" if log else "") + note)
+            axes.set_ylabel("top-1 on the images, %\nbars: 95 % Wilson intervals")
+            title_panel(axes, title, len(panels))
+        opened.legend(legend)
+    return opened.axes
+
+
+def _draw(
+    axes: Axes,
+    point: Point,
+    colour: str,
+    marker: str,
+    offset: tuple[int, int],
+    unit: str,
+    names: Mapping[str, str],
+) -> None:
+    accuracy, cost = point.summary.accuracy, point.cost
+    if accuracy is None:
+        return
+    rate = 100 * accuracy.k / accuracy.n if accuracy.n else 0.0
+    drawn = axes.errorbar(
+        [cost.median],
+        [rate],
+        xerr=error_bars(cost),
+        yerr=[[max(0.0, rate - 100 * accuracy.low)], [max(0.0, 100 * accuracy.high - rate)]],
+        fmt=marker,
+        color=colour,
+        markersize=6,
+        linewidth=1.1,
+        alpha=0.9,
+        label=drawing.label(point.series),
+    )
+    cost_text = f"{words.interval(cost)} {unit}"
+    drawing.mark(
+        drawn.lines[0], "trial", f"{names[point.summary.key]}: {words.right_of(accuracy)} at {cost_text}"
+    )
+    if point.net is not None:
+        [net] = axes.plot(
+            [point.net, cost.median],
+            [rate, rate],
+            color=colour,
+            linewidth=0.6,
+            linestyle=":",
+            marker=marker,
+            markersize=5,
+            markerfacecolor="white",
+            markevery=[0],
+            zorder=1.9,
+        )
+        drawing.mark(net, "net", f"{names[point.summary.key]}: {words.number(point.net)} {unit} above idle")
+    axes.annotate(
+        drawing.label(point.label),
+        (cost.median, rate),
+        xytext=offset,
+        textcoords="offset points",
+        fontsize=8,
+        path_effects=[withStroke(linewidth=2.0, foreground="white")],
+    )
+
+
+def _costs(point: Point) -> list[float]:
+    ends = ends_of(point.cost)
+    return ends if point.net is None else [*ends, point.net]
+
+
+def _cost(point: Point) -> float:
+    return point.cost.median
 
 
 def accuracy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
@@ -31,3 +191,54 @@ def accuracy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axe
     return draw_against_accuracy(
         panels, words.latency_names(shown), "seconds a scene", "over sessions", "precision", ax
     )
+
+
+# What the colours and markers of a figure's points stand for.
+
+
+def series_of(summaries: Sequence[TrialSummary]) -> tuple[str, dict[str, str]]:
+    """What tells the points of a figure apart, and each trial's, by key: targets where there are several."""
+    if len({summary.target for summary in summaries}) > 1:
+        return "target", {summary.key: summary.target for summary in summaries}
+    return "precision", {summary.key: summary.precision for summary in summaries}
+
+
+# Accuracy against energy an image: a panel for what the meters see.
+
+
+_LEAST_NET = 0.1
+"""Of the gross energy: less is next to nothing, and would squeeze the figure on a logarithmic axis."""
+
+
+def energy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
+    """Top-1 on the images against energy an image; hollow: above that of the idle device.
+
+    Colours are precisions where all trials are of one target, else targets.
+
+    Args:
+        summaries: trials; those without accuracy or energy of their primary rail are left out.
+        ax: where to draw, a panel a scope: meters of different scopes do not compare.
+    """
+    panels = dict(list(energy_panels(summaries).items())[: drawing.MAX_PANELS])
+    return draw_against_accuracy(
+        panels, "energy an image", "J", "over sessions and samples", series_of(summaries)[0], ax
+    )
+
+
+def energy_panels(summaries: Sequence[TrialSummary]) -> dict[str, list[Point]]:
+    """The points of each scope, by what its meters see."""
+    kind, series = series_of(summaries)
+    names = words.labels(summaries)
+    panels: dict[str, list[Point]] = {}
+    for summary in summaries:
+        rail = summary.primary_rail
+        energy_j = None if rail is None else rail_interval(rail, "energy_j")
+        if rail is None or energy_j is None or summary.accuracy is None:
+            continue
+        label = point_label(summary) if kind == "precision" else names[summary.key]
+        net = rail.net_energy_j
+        if net is not None and net < _LEAST_NET * energy_j.median:
+            net = None
+        point = Point(summary, energy_j, series[summary.key], label, net)
+        panels.setdefault(words.power_of(rail.scope), []).append(point)
+    return panels

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
-from edgebench.fit.trial_summary import Verdict
+from edgebench.judge.trial_summary import Verdict
 from edgebench.report import drawing, words
 from edgebench.report.plots.panels import Place, open_panels, say_empty, set_title
 
@@ -126,3 +128,177 @@ def _draw(axes: Axes, row: int, verdict: Verdict, least: float) -> Line2D:
         label=verdict.verdict, zorder=3,
     )  # fmt: skip
     return point
+
+
+# The lines of limits: where they are, or at the edge of the axis with an arrow and their value.
+
+
+NEAR = 3.0
+"""A limit that is further than this factor from every figure would flatten them: it stands at the edge."""
+
+_NAME = 26  # characters of a profile's name
+_LABEL = 8.5  # points
+_EDGE = 0.075  # of an axis: the room that a line at its edge takes
+
+
+@dataclass(frozen=True)
+class LimitLine:
+    """One value that some profiles allow.
+
+    Attributes:
+        value: in the axis's unit.
+        names: of those that allow it.
+        side: where it stands: at its place, or beyond the low or the high end of the axis.
+    """
+
+    value: float
+    names: tuple[str, ...]
+    side: Literal["inside", "below", "above"]
+
+
+def limit_lines(limits: Mapping[str, float], figures: Sequence[float]) -> list[LimitLine]:
+    """The lines of these limits, from the lowest to the highest, given what else the axis holds.
+
+    Args:
+        limits: profile -> its limit, in the figures' unit; one not above zero or not finite has no line.
+        figures: all that is drawn, above zero.
+    """
+    by_value: dict[float, list[str]] = {}
+    for name, value in limits.items():
+        if value > 0 and math.isfinite(value):
+            by_value.setdefault(value, []).append(name)
+    if not figures:
+        return []
+    low, high = min(figures) / NEAR, max(figures) * NEAR
+    return [
+        LimitLine(value, tuple(names), "below" if value < low else "above" if value > high else "inside")
+        for value, names in sorted(by_value.items())
+    ]
+
+
+def inside(lines: Sequence[LimitLine]) -> list[float]:
+    """The values that the axis has to hold."""
+    return [line.value for line in lines if line.side == "inside"]
+
+
+def draw_limits(
+    axes: Axes,
+    which: Literal["x", "y"],
+    lines: Sequence[LimitLine],
+    unit: str,
+    *,
+    named: bool = True,
+    colour: str = drawing.INK,
+) -> None:
+    """Dashed lines of limits on an axis whose ends are set; those beyond an end share a dotted one there.
+
+    The axis is lengthened by the room that the dotted lines take, so that they cover no figure.
+
+    Args:
+        axes: with its scale and ends.
+        which: the axis of the figures.
+        lines: what `limit_lines` gave.
+        unit: of the figures.
+        named: whether the profiles stand at the lines; otherwise those at an edge have their values alone.
+        colour: of the lines.
+    """
+    if (axes.get_xscale() if which == "x" else axes.get_yscale()) == "linear":
+        # It begins at zero, and holds what is near that.
+        lines = [replace(line, side="inside") if line.side == "below" else line for line in lines]
+    below = [line for line in lines if line.side == "below"]
+    above = [line for line in lines if line.side == "above"]
+    _lengthen(axes, which, bool(below), bool(above))
+    drawn = [_Drawn((line,), line.value, False, _text([line], unit) if named else "") for line in lines]
+    drawn = [each for each in drawn if each.lines[0].side == "inside"]
+    for beyond, place, arrow in ((below[::-1], _EDGE / 2, "↓←"), (above, 1 - _EDGE / 2, "↑→")):
+        if beyond:
+            text = _text(beyond, unit) if named else f"{_values(beyond)} {unit}"
+            drawn.append(_Drawn(tuple(beyond), place, True, f"{arrow[which == 'x']} {text}"))
+    for number, each in enumerate(drawn):
+        line = _draw_level(axes, each, colour) if which == "y" else _draw_upright(axes, each, colour, number)
+        names = (f"{', '.join(limit.names)}: {limit.value:g} {unit}" for limit in each.lines)
+        drawing.mark(line, "limit", "; ".join(names))
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """One line on the axes: at a value, or at a share of the axis's length where it stands at the edge."""
+
+    lines: tuple[LimitLine, ...]
+    place: float
+    at_edge: bool
+    text: str
+
+    @property
+    def style(self) -> dict[str, Any]:
+        return {"linewidth": 1.1, "linestyle": (0, (1, 2)) if self.at_edge else (0, (5, 3))}
+
+
+def _lengthen(axes: Axes, which: str, below: bool, above: bool) -> None:
+    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
+    log = (axes.get_xscale() if which == "x" else axes.get_yscale()) == "log"
+    start, end = (math.log(low), math.log(high)) if log else (low, high)
+    room = (end - start) * _EDGE / (1 - _EDGE * (below + above))
+    start, end = start - room * below, end + room * above
+    ends = (math.exp(start), math.exp(end)) if log else (start, end)
+    (axes.set_xlim if which == "x" else axes.set_ylim)(*ends)
+
+
+def _draw_level(axes: Axes, drawn: _Drawn, colour: str) -> Line2D:
+    """Across the axes, with its text upon it."""
+    transform = axes.transAxes if drawn.at_edge else axes.get_yaxis_transform()
+    [line] = axes.plot(
+        [0, 1],
+        [drawn.place] * 2,
+        transform=transform,
+        scalex=False,
+        scaley=False,
+        color=colour,
+        **drawn.style,
+    )
+    if drawn.text:
+        text = axes.annotate(
+            drawn.text, (0.01, drawn.place), xycoords=transform, xytext=(0, 2), textcoords="offset points",
+            fontsize=_LABEL, path_effects=[withStroke(linewidth=2.5, foreground="white")],
+        )  # fmt: skip
+        text.set_in_layout(False)  # a long name takes no room from the panel
+    return line
+
+
+def _draw_upright(axes: Axes, drawn: _Drawn, colour: str, number: int) -> Line2D:
+    """From the bottom to above the axes, each with its text one line higher than the last one's."""
+    transform = axes.transAxes if drawn.at_edge else axes.get_xaxis_transform()
+    [line] = axes.plot(
+        [drawn.place] * 2,
+        [0, 1],
+        transform=transform,
+        scalex=False,
+        scaley=False,
+        color=colour,
+        **drawn.style,
+    )
+    if drawn.text:
+        where = float((transform - axes.transAxes).transform((drawn.place, 1.0))[0])
+        height = 4 + 1.3 * _LABEL * number
+        axes.annotate(
+            drawn.text, (drawn.place, 1.0), xycoords=transform, xytext=(3 if where < 0.5 else -3, height),
+            textcoords="offset points", fontsize=_LABEL, ha="left" if where < 0.5 else "right",
+            annotation_clip=False,
+        )  # fmt: skip
+        axes.annotate(
+            "", (drawn.place, 1.0), xycoords=transform, xytext=(0, height + _LABEL), annotation_clip=False,
+            textcoords="offset points", arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": colour,
+            "shrinkA": 0, "shrinkB": 0},
+        )  # fmt: skip
+    return line
+
+
+def _text(lines: Sequence[LimitLine], unit: str) -> str:
+    """What stands at a line, the nearest of several: `disco-realtime: 4.42 s and 2 more`."""
+    names = [name for line in lines for name in line.names]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{drawing.label(names[0], _NAME)}: {lines[0].value:.4g} {unit}{more}"
+
+
+def _values(lines: Sequence[LimitLine]) -> str:
+    return ", ".join(f"{line.value:.4g}" for line in lines)

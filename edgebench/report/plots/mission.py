@@ -9,13 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from edgebench.fit.mission import Mission
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.mission import Mission
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
-from edgebench.report.mission_units import SCALES, energy_unit
+from edgebench.report.missions import SCALES, energy_unit
 from edgebench.report.plots.panels import Place, open_panels, say_empty, set_title
-from edgebench.stats.mission_cycles import Cycle
-from edgebench.stats.queueing import Floats, completions_s
+from edgebench.stats.mission_cycles import Cycle, Floats, completions_s
 
 MOST_LINES = len(drawing.PALETTE)
 PARTS = 240

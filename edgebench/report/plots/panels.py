@@ -12,7 +12,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing
 from edgebench.stats.interval import Interval
 

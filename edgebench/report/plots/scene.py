@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from edgebench.errors import StoredResultError
+from edgebench.records.stored import SceneRecord
 from edgebench.report import drawing, words
 from edgebench.report.plots.panels import open_panels
-from edgebench.store.records import SceneRecord
 
 _MAX_PIXELS = 4_000 * 4_000
 _CLASS_COLOURS = (

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.cache.objects import Cache
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.pictures import Scene
-from edgebench.vocabulary.session import MeasurePlan
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact
+from edgebench.records.session import MeasurePlan
+from edgebench.records.values import Scene
 from tests.backends.coral import delegates, edgetpu_compiler
 from tests.link import sshd
 

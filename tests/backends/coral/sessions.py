@@ -13,19 +13,16 @@ from typing import Any
 import numpy as np
 
 from edgebench import registry
-from edgebench.cache.objects import Cache
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.local import LocalLink
+from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.ssh import SshLink
-from edgebench.link.zipapp import agent_file
-from edgebench.measure import golden
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.passes import Pass
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.session_facts import SessionFacts
-from edgebench.vocabulary.target import Launch
-from edgebench.vocabulary.values import Scores
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact
+from edgebench.records.session import MeasurePlan, Pass, SessionFacts, SessionSettings
+from edgebench.records.target import Launch
+from edgebench.records.values import Scores
+from edgebench.run.measuring import session as golden
 from tests.link.sshd import Board
 
 

@@ -12,10 +12,9 @@ import pytest
 
 from edgebench import registry
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
-from edgebench.models.prepare import edgetpu_compiler as compiler
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare import edgetpu as compiler
+from edgebench.records.model import Artifact, Prepared, PrepareRequest
+from edgebench.records.variant import Variant
 from tests.backends.coral import edgetpu_compiler
 
 VERSIONS = (f"16.0.{number}" for number in itertools.count(1))  # one a test: the cache goes by it

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.testing.workers import workers
-from edgebench.vocabulary.session import SessionSettings
-from edgebench.vocabulary.target import Launch
+from edgebench.records.session import SessionSettings
+from edgebench.records.target import Launch
+from edgebench.testing.backend_kit import workers
 from tests.backends.coral.delegates import (
     ABORTS,
     FAULTS,

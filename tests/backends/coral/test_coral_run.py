@@ -16,8 +16,8 @@ import pytest
 from PIL import Image
 
 import edgebench
-from edgebench.fit.judged_experiment import judge_folder
-from edgebench.report.export import export
+from edgebench.judge.judged import judge_folder
+from edgebench.report.forms import export
 from tests.backends.coral import edgetpu_compiler, pycorals
 from tests.backends.coral.delegates import ABORTS, PLAIN
 from tests.backends.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from edgebench.errors import UnsupportedError
-from edgebench.testing.pictures import images_of, scene_of
-from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
-from edgebench.vocabulary.pictures import Pictures
-from edgebench.vocabulary.variant import Variant
+from edgebench.records.model import Artifact, Golden, InputSpec
+from edgebench.records.values import Pictures
+from edgebench.records.variant import Variant
+from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.coralmicro.played_engines import SumEngine
 
 backend = importlib.import_module("edgebench.backends.coralmicro.backend")

@@ -6,20 +6,19 @@ import pytest
 from pydantic import ValidationError
 
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.testing.pictures import scene_of
-from edgebench.vocabulary.artifact import Artifact, InputSpec, TensorInput
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan
-from edgebench.vocabulary.target import Target
+from edgebench.records.model import Artifact, InputSpec, PrepareRequest, TensorInput
+from edgebench.records.session import MeasurePlan
+from edgebench.records.target import Target
+from edgebench.testing.backend_kit import scene_of
 from tests.backends.coralmicro import played_faults, sums
 from tests.backends.coralmicro.played_board import PlayedBoard
 from tests.backends.coralmicro.played_firmware import PlayedFirmware
 
 backend = importlib.import_module("edgebench.backends.coralmicro.backend")
-options = importlib.import_module("edgebench.backends.coralmicro.options")
-reach = importlib.import_module("edgebench.backends.coralmicro.reach")
-room = importlib.import_module("edgebench.backends.coralmicro.room")
-checks = importlib.import_module("edgebench.backends.coralmicro.checks")
+options = importlib.import_module("edgebench.backends.coralmicro.device")
+reach = importlib.import_module("edgebench.backends.coralmicro.board_address")
+room = importlib.import_module("edgebench.backends.coralmicro.session")
+checks = importlib.import_module("edgebench.backends.coralmicro.backend")
 BACKEND = backend.CoralMicroBackend()
 TARGET = Target("micro", "coral-micro", {})
 

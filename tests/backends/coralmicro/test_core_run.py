@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.fit.summarise import summarise
+from edgebench.judge.summarise import summarise
 from tests.backends.coral import edgetpu_compiler
 from tests.backends.coralmicro import sums
 from tests.backends.coralmicro.conftest import client_of

@@ -7,16 +7,16 @@ import sys
 import pytest
 
 from edgebench.errors import UnavailableError
-from edgebench.vocabulary.target import Target
+from edgebench.records.target import Target
 from tests.backends.coralmicro.played_board import PlayedBoard
 
-harness_lock = importlib.import_module("edgebench.backends.coralmicro.harness_lock")
+harness_lock = importlib.import_module("edgebench.backends.coralmicro.board_address")
 board_address = importlib.import_module("edgebench.backends.coralmicro.board_address").board_address
 CoralMicroBackend = importlib.import_module("edgebench.backends.coralmicro.backend").CoralMicroBackend
 
 ELSEWHERE = """
 import importlib, sys
-module = importlib.import_module("edgebench.backends.coralmicro.harness_lock")
+module = importlib.import_module("edgebench.backends.coralmicro.board_address")
 address = importlib.import_module("edgebench.backends.coralmicro.board_address").board_address(sys.argv[1])
 lock = module.HarnessLock(address)
 lock.take(0.0)

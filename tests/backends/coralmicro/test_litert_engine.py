@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgebench.models.workers.litert import REFERENCE, open_interpreter
+from edgebench.prepare.workers.litert import REFERENCE, open_interpreter
 from tests.backends.coral import edgetpu_compiler
 from tests.backends.coralmicro.conftest import client_of
 from tests.backends.coralmicro.played_board import PlayedBoard

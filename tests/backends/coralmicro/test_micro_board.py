@@ -8,7 +8,7 @@ import socket
 import numpy as np
 import pytest
 
-from edgebench.link.board_fault import BoardFault
+from edgebench.link.clock_match import BoardFault
 from tests.backends.coralmicro import played_faults as faults
 from tests.backends.coralmicro.conftest import HASTY, PATIENT, MicroBoard, board_address, client_of, rpc_call
 from tests.backends.coralmicro.played_board import PlayedBoard

@@ -13,7 +13,7 @@ import edgebench
 from edgebench import registry
 from edgebench.cli.main import app
 from edgebench.errors import EdgeBenchError
-from edgebench.fit.summarise import summarise
+from edgebench.judge.summarise import summarise
 from tests.backends.coral import edgetpu_compiler
 from tests.backends.coralmicro import sums
 from tests.backends.coralmicro.played_board import PlayedBoard
@@ -100,8 +100,7 @@ def test_passes_of_a_part_are_scaled_up_and_flagged_everywhere(run, call, board,
 
 @pytest.mark.slow
 def test_a_meter_on_this_machine_gives_energy(run, tmp_path):
-    files = played_files.write(tmp_path)
-    meter = f"csv:{files.csv}?time=t_s&power=p_mw&clock=start&scope=usb&rate_hz=50"
+    meter = f"csv:{played_files.write(tmp_path)}?time=t_s&power=p_mw&clock=start&scope=usb&rate_hz=50"
     [trial] = summarise(run("--sessions", "1", "--passes", "2", "--meter", meter))
     [power] = trial.power or ()
     assert power.mean_w == pytest.approx(5.0) and power.energy_j is not None

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError, UnavailableError
-from edgebench.testing.pictures import images_of, scene_of
-from edgebench.vocabulary.artifact import InputSpec
-from edgebench.vocabulary.load_bursts import LoadBursts
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.records.model import InputSpec
+from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.coralmicro import played_faults, sums
 from tests.backends.coralmicro.conftest import HASTY, PATIENT
 from tests.backends.coralmicro.played_board import PlayedBoard
@@ -22,8 +21,8 @@ from tests.backends.coralmicro.played_engines import FloatEngine, RefusedModel
 from tests.backends.coralmicro.played_firmware import Held, PlayedFirmware
 
 device_of = importlib.import_module("edgebench.backends.coralmicro.device").CoralMicroDevice
-scene_passes = importlib.import_module("edgebench.backends.coralmicro.scene_passes")
-stamped_board = importlib.import_module("edgebench.backends.coralmicro.stamped_board")
+scene_passes = importlib.import_module("edgebench.backends.coralmicro.session")
+stamped_board = importlib.import_module("edgebench.backends.coralmicro.session")
 SETTINGS = SessionSettings(1, {}, Launch())
 PATCH_BYTES = sums.SIDE**2 * 3
 

@@ -4,7 +4,11 @@ import importlib
 import itertools
 from collections import deque
 
-faults = importlib.import_module("edgebench.backends.cortexm.faults")
+from tests.backends.cortexm.board_faults import FaultyBoard
+
+clocks = importlib.import_module("edgebench.backends.cortexm.simulator.clock")
+engines = importlib.import_module("edgebench.backends.cortexm.simulator.engine")
+faults = importlib.import_module("edgebench.backends.cortexm.messages")
 
 LEAST_READ_NS = 10_000
 FOREVER_READ_NS = 500_000_000
@@ -70,20 +74,30 @@ def lines(*texts):
     return "".join(f"{text}\r\n" for text in (*texts, "m-ready")).encode("latin-1")
 
 
+class FixedScores:
+    """An engine with an input of any size, and three scores."""
+
+    facts = engines.EngineFacts("fixed 1", "int8", 200_000, 3, 0, 0)
+
+    def start(self):
+        return True
+
+    def infer(self, tensor, times):
+        return engines.Inferences((0.125, 0.5, 0.375), 0, 0)
+
+
 class BenchmarkFirmware:
-    """Firmware of another vendor, that knows the benchmark's commands and no more.
+    """The simulator as firmware of another vendor, that knows the benchmark's commands and no more.
 
     Args:
         answers: of a command, instead of its own: bytes, pairs as of a ScriptedLine, or a function of it.
     """
 
-    laps = ("m-lap-us-1000", "m-lap-us-61000")
-    scores = "0.125,0.500,0.375"
-
     def __init__(self, answers=None):
         self._answers = answers or {}
-        self._expected = 0
-        self.tensor = b""
+        clock = clocks.Clock(123, inference_ms=20, nanoseconds=lambda: 0)
+        self._board = FaultyBoard(["foreign"], model_id="", engine=FixedScores(), clock=clock)
+        list(self._board.opened())
 
     def __call__(self, command):
         own = self._own(command)
@@ -93,35 +107,9 @@ class BenchmarkFirmware:
         return own
 
     def _own(self, command):
-        word, *rest = command.split(" ") if command else [""]
-        if word == "name":
-            return lines("m-name-dut-[vendor]")
-        if word == "timestamp":
-            return lines("m-lap-us-123")
-        if word == "profile":
-            return lines("m-profile-[ULPMark for tinyML Firmware V0.0.1]", "m-model-[vww01]")
-        if word == "help":
-            return lines("ULPMark for tinyML Firmware V0.0.1", "", "help : Print this information")
-        if word == "db" and rest[:1] == ["load"]:
-            self._expected, self.tensor = int(rest[1]), b""
-            return lines(f"m-[Expecting {self._expected} bytes]")
-        if word == "db" and rest:
-            return self._digits(rest[0])
-        if word == "infer":
-            return lines(
-                f"m-warmup-start-{rest[1]}",
-                "m-warmup-done",
-                f"m-infer-start-{rest[0]}",
-                *self.laps,
-                "m-infer-done",
-                f"m-results-[{self.scores}]",
-            )
-        return lines(f"e-[Unknown command: {word}]")
+        return b"".join(self._board.receive(f"{command}%".encode("latin-1")))
 
-    def _digits(self, digits):
-        if len(digits) % 2:
-            return lines("e-[Insufficent number of hex digits]")
-        if len(self.tensor) >= self._expected:
-            return lines()
-        self.tensor = (self.tensor + bytes.fromhex(digits))[: self._expected]
-        return lines("m-load-done") if len(self.tensor) == self._expected else lines()
+    @property
+    def tensor(self):
+        rows = self._own("db print").decode().split("\r\n")[:-2]
+        return bytes.fromhex("".join(row.removeprefix("m-buffer-") for row in rows).replace("-", ""))

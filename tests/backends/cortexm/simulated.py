@@ -3,23 +3,20 @@
 import importlib
 import tempfile
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ClassVar
 
 import numpy as np
 
+from tests.backends.cortexm.board_faults import FaultyBoard, Unplugged
 from tests.backends.cortexm.host_programs import INPUT_BYTES, MOST_INFERENCES, SCORES
 
 PACKAGE = "edgebench.backends.cortexm.simulator"
 boards = importlib.import_module(f"{PACKAGE}.board")
 clocks = importlib.import_module(f"{PACKAGE}.clock")
 engines = importlib.import_module(f"{PACKAGE}.engine")
-faults = importlib.import_module(f"{PACKAGE}.faults")
-fault_table = importlib.import_module(f"{PACKAGE}.fault_table")
-identities = importlib.import_module(f"{PACKAGE}.identity")
-line_faults = importlib.import_module("edgebench.backends.cortexm.faults")
-ports = importlib.import_module(f"{PACKAGE}.ports")
-serving = importlib.import_module(f"{PACKAGE}.serving")
+line_faults = importlib.import_module("edgebench.backends.cortexm.messages")
+ports = importlib.import_module(f"{PACKAGE}.board")
 
 MODEL_ID = "first-light:00ff"
 MOST_LINES = 10_000
@@ -45,20 +42,17 @@ class Brightness:
         start_ns = clocks.time.monotonic_ns()
         return engines.Inferences(tuple(map(float, scores)), start_ns, start_ns + times * 1_000_000)
 
-    def abort(self):
-        raise engines.BoardReset("fault")
-
 
 def simulated_board(
-    *faults, engine=None, inference_ms=None, start_us=0, nanoseconds=clocks.time.monotonic_ns, **identity
+    *faults, engine=None, inference_ms=None, start_us=0, nanoseconds=clocks.time.monotonic_ns
 ):
     """A board with the engine that needs no network."""
-    return boards.Board(
-        identities.Identity(MODEL_ID, **identity),
-        engine or Brightness(),
-        clocks.Clock(start_us, inference_ms, nanoseconds),
-        fault_table.faults_of(faults),
-        MOST_INFERENCES,
+    return FaultyBoard(
+        faults,
+        model_id=MODEL_ID,
+        engine=engine or Brightness(),
+        clock=clocks.Clock(start_us, inference_ms, nanoseconds),
+        most_inferences=MOST_INFERENCES,
     )
 
 
@@ -143,7 +137,7 @@ class SimulatedLine(SimulatedDevice):
         try:
             for piece in pieces:
                 self._received += piece
-        except faults.Unplugged:
+        except Unplugged:
             self._is_unplugged = True
 
     def write(self, data):
@@ -168,15 +162,32 @@ class SimulatedLine(SimulatedDevice):
         pass
 
 
+class EndingPort:
+    """A port that is read until an event."""
+
+    def __init__(self, port, is_over):
+        self.write, self._port, self._is_over = port.write, port, is_over
+
+    @property
+    def has_host(self):
+        return self._port.has_host
+
+    def read(self, timeout_s):
+        if self._is_over.is_set():
+            raise Unplugged
+        return self._port.read(timeout_s)
+
+
 @contextmanager
-def served(board, place="socket", watches_opens=False):
+def served(board, place="socket"):
     """The board at a port, which goes with it; the port's name."""
     with tempfile.TemporaryDirectory() as folder:
         is_over = threading.Event()
-        port = ports.open_port(f"unix:{folder}/line" if place == "socket" else None, watches_opens)
+        port = ports.open_port(f"unix:{folder}/line" if place == "socket" else None)
 
         def serve():
-            serving.serve(port, board, is_over.is_set)
+            with suppress(Unplugged):
+                boards.serve(EndingPort(port, is_over), board)
             port.close()
 
         thread = threading.Thread(target=serve)

@@ -1,10 +1,11 @@
-"""A simulated board at a pty, served by a thread: the first light's engine, and the simulator's faults."""
+"""A simulated board at a pty, served by a thread: the first light's engine, perhaps with faults."""
 
 import contextlib
 import time
 
 from tests.backends.cortexm import first_light
-from tests.backends.cortexm.simulated import boards, clocks, engines, fault_table, identities, served
+from tests.backends.cortexm.board_faults import FaultyBoard
+from tests.backends.cortexm.simulated import clocks, engines, served
 
 REAL = "made-up, Cortex-M7, 400 MHz"
 INFERENCE_S = 1e-4
@@ -24,19 +25,16 @@ class BrightnessEngine:
         scores = first_light.scores_of(bytearray(tensor))
         return engines.Inferences(scores, start_ns, time.monotonic_ns())
 
-    def abort(self):
-        raise engines.BoardReset("abort")
-
 
 @contextlib.contextmanager
-def simulated_board(model_id, *faults, board_name=REAL, inference_ms=None, clock_us=0):
-    """The path of its pty."""
-    known = fault_table.faults_of(faults)
-    board = boards.Board(
-        identities.Identity(model_id, board=board_name),
-        BrightnessEngine(),
-        clocks.Clock(clock_us, inference_ms),
-        known,
+def simulated_board(model_id, *faults, board_name=REAL, inference_ms=None, clock_us=0, place="pty"):
+    """The name of its port."""
+    board = FaultyBoard(
+        faults,
+        model_id=model_id,
+        engine=BrightnessEngine(),
+        clock=clocks.Clock(clock_us, inference_ms),
+        board=board_name,
     )
-    with served(board, "pty", any(fault.watches_opens for fault in known)) as port:
+    with served(board, place) as port:
         yield port

@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-board_profile = importlib.import_module("edgebench.backends.cortexm.board_profile")
+board_profile = importlib.import_module("edgebench.backends.cortexm.device")
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 
 

@@ -11,10 +11,10 @@ from tests.backends.cortexm.elf_files import elf
 
 boards = importlib.import_module("edgebench.backends.cortexm.boards")
 building = importlib.import_module("edgebench.backends.cortexm.building")
-elf_sections = importlib.import_module("edgebench.backends.cortexm.elf_sections")
+elf_sections = importlib.import_module("edgebench.backends.cortexm.boards")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
-stack_depth = importlib.import_module("edgebench.backends.cortexm.stack_depth")
-toolchain = importlib.import_module("edgebench.backends.cortexm.toolchain")
+stack_depth = importlib.import_module("edgebench.backends.cortexm.building")
+toolchain = importlib.import_module("edgebench.backends.cortexm.tflm_library")
 
 
 def quiet(_):

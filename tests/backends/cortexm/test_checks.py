@@ -2,10 +2,10 @@
 
 import importlib
 
-from edgebench.vocabulary.target import Target
+from edgebench.records.target import Target
 from tests.backends.cortexm.simulated_board import simulated_board
 
-checks = importlib.import_module("edgebench.backends.cortexm.checks")
+checks = importlib.import_module("edgebench.backends.cortexm.backend")
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
@@ -18,7 +20,7 @@ from tests.backends.cortexm.flashing_programs import FlashingPrograms
 building = importlib.import_module("edgebench.backends.cortexm.building")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
 image = importlib.import_module("edgebench.backends.cortexm.commands.image")
-option_types = importlib.import_module("edgebench.backends.cortexm.commands.option_types")
+commands = importlib.import_module("edgebench.backends.cortexm.commands")
 
 UNBUILT = building.Firmware(Path("x.elf"), "", 0, (), ())
 
@@ -167,7 +169,18 @@ def test_an_energy_build_speaks_slowly(call, monkeypatch):
     ]
 
 
-def test_names_are_completed():
-    assert option_types._complete_board("nu") == ["nucleo-h743zi2"]
-    assert option_types._complete_engine("") == ["generated", "tflm"]
-    assert option_types._complete_tool("st") == ["st-flash"]
+@pytest.mark.parametrize(
+    ("option", "incomplete", "names"),
+    [
+        ("board", "nu", ["nucleo-h743zi2"]),
+        ("engine", "", ["generated", "tflm"]),
+        ("tool", "st", ["st-flash"]),
+    ],
+)
+def test_names_are_completed(option, incomplete, names):
+    group = get_command(commands.app)
+    assert isinstance(group, TyperGroup)
+    flash = group.commands["flash"]
+    [parameter] = [parameter for parameter in flash.params if parameter.name == option]
+    found = parameter.shell_complete(flash.make_context("flash", [], resilient_parsing=True), incomplete)
+    assert [item.value for item in found] == names

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pytest
 
-from edgebench.cache.objects import Cache
+from edgebench.prepare.cache import Cache
 from edgebench.testing import HostContract
 from tests.backends.cortexm import first_light
 

@@ -5,15 +5,14 @@ import importlib
 import pytest
 
 from edgebench.installed import version_of
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.variant import Variant
 from tests.backends.cortexm.emulated import BOARD, EmulatedBoard, require_emulator
 from tests.backends.cortexm.uploading import upload
 
 building = importlib.import_module("edgebench.backends.cortexm.building")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
-preparing = importlib.import_module("edgebench.backends.cortexm.preparing")
+preparing = importlib.import_module("edgebench.backends.cortexm.device")
 
 BANNER = ["m-timestamp-mode-performance", "m-init-done", "m-ready"]
 NS_AN_INSTRUCTION = 32  # -icount shift=5

@@ -6,16 +6,14 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from edgebench.data.draws import ASSETS, render_patch, shipped_draws
-from edgebench.data.landcover import Earth
 from edgebench.installed import version_of
-from edgebench.models.workers.onnx import running
-from edgebench.testing.pictures import images_of, scene_of
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.landcover import ASSETS, Earth, render_patch, shipped_draws
+from edgebench.prepare.workers import onnx_running as running
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.records.variant import Variant
+from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.cortexm.emulated import BOARD, require_emulator
 
 backend = importlib.import_module("edgebench.backends.cortexm.backend")

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import UnavailableError
-from edgebench.vocabulary.target import Target
+from edgebench.records.target import Target
 from tests.backends.cortexm.emulated import ANSWER_S, BOARD, emulator, require_emulator, require_qemu
 
 backend = importlib.import_module("edgebench.backends.cortexm.backend")
-checks = importlib.import_module("edgebench.backends.cortexm.checks")
+checks = importlib.import_module("edgebench.backends.cortexm.backend")
 firmware_supply = importlib.import_module("edgebench.backends.cortexm.firmware_supply")
 
 HOLDER = """

@@ -8,25 +8,24 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import EdgeBenchError, SessionError, UnavailableError, UnsupportedError, UsageError
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.pictures import Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan
+from edgebench.records.target import Target
+from edgebench.records.values import Scene
+from edgebench.records.variant import Variant
 from tests.backends.cortexm.elf_files import elf
 from tests.backends.cortexm.emulated import require_emulator
 from tests.backends.cortexm.flashing_programs import FlashingPrograms
 
 backend = importlib.import_module("edgebench.backends.cortexm.backend")
-board_profile = importlib.import_module("edgebench.backends.cortexm.board_profile")
+board_profile = importlib.import_module("edgebench.backends.cortexm.device")
 boards = importlib.import_module("edgebench.backends.cortexm.boards")
 building = importlib.import_module("edgebench.backends.cortexm.building")
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 device = importlib.import_module("edgebench.backends.cortexm.device")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
-faults = importlib.import_module("edgebench.backends.cortexm.faults")
+faults = importlib.import_module("edgebench.backends.cortexm.messages")
 firmware_supply = importlib.import_module("edgebench.backends.cortexm.firmware_supply")
 options = importlib.import_module("edgebench.backends.cortexm.options")
 

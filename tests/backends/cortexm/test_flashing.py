@@ -10,7 +10,7 @@ from tests.backends.cortexm.elf_files import elf
 from tests.backends.cortexm.flashing_programs import FlashingPrograms
 
 boards = importlib.import_module("edgebench.backends.cortexm.boards")
-flashing = importlib.import_module("edgebench.backends.cortexm.flashing")
+flashing = importlib.import_module("edgebench.backends.cortexm.firmware_supply")
 
 NUCLEO = boards.board_of("nucleo-h743zi2")
 FLASH = 0x0800_0000

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from edgebench.installed import version_of
-from edgebench.link.window_lengths import WindowLengths
-from edgebench.testing.pictures import images_of, scene_of
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
-from edgebench.vocabulary.variant import Variant
+from edgebench.link.window_session import WindowLengths
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.records.variant import Variant
+from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.cortexm.first_light import on_a_pty
 from tests.backends.cortexm.host_programs import CORE, FIRMWARE, require_compiler
 

@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from edgebench.cache.objects import Cache
-from edgebench.testing.pictures import scene_of
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.prepare.cache import Cache
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.testing.backend_kit import scene_of
 from tests.backends.cortexm import first_light
 from tests.backends.cortexm.simulated_board import simulated_board
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from edgebench.installed import version_of
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.variant import Variant
 from tests.backends.cortexm.emulated import BOARD, EmulatedBoard, require_emulator
 from tests.backends.cortexm.uploading import upload
 

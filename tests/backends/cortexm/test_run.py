@@ -9,11 +9,11 @@ from typer.testing import CliRunner
 
 import edgebench
 from edgebench import registry
-from edgebench.cache.objects import Cache
 from edgebench.cli.main import app
-from edgebench.fit.summarise import summarise
-from edgebench.testing.pictures import images_of, scene_of
-from edgebench.vocabulary.pictures import Pictures
+from edgebench.judge.summarise import summarise
+from edgebench.prepare.cache import Cache
+from edgebench.records.values import Pictures
+from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.cortexm import first_light
 from tests.probes import played_files
 
@@ -78,9 +78,7 @@ def test_windows_become_the_runtimes_time_for_a_scene(run):
 
 @pytest.mark.slow
 def test_a_meter_on_this_machine_gives_energy(run, tmp_path):
-    meter = (
-        f"csv:{played_files.write(Path(tmp_path)).csv}?time=t_s&power=p_mw&clock=start&scope=usb&rate_hz=50"
-    )
+    meter = f"csv:{played_files.write(Path(tmp_path))}?time=t_s&power=p_mw&clock=start&scope=usb&rate_hz=50"
     results = run("--sessions", "1", "--passes", "2", "--meter", meter)
     [trial] = summarise(results)
     [power] = trial.power or ()

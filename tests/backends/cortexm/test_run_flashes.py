@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
+from tests.backends.cortexm.board_faults import FaultyBoard
 from tests.backends.cortexm.elf_files import elf
 from tests.backends.cortexm.flashing_programs import FlashingPrograms
-from tests.backends.cortexm.simulated import boards, clocks, identities, served
+from tests.backends.cortexm.simulated import clocks, served
 from tests.backends.cortexm.simulated import engines as simulated_engines
 from tests.walk.conftest import make_place
 
@@ -43,9 +44,6 @@ class GoldenEngine:
         scores = self._scores.get(bytes(tensor), self._usual)
         return simulated_engines.Inferences(tuple(scores), 0, times)
 
-    def abort(self):
-        raise simulated_engines.BoardReset("fault")
-
 
 class FlashedBoard:
     """A board that carries another model until OpenOCD was called."""
@@ -53,12 +51,7 @@ class FlashedBoard:
     def __init__(self, engine, model_id, programs):
         self._programs = programs
         self._before, self._after = (
-            boards.Board(
-                identities.Identity(carried),
-                engine,
-                clocks.Clock(0, INFERENCE_MS),
-                [],
-            )
+            FaultyBoard((), model_id=carried, engine=engine, clock=clocks.Clock(0, INFERENCE_MS))
             for carried in (OTHER_MODEL, model_id)
         )
 

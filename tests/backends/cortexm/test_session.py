@@ -8,22 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError
-from edgebench.link.timeouts import Timeouts
-from edgebench.link.window_board import TimedInferences
-from edgebench.link.window_lengths import USUAL
-from edgebench.link.window_session import WindowSession
-from edgebench.measure.golden import compare, require
+from edgebench.link.schedule import Timeouts
+from edgebench.link.window_session import USUAL, TimedInferences, WindowSession
+from edgebench.prepare.cache import Cache
+from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
+from edgebench.records.target import Launch, Target
+from edgebench.run.measuring.session import compare, require
 from edgebench.stats.clock import RoundTrip
-from edgebench.testing.pictures import images_of, scene_of
-from edgebench.vocabulary.load_bursts import LoadBursts
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.cortexm import first_light
 from tests.backends.cortexm.simulated_board import simulated_board
 
-board_profile = importlib.import_module("edgebench.backends.cortexm.board_profile")
+board_profile = importlib.import_module("edgebench.backends.cortexm.device")
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 device = importlib.import_module("edgebench.backends.cortexm.device")
 
@@ -142,7 +139,7 @@ def test_a_simulators_times_are_no_device_s(artifact, plan):
 
 
 def test_a_clock_that_wraps_amid_the_windows(artifact, plan):
-    session = measured(artifact, plan, "wrap", board_name="simulator", inference_ms=1)
+    session = measured(artifact, plan, board_name="simulator", inference_ms=1, clock_us=2**32 - 2000)
     assert session.error is None
     starts = [window.start_ns for window in session.windows]
     assert starts == sorted(starts)
@@ -159,7 +156,6 @@ def test_a_clock_that_wraps_amid_the_windows(artifact, plan):
             ),
         ),
         pytest.param(("stray-ready:2", "garbage-lines:3"), id="stray lines"),
-        pytest.param(("reset-on-open",), id="resets when its port is opened"),
         pytest.param(("no-binary-load",), id="digits alone"),
     ],
 )
@@ -168,6 +164,12 @@ def test_a_line_with_faults_gives_the_same(artifact, plan, faults):
     assert session.error is None, session.error
     assert len(session.windows) == 3
     assert np.allclose(session.predicted[0], first_light.scores_of(first_light.golden_patches()[0]))
+
+
+def test_a_board_that_boots_when_its_port_is_opened(artifact, plan):
+    session = measured(artifact, plan, place="socket")
+    assert session.error is None, session.error
+    assert len(session.windows) == 3
 
 
 def test_foreign_firmware_is_measured_and_marked(artifact, plan):

@@ -91,18 +91,6 @@ def test_hosts_come_and_go_and_the_banner_comes_once(place):
 
 
 @HOSTS
-def test_a_board_that_resets_when_its_port_is_opened(place):
-    board = simulated_board("reset-on-open")
-    with served(board, place, watches_opens=True) as port:
-        for _ in range(3):
-            with KINDS[place](port) as opened:
-                assert lines(opened, 3) == BANNER
-                opened.write(b"name%")
-                assert lines(opened, 2) == NAME
-            time.sleep(0.1)  # a pty is looked at every 10 ms
-
-
-@HOSTS
 def test_an_unplugged_board_is_gone(place):
     with served(simulated_board("unplug"), place) as port, KINDS[place](port) as opened:
         assert lines(opened, 3) == BANNER
@@ -134,11 +122,11 @@ def test_a_host_that_does_not_read(place, monkeypatch):
 def test_an_abandoned_socket_is_taken_over(tmp_path):
     with socket.socket(socket.AF_UNIX) as abandoned:
         abandoned.bind(str(tmp_path / "line"))
-    port = ports.open_port(f"unix:{tmp_path}/line", False)
+    port = ports.open_port(f"unix:{tmp_path}/line")
     with SocketHost(port.name):
         pass
     with pytest.raises(UnavailableError, match="listens there"):
-        ports.open_port(f"unix:{tmp_path}/line", False)
+        ports.open_port(f"unix:{tmp_path}/line")
     port.close()
     assert not (tmp_path / "line").exists()
 
@@ -146,7 +134,7 @@ def test_an_abandoned_socket_is_taken_over(tmp_path):
 def test_a_file_is_no_socket_and_stays(tmp_path):
     (tmp_path / "line").write_text("mine")
     with pytest.raises(UnavailableError, match="no socket"):
-        ports.open_port(f"unix:{tmp_path}/line", False)
+        ports.open_port(f"unix:{tmp_path}/line")
     assert (tmp_path / "line").read_text() == "mine"
 
 
@@ -161,7 +149,7 @@ def test_a_file_is_no_socket_and_stays(tmp_path):
 )
 def test_where_nothing_can_listen(listen, kind):
     with pytest.raises(EdgeBenchError) as refusal:
-        ports.open_port(listen, False)
+        ports.open_port(listen)
     assert type(refusal.value) is kind and refusal.value.fix
 
 

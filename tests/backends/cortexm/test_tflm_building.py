@@ -7,9 +7,9 @@ import pytest
 
 from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.installed import version_of
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import PrepareRequest
+from edgebench.records.variant import Variant
 from tests.backends.cortexm.emulated import EmulatedBoard, require_emulator
 from tests.backends.cortexm.tflm_programs import LIBRARY, board_library
 from tests.backends.cortexm.uploading import upload
@@ -19,7 +19,7 @@ building = importlib.import_module("edgebench.backends.cortexm.building")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
 tflm_arena = importlib.import_module("edgebench.backends.cortexm.tflm_arena")
 tflm_library = importlib.import_module("edgebench.backends.cortexm.tflm_library")
-tflm_operators = importlib.import_module("edgebench.backends.cortexm.tflm_operators")
+tflm_operators = importlib.import_module("edgebench.backends.cortexm.engines")
 
 BOARD = boards.BOARDS[0]
 NUCLEO = boards.board_of("nucleo-h743zi2")
@@ -102,8 +102,9 @@ def test_a_library_is_called_by_its_hash_or_as_the_user_says(standin, monkeypatc
     monkeypatch.setenv(tflm_library.VARIABLE, str(standin))
     monkeypatch.setenv(tflm_library.NAME_VARIABLE, "90b983c with CMSIS-NN")
     assert tflm_library.tflm_library(BOARD).title == "TFLM 90b983c with CMSIS-NN"
+    monkeypatch.setenv(tflm_library.NAME_VARIABLE, 'a "name"]')
     with pytest.raises(InputError):
-        tflm_library.tflm_library(BOARD, standin, 'a "name"]')
+        tflm_library.tflm_library(BOARD)
 
 
 def test_without_a_library():
@@ -197,7 +198,7 @@ def test_a_compiler_without_its_cxx_library(standin, tmp_path):
     folder = shutil.copytree(standin, tmp_path / "included")
     header = folder / "tensorflow" / "lite" / "micro" / "debug_log.h"
     header.write_text("#include <cstdnone>\n")
-    with pytest.raises(UnavailableError) as refused:
+    with pytest.raises(InputError, match="cstdnone") as refused:
         tflm_library.tflm_library(BOARD, folder)
     assert "libstdc++-arm-none-eabi-newlib" in refused.value.fix
 

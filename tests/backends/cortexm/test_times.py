@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.link.window_lengths import USUAL
-from edgebench.vocabulary.pictures import Scene
-from edgebench.vocabulary.session import MeasurePlan
-from edgebench.vocabulary.target import Target
+from edgebench.link.window_session import USUAL
+from edgebench.records.session import MeasurePlan
+from edgebench.records.target import Target
+from edgebench.records.values import Scene
 
-times = importlib.import_module("edgebench.backends.cortexm.times")
+times = importlib.import_module("edgebench.backends.cortexm.backend")
 
 SCENE = Scene(Path("scene.npy"), "00", 4512, 4512)
 PLAN = MeasurePlan(SCENE, 5, patches=1)

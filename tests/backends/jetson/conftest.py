@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from edgebench.cache.objects import Cache
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.model_source import ModelSource
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact, ModelSource
 from tests.backends.jetson import standin
 from tests.backends.jetson.models import colours, request_for
 from tests.backends.jetson.standin import StandIn

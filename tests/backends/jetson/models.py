@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
-from edgebench.cache.objects import Cache
-from edgebench.plan.model_choice import resolve_sources, with_golden
-from edgebench.vocabulary.model_source import InputChoice, ModelSource
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import InputChoice, ModelSource, PrepareRequest
+from edgebench.records.variant import Variant
+from edgebench.run.model_choice import resolve_sources, with_golden
 from tests.models.crafted import onnx_file
 from tests.user_models import CLASSES, SIDE, make_pictures
 

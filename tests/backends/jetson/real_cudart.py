@@ -10,7 +10,7 @@ from pathlib import Path
 import filelock
 import platformdirs
 
-from edgebench.testing.pythons import works
+from edgebench.testing.problems import works
 
 # The library's place in a package has changed; 10.2 came as no package.
 PACKAGES = {

@@ -17,18 +17,17 @@ import numpy as np
 import psutil
 import pytest
 
-from edgebench.cache.objects import sha256_file
 from edgebench.errors import SessionError
 from edgebench.installed import version_of
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.timeouts import Timeouts
-from edgebench.measure import golden
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.pictures import Scene
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.session import MeasurePlan, SessionSettings
-from edgebench.vocabulary.target import Launch
-from edgebench.vocabulary.variant import Variant
+from edgebench.link.schedule import Timeouts
+from edgebench.prepare.cache import sha256_file
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.target import Launch
+from edgebench.records.values import Scene
+from edgebench.records.variant import Variant
+from edgebench.run.measuring import session as golden
 from tests.backends.jetson import standin
 from tests.backends.jetson.conftest import PRECISIONS
 from tests.fakes import agent_backend

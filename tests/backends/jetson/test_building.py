@@ -12,17 +12,16 @@ from typing import Any
 import pytest
 
 from edgebench.agent import building as agent_building
-from edgebench.agent.content import sha256_of
-from edgebench.agent.files import FileStore
+from edgebench.agent.files import FileStore, sha256_of
 from tests.backends.jetson import building_models, standin
 
 building: Any = importlib.import_module("edgebench.backends.jetson.device.building")
-build_log: Any = importlib.import_module("edgebench.backends.jetson.device.build_log")
+build_log: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
 build_source: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
-build_failures: Any = importlib.import_module("edgebench.backends.jetson.device.build_failures")
+build_failures: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
 cuda_library: Any = importlib.import_module("edgebench.backends.jetson.device.cuda_library")
 engine_file: Any = importlib.import_module("edgebench.backends.jetson.device.engine_file")
-engine_layers: Any = importlib.import_module("edgebench.backends.jetson.device.engine_layers")
+engine_layers: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
 network: Any = importlib.import_module("edgebench.backends.jetson.device.network")
 
 pytestmark = pytest.mark.skipif(bool(standin.missing()), reason=standin.missing())

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-engine_layers: Any = importlib.import_module("edgebench.backends.jetson.device.engine_layers")
-build_log: Any = importlib.import_module("edgebench.backends.jetson.device.build_log")
+engine_layers: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
+build_log: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
 
 INT8_FORMAT = "Thirty-two wide channel vectorized row major Int8 format"
 

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.local import LocalLink
-from edgebench.link.timeouts import Timeouts
-from edgebench.link.zipapp import agent_file
+from edgebench.link.local import LocalLink, agent_file
+from edgebench.link.schedule import Timeouts
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact
+from edgebench.records.session import SessionSettings
+from edgebench.records.target import Launch
 from edgebench.session_stages import BUILD
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.session import SessionSettings
-from edgebench.vocabulary.target import Launch
 from tests.backends.jetson.standin import StandIn
 from tests.fakes import agent_backend
 

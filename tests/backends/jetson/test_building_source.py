@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 build_source: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
-calibration: Any = importlib.import_module("edgebench.backends.jetson.device.calibration")
+calibration: Any = importlib.import_module("edgebench.backends.jetson.device.building")
 
 WITH_FLAGS = SimpleNamespace(
     __version__="8.2.1.8",

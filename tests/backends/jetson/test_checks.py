@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from edgebench.agent.packages import UNTOLD
-from edgebench.plan.board_catalogue import shipped_entries
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.target import Launch, Target
+from edgebench.agent.facts import UNTOLD
+from edgebench.records.target import Launch, Target
+from edgebench.records.values import Finding
+from edgebench.run.boards import shipped_entries
 
 checks: Any = importlib.import_module("edgebench.backends.jetson.checks")
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from edgebench.link.inspection import inspect_target
-from edgebench.plan.bodies import assemble
-from edgebench.vocabulary.target import Target
+from edgebench.records.target import Target
+from edgebench.run.boards import assemble
 from tests.backends.jetson.standin import StandIn
 from tests.fakes import agent_backend
 from tests.jetson_board import jetson_board

@@ -9,12 +9,10 @@ import numpy as np
 import onnx
 
 from edgebench.agent.pixels import table_for
-from edgebench.cache.objects import Cache, sha256_file
 from edgebench.errors import UnsupportedError
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.model_source import SHIPPED, ModelSource
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import Cache, sha256_file
+from edgebench.records.model import SHIPPED, Artifact, ModelSource, PrepareRequest
+from edgebench.records.variant import Variant
 from tests.backends.jetson.models import colours, request_for, source_of
 from tests.fakes import agent_backend
 from tests.user_models import SIDE

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from edgebench.vocabulary.artifact import Artifact
+from edgebench.records.model import Artifact
 from tests.backends.jetson.standin import RELEASES, StandIn
 from tests.fakes import agent_backend
 from tests.models.crafted import onnx_file

@@ -1,8 +1,8 @@
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.models.families import catalogue
-from edgebench.models.families.weights import count_parameters, has_shipped, random_identity, shipped_weights
+from edgebench.prepare import families as catalogue
+from edgebench.prepare.families import count_parameters, has_shipped, random_identity, shipped_weights
 
 
 @pytest.mark.parametrize(

@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 
 import edgebench
+from benchmarks.shipped.make_tflite import DEPTHS
 from edgebench import installed
-from edgebench.cache.objects import Cache, sha256_file
 from edgebench.errors import InputError, UnavailableError
-from edgebench.models.families import shipped_tflite
-from edgebench.models.families.make_shipped_tflite import DEPTHS
-from edgebench.models.families.shipped_tflite import FOLDER, MANIFEST, read_manifest
-from edgebench.models.prepare.inventory import list_variants
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.models.workers import litert
-from edgebench.plan.config import resolve
-from edgebench.plan.planner import build
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import PRECISIONS, Variant
+from edgebench.prepare import families as shipped_tflite
+from edgebench.prepare.cache import Cache, sha256_file
+from edgebench.prepare.description import list_variants
+from edgebench.prepare.families import MANIFEST, read_manifest
+from edgebench.prepare.families import TFLITE_FOLDER as FOLDER
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.prepare.workers import litert
+from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.run.config import resolve
+from edgebench.run.planner import build
 from tests.walk.conftest import make_place
 
 ROOT = Path(__file__).parents[3]
@@ -85,7 +85,7 @@ def test_a_damaged_file_is_said_and_the_others_serve(
 ):
     folder = tmp_path / "tflite"
     shutil.copytree(FOLDER, folder)
-    monkeypatch.setattr(shipped_tflite, "FOLDER", folder)
+    monkeypatch.setattr(shipped_tflite, "TFLITE_FOLDER", folder)
     broken, sound = requests()[:2]
     with (folder / f"{broken.variant.name}.tflite").open("r+b") as file:
         file.write(b"damage")
@@ -102,7 +102,7 @@ def test_a_damaged_manifest_is_said_with_the_way_out(
         (tmp_path / MANIFEST).mkdir()
     else:
         (tmp_path / MANIFEST).write_text(damage)
-    monkeypatch.setattr(shipped_tflite, "FOLDER", tmp_path)
+    monkeypatch.setattr(shipped_tflite, "TFLITE_FOLDER", tmp_path)
     with pytest.raises(InputError) as caught:
         TfliteChain().prepare_inputs(requests()[0])
     assert "install EdgeBench again" in caught.value.fix
@@ -189,7 +189,7 @@ def test_a_run_takes_no_tensorflow(tmp_path: Path):
 def test_a_damaged_file_is_a_row_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tmp_path / "tflite"
     shutil.copytree(FOLDER, folder)
-    monkeypatch.setattr(shipped_tflite, "FOLDER", folder)
+    monkeypatch.setattr(shipped_tflite, "TFLITE_FOLDER", folder)
     broken, sound = requests()[:2]
     (folder / f"{broken.variant.name}.tflite").unlink()
     rows = {row["variant"]: row for row in list_variants(Cache(tmp_path / "cache"))}

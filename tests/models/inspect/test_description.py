@@ -4,13 +4,13 @@ from shutil import copyfile
 
 import pytest
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import InputError, UsageError
-from edgebench.models.families import catalogue
-from edgebench.models.families.weights import shipped_weights
-from edgebench.models.inspect.description import list_families, show
-from edgebench.models.inspect.saved_model_folder import folder_sha256
-from edgebench.vocabulary.artifact import Artifact
+from edgebench.prepare import families as catalogue
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.description import list_families, show
+from edgebench.prepare.families import shipped_weights
+from edgebench.prepare.model_file import folder_sha256
+from edgebench.records.model import Artifact
 from tests.models.crafted import Codes, Lite, tflite
 from tests.user_models import SIDE
 

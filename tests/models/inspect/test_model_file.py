@@ -4,14 +4,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from edgebench.cache.objects import sha256_file
 from edgebench.errors import InputError, UnavailableError
-from edgebench.models.inspect import model_file as module
-from edgebench.models.inspect import tflite_file
-from edgebench.models.inspect.macs import Malformed
-from edgebench.models.inspect.model_file import as_record, inspect_model
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.model_facts import ModelFacts, TensorFacts
+from edgebench.prepare import model_file as module
+from edgebench.prepare.cache import sha256_file
+from edgebench.prepare.model_file import as_record, inspect_model
+from edgebench.prepare.workers import tflite_file
+from edgebench.prepare.workers.tflite_file import Malformed
+from edgebench.records.model import Artifact, ModelFacts, TensorFacts
 from tests.models.crafted import Codes, Lite, Types, tflite
 
 INT8, FLOAT16 = Types.INT8, Types.FLOAT16

@@ -8,9 +8,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgebench.errors import InputError
-from edgebench.models.inspect import onnx_file as onnx_reader
-from edgebench.models.inspect.macs import Malformed
-from edgebench.models.inspect.model_file import inspect_model
+from edgebench.prepare.model_file import inspect_model
+from edgebench.prepare.workers import onnx_file as onnx_reader
+from edgebench.prepare.workers.tflite_file import Malformed
 from tests.models.crafted import onnx_file
 
 node = helper.make_node

@@ -10,18 +10,14 @@ import numpy as np
 import pytest
 
 from edgebench import installed
-from edgebench.cache.objects import Cache
-from edgebench.cache.recipes import CachedFile
 from edgebench.errors import UnavailableError, UnsupportedError
-from edgebench.models.prepare import chain
-from edgebench.models.prepare.chain import Chain, Recipe, Refusals, StepJob, artifact_of, carry_out
-from edgebench.models.prepare.subject import subject_of
-from edgebench.models.workers.processes import HelperError
-from edgebench.vocabulary.artifact import Artifact, InputSpec
-from edgebench.vocabulary.model_source import ModelSource, Samples
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.values import Progress
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare import chain
+from edgebench.prepare.cache import Cache, CachedFile
+from edgebench.prepare.chain import Chain, Recipe, Refusals, StepJob, artifact_of, carry_out, subject_of
+from edgebench.prepare.workers.processes import HelperError
+from edgebench.records.model import Artifact, InputSpec, ModelSource, PrepareRequest, Samples
+from edgebench.records.values import Progress
+from edgebench.records.variant import Variant
 
 
 class NumberChain(Chain):

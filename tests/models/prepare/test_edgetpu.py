@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from edgebench.errors import InputError, UnavailableError
-from edgebench.models.prepare.edgetpu import EdgeTpuChain, compiler_finding
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.edgetpu import EdgeTpuChain, compiler_finding
+from edgebench.records.model import PrepareRequest
+from edgebench.records.variant import Variant
 from tests.backends.coral import edgetpu_compiler
 
 REQUEST = PrepareRequest(Variant(0.25, "int8"), 1, {})

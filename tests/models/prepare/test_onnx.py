@@ -14,26 +14,22 @@ import pytest
 from onnx import helper
 
 from edgebench import installed
-from edgebench.cache.objects import Cache, canonical_hash, sha256_file
-from edgebench.data.landcover import CLASS_NAMES
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
-from edgebench.models.evaluate import evaluate
-from edgebench.models.families.catalogue import RANDOM_REASON
-from edgebench.models.families.golden import golden_patches
-from edgebench.models.families.weights import shipped_weights
-from edgebench.models.prepare import chain
-from edgebench.models.prepare.onnx import QOPERATOR_VERSION, RECIPE_VERSION, OnnxChain
-from edgebench.models.prepare.onnx_form import OnnxForm
-from edgebench.models.prepare.subject import subject_of
-from edgebench.models.workers import processes
-from edgebench.models.workers.onnx import running, steps
-from edgebench.models.workers.processes import run_jobs, run_outputs
-from edgebench.plan.model_choice import resolve_sources, with_golden
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.model_source import InputChoice, ModelSource
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.values import Progress
-from edgebench.vocabulary.variant import PRECISIONS, Variant
+from edgebench.prepare import chain
+from edgebench.prepare.cache import Cache, canonical_hash, sha256_file
+from edgebench.prepare.chain import subject_of
+from edgebench.prepare.description import evaluate
+from edgebench.prepare.families import RANDOM_REASON, golden_patches, shipped_weights
+from edgebench.prepare.landcover import CLASS_NAMES
+from edgebench.prepare.onnx import QOPERATOR_VERSION, RECIPE_VERSION, OnnxChain, OnnxForm
+from edgebench.prepare.workers import onnx_running as running
+from edgebench.prepare.workers import onnx_steps as steps
+from edgebench.prepare.workers import processes
+from edgebench.prepare.workers.processes import run_jobs, run_outputs
+from edgebench.records.model import Artifact, InputChoice, ModelSource, Prepared, PrepareRequest
+from edgebench.records.values import Progress
+from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.run.model_choice import resolve_sources, with_golden
 from tests.models.crafted import onnx_file
 from tests.user_models import CLASSES, SIDE, make_pictures
 

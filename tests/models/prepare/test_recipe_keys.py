@@ -15,17 +15,23 @@ from typing import Any
 import pytest
 
 from edgebench import installed, registry
-from edgebench.cache.objects import canonical_hash
 from edgebench.errors import UnsupportedError
-from edgebench.models.prepare.onnx import OnnxChain
-from edgebench.models.prepare.onnx_form import OnnxForm
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.vocabulary.model_facts import TensorFacts
-from edgebench.vocabulary.model_source import InputChoice, ModelSource, Samples, SourceKind
-from edgebench.vocabulary.pictures import ImageSet
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.user_model import FixedInput, PictureInput, UserModel
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare.cache import canonical_hash
+from edgebench.prepare.onnx import OnnxChain, OnnxForm
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import (
+    FixedInput,
+    InputChoice,
+    ModelSource,
+    PictureInput,
+    PrepareRequest,
+    Samples,
+    SourceKind,
+    TensorFacts,
+    UserModel,
+)
+from edgebench.records.values import ImageSet
+from edgebench.records.variant import Variant
 
 KEYS = Path(__file__).with_name("recipe_keys.json")
 NOWHERE = Path("/nowhere")

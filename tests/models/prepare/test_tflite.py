@@ -10,19 +10,19 @@ import pytest
 from numpy.typing import NDArray
 
 from edgebench import installed
-from edgebench.cache.objects import Cache, canonical_hash, sha256_file
-from edgebench.data.landcover import CLASS_NAMES
-from edgebench.data.shipped import shipped_images
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
 from edgebench.installed import version_of
-from edgebench.models.families.weights import shipped_weights
-from edgebench.models.prepare import chain, subject
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.models.workers import litert
-from edgebench.models.workers.processes import results_of, run_jobs
-from edgebench.vocabulary.artifact import Artifact, InputSpec
-from edgebench.vocabulary.preparation import Prepared, PrepareRequest
-from edgebench.vocabulary.variant import PRECISIONS, Variant
+from edgebench.prepare import chain
+from edgebench.prepare import chain as subject
+from edgebench.prepare.cache import Cache, canonical_hash, sha256_file
+from edgebench.prepare.families import shipped_weights
+from edgebench.prepare.image_sets import shipped_images
+from edgebench.prepare.landcover import CLASS_NAMES
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.prepare.workers import litert
+from edgebench.prepare.workers.processes import results_of, run_jobs
+from edgebench.records.model import Artifact, InputSpec, Prepared, PrepareRequest
+from edgebench.records.variant import PRECISIONS, Variant
 
 pytestmark = pytest.mark.slow
 
@@ -176,7 +176,9 @@ def test_an_artifact_is_the_same_whatever_was_converted_before_it(
         }
 
     jobs = [job(0.5, "first"), job(0.25, "second")]
-    results_of(run_jobs("edgebench.models.workers.tflite_steps", jobs, tmp_path, lambda _: None, processes=1))
+    results_of(
+        run_jobs("edgebench.prepare.workers.tflite_steps", jobs, tmp_path, lambda _: None, processes=1)
+    )
     assert sha256_file(tmp_path / "second") == converted[1]["fp16"].sha256
 
 

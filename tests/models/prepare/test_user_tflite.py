@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.cache.objects import Cache, sha256_file
 from edgebench.errors import UnsupportedError
-from edgebench.models.prepare import chain
-from edgebench.models.prepare.tflite import TfliteChain
-from edgebench.plan.model_choice import Chosen, resolve_sources, with_golden
-from edgebench.vocabulary.artifact import Artifact
-from edgebench.vocabulary.model_source import InputChoice, ModelSource
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.variant import Variant
+from edgebench.prepare import chain
+from edgebench.prepare.cache import Cache, sha256_file
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import Artifact, InputChoice, ModelSource, PrepareRequest
+from edgebench.records.variant import Variant
+from edgebench.run.model_choice import Chosen, resolve_sources, with_golden
 from tests.user_models import CLASSES, SIDE, make_pictures
 
 pytestmark = pytest.mark.slow

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.cache.objects import Cache
 from edgebench.errors import InputError
-from edgebench.models.inspect.saved_model_folder import folder_sha256
-from edgebench.models.user import files
-from edgebench.models.user.files import kind_of, read_source
-from edgebench.vocabulary.model_source import InputChoice
+from edgebench.prepare import user_model as files
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.model_file import folder_sha256
+from edgebench.prepare.user_model import kind_of, read_source
+from edgebench.records.model import InputChoice
 from tests.user_models import SIDE
 
 

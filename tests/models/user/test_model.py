@@ -3,10 +3,15 @@
 import pytest
 
 from edgebench.errors import InputError, UsageError
-from edgebench.models.user.input_choice import input_choice
-from edgebench.models.user.model import fixed_batch, input_spec, plain_stem, require_labels_fit, understand
-from edgebench.vocabulary.model_facts import ModelFacts, TensorFacts
-from edgebench.vocabulary.model_source import InputChoice, ModelSource
+from edgebench.prepare.user_model import (
+    fixed_batch,
+    input_choice,
+    input_spec,
+    plain_stem,
+    require_labels_fit,
+    understand,
+)
+from edgebench.records.model import InputChoice, ModelFacts, ModelSource, TensorFacts
 
 
 def tensor(*shape, name="x", dtype="float32", scale=None, zero_point=None):
@@ -99,6 +104,29 @@ def test_normalisation_is_read_from_the_model(given, operations, divisor, offset
     assert model.picture.offsets == (pytest.approx(offset),)
     assert model.picture.told_by == by
     assert model.assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "zero_point", "range_"),
+    [
+        ("int8", 0.31 / 255, -128, "0..0.31"),  # 0..1, calibrated on dark pictures
+        ("int8", 1 / 255, 127, "-1..0"),  # -1..1, likewise: a usual width at another place
+        ("uint8", 4.76 / 255, 114, "-2.13..2.63"),  # a mean and a deviation for each channel
+    ],
+)
+def test_an_unusual_range_of_a_quantised_input_is_assumed(dtype, scale, zero_point, range_):
+    quantised = tensor(1, 8, 8, 3, dtype=dtype, scale=scale, zero_point=zero_point)
+    (assumption,) = known(quantised).assumed
+    assert f"pixels as {range_}," in assumption and "--input-scale" in assumption
+    assert known(quantised, choice=InputChoice(scale=(1.0,))).assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "zero_point"),
+    [("int8", 1.0, -128), ("int8", 1.0, 0), ("uint8", 2 / 255, 128), ("int8", 1 / 255, 0)],
+)
+def test_a_usual_range_of_a_quantised_input_is_taken(dtype, scale, zero_point):
+    assert known(tensor(1, 8, 8, 3, dtype=dtype, scale=scale, zero_point=zero_point)).assumed == ()
 
 
 def test_the_user_says_the_normalisation_channel_by_channel():

@@ -10,11 +10,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.models.prepare.onnx_form import OnnxForm
-from edgebench.models.workers import agreement
-from edgebench.models.workers.onnx import graph, running
-from edgebench.models.workers.onnx.quantise import quantise
-from edgebench.models.workers.onnx.user_file import make_ready, read
+from edgebench.prepare.onnx import OnnxForm
+from edgebench.prepare.workers import checking as agreement
+from edgebench.prepare.workers import onnx_graph as graph
+from edgebench.prepare.workers import onnx_running as running
+from edgebench.prepare.workers.onnx_graph import make_ready, read
+from edgebench.prepare.workers.onnx_steps import quantise
 from tests.models.crafted import onnx_file
 
 SIDE = 8

@@ -1,15 +1,19 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from edgebench.models.workers.processes import (
+from edgebench.errors import UsageError
+from edgebench.prepare.workers.processes import (
     HelperEndedError,
     HelperError,
+    HelperTimeoutError,
     last_line,
     results_of,
     run_jobs,
@@ -73,6 +77,44 @@ def test_after_a_failure_no_process_and_no_thread_is_left(tmp_path: Path):
         run([job(0, "abort"), *(job(n) for n in range(1, 50))], tmp_path, [])
     assert set(psutil.Process().children()) <= before
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
+
+
+@pytest.mark.attack("a model hangs while it is prepared: it is ended at the limit of a stage")
+def test_a_job_without_headway_is_ended_at_the_limit_of_a_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("EDGEBENCH_STAGE_TIMEOUT_S", "1")
+    before = set(psutil.Process().children())
+    (hung,) = run_jobs("tests.models.helping", [job(0, "hang")], tmp_path, lambda _: None, env=ENV)
+    assert isinstance(hung, HelperTimeoutError)
+    assert "job 0" in hung.what and "1 s" in hung.why and "EDGEBENCH_STAGE_TIMEOUT_S" in hung.fix
+    assert set(psutil.Process().children()) <= before
+
+
+def test_what_a_job_began_ends_with_it(tmp_path: Path):
+    said: list[str] = []
+
+    def interrupt(text: str) -> None:
+        said.append(text)
+        if text.startswith("child"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs("tests.models.helping", [job(0, "hang with a child")], tmp_path, interrupt, env=ENV)
+    with suppress(psutil.NoSuchProcess):
+        child = psutil.Process(int(said[-1].split()[1]))
+        for _ in range(3000):
+            if child.status() == psutil.STATUS_ZOMBIE:
+                break
+            time.sleep(0.01)
+        else:
+            pytest.fail("what the process began goes on")
+
+
+def test_a_limit_that_is_no_time_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("EDGEBENCH_STAGE_TIMEOUT_S", "soon")
+    with pytest.raises(UsageError, match="soon"):
+        run([job(0)], tmp_path, [])
 
 
 def test_an_interrupt_ends_them_at_once(tmp_path: Path):

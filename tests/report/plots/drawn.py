@@ -25,7 +25,7 @@ def figure_of(all_axes: Sequence[Axes]) -> Figure:
 
 def svg_of(all_axes: Sequence[Axes]) -> bytes:
     """A plot as SVG."""
-    return drawing.as_svg(figure_of(all_axes))
+    return drawing.as_bytes(figure_of(all_axes), "svg", outlined=False)
 
 
 def is_a(artist: Artist, kind: str) -> bool:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.container import ErrorbarContainer
 
-from edgebench.fit.trial_summary import PowerFigure, TrialSummary
-from edgebench.report.captioned_power import energy_picture
-from edgebench.report.plots.energy import energy
+from edgebench.judge.trial_summary import PowerFigure, TrialSummary
+from edgebench.report.captions import energy_picture
+from edgebench.report.plots.accuracy import energy
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, heights, lines_of, points, svg_of, texts
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.fit.history import history as followed
+from edgebench.judge.history import history as followed
 from edgebench.report import drawing
 from edgebench.report.plots.history import history
-from edgebench.store.result_listing import list_results
+from edgebench.results.listing import list_results
 from tests.fit.histories import put_series, template
 from tests.report.plots.drawn import HOSTILE
 

@@ -7,9 +7,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
 
-from edgebench.fit.trial_summary import TrialSummary
-from edgebench.report.captioned_power import idle_picture
-from edgebench.report.plots.idle_power import idle_power
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.report.captions import idle_picture
+from edgebench.report.plots.power import idle_power
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, is_a, svg_of, texts
 

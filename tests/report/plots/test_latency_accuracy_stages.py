@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 from matplotlib.container import BarContainer
 
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing
-from edgebench.report.captioned_figures import depth_picture, stages_picture
+from edgebench.report.captions import depth_picture, stages_picture
 from edgebench.report.plots.accuracy import accuracy
-from edgebench.report.plots.latency import latency
-from edgebench.report.plots.stages import stages
+from edgebench.report.plots.latency import latency, stages
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, heights, points, svg_of, texts
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from edgebench.report import drawing
-from edgebench.report.captioned_figures import depth_picture, latency_limits
-from edgebench.report.plots.latency import latency
-from edgebench.report.plots.limit_lines import LimitLine, limit_lines
-from edgebench.report.plots.targets import targets
+from edgebench.report.captions import depth_picture, latency_limits
+from edgebench.report.plots.latency import latency, targets
+from edgebench.report.plots.limits import LimitLine, limit_lines
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, texts
 
@@ -73,7 +72,7 @@ def test_names_of_profiles_are_text() -> None:
         [axes] = latency([samples.summary()], {HOSTILE: limit})
         figure = figure_of([axes])
         assert any("$\\frac" in text and "??" in text for text in texts(figure))
-        assert b"<b>" not in drawing.as_svg(figure)
+        assert b"<b>" not in drawing.as_bytes(figure, "svg", outlined=False)
 
 
 def test_the_caption_names_the_limits_beyond_the_axis() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from edgebench.fit.trial_summary import Verdict
-from edgebench.report.captioned_limits import limits_picture
+from edgebench.judge.trial_summary import Verdict
+from edgebench.report.captions import limits_picture
 from edgebench.report.plots.limits import limits, multiple_of
 from tests.report import samples
 from tests.report.plots.drawn import is_a

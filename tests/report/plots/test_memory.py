@@ -9,10 +9,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
 
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing
-from edgebench.report.captioned_trials import memory_picture
-from edgebench.report.plots.memory import memory
+from edgebench.report.captions import memory_picture
+from edgebench.report.plots.sessions import memory
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, svg_of, texts
 

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 
 from edgebench.report import drawing, html
 from edgebench.report.plots.accuracy import accuracy
-from edgebench.report.plots.latency import latency
-from edgebench.report.plots.stages import stages
+from edgebench.report.plots.latency import latency, stages
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, is_a, points
 
@@ -72,7 +71,7 @@ def test_every_point_of_a_trial_has_an_id_of_its_own_and_its_figures_as_text() -
     assert len(set(gids)) == 9
     assert sorted(gids) == sorted(gid for gid in tooltips if gid.startswith("trial"))
     assert "0.25 fp32: image_s 0.322 ±0.006 s" in tooltips.values()
-    svg = drawing.as_svg(figure).decode()
+    svg = drawing.as_bytes(figure, "svg", outlined=False).decode()
     assert all(svg.count(f'id="{gid}"') == 1 for gid in tooltips)
 
 

@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from edgebench.fit.judged_experiment import Judged
-from edgebench.fit.power_trace import PowerTrace, RailTrace
-from edgebench.fit.profile import Profile, shipped_profiles
+from edgebench.judge.judged import Judged
+from edgebench.judge.power_trace import PowerTrace, RailTrace
+from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.report import drawing
-from edgebench.report.captioned_power import power_over_time_picture
-from edgebench.report.plots.power_over_time import (
-    drawn_traces,
-    lines_of_limits,
-    power_limits,
-    power_over_time,
-)
+from edgebench.report.captions import power_over_time_picture
+from edgebench.report.plots.power import drawn_traces, lines_of_limits, power_limits, power_over_time
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, is_a, lines_of, svg_of
 

@@ -8,9 +8,9 @@ from matplotlib.collections import PathCollection
 from PIL import Image
 
 from edgebench.errors import StoredResultError
+from edgebench.records.stored import SceneRecord
 from edgebench.report import drawing
 from edgebench.report.plots.scene import disagreements, scene
-from edgebench.store.records import SceneRecord
 from tests.report.plots.drawn import figure_of, is_a
 from tests.report.samples import CLASSES
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing
-from edgebench.report.captioned_trials import sessions_picture
+from edgebench.report.captions import sessions_picture
 from edgebench.report.plots.sessions import BESIDE, MAX_TRIALS, MOST_POINTS, drawn_trials, sessions, thinned
 from edgebench.stats.warnings import Caution, Flag
 from tests.report import samples

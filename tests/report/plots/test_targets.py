@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.fit.trial_summary import TrialSummary
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing
-from edgebench.report.captioned_trials import targets_picture
-from edgebench.report.plots.targets import MAX_ROWS, quickest_first, ratios_to_quickest, targets
+from edgebench.report.captions import targets_picture
+from edgebench.report.plots.latency import MAX_ROWS, quickest_first, ratios_to_quickest, targets
 from edgebench.stats.compare import compare
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, svg_of, texts

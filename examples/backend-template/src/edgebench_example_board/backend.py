@@ -10,17 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from edgebench.cache.objects import Cache, canonical_hash
 from edgebench.contract import BackendOptions
 from edgebench.errors import UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.vocabulary.artifact import Artifact, Golden, InputSpec
-from edgebench.vocabulary.finding import Finding
-from edgebench.vocabulary.model_source import SHIPPED
-from edgebench.vocabulary.preparation import PrepareRequest
-from edgebench.vocabulary.target import Target
-from edgebench.vocabulary.values import Json, Progress
-from edgebench.vocabulary.variant import DEPTH_MULTIPLIERS
+from edgebench.prepare.cache import Cache, canonical_hash
+from edgebench.records.model import SHIPPED, Artifact, Golden, InputSpec, PrepareRequest
+from edgebench.records.target import Target
+from edgebench.records.values import Finding, Json, Progress
+from edgebench.records.variant import DEPTH_MULTIPLIERS
 
 RECIPE = 1  # count up when the same inputs would give another artifact
 SIDE = 224

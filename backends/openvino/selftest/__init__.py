@@ -1,1 +1,0 @@
-"""What a person with a stick runs to try it, and to write a small report of what came of it."""

@@ -1,0 +1,1 @@
+"""Tools that make the shipped files again: draws, scene and .tflite files."""

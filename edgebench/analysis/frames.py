@@ -1,0 +1,332 @@
+"""Missions as a frame: one row a trial and profile, each figure with the ends of its interval (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from edgebench.judge.columns import Column, missing_reasons, trial_columns
+from edgebench.judge.decision import settled_by
+from edgebench.judge.figure import Figure
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.mission import Mission
+from edgebench.judge.trial_summary import PowerFigure, TrialSummary, Verdict
+from edgebench.judge.verdict import WORDS
+from edgebench.records.stored import ExperimentRecord
+
+FIGURES = {
+    "duty_cycle": "duty_cycle",
+    "backlog": "backlog",
+    "storage_bytes": "storage_bytes",
+    "age_s": "age_s",
+    "oldest_s": "oldest_s",
+    "missed": "missed",
+    "energy_active_j": "energy_j.active",
+    "energy_idle_j": "energy_j.idle",
+    "energy_off_j": "energy_j.off",
+    "break_even_s": "break_even_s",
+}
+"""Column -> which figure of a mission it is."""
+
+
+def mission_frame(missions: Sequence[Mission], summaries: Sequence[TrialSummary]) -> pd.DataFrame:
+    """By trial, then profile. Figures are float64, NaN where missing; `reasons` says why, by column."""
+    trials = {summary.key: summary for summary in summaries}
+    rows = [_row(mission, trials[mission.trial]) for mission in missions]
+    kinds = {"trial": "str", "profile": "str", "target": "str", "variant": "str", "mark": "str"}
+    columns: dict[str, Any] = {
+        name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()
+    }
+    columns["load"] = pd.Series([row["load"] for row in rows], dtype="float64")
+    columns["overloaded"] = pd.Series([row["overloaded"] for row in rows], dtype="boolean")
+    columns["cycles"] = pd.Series([row["cycles"] for row in rows], dtype="int64")
+    for name in FIGURES:
+        for column in (name, f"{name}_low", f"{name}_high"):
+            columns[column] = pd.Series([row[column] for row in rows], dtype="float64")
+    columns["reasons"] = pd.Series([row["reasons"] for row in rows], dtype="object")
+    return pd.DataFrame(columns)
+
+
+def _row(mission: Mission, trial: TrialSummary) -> dict[str, Any]:
+    figures = dict(_figures(mission))
+    return {
+        "trial": mission.trial,
+        "profile": mission.profile,
+        "target": trial.target,
+        "variant": trial.variant,
+        "mark": trial.mark,
+        "load": mission.load,
+        "overloaded": mission.overloaded,
+        "cycles": mission.cycles,
+        **{name: figure.value for name, figure in figures.items()},
+        **{f"{name}_low": figure.low for name, figure in figures.items()},
+        **{f"{name}_high": figure.high for name, figure in figures.items()},
+        "reasons": {name: figure.reason for name, figure in figures.items() if figure.value is None},
+    }
+
+
+def _figures(mission: Mission) -> Iterator[tuple[str, Figure]]:
+    for column, place in FIGURES.items():
+        holder, _, part = place.rpartition(".")
+        yield column, getattr(getattr(mission, holder) if holder else mission, part)
+
+
+# Predictions with the path of each image and the names of the classes beside their numbers (pure).
+
+
+def named_predictions(
+    rows: pd.DataFrame, record: ExperimentRecord, image_paths: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """`rows` (`StoredResults.predictions`) with the columns image, label_name and predicted_name.
+
+    They are categories, missing where nobody knows the name: of patches of the scene, which are no files; of
+    labels and predictions that are none (-1) or lie outside the classes.
+
+    Args:
+        rows: by trial; the frame itself is left as it is.
+        record: the experiment, which has the classes of each trial.
+        image_paths: by the SHA-256 of a set, the path of each image by its index.
+    """
+    images, labels, predicted = (_Names(len(rows)) for _ in range(3))
+    places: Mapping[Any, Any] = rows.groupby(["trial", "set"], observed=True).indices
+    trials = {trial.key: trial for trial in record.trials}
+    index, label, predicted_class = (rows[name].to_numpy() for name in ("index", "label", "predicted"))
+    for (key, set_name), at in places.items():
+        trial = trials[key]
+        image_set = record.images_of(trial)
+        predicted.fill(at, predicted_class[at], trial.class_names)
+        if set_name == "scene":
+            labels.fill(at, label[at], record.scene_of(trial).class_names)
+        elif image_set is not None:
+            labels.fill(at, label[at], image_set.class_names)
+            images.fill(at, index[at], image_paths.get(image_set.sha256, ()))
+    named = rows.copy(deep=False)
+    for name, names in (("image", images), ("label_name", labels), ("predicted_name", predicted)):
+        beside = {"image": "index"}.get(name, name.removesuffix("_name"))
+        named.insert(list(named.columns).index(beside) + 1, name, names.column())
+    return named
+
+
+class _Names:
+    """A column of names, filled from numbers into lists of names."""
+
+    def __init__(self, rows: int) -> None:
+        self._codes: NDArray[np.int32] = np.full(rows, -1, dtype=np.int32)
+        self._code_by_name: dict[str, int] = {}
+
+    def fill(self, at: NDArray[np.int64], numbers: NDArray[np.int64], names: Sequence[str]) -> None:
+        """Name the rows `at` by their numbers; those without a name stay missing."""
+        codes = np.array([*self._codes_of(names), -1], dtype=np.int32)
+        known = (numbers >= 0) & (numbers < len(names))
+        self._codes[at] = codes[np.where(known, numbers, len(names))]
+
+    def _codes_of(self, names: Iterable[str]) -> list[int]:
+        return [self._code_by_name.setdefault(name, len(self._code_by_name)) for name in names]
+
+    def column(self) -> pd.Series:
+        """The names as categories."""
+        categories = pd.Index(list(self._code_by_name), dtype="str")
+        return pd.Series(pd.Categorical.from_codes(self._codes.tolist(), categories=categories))
+
+
+# Rails of meters as a frame: one row a trial and rail, where a summary has the primary one alone (pure).
+
+
+_TEXTS = ("trial", "target", "variant", "mark", "meter", "channel", "scope", "reason", "uncovered")
+_FLAGS = ("primary", "total")
+_COUNTS = ("samples", "rejected", "sessions")
+COLUMNS = (
+    "trial", "target", "variant", "mark", "meter", "channel", "scope", "primary", "total", "rate_hz",
+    "effective_hz", "averaging_ms", "longest_gap_s", "window_s", "samples", "rejected", "sessions",
+    "mean_w", "mean_low_w", "mean_high_w", "peak_w", "peak_high_w", "p99_w", "idle_w", "idle_drift_w",
+    "energy_j", "energy_low_j", "energy_high_j", "net_energy_j", "net_low_j", "net_high_j",
+    "reason", "uncovered", "unknown_lag_s",
+)  # fmt: skip
+
+
+def rail_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
+    """By trial, then meter and rail, in the order of the record. Figures are float64, NaN where missing."""
+    rows = [_rail_row(summary, rail) for summary in summaries for rail in summary.power or ()]
+    return pd.DataFrame({name: _column(name, [row[name] for row in rows]) for name in COLUMNS})
+
+
+def _rail_row(summary: TrialSummary, rail: PowerFigure) -> dict[str, Any]:
+    return {
+        **vars(rail),
+        "trial": summary.key,
+        "target": summary.target,
+        "variant": summary.variant,
+        "mark": summary.mark,
+        "sessions": len(rail.mean_w_sessions),
+    }
+
+
+def _column(name: str, values: list[Any]) -> pd.Series:
+    if name in _TEXTS:
+        return pd.Series(values, dtype="str")
+    if name in _FLAGS:
+        return pd.Series(values, dtype="bool")
+    return pd.Series(values, dtype="int64" if name in _COUNTS else "float64")
+
+
+# Frames of several results under one another, with a column that says of which result a row is (pure).
+
+
+def stacked(frames: Mapping[str, pd.DataFrame], *, keep_index: bool = False) -> pd.DataFrame:
+    """The rows of all frames, `result` in front; types stay as they are, also where a frame lacks a column.
+
+    Categories are those of all frames; whole numbers that a frame lacks become Int64 and truth values
+    boolean, so that neither turns into floats.
+
+    Args:
+        frames: by the name of their result.
+        keep_index: whether the rows keep their index, as summaries do, or are numbered anew.
+    """
+    columns = list(dict.fromkeys(column for frame in frames.values() for column in frame.columns))
+    fitted = {name: frame.copy(deep=False) for name, frame in frames.items()}
+    for column in columns:
+        _fit_types(column, list(fitted.values()))
+    for name, frame in fitted.items():
+        names = pd.Categorical([name] * len(frame), categories=list(frames))
+        frame.insert(0, "result", pd.Series(names, index=frame.index))
+    whole = pd.concat(list(fitted.values()), ignore_index=not keep_index)
+    return whole[["result", *columns]]
+
+
+def _fit_types(column: str, frames: Sequence[pd.DataFrame]) -> None:
+    holders = [frame for frame in frames if column in frame.columns]
+    kinds = [frame[column].dtype for frame in holders]
+    if all(isinstance(kind, pd.CategoricalDtype) for kind in kinds):
+        categories = [name for frame in holders for name in frame[column].cat.categories]
+        for frame in holders:
+            frame[column] = frame[column].cat.set_categories(pd.Index(dict.fromkeys(categories), dtype="str"))
+    elif len(holders) < len(frames):
+        for frame, kind in zip(holders, kinds, strict=True):
+            if kind.kind in "ib":
+                frame[column] = frame[column].astype("Int64" if kind.kind == "i" else "boolean")
+
+
+# Summaries of trials as a frame: the columns of the CSV, always of the same types (pure).
+
+
+_CATEGORIES = ("target", "variant", "precision", "status", "mark")
+_SUMMARY_COUNTS = ("batch", "concurrency")
+_SUMMARY_FLAGS = ("extrapolated", "emulated", "requested")
+
+
+def summary_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
+    """One row a trial, in the order given, by its key: the index, which is called `trial`.
+
+    Figures are float64, NaN where missing; names are categories, reasons and sources texts.
+    """
+    columns = {
+        column.heading: _series(column, [column.value(summary) for summary in summaries])
+        for column in trial_columns(summaries)
+    }
+    frame = pd.DataFrame(columns)
+    frame.index = pd.Index([summary.key for summary in summaries], dtype="str", name="trial")
+    return frame
+
+
+def _series(column: Column, values: Sequence[Any]) -> pd.Series:
+    if column.heading in _CATEGORIES:
+        return pd.Series(pd.Categorical(values, categories=list(dict.fromkeys(values))))
+    if column.heading in _SUMMARY_COUNTS:
+        return pd.Series(values, dtype="int64")
+    if column.kind == "flag":
+        return pd.Series(values, dtype="bool" if column.heading in _SUMMARY_FLAGS else "boolean")
+    if column.kind == "text" or (column.kind == "any" and all(isinstance(v, str | None) for v in values)):
+        return pd.Series(values, dtype="str")
+    if column.kind == "any" and any(isinstance(value, str | bool) for value in values):
+        return pd.Series(values, dtype="object")
+    return pd.Series(values, dtype="float64")
+
+
+def reason_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
+    """Why figures are missing: one row a trial and column of `summary_frame`; trial, column, reason."""
+    columns = {column.heading: column for column in trial_columns(summaries)}
+    missing = [
+        (summary.key, heading, reason)
+        for summary in summaries
+        for heading, reason in _reasons(summary).items()
+        if heading in columns and columns[heading].value(summary) is None and reason
+    ]
+    return pd.DataFrame(missing, columns=["trial", "column", "reason"], dtype="str")
+
+
+def _reasons(summary: TrialSummary) -> dict[str, str]:
+    """By column, of all columns of a figure that is missing or has no interval."""
+    stated = missing_reasons(summary)
+    rail = summary.primary_rail
+    reasons = {}
+    for metric in METRICS.values():
+        place = metric.json_place
+        for column, part in metric.csv_fields.items():
+            ends = stated.get(f"{place}.{'p99' if part == 'p99' else 'interval'}", "")
+            of_rail = rail.reason if rail is not None and metric.rail else ""
+            reasons[column] = stated.get(place) or ends or of_rail or metric.missing(summary)
+    return reasons
+
+
+# Verdicts as a frame: one row a trial and requirement (pure).
+
+
+_VERDICT_CATEGORIES = ("target", "variant", "profile", "requirement", "quantity", "statistic", "unit")
+_NUMBERS = ("limit", "value", "low", "high", "margin", "averaging_s")
+
+
+def verdict_frame(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """By trial, then profile, then requirement, in the order of the verdicts.
+
+    Numbers are in `unit`. A body's limit and value are three sides each: `limit_sides` and `value_sides`
+    hold them as tuples, and `limit` and `value` are NaN.
+    """
+    trials = {summary.key: summary for summary in summaries}
+    rows = [_verdict_row(verdict, trials[verdict.trial]) for verdict in verdicts]
+    return pd.DataFrame(
+        {name: _verdict_column(name, [row[name] for row in rows]) for name in VERDICT_COLUMNS}
+    )
+
+
+def _verdict_row(verdict: Verdict, trial: TrialSummary) -> dict[str, Any]:
+    return {
+        **vars(verdict),
+        "target": trial.target,
+        "variant": trial.variant,
+        "settled_by": settled_by(trial, verdict),
+        "limit": _number(verdict.limit),
+        "value": _number(verdict.value),
+        "limit_sides": _sides(verdict.limit),
+        "value_sides": _sides(verdict.value),
+    }
+
+
+VERDICT_COLUMNS = (
+    "trial", "target", "variant", "profile", "requirement", "quantity", "statistic", "limit", "unit", "value",
+    "low", "high", "margin", "verdict", "reason", "settled_by", "wanted", "declared", "bound", "scope",
+    "averaging_s", "limit_sides", "value_sides",
+)  # fmt: skip
+
+
+def _number(value: float | tuple[float, ...] | None) -> float | None:
+    return None if isinstance(value, tuple) else value
+
+
+def _sides(value: float | tuple[float, ...] | None) -> tuple[float, ...] | None:
+    return value if isinstance(value, tuple) else None
+
+
+def _verdict_column(name: str, values: Sequence[Any]) -> pd.Series:
+    if name == "verdict":
+        return pd.Series(pd.Categorical(values, categories=WORDS))
+    if name in _VERDICT_CATEGORIES:
+        return pd.Series(pd.Categorical(values, categories=list(dict.fromkeys(values))))
+    if name in _NUMBERS:
+        return pd.Series(values, dtype="float64")
+    if name == "wanted":
+        return pd.Series(values, dtype="bool")
+    return pd.Series(values, dtype="object" if name.endswith("_sides") else "str")

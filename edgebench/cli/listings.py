@@ -1,0 +1,104 @@
+"""`edgebench results`: the results of a folder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from edgebench.cli.common import JsonOption, OutputDirOption, busy, complete_board, output_dir_setting, stdout
+from edgebench.cli.panels import CommandGroup
+
+
+def results(
+    last: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the newest N.", show_default=False)
+    ] = None,
+    output_dir: OutputDirOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """List the results: name, date, targets, trials and the verdicts that their runs ended with.
+
+    Newest first. Each name, and `latest`, is what other commands take for
+    RESULTS. What is damaged or of another version stands below, with the
+    reason.
+    """
+    from edgebench.report.history import print_results, results_document
+    from edgebench.report.words import as_json
+    from edgebench.results.listing import list_results, overview
+
+    folder = output_dir_setting(output_dir)
+    with busy("reading results"):
+        stored, unreadable = list_results(folder)
+        rows = [overview(result, latest=number == 0) for number, result in enumerate(stored[:last])]
+    if json_:
+        typer.echo(as_json(results_document(rows, unreadable, folder)), nl=False)
+    else:
+        print_results(stdout(), rows, unreadable, folder)
+
+
+# `edgebench boards`: what is known of the boards that --board names, with sources.
+
+
+app = CommandGroup(no_args_is_help=True, help="List and show boards: mass, size, power, and their sources.")
+
+
+@app.command("list")
+def list_(json_: JsonOption = False) -> None:
+    """List the boards that --board takes, with mass, size and declared power."""
+    from edgebench.report.inventories import print_boards
+    from edgebench.run.boards import known_bodies
+
+    print_boards(stdout(), dict(sorted(known_bodies().items())), as_json=json_)
+
+
+@app.command()
+def show(
+    board: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", autocompletion=complete_board, help="A board's name, or a TOML file with one."
+        ),
+    ],
+    json_: JsonOption = False,
+) -> None:
+    """Show what is known of a board, each figure with its source."""
+    from edgebench.report.inventories import print_board
+    from edgebench.run.boards import known_body
+
+    print_board(stdout(), board, known_body(board), as_json=json_)
+
+
+# `edgebench devices`: what can be measured here.
+
+
+def devices(json_: JsonOption = False) -> None:
+    """List the devices, their precisions and options, and the meters."""
+    from edgebench import registry
+    from edgebench.report.listings import DeviceRow, print_devices
+
+    rows = []
+    for name in registry.loadable("edgebench.backends"):
+        backend = registry.backend(name)
+        if backend.for_tests:
+            continue
+        options = backend.options_model.model_json_schema().get("properties", {})
+        rows.append(
+            DeviceRow(
+                name,
+                backend.description,
+                backend.precisions,
+                options,
+                default_batch=backend.default_batch,
+                most_batch=backend.most_batch,
+                takes_host=backend.takes_host,
+                takes_port=backend.takes_port,
+                meters=backend.meters,
+            )
+        )
+    meters = {
+        name: registry.probe_description(name)
+        for name in registry.loadable("edgebench.probes")
+        if not registry.is_monitor(name)
+    }
+    print_devices(stdout(), rows, meters, as_json=json_)

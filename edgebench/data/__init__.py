@@ -1,1 +1,0 @@
-"""The scene and the images: shipped ones rendered from Earth imagery, or the user's own."""

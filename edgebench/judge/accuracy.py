@@ -1,0 +1,240 @@
+"""Accuracy and agreement from predictions of the very artifact that was timed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from edgebench.judge.trial_summary import Accuracy, AccuracyDrop, Agreement, TrialSummary
+from edgebench.records.stored import ExperimentRecord, TrialRecord
+from edgebench.stats.compare import mcnemar, paired_difference, wilson
+
+MAX_CONFUSION = 200
+"""More classes than this make a confusion matrix that nobody reads; it is left out."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What one trial predicted of one set, ordered by image.
+
+    Attributes:
+        index: which image, int64 [n], each once.
+        label: class of the artifact that it has, int64 [n]; -1 where it is unknown.
+        predicted: class that it was given, int64 [n]; -1 where the scores were no numbers.
+        reason: why the labels cannot be used; empty where they can.
+    """
+
+    index: NDArray[np.int64]
+    label: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    reason: str = ""
+
+
+def predictions_of(
+    rows: pd.DataFrame,
+    set_name: str,
+    sessions: Sequence[int],
+    labelled_as: Sequence[str],
+    classes: Sequence[str],
+) -> Predictions | None:
+    """The last finished session's predictions of a set; None where there are none.
+
+    Args:
+        rows: a trial's rows of `predictions` (see store.records.PREDICTION_COLUMNS).
+        set_name: `scene` or `images`.
+        sessions: numbers of the finished sessions.
+        labelled_as: the class names that labels index; empty where there are no labels.
+        classes: the artifact's class names, which predictions index.
+    """
+    mine = rows[(rows["set"] == set_name) & rows["session"].isin(sessions)]
+    if mine.empty:
+        return None
+    last = mine[mine["session"] == mine["session"].max()].drop_duplicates("index").sort_values("index")
+    index, label, predicted = (last[name].to_numpy(np.int64) for name in ("index", "label", "predicted"))
+    reason = _labels_reason(label, predicted, labelled_as, classes)
+    if reason:
+        return Predictions(index, np.full(len(label), -1, np.int64), predicted, reason)
+    place = {name: at for at, name in enumerate(classes)}
+    # One more at the end, so that -1 stays -1.
+    translated = np.array([*(place[name] for name in labelled_as), -1], dtype=np.int64)
+    return Predictions(index, translated[label], predicted)
+
+
+def _labels_reason(
+    label: NDArray[np.int64], predicted: NDArray[np.int64], labelled_as: Sequence[str], classes: Sequence[str]
+) -> str:
+    if not labelled_as or not (label >= 0).any():
+        return "the images are not labelled"
+    if not classes:
+        return "nobody named the model's classes (--labels FILE)"
+    if not set(labelled_as) <= set(classes):
+        return (
+            f"the images' classes ({_shortened(labelled_as)}) are not the artifact's ({_shortened(classes)})"
+        )
+    for what, values, names in (("label", label, labelled_as), ("prediction", predicted, classes)):
+        if values.min() < -1 or values.max() >= len(names):
+            return f"a {what} lies outside its {len(names)} classes"
+    return ""
+
+
+def accuracy_of(predictions: Predictions, classes: Sequence[str], *, overlapping: bool) -> Accuracy | None:
+    """How many of the labelled images are right; None where the labels are of no use."""
+    if predictions.reason:
+        return None
+    known = predictions.label >= 0
+    label, predicted = predictions.label[known], predictions.predicted[known]
+    k, n = int((label == predicted).sum()), len(label)
+    confusion: tuple[tuple[int, ...], ...] = ()
+    if len(classes) <= MAX_CONFUSION:
+        counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
+        named = predicted >= 0
+        np.add.at(counts, (label[named], predicted[named]), 1)
+        confusion = tuple(tuple(row) for row in counts.tolist())
+    low, high = wilson(k, n)
+    return Accuracy(k, n, low, high, confusion, tuple(classes), overlapping)
+
+
+def agreement_of(this: Predictions, fp32: Predictions) -> Agreement | None:
+    """How often two variants predict the same, with McNemar's exact test where both are labelled.
+
+    None where they share no image.
+    """
+    _, at_this, at_fp32 = np.intersect1d(this.index, fp32.index, return_indices=True)
+    n = len(at_this)
+    if not n:
+        return None
+    mine, theirs = this.predicted[at_this], fp32.predicted[at_fp32]
+    k = int(((mine == theirs) & (mine >= 0)).sum())
+    label = this.label[at_this]
+    known = (label >= 0) & (label == fp32.label[at_fp32])
+    only_this = int((known & (mine == label) & (theirs != label)).sum())
+    only_fp32 = int((known & (mine != label) & (theirs == label)).sum())
+    return Agreement(k, n, only_this, only_fp32, mcnemar(only_this, only_fp32) if known.any() else None)
+
+
+def _shortened(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:8])
+    return shown if len(names) <= 8 else f"{shown}, ... {len(names)} in all"
+
+
+# A trial's agreement with the fp32 variant of its model, which is another trial.
+
+
+def with_agreement(
+    summary: TrialSummary,
+    trial: TrialRecord,
+    trials: Sequence[TrialRecord],
+    images: Mapping[str, Predictions | None],
+) -> TrialSummary:
+    """The summary with its agreement with the fp32 variant of the same model, depth, target and batch.
+
+    As it is where there is none.
+
+    Args:
+        summary: of `trial`.
+        trial: one of the `trials`.
+        trials: all of the experiment.
+        images: by trial key the predictions of the labelled images.
+    """
+    mine = images[trial.key]
+    if trial.precision == "fp32" or mine is None:
+        return summary
+    for other in trials:
+        theirs = images[other.key]
+        if other.precision == "fp32" and theirs is not None and same_model(other, trial):
+            return replace(summary, agreement=agreement_of(mine, theirs))
+    return summary
+
+
+def same_model(one: TrialRecord, other: TrialRecord) -> bool:
+    """Whether two trials are of one model, depth, target and batch, and differ in precision at most."""
+    return _model(one) == _model(other)
+
+
+def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
+    return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
+
+
+# By how many points a trial's accuracy is below that of its fp32 variant, on the very same images.
+
+
+POINTS = 100.0
+"""Of a share of one: a point is a hundredth of the images."""
+
+
+def with_accuracy_drop(
+    summaries: Sequence[TrialSummary],
+    experiment: ExperimentRecord,
+    images: Mapping[str, Predictions | None],
+) -> list[TrialSummary]:
+    """The trials, each with its drop below fp32 of its model, depth, target and batch, or why it has none.
+
+    An fp32 variant is not below itself: its drop is 0.
+
+    Args:
+        summaries: one a trial of the experiment, in its order.
+        experiment: which planned them.
+        images: by trial key the predictions of the labelled images.
+    """
+    by_key = {summary.key: summary for summary in summaries}
+    return [
+        _with_drop(summary, trial, experiment, by_key, images)
+        for summary, trial in zip(summaries, experiment.trials, strict=True)
+    ]
+
+
+def _with_drop(
+    summary: TrialSummary,
+    trial: TrialRecord,
+    experiment: ExperimentRecord,
+    summaries: Mapping[str, TrialSummary],
+    images: Mapping[str, Predictions | None],
+) -> TrialSummary:
+    def without(reason: str) -> TrialSummary:
+        return replace(summary, accuracy_drop_reason=reason)
+
+    if summary.accuracy is None:
+        return without(summary.accuracy_reason or summary.unpooled)
+    if trial.precision == "fp32":
+        return replace(summary, accuracy_drop=AccuracyDrop(0.0, 0.0, 0.0, summary.accuracy.n, 0, 0))
+    references = [
+        other for other in experiment.trials if other.precision == "fp32" and same_model(other, trial)
+    ]
+    if not references:
+        return without(f"the fp32 variant of this model was not measured on {trial.target}")
+    reference = next((other for other in references if summaries[other.key].accuracy), references[0])
+    theirs, mine = images[reference.key], images[trial.key]
+    if summaries[reference.key].accuracy is None or theirs is None or mine is None:
+        why = summaries[reference.key].accuracy_reason
+        return without(f"the fp32 variant of this model has no accuracy on {trial.target}: {why}")
+    drop = (
+        None
+        if _tested_with(experiment, trial) != _tested_with(experiment, reference)
+        else drop_of(mine, theirs)
+    )
+    if drop is None:
+        return without("its fp32 variant was tested with other images")
+    return replace(summary, accuracy_drop=drop)
+
+
+def drop_of(this: Predictions, fp32: Predictions) -> AccuracyDrop | None:
+    """The drop over labelled images of one set; None where the two did not predict the same of them."""
+    if not np.array_equal(this.index, fp32.index) or not np.array_equal(this.label >= 0, fp32.label >= 0):
+        return None
+    known = this.label >= 0
+    mine, theirs = (each.predicted[known] == each.label[known] for each in (this, fp32))
+    only_this, only_fp32, n = int((mine & ~theirs).sum()), int((theirs & ~mine).sum()), int(known.sum())
+    if not n:
+        return None
+    points, low, high = (POINTS * share for share in paired_difference(only_fp32, only_this, n))
+    return AccuracyDrop(points, low, high, n, only_this, only_fp32)
+
+
+def _tested_with(experiment: ExperimentRecord, trial: TrialRecord) -> str:
+    """The hash of the images that a trial predicts; "" for none."""
+    tested = experiment.images_of(trial)
+    return tested.sha256 if tested else ""

@@ -1,0 +1,399 @@
+"""What a judged result says beyond its verdicts: the decision, what would have to change, what is best."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.errors import UsageError
+from edgebench.judge.decision import (
+    Decision,
+    Nearest,
+    decisions,
+    depends_on_limit,
+    nearest,
+    under_loosest_limit,
+)
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import required_metrics
+from edgebench.judge.power_metrics import rail_interval
+from edgebench.judge.profile import Profile
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.stats.interval import Count, Interval
+from edgebench.suggest import choose, short
+
+# Which requirement excludes which targets: those all of whose trials fail it.
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """One requirement against one target, without the settings of its sweep.
+
+    Attributes:
+        excluded: whether every trial fails it that the target takes; never of a wish.
+        fails: how many fail it.
+        trials: how many there are, without those that the target does not take.
+    """
+
+    target: str
+    """Name of the target, without the settings of a sweep. Source: experiment.json."""
+    excluded: bool
+    """Whether every trial of the target fails it. Source: fit."""
+    fails: Count
+    """How many of its trials fail it. Source: fit."""
+    trials: Count
+    """How many trials it has, without those that it does not take. Source: fit."""
+
+
+@dataclass(frozen=True)
+class ExcludedBy:
+    """A row of the matrix: one requirement of a profile, and an entry a target, always in the same order."""
+
+    profile: str
+    """Name of the profile. Source: profile."""
+    requirement: str
+    """Name of the requirement. Source: profile."""
+    quantity: str
+    """What is limited, such as image_s. Source: profile."""
+    wanted: bool
+    """Whether it is a wish, which excludes nothing. Source: profile."""
+    targets: tuple[Exclusion, ...]
+    """One entry a target, in the same order in every row. Source: fit."""
+
+
+def excluded_by(trials: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[ExcludedBy]:
+    """A row for each requirement of each profile that was judged, in their order."""
+    taken = {trial.key: trial.swept_target for trial in trials if trial.status != "unsupported"}
+    targets = list(dict.fromkeys(trial.swept_target for trial in trials))
+    counts = Counter(taken.values())
+    failed: dict[tuple[str, str, str, bool], Counter[str]] = {}
+    for verdict in verdicts:
+        row = (verdict.profile, verdict.requirement, verdict.quantity, verdict.wanted)
+        of_row = failed.setdefault(row, Counter())
+        if verdict.verdict == "fail" and verdict.trial in taken:
+            of_row[taken[verdict.trial]] += 1
+    return [
+        ExcludedBy(
+            *row, tuple(_exclusion(name, fails[name], counts[name], wanted=row[3]) for name in targets)
+        )
+        for row, fails in failed.items()
+    ]
+
+
+def _exclusion(target: str, fails: int, trials: int, *, wanted: bool) -> Exclusion:
+    return Exclusion(target, fails == trials > 0 and not wanted, fails, trials)
+
+
+# The Pareto front over quantities: the trials that no other is better than in all of them.
+#
+# Which way a quantity is better its metric says (`Metric.better`). A trial is on the front where no other
+# is at
+# least as good by every value and better by one. Behind it, a trial is dominated where some other's
+# intervals
+# lie apart from its own, or touch, in every quantity; where they overlap in one, that is said instead,
+# since
+# another run may have it the other way round. Figures of power and energy of different scopes, and declared
+# beside measured ones, are not held against each other.
+
+
+Standing = Literal["front", "overlapping", "dominated"]
+_Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One quantity of a front; `averaging_s` is of power alone."""
+
+    quantity: str
+    """What it is, such as image_s. Source: profile or command line."""
+    statistic: str
+    """Which statistic of it. Source: profile."""
+    averaging_s: float | None
+    """Time over which power is averaged; null for all else. Unit: s. Source: profile."""
+    unit: str
+    """Unit of its figures. Source: profile."""
+    better: Literal["lower", "higher"]
+    """Which values are better. Source: the catalogue of metrics."""
+
+
+@dataclass(frozen=True)
+class AxisFigure:
+    """A trial's figure on an axis, in its unit; `basis` is the meter's scope or the kind of declaration."""
+
+    quantity: str
+    """What it is, such as image_s. Source: profile or command line."""
+    value: float
+    """The statistic, in the axis' unit. Source: trial."""
+    low: float | None
+    """Lower end of its interval; null without one. Source: trial."""
+    high: float | None
+    """Upper end; null without one. Source: trial."""
+    basis: str
+    """Of power and energy the meter's scope, or how it was declared; figures of different bases are not held
+    against each other. Empty for all else. Source: trial."""
+
+
+@dataclass(frozen=True)
+class FrontTrial:
+    """A trial that has all figures, and where it stands.
+
+    Attributes:
+        by: the key of a trial that is better by value; None on the front.
+        overlaps: the quantities in which the intervals of the two overlap, or are missing.
+    """
+
+    trial: str
+    """Key of the trial. Source: experiment.json."""
+    standing: Standing
+    """front: no other trial is at least as good by every value and better by one; dominated: one is, and no
+    interval of it reaches beyond this one's; overlapping: one is by value, and it may not be so, since
+    intervals overlap or are missing. Source: fit."""
+    figures: tuple[AxisFigure, ...]
+    """One entry an axis, in their order. Source: trial."""
+    by: str | None = None
+    """Key of a trial that is better by value, of several the one with the fewest overlaps; null on the front.
+    Source: fit."""
+    overlaps: tuple[str, ...] = ()
+    """Quantities in which the intervals of the two overlap or are missing. Source: fit."""
+
+
+@dataclass(frozen=True)
+class LacksFigure:
+    """A trial that is not held against the others, for want of a figure."""
+
+    trial: str
+    """Key of the trial. Source: experiment.json."""
+    quantity: str
+    """What is missing. Source: profile or command line."""
+    reason: str
+    """Why. Source: trial."""
+
+
+@dataclass(frozen=True)
+class Front:
+    """The trials over some quantities; those of `profile`, or of the command line where that is empty."""
+
+    profile: str
+    """Name of the profile; empty for quantities of the command line. Source: profile."""
+    axes: tuple[Axis, ...]
+    """The quantities, in order. Source: profile or command line."""
+    trials: tuple[FrontTrial, ...]
+    """The trials that have all figures. Source: fit."""
+    lacking: tuple[LacksFigure, ...]
+    """Figures that are missing, each with its trial and the reason. Source: fit."""
+
+
+def axes_of(text: str) -> tuple[Requirement, ...]:
+    """Quantities apart by commas, each with `:statistic` where it is not the default one.
+
+    UsageError for what is no quantity or statistic, for a size, which has three numbers, and for one twice.
+    """
+    axes: dict[tuple[str, str], Requirement] = {}
+    for part in text.split(","):
+        name, _, statistic = part.strip().partition(":")
+        metric = required_metrics().get(name)
+        if metric is None:
+            raise UsageError(
+                f"--pareto: unknown quantity {short(name)}", fix=choose(name, required_metrics())
+            )
+        if metric.is_size:
+            raise UsageError(
+                f"--pareto: {name} has three numbers, and none of them is the better one",
+                fix="leave it out, or take mass_g",
+            )
+        asked = statistic or metric.statistics[0]
+        if asked not in metric.statistics:
+            fix = choose(asked, metric.statistics)
+            raise UsageError(f"--pareto: unknown statistic {short(asked)} of {name}", fix=fix)
+        if (name, asked) in axes:
+            raise UsageError(f"--pareto: {name} is there twice", fix="leave one of them out")
+        axes[name, asked] = _axis_requirement(metric, asked)
+    return tuple(axes.values())
+
+
+def _axis_requirement(metric: Metric, statistic: str) -> Requirement:
+    return Requirement.model_validate(
+        {"name": metric.name, "quantity": metric.name, "statistic": statistic, "limit": 1.0}
+    )
+
+
+def fronts(
+    trials: Sequence[TrialSummary],
+    profiles: Sequence[Profile],
+    verdicts: Sequence[Verdict],
+    axes: Sequence[Requirement] = (),
+) -> list[Front]:
+    """One front a profile, over what it is about and any trial has a number of; or one over `axes`.
+
+    Args:
+        trials: those that were judged.
+        profiles: what they were judged by.
+        verdicts: as `judge_all` gives them.
+        axes: quantities in place of those of the profiles, as `axes_of` gives them.
+    """
+    if axes:
+        return [_front("", axes, trials, {})]
+    known = {(verdict.trial, verdict.profile, verdict.requirement): verdict for verdict in verdicts}
+    found = []
+    for profile in profiles:
+        judged = {
+            (trial.key, requirement.name): known[trial.key, profile.name, requirement.name]
+            for trial in trials
+            for requirement in profile.requirements
+            if not depends_on_limit(requirement) and (trial.key, profile.name, requirement.name) in known
+        }
+        front = _front(profile.name, _numeric_axes(profile), trials, judged, only_known=True)
+        if front.axes:
+            found.append(front)
+    return found
+
+
+def _numeric_axes(profile: Profile) -> list[Requirement]:
+    """Its requirements, of several on the same statistic the first, without those of a body."""
+    about = {
+        (requirement.quantity, requirement.statistic, requirement.averaging_s): requirement
+        for requirement in reversed(profile.requirements)
+        if not requirement.metric.is_size
+    }
+    return [requirement for requirement in profile.requirements if requirement in about.values()]
+
+
+def _front(
+    profile: str,
+    axes: Sequence[Requirement],
+    trials: Sequence[TrialSummary],
+    judged: Mapping[tuple[str, str], Verdict],
+    *,
+    only_known: bool = False,
+) -> Front:
+    """`judged` are verdicts that are known already, by trial and requirement."""
+    verdicts = {
+        (trial.key, axis.name): judged.get((trial.key, axis.name)) or under_loosest_limit(trial, axis)
+        for axis in axes
+        for trial in trials
+    }
+    if only_known:
+        axes = [axis for axis in axes if any(_number(verdicts[trial.key, axis.name]) for trial in trials)]
+    lacking = tuple(
+        LacksFigure(trial.key, axis.quantity, verdicts[trial.key, axis.name].reason)
+        for trial in trials
+        for axis in axes
+        if not _number(verdicts[trial.key, axis.name])
+    )
+    without = {lack.trial for lack in lacking}
+    complete = [trial for trial in trials if trial.key not in without] if axes else []
+    figures = [
+        tuple(_figure(trial, axis, verdicts[trial.key, axis.name]) for axis in axes) for trial in complete
+    ]
+    return Front(
+        profile,
+        tuple(_axis(axis) for axis in axes),
+        tuple(_stand(complete, figures, [axis.at_least for axis in axes])),
+        lacking,
+    )
+
+
+def _number(verdict: Verdict) -> bool:
+    return isinstance(verdict.value, int | float)
+
+
+def _axis(axis: Requirement) -> Axis:
+    better: Literal["lower", "higher"] = "higher" if axis.at_least else "lower"
+    return Axis(axis.quantity, axis.statistic, axis.averaging_s, axis.unit, better)
+
+
+def _figure(trial: TrialSummary, axis: Requirement, verdict: Verdict) -> AxisFigure:
+    """In its unit; of what a meter gives, the meter's own interval, whatever part of the board it sees."""
+    assert isinstance(verdict.value, int | float)
+    value, low, high = float(verdict.value), verdict.low, verdict.high
+    rail = trial.primary_rail
+    if rail is not None and axis.metric.rail_bounds and not verdict.declared:
+        interval = rail_interval(rail, axis.quantity)
+        if isinstance(interval, Interval) and interval.low is not None and interval.high is not None:
+            low, high = (end / axis.scale for end in (interval.low, interval.high))
+    elif low is None and high is None and verdict.statistic in _EXACT:
+        low = high = value
+    return AxisFigure(axis.quantity, value, low, high, verdict.declared or verdict.scope)
+
+
+_EXACT = ("recorded", "declared")
+"""Statistics of single numbers, which have no interval and need none."""
+
+
+def _stand(
+    trials: Sequence[TrialSummary], figures: Sequence[tuple[AxisFigure, ...]], higher: Sequence[bool]
+) -> list[FrontTrial]:
+    if not trials:
+        return []
+    count = len(trials)
+    no_worse, apart, comparable = (np.ones((count, count), dtype=bool) for _ in range(3))
+    better = np.zeros((count, count), dtype=bool)
+    by_axis: list[_Bools] = []
+    for at, is_higher in enumerate(higher):
+        column = [row[at] for row in figures]
+        values, best, worst = _oriented(column, is_higher)
+        no_worse &= values[:, None] <= values[None, :]
+        better |= values[:, None] < values[None, :]
+        by_axis.append(worst[:, None] <= best[None, :])
+        apart &= by_axis[-1]
+        _, basis = np.unique([figure.basis for figure in column], return_inverse=True)
+        comparable &= basis[:, None] == basis[None, :]
+    ahead = no_worse & better & comparable  # [a, b]: a is better than b by value
+    sure = ahead & apart
+    overlapping = np.sum([~of_axis for of_axis in by_axis], axis=0)
+    stands = []
+    for at, trial in enumerate(trials):
+        if not ahead[:, at].any():
+            stands.append(FrontTrial(trial.key, "front", figures[at]))
+            continue
+        # The one with the fewest overlaps; with none, where some trial surely dominates.
+        by = int(np.argmin(np.where(ahead[:, at], overlapping[:, at], len(higher) + 1)))
+        standing: Standing = "dominated" if sure[by, at] else "overlapping"
+        overlaps = [figures[at][axis].quantity for axis in range(len(higher)) if not by_axis[axis][by, at]]
+        stands.append(FrontTrial(trial.key, standing, figures[at], trials[by].key, tuple(overlaps)))
+    return stands
+
+
+def _oriented(
+    column: Sequence[AxisFigure], is_higher: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Values and the better and worse ends of their intervals, turned so that less is better."""
+    values = np.array([figure.value for figure in column])
+    low = np.array([-np.inf if figure.low is None else figure.low for figure in column])
+    high = np.array([np.inf if figure.high is None else figure.high for figure in column])
+    return (-values, -high, -low) if is_higher else (values, low, high)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Each by profile; all empty where nothing was judged."""
+
+    decisions: tuple[Decision, ...]
+    nearest: tuple[Nearest, ...]
+    pareto: tuple[Front, ...]
+    excluded_by: tuple[ExcludedBy, ...]
+
+
+def answers(
+    trials: Sequence[TrialSummary],
+    profiles: Sequence[Profile],
+    verdicts: Sequence[Verdict],
+    axes: Sequence[Requirement] = (),
+) -> Answers:
+    """Those of trials that `judge_all` judged by these profiles.
+
+    `axes` are the quantities of one front (`pareto.axes_of`), in place of one a profile.
+    """
+    entries = tuple(nearest(trials, profiles, verdicts))
+    return Answers(
+        decisions=tuple(decisions(trials, verdicts, entries)),
+        nearest=entries,
+        pareto=tuple(fronts(trials, profiles, verdicts, axes)),
+        excluded_by=tuple(excluded_by(trials, verdicts)),
+    )

@@ -1,0 +1,365 @@
+"""A trial as a row: every figure of its summary under a heading, with what the column holds.
+
+The CSV and the table of `Results.summaries()` have these columns. Metrics say their own (`Metric.csv`); each
+other field of `TrialSummary` gives one by itself, or one a field where it is a record, unless `NO_COLUMN`
+says why there is none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.power_metrics import POWER_METRICS
+from edgebench.judge.trial_summary import PowerFigure, Published, RequestLatency, TrialSummary
+from edgebench.records.described import Described, texts_of
+from edgebench.run.targets import whole_settings_text
+from edgebench.stats.interval import Interval
+
+Cell = str | int | float | bool | None
+"""What a row holds; None for a figure that is missing."""
+
+Kind = Literal["number", "flag", "text", "any"]
+Key = TypeVar("Key")
+
+_BY_PASS = "one value a pass, which the JSON document has"
+_BY_SESSION = "one value a session, which the JSON document has"
+_MATRIX = "the JSON document has the confusion matrix and its classes"
+
+NO_COLUMN: Mapping[str, str] = {
+    "image_s_values": _BY_PASS,
+    "infer_s_values": _BY_PASS,
+    "request_ms_values": "one value a request, which batches.parquet has",
+    "load_s_values": _BY_SESSION,
+    "cold_values": "one value a session, which session.json has",
+    "start_s_values": _BY_SESSION,
+    "memory_bytes_values": _BY_SESSION,
+    "power.mean_w_sessions": _BY_SESSION,
+    "power.energy_j_sessions": _BY_SESSION,
+    "power.primary": "power's columns are of the primary rail",
+    "paced.by_session": _BY_SESSION,
+    "sustained.minutes": "one value a minute, which the JSON document has",
+    "accuracy.confusion": _MATRIX,
+    "accuracy.class_names": _MATRIX,
+    "scene_accuracy.confusion": _MATRIX,
+    "scene_accuracy.class_names": _MATRIX,
+    "scene_accuracy.overlapping": "the patches of a scene are cut beside one another",
+    "power_curves": "samples, which probes.parquet has",
+    "cautions": "they are sentences under warnings",
+    "figures_of_values": "what was computed once, and nothing that is reported",
+}
+"""Fields of a summary, and of the records in it, without a column: why."""
+
+_UNITS = {"1": "", "bytes": "byte"}
+"""What the descriptions call the catalogue's units, where they differ."""
+
+_IDENTITY = (
+    "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "timed",
+    "scene_covered", "mark", "measured_patches", "untimed_stages", "extrapolated", "emulated", "assumed",
+    "requested", "status", "reason",
+)  # fmt: skip
+"""The fields that come before the metrics; all others come behind them."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes:
+        heading: its name, unique among the columns of a table.
+        text: what it holds.
+        unit: of its numbers; empty for none.
+        source: the file or clock that its values come from.
+        value: of a trial.
+        kind: what its cells are, besides None; `any` where the trials decide.
+    """
+
+    heading: str
+    text: str
+    unit: str
+    source: str
+    value: Callable[[TrialSummary], Cell]
+    kind: Kind
+
+
+def trial_columns(summaries: Sequence[TrialSummary]) -> list[Column]:
+    """The columns of a table of these trials, whose stages, settings and rails have one each.
+
+    `column.value(summary)` gives a cell: a number in the column's unit, a text, a truth value, or None where
+    the trial has no such figure.
+    """
+    return list(_columns(summaries))
+
+
+def _columns(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
+    for name in _IDENTITY:
+        yield from _of_field(name)
+        if name == "settings":
+            yield from _of_settings(summaries)
+    yield Column(
+        "measured_in",
+        "What its latency is of: passes over the scene, or windows of one resident patch.",
+        "",
+        "sessions",
+        lambda trial: None if trial.latency is None else "windows" if trial.has_windows else "passes",
+        "text",
+    )
+    for metric in METRICS.values():
+        yield from _of_metric(metric, summaries)
+    yield from _of_other_rails(summaries)
+    held = {heading for metric in METRICS.values() for heading in (metric.name, *metric.csv_fields)}
+    for name in _fields():
+        if name not in {*_IDENTITY, *held, *NO_COLUMN, "cold", "power", "published", "workers"}:
+            yield from _of_field(name)
+    yield Column(
+        "workers", "How many workers shared the sessions.", "", "session.json",
+        lambda trial: len(trial.workers), "number",
+    )  # fmt: skip
+    yield from _of_published(summaries)
+    yield Column(
+        "warnings", "What a reader should mind, one sentence each.", "", "sessions",
+        lambda trial: _cell(trial.warnings), "text",
+    )  # fmt: skip
+
+
+def _of_field(name: str) -> Iterator[Column]:
+    """The column of a field of the summary; of a record one a field of it."""
+    record = _record_in(_fields()[name])
+    for part in [""] if record is None else [field.name for field in dataclasses.fields(record)]:
+        place = f"{name}.{part}" if part else name
+        if place not in NO_COLUMN:
+            described = _described(record or TrialSummary, part or name)
+            yield Column(
+                place.replace(".", "_"),
+                f"{name}: {described.text}" if part else described.text,
+                described.unit,
+                described.source,
+                partial(_field_value, name, part),
+                _kind(_fields()[name] if record is None else get_type_hints(record)[part]),
+            )
+
+
+def _field_value(name: str, part: str, trial: TrialSummary) -> Cell:
+    value = getattr(trial, name)
+    if name == "settings":
+        return whole_settings_text(value)
+    return _cell(value if value is None or not part else getattr(value, part))
+
+
+def _of_metric(metric: Metric, summaries: Sequence[TrialSummary]) -> Iterator[Column]:
+    """The columns of a metric; one a key where its values are mappings."""
+    for heading, part in metric.csv_fields.items():
+        text, unit, source = _description_of(metric, heading, part)
+        kind = _kind_of(metric, part)
+        if metric.keyed:
+            keys = _each(key for summary in summaries for key in metric.value(summary) or {})
+            taken = {fixed.heading for fixed in _columns(())} if keys else set()
+            for key in keys:
+                keyed = heading.format(key=key)
+                keyed += "_" * (keyed in taken)  # a stage, named by its device, that is called as a figure is
+                yield Column(keyed, text, unit, source, partial(_item, metric.value, key), kind)
+        else:
+            yield Column(heading, text, unit, source, partial(_metric_value, metric, part), kind)
+
+
+def _description_of(metric: Metric, heading: str, part: str) -> tuple[str, str, str]:
+    """Text, unit and source of a metric's column; of a figure's first part also what the figure is."""
+    unit = _UNITS.get(metric.unit, metric.unit)
+    if not part and heading != metric.name and heading in _fields():  # a field that the metric is made of
+        described = _described(TrialSummary, heading)
+        return described.text, described.unit, described.source
+    if not part or part.isdigit():
+        return metric.sentence, unit, metric.source
+    if metric.rail:
+        described = _described(PowerFigure, part)
+        return f"Of the primary meter and rail: {described.text}", described.unit, described.source
+    record = _record_in(_fields()[metric.json_place])
+    assert record is not None, f"{metric.name} has no {part}"
+    described = _described(record, part)
+    first = part == next(iter(metric.csv_fields.values()))
+    text = f"{metric.sentence} {described.text}" if first else f"{metric.name}: {described.text}"
+    return text, described.unit, metric.source
+
+
+def _metric_value(metric: Metric, part: str, trial: TrialSummary) -> Cell:
+    value: Any = metric.value(trial) if not (part and metric.rail) else trial.primary_rail
+    if value is None or not part:
+        return _cell(value)
+    return _cell(value[int(part)] if part.isdigit() else getattr(value, part))
+
+
+def _of_settings(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
+    for name in _each(name for summary in summaries for name in summary.settings):
+        yield Column(
+            f"setting:{name}",
+            f"Value of the setting {name}, in which targets of a sweep differ.",
+            "",
+            _described(TrialSummary, "settings").source,
+            partial(_item, attrgetter("settings"), name),
+            "any",
+        )
+
+
+def _of_other_rails(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
+    """What each meter and rail sees that is not the primary one; their figures are never added up."""
+    parts = _each(part for metric in POWER_METRICS for part in (metric.rail, *metric.rail_bounds) if part)
+    rails = [rail for summary in summaries for rail in summary.power or () if not rail.primary]
+    for meter, channel in _each((rail.meter, rail.channel) for rail in rails):
+        for part in parts:
+            described = _described(PowerFigure, part)
+            yield Column(
+                f"rail:{meter}:{channel}:{part}",
+                f"As {meter} sees it on {channel}, which is not the primary rail: {described.text}",
+                described.unit,
+                described.source,
+                partial(_rail_value, meter, channel, part),
+                "number",
+            )
+
+
+def _rail_value(meter: str, channel: str, part: str, trial: TrialSummary) -> Cell:
+    rails = (rail for rail in trial.power or () if not rail.primary)
+    rail = next((rail for rail in rails if (rail.meter, rail.channel) == (meter, channel)), None)
+    return None if rail is None else _cell(getattr(rail, part))
+
+
+def _of_published(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
+    for quantity in _each(figure.quantity for summary in summaries for figure in summary.published):
+        metric = METRICS.get(quantity)
+        for part, described in texts_of(Published).items():
+            if part == "quantity":  # the heading has it
+                continue
+            is_figure = part in ("value", "low", "high")
+            yield Column(
+                f"published:{quantity}" + ("" if part == "value" else f":{part}"),
+                f"As published of {quantity}: {described.text}",
+                _UNITS.get(metric.unit, metric.unit) if metric is not None and is_figure else "",
+                described.source,
+                partial(_published_value, quantity, part),
+                _kind(get_type_hints(Published)[part]),
+            )
+
+
+def _published_value(quantity: str, part: str, trial: TrialSummary) -> Cell:
+    figures = (figure for figure in trial.published if figure.quantity == quantity)
+    figure = next(figures, None)
+    return None if figure is None else _cell(getattr(figure, part))
+
+
+def _item(mapping: Callable[[TrialSummary], Mapping[str, Any] | None], key: str, trial: TrialSummary) -> Cell:
+    value = (mapping(trial) or {}).get(key)
+    return json.dumps(value) if isinstance(value, list | dict) else _cell(value)
+
+
+def _cell(value: Any) -> Cell:
+    """A value as one cell: several texts in one, behind one another."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {text}" for name, text in value.items())
+    if isinstance(value, tuple):
+        return "; ".join(str(_cell(item)) for item in value)
+    if dataclasses.is_dataclass(value):
+        raise TypeError(
+            f"a {type(value).__name__} is no cell: give its fields columns, or NO_COLUMN a reason"
+        )
+    cell: Cell = value
+    return cell
+
+
+@cache
+def _fields() -> Mapping[str, Any]:
+    """The type of each field of a summary, by name."""
+    hints = get_type_hints(TrialSummary)
+    return {field.name: hints[field.name] for field in dataclasses.fields(TrialSummary)}
+
+
+def _record_in(hint: Any) -> type | None:
+    """The dataclass of a field, be it optional or one of several; None for what holds none."""
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return hint
+    return next((record for part in get_args(hint) if (record := _record_in(part)) is not None), None)
+
+
+def _kind_of(metric: Metric, part: str) -> Kind:
+    """What a metric's column holds; of one that is no field of the summary numbers."""
+    if metric.name == "declared_power":  # watts and their sources
+        return "any"
+    if not part or part.isdigit():
+        return "number"
+    record = PowerFigure if metric.rail else _record_in(_fields()[metric.json_place])
+    assert record is not None, f"{metric.name} has no {part}"
+    return _kind(get_type_hints(record)[part])
+
+
+def _kind(hint: Any) -> Kind:
+    """What cells of a type are."""
+    if get_origin(hint) in (Union, UnionType):
+        kinds = {_kind(part) for part in get_args(hint) if part is not NoneType}
+        return kinds.pop() if len(kinds) == 1 else "any"
+    if hint is bool:
+        return "flag"
+    return "number" if hint in (int, float) else "text"
+
+
+def _described(record: type, name: str) -> Described:
+    """The text of a field of a record; KeyError where it has none."""
+    metric = METRICS.get(name) if record is TrialSummary else None
+    if metric is not None:
+        return Described(metric.sentence, metric.source, _UNITS.get(metric.unit, metric.unit))
+    return texts_of(record)[name]
+
+
+def _each(keys: Iterable[Key]) -> list[Key]:
+    """Each key once, in the order in which they come."""
+    return list(dict.fromkeys(keys))
+
+
+# What a trial comes to, metric by metric: the fields of its document, and why some of them are missing.
+
+
+def document_names() -> list[str]:
+    """The fields of a trial's document that hold metrics, each once."""
+    return list(dict.fromkeys(metric.json_place for metric in METRICS.values()))
+
+
+def document_fields(trial: TrialSummary) -> dict[str, Any]:
+    """What a trial's document holds of the metrics, by field: the summary's own, else the metric's value."""
+    return {
+        metric.json_place: getattr(trial, metric.json_place)
+        if hasattr(trial, metric.json_place)
+        else metric.value(trial)
+        for metric in METRICS.values()
+    }
+
+
+def missing_reasons(trial: TrialSummary) -> dict[str, str]:
+    """Why each field of a trial's document, and each interval, is missing, by the field's name."""
+    unmeasured = (
+        trial.unpooled
+        or trial.reason
+        or {
+            "unsupported": "the target does not take this variant",
+            "not_run": "no session of this trial has run yet",
+            "failed": "every session of this trial failed",
+        }.get(trial.status, "no finished session holds it")
+    )
+    reasons: dict[str, str] = {}
+    held = document_fields(trial)
+    for metric in METRICS.values():
+        name = metric.json_place
+        value = held[name]
+        if value is None:
+            reasons.setdefault(name, trial.unpublished(metric.name) or metric.missing(trial) or unmeasured)
+        elif isinstance(value, Interval) and (value.low is None or value.high is None):
+            few = f"too few sessions for an interval: {value.sessions}"
+            reasons[f"{name}.interval"] = "none was published" if trial.published else few
+        elif isinstance(value, RequestLatency) and value.p99 is None:
+            reasons[f"{name}.p99"] = value.reason
+    return reasons

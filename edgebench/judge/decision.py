@@ -1,0 +1,713 @@
+"""What the verdicts of a profile come to: which trials satisfy it, what is open, or the nearest miss."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from edgebench.judge.figure import PERCENTILES
+from edgebench.judge.metric import OF_MISSIONS, Metric, Sampled
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.mission import NO_SCHEDULE, OVERLOADED
+from edgebench.judge.power import WIDE_SCOPES
+from edgebench.judge.power_limits import rate_objection
+from edgebench.judge.profile import Profile
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.verdict import Overall, judge_one, overall
+from edgebench.run.settings import SESSIONS_LIMIT
+from edgebench.stats.compare import wilson
+from edgebench.stats.forecast import forecast
+from edgebench.stats.interval import Count, NotNegative
+from edgebench.stats.intervals import MIN_SESSIONS, session_medians
+from edgebench.stats.percentiles import least_n, stall_sessions
+from edgebench.stats.power import CHECK_WIRING
+
+# The least change of one limit under which a trial that was measured would pass it.
+#
+# A pass needs the bound of the figure that lies towards the limit: the upper one of what is to be at most,
+# the
+# lower one of what is to be at least, the number itself of what was declared. Which meter or which declared
+# power decides depends on the limit, so that every limit is tried by judging the trial under it.
+
+
+_MOST = math.nextafter(1e18, 0.0)
+"""The most that a requirement may say."""
+
+_ROUNDING = 1e-12
+
+Limit = float | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RelaxedLimit:
+    """A limit that a trial does not pass, and the nearest one that it would.
+
+    Attributes:
+        to: the limit under which it passes; of a body, its sides in the order of the limit's.
+        by: how much looser that is, in `unit`, above 0; of a body, of the side that takes most.
+        share: `by` over the limit; of a body, the greatest of its sides.
+        verdict: what it got under the limit as it is.
+    """
+
+    requirement: str
+    """Name of the requirement. Source: profile."""
+    quantity: str
+    """What is limited, such as image_s. Source: profile."""
+    statistic: str
+    """Which statistic of it. Source: profile."""
+    averaging_s: float | None
+    """Time over which a limit on power means its average; null for all else. Unit: s. Source: profile."""
+    unit: str
+    """Unit of limit, to and by. Source: profile."""
+    limit: Limit
+    """The limit as it is; three numbers for a size. Source: profile."""
+    to: Limit
+    """The nearest limit under which the trial passes: the bound of its figure that a pass needs. Source: fit.
+    """
+    by: NotNegative
+    """How much looser that is, above 0; of a size, of the side that takes most. Source: fit."""
+    share: NotNegative
+    """by over limit; of a size, the greatest of its sides. Source: fit."""
+    verdict: Literal["fail", "inconclusive"]
+    """What the trial got under the limit as it is. Source: fit."""
+
+
+@dataclass(frozen=True)
+class ToMeasure:
+    """A requirement that no limit lets a trial pass, because what decides it was not measured; and why."""
+
+    requirement: str
+    """Name of the requirement. Source: profile."""
+    quantity: str
+    """What is limited, such as image_s. Source: profile."""
+    statistic: str
+    """Which statistic of it. Source: profile."""
+    reason: str
+    """Why what was measured cannot pass it. Source: fit."""
+
+
+def relaxed_limit(
+    trial: TrialSummary, requirement: Requirement, verdict: Verdict
+) -> RelaxedLimit | ToMeasure:
+    """What would make a pass of another verdict: another limit, or else what has to be measured.
+
+    Args:
+        trial: that was judged.
+        requirement: that it was judged by.
+        verdict: what came of it, and no pass.
+    """
+    if verdict.verdict == "unknown":
+        return _to_measure(verdict, verdict.reason)
+    limit = verdict.limit
+    if isinstance(limit, tuple):
+        return _with_size(verdict, limit)
+    known = [verdict]
+    if depends_on_limit(requirement):
+        known.append(under_loosest_limit(trial, requirement))
+    to = _least(trial, requirement, known)
+    if requirement.quantity == "load" and (to is None or to * requirement.scale > 1):
+        return _to_measure(verdict, verdict.reason)  # no limit has it keep up with its schedule
+    if to is None:
+        return _to_measure(verdict, under_loosest_limit(trial, requirement).reason)
+    by = abs(to - limit)
+    return _relaxed(verdict, to, by, by / limit)
+
+
+def under_loosest_limit(trial: TrialSummary, requirement: Requirement) -> Verdict:
+    """What the trial comes to where no limit is in its way."""
+    return _judged(trial, requirement, sys.float_info.min if requirement.at_least else _MOST)
+
+
+def depends_on_limit(requirement: Requirement) -> bool:
+    """Whether another figure may be judged under another limit."""
+    return bool(requirement.metric.rail) or callable(requirement.metric.judged)
+
+
+def _least(trial: TrialSummary, requirement: Requirement, known: Sequence[Verdict]) -> float | None:
+    """The nearest limit that the trial passes: bounds of its figures, tried from the nearest on."""
+    limit = requirement.limit
+    assert not isinstance(limit, tuple)
+    bounds = {bound for verdict in known for bound in _bounds(verdict, requirement)}
+    if requirement.metric.is_power:
+        bounds |= {power.watts / requirement.scale for power in trial.declared_power}
+    tried: set[float] = set()
+    while untried := [bound for bound in bounds - tried if _is_looser(bound, limit, requirement)]:
+        nearest = min(untried, key=lambda bound: abs(bound - limit))
+        tried.add(nearest)
+        # The requirement's unit may round a bound to its wrong side.
+        step = math.copysign(_ROUNDING * abs(nearest), nearest - limit)
+        for to in (nearest, nearest + step):
+            judged = _judged(trial, requirement, to)
+            if judged.verdict == "pass":
+                return to
+        bounds |= _bounds(judged, requirement)  # another meter decides under it
+    return None
+
+
+def _bounds(verdict: Verdict, requirement: Requirement) -> set[float]:
+    """What of a figure a limit has to reach: its end on that side, else its number.
+
+    Of several meters one may decide no longer as soon as the limit has reached its other end.
+    """
+    needed, other = (verdict.low, verdict.high) if requirement.at_least else (verdict.high, verdict.low)
+    number = verdict.value if needed is None and other is None else needed
+    bounds = (number, other) if depends_on_limit(requirement) else (number,)
+    return {float(bound) for bound in bounds if isinstance(bound, int | float) and bound > 0}
+
+
+def _is_looser(limit: float, than: float, requirement: Requirement) -> bool:
+    return limit < than if requirement.at_least else limit > than
+
+
+def _judged(trial: TrialSummary, requirement: Requirement, limit: float) -> Verdict:
+    return judge_one(trial, "", requirement.model_copy(update={"limit": limit}))
+
+
+def _with_size(verdict: Verdict, limit: tuple[float, ...]) -> RelaxedLimit | ToMeasure:
+    """Each side of the limit at least as long as the body's, longest against longest."""
+    if not isinstance(verdict.value, tuple):
+        return _to_measure(verdict, verdict.reason)
+    order = sorted(range(len(limit)), key=lambda at: limit[at])
+    to = list(limit)
+    for at, side in zip(order, sorted(verdict.value), strict=True):
+        to[at] = max(limit[at], side)
+    pairs = list(zip(limit, to, strict=True))
+    by, share = max(new - old for old, new in pairs), max((new - old) / old for old, new in pairs)
+    return _relaxed(verdict, tuple(to), by, share)
+
+
+def _relaxed(verdict: Verdict, to: Limit, by: float, share: float) -> RelaxedLimit:
+    return RelaxedLimit(
+        verdict.requirement,
+        verdict.quantity,
+        verdict.statistic,
+        verdict.averaging_s,
+        verdict.unit,
+        verdict.limit,
+        to,
+        by,
+        share,
+        "fail" if verdict.verdict == "fail" else "inconclusive",
+    )
+
+
+def _to_measure(verdict: Verdict, reason: str) -> ToMeasure:
+    return ToMeasure(verdict.requirement, verdict.quantity, verdict.statistic, reason)
+
+
+# The nearest yes: of each target that does not pass a profile as a whole, what would.
+#
+# First which of its trials did pass: another variant, batch or setting of its sweep. Where none did, the
+# trial
+# that takes least: the fewest figures that have to be measured, then the fewest limits that have to be
+# looser,
+# then the smallest share by which the loosest of them is; of equal ones the quickest. Where every trial
+# that
+# was measured misses a limit, the limits go before what has to be measured. All from what was measured;
+# what
+# was not is said, and never assumed. Requirements that are only wanted count for nothing here.
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A trial that misses no limit, and what has to be measured before it passes."""
+
+    trial: str
+    """Key of the trial. Source: experiment.json."""
+    measure: tuple[ToMeasure, ...]
+    """The requirements that it does not pass, and why. Source: fit."""
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """What would pass a profile on a target, some trial of which does not.
+
+    Attributes:
+        target: its name, without the settings of a sweep.
+        profile: its name.
+        passing: keys of its trials that pass; where there are any, nothing has to change.
+        trial: the key of the nearest one where none passes.
+        relax: the limits that have to be looser for that one, all of them.
+        measure: what has to be measured besides, because no limit lets it pass.
+        undecided: trials that miss no limit as it is.
+    """
+
+    target: str
+    """Name of the target, without the settings of a sweep. Source: experiment.json."""
+    profile: str
+    """Name of the profile. Source: profile."""
+    passing: tuple[str, ...]
+    """Keys of its trials that pass all that the profile requires; empty where none does. Source: fit."""
+    trial: str | None = None
+    """Key of the trial that takes least where none passes: the fewest figures to measure, then the fewest
+    limits to relax, then the smallest share by which the loosest is; the limits first where every trial
+    misses one; null where some pass. Source: fit."""
+    relax: tuple[RelaxedLimit, ...] = ()
+    """The limits that have to be looser for that trial, all of them. Source: fit."""
+    measure: tuple[ToMeasure, ...] = ()
+    """What has to be measured of it besides, because no limit lets it pass. Source: fit."""
+    undecided: tuple[Undecided, ...] = ()
+    """Trials that miss no limit as it is, where none passes, and what each lacks. Source: fit."""
+
+
+def nearest(
+    trials: Sequence[TrialSummary], profiles: Sequence[Profile], verdicts: Sequence[Verdict]
+) -> list[Nearest]:
+    """An entry for each profile and target that some trial of does not pass, in the order given.
+
+    A trial that its target does not take at all is none that fails.
+
+    Args:
+        trials: those that were judged.
+        profiles: what they were judged by.
+        verdicts: as `judge_all` gives them.
+    """
+    targets = by_swept_target(trials)
+    judged: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        judged.setdefault((verdict.trial, verdict.profile), []).append(verdict)
+    entries = []
+    for profile in profiles:
+        required = {trial.key: _hindrances(judged.get((trial.key, profile.name), ())) for trial in trials}
+        for target, group in targets.items():
+            takes = [trial for trial in group if trial.status != "unsupported"]
+            if not takes or any(required[trial.key] for trial in takes):
+                entries.append(_entry(target, profile, group, required))
+    return entries
+
+
+def by_swept_target(trials: Sequence[TrialSummary]) -> dict[str, list[TrialSummary]]:
+    """The trials of each target, the settings of its sweep together."""
+    targets: dict[str, list[TrialSummary]] = {}
+    for trial in trials:
+        targets.setdefault(trial.swept_target, []).append(trial)
+    return targets
+
+
+def _hindrances(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """What keeps a trial from passing."""
+    return [verdict for verdict in verdicts if not verdict.wanted and verdict.verdict != "pass"]
+
+
+def _entry(
+    target: str, profile: Profile, group: Sequence[TrialSummary], missed: Mapping[str, list[Verdict]]
+) -> Nearest:
+    passing = tuple(trial.key for trial in group if not missed[trial.key])
+    if passing:
+        return Nearest(target, profile.name, passing)
+    requirements = {requirement.name: requirement for requirement in profile.judged}
+    undecided = tuple(_undecided(trial, missed[trial.key]) for trial in group if _is_open(trial, missed))
+    entries = {}
+    for trial in group:
+        changes = [
+            relaxed_limit(trial, requirements[verdict.requirement], verdict) for verdict in missed[trial.key]
+        ]
+        relax = tuple(change for change in changes if isinstance(change, RelaxedLimit))
+        measure = tuple(change for change in changes if isinstance(change, ToMeasure))
+        entries[trial.key] = Nearest(target, profile.name, (), trial.key, relax, measure, undecided)
+    return least(list(entries.values()), {trial.key: trial for trial in group}, missed)
+
+
+def least(
+    entries: Sequence[Nearest], trials: Mapping[str, TrialSummary], missed: Mapping[str, Sequence[Verdict]]
+) -> Nearest:
+    """The entry whose trial takes least, of one target or of several; each names a trial.
+
+    Args:
+        entries: of one profile, at least one.
+        trials: by key.
+        missed: by key the verdicts that keep a trial from passing.
+    """
+    limits_first = not any(entry.undecided for entry in entries)
+
+    def effort(entry: Nearest) -> tuple[float, ...]:
+        assert entry.trial is not None
+        trial = trials[entry.trial]
+        shares = [limit.share for limit in entry.relax]
+        latency_s = trial.latency.median if trial.latency else math.inf
+        looser = (len(entry.relax), max(shares, default=0.0), sum(shares))
+        if not limits_first:
+            return (len(entry.measure), *looser, latency_s)
+        failed = {verdict.requirement for verdict in missed[entry.trial] if verdict.verdict == "fail"}
+        by_no_limit = sum(lack.requirement in failed for lack in entry.measure)
+        return (not _is_measured(trial), by_no_limit, *looser, len(entry.measure), latency_s)
+
+    return min(entries, key=effort)
+
+
+def _is_measured(trial: TrialSummary) -> bool:
+    return trial.status in ("done", "partial")
+
+
+def _is_open(trial: TrialSummary, missed: Mapping[str, list[Verdict]]) -> bool:
+    """Whether it was measured and misses no limit, and only lacks what would pass it."""
+    return _is_measured(trial) and all(verdict.verdict != "fail" for verdict in missed[trial.key])
+
+
+def _undecided(trial: TrialSummary, missed: Sequence[Verdict]) -> Undecided:
+    return Undecided(
+        trial.key,
+        tuple(
+            ToMeasure(verdict.requirement, verdict.quantity, verdict.statistic, verdict.reason)
+            for verdict in missed
+        ),
+    )
+
+
+# What would settle a verdict that is unknown or inconclusive: an option, or how many sessions or images.
+#
+# What brings a figure that is missing its metric says (`Metric.brought_by`). Of a figure that is there it
+# is
+# more of what its interval rests on, as many as the spread between the sessions so far foretells
+# (`edgebench.stats.forecast`), or a meter that can decide.
+
+
+MOST_IMAGES = 100_000
+"""Beyond which a limit on a share is as good as met by the figure itself: none are proposed."""
+
+SENSIBLE_SESSIONS = SESSIONS_LIMIT // 5
+"""More than these are not proposed: the limit is as good as met by the figure itself."""
+
+_TOO_CLOSE = "no sensible number of {}: the margin is too small to settle by repeating"
+_NEARLY_ALL = 0.99  # what a maximum speaks for
+_MEASURE = "a run of one's own (`edgebench run`)"
+
+
+def settled_by(trial: TrialSummary, verdict: Verdict) -> str:
+    """With what a verdict would be a pass or a fail; empty where it is one, or nothing is known to do it."""
+    metric = METRICS.get(verdict.quantity)
+    if verdict.verdict not in ("unknown", "inconclusive") or metric is None:
+        return ""
+    if metric.name in ("mass_g", "size_mm") and (trial.body or trial.published):
+        return "--board FILE.toml that gives it" if trial.body else "--board TARGET=NAME"
+    if trial.published:  # no run brings what is declared of a board
+        return "" if metric.judged == "boot" else _MEASURE
+    if trial.emulated or trial.status == "unsupported":
+        return ""
+    if trial.status in ("not_run", "failed"):
+        return "--resume"
+    is_of_meter, rail = metric.is_power or bool(metric.rail), trial.primary_rail
+    if is_of_meter and rail is not None and CHECK_WIRING in rail.reason:
+        return CHECK_WIRING.replace("check", "a check of")
+    if verdict.verdict == "unknown":
+        return _of_missing(trial, verdict, metric)
+    if is_of_meter:
+        return _of_power(trial, verdict, metric)
+    if metric.judged == "boot":  # a maximum above the limit may never be reached, whatever else is declared
+        return metric.brought_by if trial.boot_s and trial.boot_s.kind == "typical" else ""
+    if metric.judged in ("accuracy", "accuracy drop"):
+        return _of_images(trial, verdict)
+    if isinstance(metric.judged, Sampled):
+        return _of_sessions(metric.judged.values(trial), verdict, metric)
+    return _more_sessions(None, len(trial.latency_values)) if metric.judged in _COUNTED else ""
+
+
+_COUNTED = ("failures", "deadlines", "load", "mission")
+"""Decided by the number of sessions, in a way that is not foretold."""
+
+
+def _of_missing(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
+    """What brings its figure by the metric, unless the trial has that or its device cannot give it."""
+    if trial.other_machine and metric.of_machine:
+        return "a run on the declared board"
+    if trial.unpooled and verdict.reason == trial.unpooled:
+        return "a run with one worker"
+    if metric.judged in OF_MISSIONS and verdict.reason == NO_SCHEDULE:
+        return "a [schedule] in the profile"
+    if verdict.reason.startswith(OVERLOADED):  # no meter gives the energy of a cycle that is not kept
+        return ""
+    if metric.judged in ("deadlines", "storage") and trial.untimed_reason:
+        return ""
+    return metric.brought_by
+
+
+def _of_power(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
+    """A meter of all of the board, a faster one, or sessions."""
+    rail = trial.primary_rail
+    if verdict.declared or rail is None:
+        return "--meter KIND"
+    if rail.scope not in WIDE_SCOPES:
+        return "--meter KIND that sees all of the board"
+    is_peak = verdict.quantity == "power_peak_w"
+    if (averaging_s := verdict.averaging_s or 0.0) > (rail.window_s or 0.0):
+        return f"longer sessions (--sustained {math.ceil(averaging_s / 60)})"
+    # Over an averaging time the meter's samples decide how far the mean is known, and no further session.
+    if rail.uncovered or (is_peak and (averaging_s or rate_objection(rail, None))):
+        return "--meter KIND that is faster and leaves no gap"
+    if rail.unknown_lag_s is not None:
+        return "--meter KIND whose lag is known"
+    if is_peak or not metric.rail_sessions:
+        return _more_sessions(None, len(rail.mean_w_sessions))
+    return _of_sessions([[value] for value in getattr(rail, metric.rail_sessions)], verdict, metric)
+
+
+def _of_images(trial: TrialSummary, verdict: Verdict) -> str:
+    """So many labelled images that Wilson's interval around the same share leaves the limit out."""
+    more = "more images (--images DIR|CSV)"
+    if verdict.quantity != "accuracy" or trial.accuracy is None or isinstance(verdict.limit, tuple):
+        return more
+    share = trial.accuracy.k / trial.accuracy.n
+    limit = verdict.limit * METRICS[verdict.quantity].units[verdict.unit]
+    n = trial.accuracy.n
+    while n <= MOST_IMAGES:
+        low, high = wilson(round(share * n), n)
+        if not low < limit <= high:
+            return f"some {_rounded_up(n)} images (--images DIR|CSV)"
+        n = math.ceil(1.1 * n)
+    return _TOO_CLOSE.format("images")
+
+
+def _rounded_up(n: int) -> int:
+    """To two digits."""
+    step = int(10 ** max(0, len(str(n)) - 2))
+    return math.ceil(n / step) * step
+
+
+def _of_sessions(values: Sequence[Sequence[float]], verdict: Verdict, metric: Metric) -> str:
+    """So many sessions as the spread between those so far foretells."""
+    sessions = [session for session in values if session]
+    limit = verdict.limit
+    if verdict.statistic != "median" or isinstance(limit, tuple):
+        return _of_tail(sessions, verdict.statistic)
+    limit *= metric.units[verdict.unit]
+    medians = session_medians(sessions)
+    if len(medians) < 2 or min(medians) <= 0 or limit <= 0:
+        return _more_sessions(None, len(medians))
+    needed = forecast(medians, max(MIN_SESSIONS, len(medians)), limit=limit).sessions_needed
+    if needed is None:
+        return _TOO_CLOSE.format("sessions")
+    return _more_sessions(max(needed, len(medians) + 1), len(medians))
+
+
+def _of_tail(sessions: Sequence[Sequence[float]], statistic: str) -> str:
+    """More values, where a percentile or a maximum takes more than there are; else more sessions."""
+    least = least_n(PERCENTILES.get(statistic, _NEARLY_ALL))
+    longest = max(map(len, sessions), default=0)
+    needed = stall_sessions()
+    if statistic != "p90" and longest > 1 and len(sessions) < needed:
+        passes = math.ceil(least / needed)
+        more = f" of {passes} passes (--passes {passes})" if longest < passes else ""
+        return _more_sessions(needed, len(sessions)) + more
+    if len(sessions) < MIN_SESSIONS or sum(map(len, sessions)) >= least or longest < 2:
+        return _more_sessions(None, len(sessions))
+    passes = math.ceil(least / len(sessions))
+    return f"{passes} passes a session (--passes {passes})"
+
+
+def _more_sessions(needed: int | None, so_far: int) -> str:
+    """`some 12 sessions (--sessions 12)`; without a forecast the fewest that could do."""
+    least = max(MIN_SESSIONS, so_far + 1)
+    if max(needed or least, least) > SENSIBLE_SESSIONS:
+        return _TOO_CLOSE.format("sessions")
+    if needed is None:
+        return f"more sessions (--sessions {least} or more)"
+    return f"some {needed} sessions (--sessions {needed})"
+
+
+Outcome = Literal["satisfied", "open", "missed", "unmeasured"]
+
+
+@dataclass(frozen=True)
+class Open:
+    """A requirement that is unknown or inconclusive of trials that miss none.
+
+    Attributes:
+        verdict: unknown or inconclusive.
+        by: what would settle it; empty where nothing is known to.
+        trials: keys of those of which it is open, and which the same would settle.
+    """
+
+    requirement: str
+    """Name of the requirement. Source: profile."""
+    quantity: str
+    """What is limited, such as image_s. Source: profile."""
+    statistic: str
+    """Which statistic of it. Source: profile."""
+    verdict: Literal["unknown", "inconclusive"]
+    """unknown or inconclusive. Source: fit."""
+    by: str
+    """What would settle it: an option, or how many sessions or images; empty where nothing is known to.
+    Source: fit."""
+    trials: tuple[str, ...]
+    """Keys of the trials of which it is open, and which that would settle. Source: fit."""
+
+
+@dataclass(frozen=True)
+class Overload:
+    """A trial that does not keep up with the profile's schedule.
+
+    Attributes:
+        load: work that comes in a cycle as a share of the cycle, above 1; the least that it is where no more
+            is known.
+        reason: of the verdict.
+    """
+
+    trial: str
+    """Key of the trial. Source: experiment.json."""
+    load: float
+    """Work that comes in a cycle as a share of the cycle, above 1; the least that it is where no more is
+    known. Source: fit."""
+    reason: str
+    """Of the verdict. Source: fit."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer to one profile.
+
+    Attributes:
+        outcome: some trial satisfies it; none does, and some misses no requirement; every one misses one;
+            none was measured.
+        passing: keys of the trials that satisfy it.
+        failing: how many trials miss a requirement.
+        trials: how many were judged.
+        trial: key of the quickest that satisfies it, of the open one that lacks least, or of the nearest
+            miss; None where none was measured.
+        level: of those that satisfy it the others whose interval of the same latency reaches that of the
+            quickest.
+        lightest: keys of those that satisfy it and whose declared mass is the least; empty without a mass.
+        relax: of the nearest miss the limits that would have to be looser, with by how much.
+        open: what is open of the trials that miss nothing, where none satisfies it.
+        overloaded: the trials that are shown not to keep up with its schedule, each a miss.
+    """
+
+    profile: str
+    """Name of the profile. Source: profile."""
+    outcome: Outcome
+    """satisfied: some trial satisfies the profile; open: none does, and some misses no requirement; missed:
+    every one misses one; unmeasured: none has a session. Source: fit."""
+    passing: tuple[str, ...]
+    """Keys of the trials that satisfy it. Source: fit."""
+    failing: Count
+    """How many trials miss a requirement. Source: fit."""
+    trials: Count
+    """How many trials were judged. Source: fit."""
+    trial: str | None = None
+    """Key of the quickest that satisfies it, of the open one that lacks least, or of the nearest miss; null
+    where none was measured. Source: fit."""
+    level: tuple[str, ...] = ()
+    """Of those that satisfy it the others whose interval of the same latency reaches the quickest's. Source:
+    fit."""
+    lightest: tuple[str, ...] = ()
+    """Keys of those that satisfy it and whose declared mass is the least; empty without a mass. Source: fit.
+    """
+    relax: tuple[RelaxedLimit, ...] = ()
+    """Of the nearest miss the limits that would have to be looser, all of them. Source: fit."""
+    open: tuple[Open, ...] = ()
+    """What is open of the trials that miss nothing, where none satisfies it. Source: fit."""
+    overloaded: tuple[Overload, ...] = ()
+    """The trials that are shown not to keep up with the profile's schedule, each a miss. Source: fit."""
+
+
+def decisions(
+    trials: Sequence[TrialSummary], verdicts: Sequence[Verdict], entries: Sequence[Nearest]
+) -> list[Decision]:
+    """One a profile, in the order of the verdicts.
+
+    Args:
+        trials: those that were judged.
+        verdicts: as `judge_all` gives them.
+        entries: as `nearest` gives them of the same.
+    """
+    by_key = {trial.key: trial for trial in trials}
+    by_profile: dict[str, list[Overall]] = {}
+    for whole in overall(verdicts):
+        of_profile = by_profile.setdefault(whole.profile, [])
+        if whole.trial in by_key:
+            of_profile.append(whole)
+    return [
+        replace(
+            _decision(profile, wholes, by_key, [entry for entry in entries if entry.profile == profile]),
+            overloaded=tuple({each.trial: each for each in _overloads(wholes)}.values()),  # limits may be two
+        )
+        for profile, wholes in by_profile.items()
+    ]
+
+
+def _overloads(wholes: Sequence[Overall]) -> Iterator[Overload]:
+    for verdict in (each for whole in wholes for each in whole.verdicts):
+        least = verdict.low if verdict.value is None else verdict.value
+        if verdict.quantity != "load" or verdict.verdict != "fail" or not isinstance(least, float):
+            continue
+        load = least * METRICS[verdict.quantity].units[verdict.unit]
+        if load > 1 and not verdict.wanted:
+            yield Overload(verdict.trial, load, verdict.reason)
+
+
+def _decision(
+    profile: str, wholes: Sequence[Overall], trials: Mapping[str, TrialSummary], entries: Sequence[Nearest]
+) -> Decision:
+    passing = tuple(whole.trial for whole in wholes if whole.verdict == "pass")
+    failing = sum(whole.verdict == "fail" for whole in wholes)
+    measured = [whole for whole in wholes if trials[whole.trial].status in ("done", "partial")]
+    common = (passing, failing, len(wholes))
+    if passing:
+        first = min((trials[key] for key in passing), key=_slowness)
+        level = tuple(key for key in passing if key != first.key and _is_level(trials[key], first))
+        return Decision(profile, "satisfied", *common, first.key, level, _lightest(passing, trials))
+    if not measured:
+        return Decision(profile, "unmeasured", *common)
+    undecided = [whole for whole in measured if whole.verdict != "fail"]
+    if undecided:
+        nearest = min(undecided, key=lambda whole: (len(_open(whole)), _slowness(trials[whole.trial])))
+        return Decision(profile, "open", *common, nearest.trial, open=_settling(undecided, trials))
+    missed = {
+        whole.trial: [each for each in whole.verdicts if not each.wanted and each.verdict != "pass"]
+        for whole in wholes
+    }
+    misses = [entry for entry in entries if entry.trial in missed]
+    if not misses:  # judged by profiles that are not at hand
+        return Decision(profile, "missed", *common, wholes[0].trial if len(wholes) == 1 else None)
+    entry = least(misses, trials, missed)
+    return Decision(profile, "missed", *common, entry.trial, relax=entry.relax)
+
+
+def _slowness(trial: TrialSummary) -> tuple[bool, float]:
+    """The quickest comes first, and times of inference alone, which are another figure, come last."""
+    return trial.latency_quantity != "image_s", math.inf if trial.latency is None else trial.latency.median
+
+
+def _is_level(trial: TrialSummary, first: TrialSummary) -> bool:
+    """Whether the intervals of both have a value in common, so that another run may have it otherwise."""
+    mine, best = trial.latency, first.latency
+    if mine is None or best is None or trial.latency_quantity != first.latency_quantity:
+        return False
+    return mine.low is None or best.high is None or mine.low <= best.high
+
+
+def _lightest(passing: Sequence[str], trials: Mapping[str, TrialSummary]) -> tuple[str, ...]:
+    masses = {key: mass_g for key in passing if (mass_g := trials[key].mass_g) is not None}
+    least_g = min(masses.values(), default=None)
+    return tuple(key for key, mass_g in masses.items() if mass_g == least_g)
+
+
+def _open(whole: Overall) -> list[Verdict]:
+    return [
+        verdict
+        for verdict in whole.verdicts
+        if not verdict.wanted and verdict.verdict in ("unknown", "inconclusive")
+    ]
+
+
+def _settling(wholes: Sequence[Overall], trials: Mapping[str, TrialSummary]) -> tuple[Open, ...]:
+    """Requirement by requirement, those of which the same would settle it together."""
+    groups: dict[tuple[str, str, str], list[Verdict]] = {}
+    for whole in wholes:
+        for verdict in _open(whole):
+            by = settled_by(trials[whole.trial], verdict)
+            groups.setdefault((verdict.requirement, verdict.verdict, by), []).append(verdict)
+    return tuple(
+        Open(
+            requirement,
+            group[0].quantity,
+            group[0].statistic,
+            "unknown" if word == "unknown" else "inconclusive",
+            by,
+            tuple(verdict.trial for verdict in group),
+        )
+        for (requirement, word, by), group in groups.items()
+    )

@@ -1,0 +1,148 @@
+"""One figure with the bounds within which it can be trusted, as a verdict needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from edgebench.judge.trial_summary import Bound
+from edgebench.records.target import PowerKind
+from edgebench.stats.intervals import CONFIDENCE, interval_reason, session_interval
+from edgebench.stats.percentiles import least_n, percentile_over_sessions, unseen_stall
+
+PERCENTILES: Mapping[str, float] = {"p90": 0.9, "p99": 0.99}
+
+NEARLY_ALL = 0.99
+"""A maximum speaks for this share of all values: no finite number of them speaks for the rest."""
+
+SPEAKS_FOR_ALL = least_n(NEARLY_ALL)
+"""With fewer values not even the highest of independent ones bounds that share, at 95 % confidence."""
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """How sure a bound has to be.
+
+    Attributes:
+        interval: the two-sided confidence of an interval over sessions.
+        bound: the confidence of a bound that holds by itself, such as a percentile's.
+    """
+
+    interval: float = CONFIDENCE
+    bound: float = CONFIDENCE
+
+    @classmethod
+    def of_look(cls, confidence: float) -> Certainty:
+        """At a look whose two-sided intervals have that confidence: each side errs in half of the rest."""
+        return cls(confidence, (1 + confidence) / 2)
+
+
+STATED = Certainty()
+"""The 95 % of whatever is reported."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure in its base unit (s, W, J, bytes, g, mm or a fraction).
+
+    Attributes:
+        value: None where it is missing.
+        low, high: what it is at least and at most; None where nothing bounds it on that side.
+        exact: it is a number that was declared or recorded and has no interval.
+        undecided: there is something, but too little to give a value.
+        reason: why the value or a bound is missing.
+        what: what meets or misses a limit, in words.
+        note: what else a reader should know of a decided verdict.
+        lasting: further sessions of the same kind leave the bounds as they are.
+        ceiling: the upper bound that is missing for a reason that no further session removes.
+        scope: of power and energy, what the meter covers that gave it; empty for all else.
+        declared: which kind of declared figure it is, of power or boot time; empty for a measured one,
+            and for all else.
+        bound: how a figure whose value nobody knows lies to its one end: above or at least `low`, below or at
+            most `high`; empty where the value is known, or nothing is.
+    """
+
+    value: float | tuple[float, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    exact: bool = False
+    undecided: bool = False
+    reason: str = ""
+    what: str = "the whole 95 % interval"
+    note: str = ""
+    lasting: bool = False
+    ceiling: float | None = None
+    scope: str = ""
+    declared: PowerKind | Literal[""] = ""
+    bound: Bound | Literal[""] = ""
+
+    def in_unit(self, scale: float) -> Figure:
+        """The same in a unit that is `scale` of the base unit."""
+        if scale == 1:
+            return self
+        value = tuple(side / scale for side in self.value) if isinstance(self.value, tuple) else self.value
+        return replace(
+            self,
+            value=value / scale if isinstance(value, float | int) else value,
+            low=None if self.low is None else self.low / scale,
+            high=None if self.high is None else self.high / scale,
+            ceiling=None if self.ceiling is None else self.ceiling / scale,
+        )
+
+
+def over_sessions(values_by_session: Sequence[Sequence[float]], certainty: Certainty = STATED) -> Figure:
+    """The headline statistic with its interval over sessions; at least one value is there."""
+    interval = session_interval(values_by_session, certainty.interval)
+    return Figure(interval.median, interval.low, interval.high, reason=interval_reason(interval.sessions))
+
+
+def over_percentile(
+    values_by_session: Sequence[Sequence[float]], statistic: str, certainty: Certainty = STATED
+) -> Figure:
+    """One of PERCENTILES with its bounds over sessions; p99 without an upper one where a stall may be unseen.
+
+    A stall of 30 % of sessions reaches p90 over all sessions only where a third of their passes stall.
+    """
+    percentile = percentile_over_sessions(values_by_session, PERCENTILES[statistic], certainty.bound)
+    if percentile.value is None:
+        return Figure(undecided=True, reason=percentile.reason)
+    # Passes of one session share its luck: bounds from too few sessions would be too narrow.
+    if few := interval_reason(len(values_by_session)):
+        return Figure(percentile.value, reason=few)
+    if statistic == "p99" and (stall := unseen_stall(len(values_by_session))):
+        return Figure(percentile.value, percentile.low, reason=stall)
+    return Figure(percentile.value, percentile.low, percentile.high)
+
+
+def largest(values_by_session: Sequence[Sequence[float]], of: str, certainty: Certainty = STATED) -> Figure:
+    """The maximum with what speaks for all: at most 1 % of all values lie above the upper bound.
+
+    The maximum itself is the lower bound, since a single value above a limit breaks it. The upper one is that
+    of the 99th percentile where sessions differ (`percentile_over_sessions`), and never below the maximum:
+    where sessions differ, the highest value speaks for those that were measured, and for no other. There is
+    none below the sessions that show a stall of some sessions (`unseen_stall`).
+
+    Args:
+        values_by_session: at least one value; sessions without any do not count.
+        of: what they are, in the plural.
+        certainty: how surely the upper bound has to hold.
+    """
+    sessions = [values for values in values_by_session if values]
+    count = sum(len(values) for values in sessions)
+    top = max(max(values) for values in sessions)
+    what = f"the highest of {count} {of}"
+    if few := interval_reason(len(sessions)):
+        return Figure(top, low=top, reason=few, what=what)
+    bound = percentile_over_sessions(sessions, NEARLY_ALL, certainty.bound).high
+    if bound is None:
+        return Figure(top, low=top, reason=too_few(count, of), what=what)
+    if stall := unseen_stall(len(sessions)):
+        return Figure(top, low=top, reason=stall, what=what)
+    note = f"at most 1 % of all {of} lie above the upper bound, with 95 % confidence"
+    return Figure(top, low=top, high=max(top, bound), what=what, note=note)
+
+
+def too_few(n: int, of: str) -> str:
+    """Why a maximum of n values passes no limit."""
+    return f"none exceeds the limit, but {n} {of} cannot speak for all: a maximum takes {SPEAKS_FOR_ALL}"

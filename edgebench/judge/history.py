@@ -1,0 +1,394 @@
+"""A metric over all results of a folder: one series a trial that they share, with changes of its level."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from edgebench.errors import StoredResultError
+from edgebench.judge.metric import Metric, Sampled
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.result_comparison import trial_identity
+from edgebench.judge.summarise import summarise_one
+from edgebench.judge.trial_summary import Accuracy, TrialSummary
+from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord
+from edgebench.results.layout import SCHEMA_VERSION, TRIAL_FILE, trial_folder
+from edgebench.results.listing import StoredResult, UnreadableResult
+from edgebench.results.load import StoredResults
+from edgebench.results.record_reading import read_bounded, read_sessions
+from edgebench.results.redaction import exported
+from edgebench.results.revisions import differences, identity_of, swept_name
+from edgebench.stats.change_point import ChangePoint, change_points, change_reason
+from edgebench.stats.compare import MINIMUM_EFFECT, Comparison, compare
+from edgebench.stats.interval import Interval
+from edgebench.stats.intervals import session_medians
+
+# The summaries that a run left in trial.json, for what looks at many results: no table is read for them.
+#
+# What only the tables have (the samples of meters, each request's latency) and the cautions are not in
+# them.
+
+
+_DERIVED = frozenset({"cautions", "request_ms_values", "power_curves", "figures_of_values"})
+
+
+def stored_summary(folder: Path, key: str, sessions: Sequence[SessionRecord]) -> TrialSummary | None:
+    """The summary of a trial as its run wrote it; None where there is none of these very sessions.
+
+    That is so of a run that was killed, and where trial.json is damaged or of another version: the tables
+    tell then (`edgebench.judge.summarise.summarise_one`).
+
+    Args:
+        folder: of the result.
+        key: the trial's.
+        sessions: those of the trial that are on disk, failed ones too.
+    """
+    try:
+        data = read_bounded(trial_folder(folder, key) / TRIAL_FILE, folder)
+        document: Any = None if data is None else from_json(data, allow_inf_nan=False)
+    except (StoredResultError, ValueError):
+        return None
+    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
+        return None
+    adapter, names = _reader()
+    try:
+        summary = adapter.validate_python({name: document[name] for name in names & document.keys()})
+    except ValidationError:
+        return None
+    if summary.key != key or _counted(summary) != sum(session.status == "ok" for session in sessions):
+        return None
+    return summary
+
+
+def _counted(summary: TrialSummary) -> int:
+    """How many sessions that ended well it is of."""
+    counted = summary.failed_sessions
+    return 0 if counted is None else counted.n - counted.k
+
+
+@cache
+def _reader() -> tuple[TypeAdapter[TrialSummary], frozenset[str]]:
+    """What validates a summary, and the fields that trial.json keeps of it."""
+    names = frozenset(field.name for field in dataclasses.fields(TrialSummary) if field.init)
+    return TypeAdapter(TrialSummary), names - _DERIVED
+
+
+_MEASURED_UNITS = frozenset({"s", "ms", "W", "J", "bytes", "instruction"})
+_NOT_MEASURED = frozenset({"boot_s", "update_s", "storage_bytes", "age_s", "energy_cycle_j"})
+_SHARES = frozenset({"accuracy", "scene_accuracy"})
+_NOTHING_REACHES = 1e15  # in seconds, watts or bytes: a summary on disk may say anything
+_NO_SESSION_VALUES = "it has no value a session that a test could be made of"
+
+
+@dataclass(frozen=True)
+class HistoryFigure:
+    """What one trial of one result came to.
+
+    Attributes:
+        value, low, high: in the metric's base unit; the ends are None where there is no interval.
+        session_values: one number a session, where the metric has them.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    session_values: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """One result in a series.
+
+    Attributes:
+        result: the folder's name.
+        begun_utc: when it began, ISO 8601; empty where that is not known.
+        key: of the trial.
+        figure: what it came to.
+        facts: versions, host and settings by name, as they are compared at a change.
+        to_previous, to_baseline: against the result before it, and against the baseline; None for these
+            themselves.
+    """
+
+    result: str
+    begun_utc: str
+    key: str
+    figure: HistoryFigure
+    facts: Mapping[str, str] = field(default_factory=dict)
+    to_previous: Comparison | None = None
+    to_baseline: Comparison | None = None
+
+
+@dataclass(frozen=True)
+class LevelChange:
+    """A change of the level: from `last_before` to `first_after`, names of results.
+
+    `word` says whether it is for the better; `differences` what else changed there, as far as the results
+    say, and is empty where they say nothing.
+    """
+
+    point: ChangePoint
+    last_before: str
+    first_after: str
+    word: Literal["better", "worse"]
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TrialSeries:
+    """The results that have one trial: of one target, variant, batch, settings and scene.
+
+    `change_reason` says why no change was looked for; empty where it was.
+    """
+
+    metric: Metric
+    target: str
+    variant: str
+    batch: int
+    concurrency: int
+    settings: Mapping[str, Any]
+    scope: str
+    scene: str
+    points: tuple[HistoryPoint, ...]
+    changes: tuple[LevelChange, ...] = ()
+    change_reason: str = ""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its values are shares, whose changes are in points."""
+        return self.metric.name in _SHARES
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A trial of a result, before it is in a series."""
+
+    result: StoredResult
+    trial: TrialRecord
+    summary: TrialSummary
+    metric: Metric
+    figure: HistoryFigure
+    facts: Mapping[str, str]
+
+
+def followed_metrics() -> tuple[str, ...]:
+    """The metrics that a history can be of: numbers above zero that were measured."""
+    return tuple(
+        name
+        for name, metric in METRICS.items()
+        if name in _SHARES
+        or (metric.unit in _MEASURED_UNITS and not metric.keyed and name not in _NOT_MEASURED)
+    )
+
+
+def history(
+    results: Sequence[StoredResult],
+    *,
+    metric: str | None = None,
+    wanted: Callable[[TrialRecord], bool] = lambda trial: True,
+    last: int | None = None,
+    baseline: str | None = None,
+    minimum_effect: float = MINIMUM_EFFECT,
+    left_out: Callable[[UnreadableResult], object] | None = None,
+) -> list[TrialSeries]:
+    """The series of the trials that are wanted, by target and variant as the newest result has them.
+
+    Args:
+        results: newest first.
+        metric: its name; None for image_s, or infer_s of a trial without it.
+        wanted: which trials.
+        last: no more than so many results, the newest that have a wanted trial with a figure.
+        baseline: name of the result that all others are compared with; None, or where a series lacks it, for
+            its oldest.
+        minimum_effect: the smallest change that counts, as a share.
+        left_out: called with each result that turns out to be damaged, which is then left out; None:
+            StoredResultError for the first.
+    """
+    series: dict[Hashable, list[_Member]] = {}
+    taken = 0
+    for result in results:
+        if last is not None and taken >= last:
+            break
+        try:
+            members = _members(result, metric, wanted)
+        except StoredResultError as error:
+            if left_out is None:
+                raise
+            left_out(UnreadableResult.of(result.path, error))
+            continue
+        taken += bool(members)
+        for identity, member in members.items():
+            series.setdefault(identity, []).append(member)
+    return [_series(members[::-1], baseline, minimum_effect) for members in series.values()]
+
+
+def _members(
+    result: StoredResult, metric: str | None, wanted: Callable[[TrialRecord], bool]
+) -> dict[Hashable, _Member]:
+    """The trials of a result that have a figure, by what makes them one series."""
+    experiment = result.experiment
+    trials = [trial for trial in experiment.trials if trial.status == "planned" and wanted(trial)]
+    if not trials:
+        return {}
+    shown = {trial.key: trial for trial in exported(experiment).trials}
+    targets = {target.name: swept_name(target) for target in experiment.targets}
+    members: dict[Hashable, _Member] = {}
+    for trial in trials:
+        sessions, _ = read_sessions(result.path, trial.key)
+        ok = [session for session in sessions if session.status == "ok"]
+        if not ok:
+            continue
+        summary = stored_summary(result.path, trial.key, sessions) or summarise_one(
+            StoredResults(result.path, experiment), trial.key
+        )
+        followed = METRICS[metric or summary.latency_quantity or "image_s"]
+        figure = figure_of(summary, followed)
+        if figure is None:
+            continue
+        facts = _facts(experiment, shown[trial.key], ok[-1])
+        target = targets.get(trial.target, trial.target)
+        # A revision of a target comes after it, and is what the device has become.
+        images = experiment.images_of(trial) if followed.name == "accuracy" else None
+        # What else a comparison would list as different makes another series.
+        identity = (
+            trial_identity(summary, target),
+            followed.name,
+            _scope(followed, summary),
+            experiment.scene_of(trial).sha256,
+            trial.patches,
+            images.sha256 if images else None,
+        )
+        members[identity] = _Member(result, trial, summary, followed, figure, facts)
+    return members
+
+
+def _scope(metric: Metric, summary: TrialSummary) -> str:
+    """What the meter covers, of power and energy: those of a board are not those of its chip."""
+    rail = summary.primary_rail
+    return rail.scope if metric.rail and rail is not None else ""
+
+
+def figure_of(summary: TrialSummary, metric: Metric) -> HistoryFigure | None:
+    """A metric of a trial as one number with its interval; None where it is missing, or not above 0."""
+    value = metric.value(summary)
+    if isinstance(value, Interval):
+        ends = value.median, value.low, value.high
+    elif isinstance(value, Accuracy):
+        ends = (value.k / value.n, value.low, value.high) if value.n else (0.0, None, None)
+    elif isinstance(value, int | float):
+        ends = float(value), None, None
+    else:
+        median = getattr(value, "median", None)  # of requests
+        ends = (0.0 if median is None else float(median)), None, None
+    value, low, high = ends
+    if not 0 < value < _NOTHING_REACHES:
+        return None
+    if low is None or high is None or not 0 <= low <= value <= high < _NOTHING_REACHES:
+        low = high = None
+    return HistoryFigure(value, low, high, session_values=_session_values(summary, metric))
+
+
+def _session_values(summary: TrialSummary, metric: Metric) -> tuple[float, ...]:
+    """One number a session, where all of them are above 0; nothing else is compared as a ratio."""
+    values: Sequence[float] = ()
+    if isinstance(metric.judged, Sampled):
+        values = session_medians(metric.judged.values(summary))
+    elif metric.rail and summary.primary_rail is not None:
+        values = getattr(summary.primary_rail, f"{metric.rail}_sessions", ())
+    return tuple(values) if all(0 < value < _NOTHING_REACHES for value in values) else ()
+
+
+def _facts(experiment: ExperimentRecord, trial: TrialRecord, session: SessionRecord) -> dict[str, str]:
+    """What may explain a change: the device's identity, versions, and settings; as an export may show it."""
+    settings = trial.inputs.get("settings")
+    options = settings.get("options") if isinstance(settings, dict) else None
+    artifact = session.built.sha256 if session.built else trial.artifact_sha256
+    stated = {
+        "EdgeBench": experiment.edgebench_version,
+        "artifact": (artifact or "")[:12],
+        "passes a session": trial.passes or experiment.passes,
+        "period": "none" if experiment.period_s is None else f"{experiment.period_s:g} s",
+        "sustained": "no" if experiment.sustained_s is None else f"{experiment.sustained_s:g} s",
+        "host": experiment.host.get("platform"),
+        **(options if isinstance(options, dict) else {}),
+    }
+    known = {name: str(value)[:200] for name, value in stated.items() if value not in (None, "")}
+    return {**known, **identity_of(session.device, session.runtime)}
+
+
+def _series(members: Sequence[_Member], baseline: str | None, minimum_effect: float) -> TrialSeries:
+    """The series of these trials, oldest first."""
+    newest = members[-1]
+    lower_is_better = newest.metric.better == "lower"
+    reference = next((member for member in members if member.result.path.name == baseline), members[0])
+
+    def against(member: _Member, other: _Member) -> Comparison | None:
+        return (
+            None
+            if member is other
+            else _comparison(other.figure, member.figure, lower_is_better, minimum_effect)
+        )
+
+    points = tuple(
+        HistoryPoint(
+            result=member.result.path.name,
+            begun_utc=member.result.begun_utc,
+            key=member.trial.key,
+            figure=member.figure,
+            facts=member.facts,
+            to_previous=against(member, members[max(0, at - 1)]),
+            to_baseline=against(member, reference),
+        )
+        for at, member in enumerate(members)
+    )
+    changes = change_points([point.figure.value for point in points], minimum_effect=minimum_effect)
+    return TrialSeries(
+        metric=newest.metric,
+        target=newest.summary.swept_target,
+        variant=newest.trial.variant,
+        batch=newest.trial.batch,
+        concurrency=newest.trial.concurrency,
+        settings=newest.summary.settings,
+        scope=_scope(newest.metric, newest.summary),
+        scene=newest.result.experiment.scene_of(newest.trial).name,
+        points=points,
+        changes=tuple(_level_change(change, points, lower_is_better) for change in changes),
+        change_reason=change_reason(len(points)),
+    )
+
+
+def _comparison(
+    a: HistoryFigure, b: HistoryFigure, lower_is_better: bool, minimum_effect: float
+) -> Comparison:
+    if a.session_values and b.session_values:
+        return compare(
+            a.session_values, b.session_values, lower_is_better=lower_is_better, minimum_effect=minimum_effect
+        )
+    ratio = b.value / a.value
+    return Comparison(
+        "same" if ratio == 1 else "undecided", ratio, None, None, None, reason=_NO_SESSION_VALUES
+    )
+
+
+def _level_change(change: ChangePoint, points: Sequence[HistoryPoint], lower_is_better: bool) -> LevelChange:
+    before, after = points[change.at - 1], points[change.at]
+    return LevelChange(
+        point=change,
+        last_before=before.result,
+        first_after=after.result,
+        word="better" if (change.ratio < 1) == lower_is_better else "worse",
+        differences=differences(before.facts, after.facts),
+    )
+
+
+def targets_of(results: Iterable[StoredResult]) -> list[str]:
+    """The targets that results have, each once, without the settings of a sweep."""
+    return list(
+        dict.fromkeys(swept_name(target) for result in results for target in result.experiment.targets)
+    )

@@ -1,0 +1,272 @@
+"""A result folder, summed up and judged: what `show`, `fit`, `report` and `run` all end with."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from edgebench import registry
+from edgebench.contract import Backend
+from edgebench.errors import EdgeBenchError, StoredResultError, UsageError
+from edgebench.judge.mission import DAY_S, Mission, mission_of
+from edgebench.judge.profile import Profile
+from edgebench.judge.schedule import Schedule
+from edgebench.judge.summarise import summarise
+from edgebench.judge.trial_summary import PUBLISHED, TrialSummary, Verdict
+from edgebench.judge.verdict import judge_all, overall
+from edgebench.records.stored import ExperimentRecord
+from edgebench.records.target import BOARD_FIGURES, BoardFigure, Target
+from edgebench.results.load import StoredResults, load
+from edgebench.results.revisions import planned_name, swept_name
+from edgebench.run.declarations import declared_boards, declared_figures
+from edgebench.run.targets import body_of
+from edgebench.suggest import choose, short
+
+# What the targets of a stored result are made of, as said when they are judged and not when they ran.
+
+
+FIGURES: tuple[BoardFigure, ...] = get_args(BoardFigure)
+
+
+def with_boards(record: ExperimentRecord, texts: Sequence[str]) -> tuple[ExperimentRecord, tuple[str, ...]]:
+    """The record whose targets are made of these boards, and what is to be said of it.
+
+    As in a run, a target's own figures beat those of its boards. Boards that it ran with are boards no more:
+    these take their place, which is said.
+
+    Args:
+        record: as it was stored; it is left as it is.
+        texts: `[TARGET=]NAME`, one for each board.
+
+    Raises:
+        UsageError: as `plan.board_declarations.declared_boards`, and for a board that there is not.
+    """
+    boards = declared_boards(texts, target_aliases(record))
+    targets = tuple(
+        _made_of(target, boards[target.name]) if target.name in boards else target
+        for target in record.targets
+    )
+    pairs = [
+        (before, after) for before, after in zip(record.targets, targets, strict=True) if after.name in boards
+    ]
+    return record.model_copy(update={"targets": targets}), _notes(pairs)
+
+
+def target_aliases(record: ExperimentRecord) -> dict[str, tuple[str, ...]]:
+    """The names that each target answers to; a revision to its target's too."""
+    return {target.name: (target.name, planned_name(target), swept_name(target)) for target in record.targets}
+
+
+def _made_of(target: Target, names: Sequence[str]) -> Target:
+    came = set(target.from_boards)
+    own = {str(name): getattr(target, name) for name in FIGURES if name not in came}
+    body: dict[str, Any] = {**dict.fromkeys(FIGURES), "declared_power": ()}
+    body |= body_of(names, _backend(target.device), own)
+    return replace(target, **body)
+
+
+def _notes(pairs: Sequence[tuple[Target, Target]]) -> tuple[str, ...]:
+    """What each target takes of its boards and from where; the targets of a sweep together."""
+    names: dict[str, list[str]] = {}
+    for before, after in pairs:
+        taken = " and ".join(BOARD_FIGURES[name] for name in after.from_boards) or "no figure"
+        texts = [f"{taken} of {after.body}"]
+        if before.body and before.device != PUBLISHED:
+            texts.append(
+                f"in place of what it ran with, {_titles(before)}; the result's folder is left as it is"
+            )
+        for text in texts:
+            names.setdefault(text, []).append(after.name)
+    return tuple(f"{', '.join(targets)}: {text}" for text, targets in names.items())
+
+
+def _backend(device: str) -> Backend | None:
+    """The device's, for boards of its own; None where its package is not installed here."""
+    try:
+        return registry.backend(device)
+    except EdgeBenchError:
+        return None
+
+
+def _titles(target: Target) -> str:
+    return " + ".join(board.title for board in target.boards) or "its boards"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The figures of a folder and the verdicts on them."""
+
+    results: StoredResults
+    profiles: tuple[Profile, ...]
+    summaries: list[TrialSummary]
+    verdicts: list[Verdict]
+    notes: tuple[str, ...] = ()  # what was declared otherwise than by its run
+
+
+def judge_folder(
+    path: Path,
+    profiles: Sequence[Profile] | None = None,
+    declared_power: Sequence[str] = (),
+    boards: Sequence[str] = (),
+    declared_conditions: Sequence[str] = (),
+) -> Judged:
+    """Read, sum up and judge; without `profiles` by those that the experiment was run with.
+
+    `boards` (`[TARGET=]NAME`) and `declared_power` (`[TARGET=]WATTS:KIND:SOURCE`) of a target take the place
+    of what its run declared, here and not on disk, and so do `declared_conditions`, its boot time; what is
+    declared beats the boards'. UsageError as `fit.boards_of_targets.with_boards` and
+    `plan.condition_declarations.declared_figures`.
+    """
+    results, notes = with_declarations(load(path), declared_power, boards, declared_conditions)
+    if profiles is None:
+        profiles = run_profiles(results.experiment)
+    summaries = summarise(results)
+    return Judged(results, tuple(profiles), summaries, judge_all(summaries, profiles), notes)
+
+
+def run_profiles(record: ExperimentRecord) -> list[Profile]:
+    """Those that the experiment was run with."""
+    return [Profile.from_record(profile) for profile in record.profiles]
+
+
+def with_declarations(
+    results: StoredResults,
+    declared_power: Sequence[str] = (),
+    boards: Sequence[str] = (),
+    declared_conditions: Sequence[str] = (),
+) -> tuple[StoredResults, tuple[str, ...]]:
+    """The results with these declared, and notes of what their run had otherwise.
+
+    The arguments and errors are those of `judge_folder`. Where nothing is declared the results come back as
+    they are.
+    """
+    experiment = results.experiment
+    notes: tuple[str, ...] = ()
+    if boards:
+        experiment, notes = with_boards(experiment, boards)
+    if declared_power or declared_conditions:
+        experiment = _with_declared(experiment, declared_power, declared_conditions)
+    if experiment is results.experiment:
+        return results, notes
+    return StoredResults(results.path, experiment), notes
+
+
+def _with_declared(
+    record: ExperimentRecord, powers: Sequence[str], conditions: Sequence[str]
+) -> ExperimentRecord:
+    """The record whose targets have these figures; a revision answers to its target's names too."""
+    declared = declared_figures(powers, conditions, target_aliases(record))
+    targets = tuple(
+        replace(
+            target,
+            **(figures := declared.get(target.name, {})),
+            from_boards=tuple(name for name in target.from_boards if name not in figures),
+        )
+        for target in record.targets
+    )
+    return record.model_copy(update={"targets": targets})
+
+
+# The trials of a result under the schedules of profiles.
+
+
+MOST_REASONS = 3
+"""Of trials without a session, that are told."""
+
+
+def missions(
+    judged: Judged,
+    profiles: Sequence[Profile],
+    chosen: str = "",
+    *,
+    days: float,
+    seed: int,
+    names: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[Mission]:
+    """Each trial that has sessions under each profile's schedule, by trial, then profile.
+
+    Args:
+        judged: a result and its summaries.
+        profiles: whose schedules are played.
+        chosen: the key, its beginning, the variant or a name of the trials that are meant; empty for all.
+        days: of the mission, above 0.
+        seed: of the draws.
+        names: by key what reports call each trial, such as `0.5 fp32`.
+
+    Raises:
+        UsageError: no such trial, a profile without a schedule, or more images than are simulated.
+        StoredResultError: no trial has a finished session.
+    """
+    schedules = [schedule_of(profile) for profile in profiles]
+    trials = chosen_trials(judged.summaries, chosen, names or {})
+    measured = [trial for trial in trials if trial.latency is not None]
+    if not measured:
+        reasons = sorted({trial.reason for trial in trials if trial.reason})
+        raise StoredResultError(
+            f"{judged.results.path} has no finished session to draw latencies from",
+            why=_first_of(reasons),
+            fix="measure it first: `edgebench run --resume` goes on with it",
+        )
+    for trial in measured:
+        for profile, schedule in zip(profiles, schedules, strict=True):
+            yield mission_of(
+                trial,
+                profile.name,
+                schedule,
+                cycles=math.ceil(days * DAY_S / schedule.cycle_s),
+                seed=seed,
+                image_bytes=trial.image_bytes,
+            )
+
+
+def _first_of(reasons: Sequence[str]) -> str:
+    """As many as are read, and how many there are besides."""
+    more = len(reasons) - MOST_REASONS
+    return "; ".join(reasons[:MOST_REASONS]) + (f"; and {more} more (`edgebench show`)" if more > 0 else "")
+
+
+def chosen_trials(
+    trials: Sequence[TrialSummary], chosen: str, names: Mapping[str, Sequence[str]]
+) -> list[TrialSummary]:
+    """Those of that key, or a beginning of it, of that variant or name; UsageError where there are none.
+
+    `names` are by key.
+    """
+    if not chosen:
+        return list(trials)
+    known = {trial.key: (*names.get(trial.key, ()), trial.variant, trial.key) for trial in trials}
+    by_name = [trial for trial in trials if chosen in known[trial.key]]
+    by_beginning = [trial for trial in trials if len(chosen) >= 4 and trial.key.startswith(chosen)]
+    if not (by_name or by_beginning):
+        choices = dict.fromkeys(name for of_trial in known.values() for name in of_trial)
+        raise UsageError(f"there is no trial {short(chosen)} in the result", fix=choose(chosen, choices))
+    return by_name or by_beginning
+
+
+def schedule_of(profile: Profile) -> Schedule:
+    """When its images come; UsageError where it does not say so."""
+    if (schedule := profile.stated_schedule) is not None:
+        return schedule
+    raise UsageError(
+        f"the profile {profile.name} says no time at which images come",
+        why="it has no [schedule], and no budget that all its requirements share",
+        fix='write a table [schedule] with cycle = "95.65 min" and images = 80',
+    )
+
+
+# How many trials of an experiment got which verdict of its profiles, for lists of results.
+
+
+def verdict_counts(
+    summaries: Sequence[TrialSummary], experiment: ExperimentRecord
+) -> dict[str, dict[str, int]]:
+    """By profile of the experiment's run, how many trials pass it as a whole, fail it, ...; no count is 0."""
+    profiles = [Profile.from_record(record) for record in experiment.profiles]
+    counts: dict[str, Counter[str]] = {profile.name: Counter() for profile in profiles}
+    for whole in overall(judge_all(summaries, profiles)):
+        counts[whole.profile][whole.verdict] += 1
+    return {name: dict(counted) for name, counted in counts.items()}

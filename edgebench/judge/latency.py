@@ -1,0 +1,257 @@
+"""Steady passes or windows of one trial as seconds by session, and the stages a patch."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from edgebench.errors import StoredResultError
+from edgebench.judge.trial_summary import RequestLatency
+from edgebench.records.stored import PACED_COLUMNS
+from edgebench.results.layout import session_folder
+from edgebench.results.tables import union_ns
+from edgebench.stats.intervals import trial_median
+from edgebench.stats.percentiles import percentile_over_sessions
+
+_NO_STAGES = {"start_ns", "end_ns", "image_ns", *PACED_COLUMNS}
+
+
+@dataclass(frozen=True)
+class SteadyPasses:
+    """What the steady passes or windows of a trial's finished sessions took; those without any are left out.
+
+    Attributes:
+        image_s, infer_s: seconds of a whole image, by session and in time order; `infer_s` may be empty, and
+            of windows `image_s` is.
+        at_s: when each pass started, seconds since its session's first.
+        images: images that each session got through, by session number.
+        stages_ms: milliseconds a patch of each stage, the mean over the sessions of each session's median.
+        extrapolated: passes that covered fewer patches than the scene has, scaled up to it.
+        numbers: the sessions' numbers, in the order of `image_s`.
+        lateness_s: of paced passes, by session: the end against the deadline; empty where not paced.
+        measured_patches: the fewest patches of the scene that one of them covered; of windows, which are on
+            one patch each, those of a session together. None without any.
+        unit: what they are, in the plural.
+        scene_patches: that the scene has.
+        instructions: of an inference, by session, of the windows in which an emulator counted them.
+    """
+
+    image_s: tuple[tuple[float, ...], ...]
+    infer_s: tuple[tuple[float, ...], ...]
+    at_s: tuple[tuple[float, ...], ...]
+    images: dict[int, float]
+    stages_ms: dict[str, float]
+    extrapolated: int
+    numbers: tuple[int, ...] = ()
+    lateness_s: tuple[tuple[float, ...], ...] = ()
+    measured_patches: int | None = None
+    unit: Literal["passes", "windows"] = "passes"
+    instructions: tuple[tuple[float, ...], ...] = ()
+    scene_patches: int | None = None
+
+    @property
+    def quantity(self) -> Literal["image_s", "infer_s"]:
+        """Which time stands for the trial's latency: windows, and some passes, tell of the runtime alone."""
+        alone = self.unit == "windows" or (not self.image_s and bool(self.infer_s))
+        return "infer_s" if alone else "image_s"
+
+    @property
+    def latency_s(self) -> tuple[tuple[float, ...], ...]:
+        """Seconds of a whole image by session: `image_s`, or `infer_s` where that stands for it."""
+        return self.infer_s if self.quantity == "infer_s" else self.image_s
+
+    @property
+    def count(self) -> int:
+        """Steady passes or windows over all sessions."""
+        return sum(len(values) for values in self.latency_s)
+
+
+def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
+    """The steady passes of `sessions` among a trial's rows of `passes` (see store.records.PASS_COLUMNS)."""
+    usable = (passes["phase"] == "steady") & passes["session"].isin(sessions) & (passes["patches"] > 0)
+    frame = passes[usable].sort_values(["session", "start_ns"], kind="stable")
+    whole = scene_patches / frame["patches"].to_numpy(np.float64)
+    by_session = frame["session"].to_numpy()
+    image_s = frame["image_ns"].to_numpy(np.float64) / 1e9 * whole
+    infer_s = _floats(frame["infer_ns"]) / 1e9 * whole
+    start_ns = frame["start_ns"].to_numpy(np.int64)
+    rows_by_session = [(int(number), by_session == number) for number in np.unique(by_session)]
+    stages = [name for name in map(str, frame.columns) if name.endswith("_ns") and name not in _NO_STAGES]
+    stages_ms = {}
+    # Their order in time is that of the columns; infer comes last, wherever its column stands.
+    for stage in sorted(stages, key=lambda column: column == "infer_ns"):
+        values = _floats(frame[stage]) / 1e6 * whole / scene_patches
+        taken = np.isfinite(values)
+        if taken.any():
+            stages_ms[stage.removesuffix("_ns")] = trial_median(
+                [values[rows & taken] for _, rows in rows_by_session]
+            )
+    return SteadyPasses(
+        image_s=tuple(tuple(image_s[rows].tolist()) for _, rows in rows_by_session),
+        infer_s=tuple(
+            tuple(infer_s[rows].tolist()) for _, rows in rows_by_session if np.isfinite(infer_s[rows]).all()
+        ),
+        at_s=tuple(
+            tuple(((start_ns[rows] - start_ns[rows][0]) / 1e9).tolist()) for _, rows in rows_by_session
+        ),
+        images={number: float((1 / whole[rows]).sum()) for number, rows in rows_by_session},
+        stages_ms=stages_ms,
+        extrapolated=int((whole > 1).sum()),
+        numbers=tuple(number for number, _ in rows_by_session),
+        lateness_s=_lateness_s(frame, [rows for _, rows in rows_by_session]),
+        measured_patches=int(frame["patches"].min()) if len(frame) else None,
+        scene_patches=scene_patches,
+    )
+
+
+def steady_windows(windows: pd.DataFrame, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
+    """The steady windows of `sessions` among a trial's rows of `windows` (see store.records.WINDOW_COLUMNS).
+
+    A window's `infer_s` is its duration, divided by its inferences, times the scene's patches.
+    """
+    usable = (windows["phase"] == "steady") & windows["session"].isin(sessions)
+    frame = windows[usable].sort_values(["session", "start_ns"], kind="stable")
+    by_session = frame["session"].to_numpy()
+    start_ns = frame["start_ns"].to_numpy(np.int64)
+    inferences = frame["inferences"].to_numpy(np.float64)
+    patches = frame["patch"].to_numpy(np.int64)
+    patch_s = (frame["end_ns"].to_numpy(np.int64) - start_ns) / 1e9 / inferences
+    instructions = _floats(frame["instructions"]) / inferences
+    rows_by_session = [(int(number), by_session == number) for number in np.unique(by_session)]
+    return SteadyPasses(
+        image_s=(),
+        infer_s=tuple(tuple((patch_s[rows] * scene_patches).tolist()) for _, rows in rows_by_session),
+        at_s=tuple(
+            tuple(((start_ns[rows] - start_ns[rows][0]) / 1e9).tolist()) for _, rows in rows_by_session
+        ),
+        images={number: float(inferences[rows].sum()) / scene_patches for number, rows in rows_by_session},
+        stages_ms={"infer": trial_median([1e3 * patch_s[rows] for _, rows in rows_by_session])}
+        if rows_by_session
+        else {},
+        extrapolated=len(frame) if scene_patches > 1 else 0,
+        numbers=tuple(number for number, _ in rows_by_session),
+        measured_patches=min((len(set(patches[rows])) for _, rows in rows_by_session), default=None),
+        unit="windows",
+        scene_patches=scene_patches,
+        instructions=tuple(
+            tuple(instructions[rows & np.isfinite(instructions)].tolist()) for _, rows in rows_by_session
+        ),
+    )
+
+
+def without_images(steady: SteadyPasses) -> SteadyPasses:
+    """The same of passes that tell of inference alone; nothing of it where a session's do not tell that."""
+    if len(steady.infer_s) < len(steady.image_s):
+        return replace(steady, image_s=(), infer_s=(), at_s=(), stages_ms={})
+    return replace(steady, image_s=())
+
+
+def without_seconds(steady: SteadyPasses) -> SteadyPasses:
+    """The same where no device carried it out: nothing of it is a device's time."""
+    return SteadyPasses(
+        (),
+        (),
+        (),
+        {},
+        {},
+        0,
+        measured_patches=steady.measured_patches,
+        unit=steady.unit,
+        instructions=steady.instructions,
+    )
+
+
+def _lateness_s(frame: pd.DataFrame, sessions: Sequence[NDArray[np.bool_]]) -> tuple[tuple[float, ...], ...]:
+    if not set(PACED_COLUMNS) <= set(map(str, frame.columns)):
+        return ()
+    late_s = _floats(frame["lateness_ns"]) / 1e9
+    return tuple(tuple(late_s[rows & np.isfinite(late_s)].tolist()) for rows in sessions)
+
+
+def _floats(column: pd.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+# A request's own latency, where a device has several in flight: from submission to completion.
+#
+# There `infer_s` counts overlapping requests once and is a throughput; how long a single request takes only
+# `batches.parquet` has.
+
+
+REQUEST_COLUMNS = ("worker", "phase", "infer_start_ns", "infer_end_ns")
+"""Those of `batches` that the latency of requests takes; a batch is a request."""
+
+
+@dataclass(frozen=True)
+class SteadyRequests:
+    """The requests of a trial's steady passes, by session; sessions without any are left out.
+
+    Attributes:
+        latency_ms: of each request in milliseconds, as compact arrays: there are as many as batches.
+        in_flight: the mean number of requests in flight while any is: their times over `infer_s`.
+    """
+
+    latency_ms: tuple[Sequence[float], ...] = ()
+    in_flight: tuple[float, ...] = ()
+
+    @property
+    def latency(self) -> RequestLatency | None:
+        """Median and 99th percentile; None without a request."""
+        if not self.latency_ms:
+            return None
+        p99 = percentile_over_sessions([np.asarray(session) for session in self.latency_ms], 0.99)
+        median = trial_median([np.asarray(session) for session in self.latency_ms])
+        return RequestLatency(median, p99.value, p99.n, p99.reason)
+
+    @property
+    def mean_in_flight(self) -> float | None:
+        """Mean over the sessions; None without a request."""
+        return trial_median([[mean] for mean in self.in_flight]) if self.in_flight else None
+
+
+def steady_requests(
+    batches: pd.DataFrame, passes: pd.DataFrame, sessions: Sequence[int], trial: str, concurrency: int
+) -> SteadyRequests:
+    """The requests of the steady passes of `sessions`; none where no stage is called infer.
+
+    Args:
+        batches: REQUEST_COLUMNS and `session` of one worker's batches.
+        passes: the rows of its passes (see store.records.PASS_COLUMNS).
+        sessions: the numbers of those that count.
+        trial: the key of their trial.
+        concurrency: how many requests are in flight at most.
+
+    Raises:
+        StoredResultError: the requests of a session are not those that its passes were made of.
+    """
+    if not {"infer_start_ns", "infer_end_ns"} <= set(batches.columns):
+        return SteadyRequests()
+    timed = passes[passes["phase"] == "steady"]
+    stamps = batches[["infer_start_ns", "infer_end_ns"]]
+    counts = (batches["phase"] == "steady").to_numpy() & stamps.notna().all(axis="columns").to_numpy()
+    session_of_batch = batches["session"].to_numpy()
+    latency_ms, in_flight = [], []
+    for number in sessions:
+        intervals_ns = stamps[counts & (session_of_batch == number)].to_numpy(np.int64)
+        busy_ns = int(timed.loc[timed["session"] == number, "infer_ns"].sum())
+        if not len(intervals_ns):
+            continue
+        requests_ns = (intervals_ns[:, 1] - intervals_ns[:, 0]).astype(np.float64)
+        # Passes of one worker follow each other: what their requests cover adds up.
+        if not 0 < busy_ns == union_ns(intervals_ns) or requests_ns.sum() > concurrency * busy_ns:
+            folder = session_folder(Path(), trial, number)
+            raise StoredResultError(
+                f"batches.parquet and passes.parquet of {folder} contradict each other",
+                why=f"infer_ns of its steady passes is not the time that up to {concurrency} requests cover",
+                fix=f"remove {folder} from the result, then run again with --resume to measure it anew",
+            )
+        latency_ms.append(array("d", (requests_ns / 1e6).tobytes()))
+        in_flight.append(float(requests_ns.sum()) / busy_ns)
+    return SteadyRequests(tuple(latency_ms), tuple(in_flight))

@@ -1,0 +1,422 @@
+"""What a mission's schedule makes of a trial: duty cycle, backlog, age of results, energy a cycle (pure).
+
+The latencies that were measured are played over many cycles of the schedule, each session's by themselves
+(`stats.mission_cycles`), and every outcome has its interval over sessions, as all figures of a trial have.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import attrgetter
+
+import numpy as np
+
+from edgebench.errors import UsageError
+from edgebench.judge.figure import STATED, Certainty, Figure, over_sessions
+from edgebench.judge.metric import Question
+from edgebench.judge.power_limits import bounded
+from edgebench.judge.schedule import Schedule
+from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
+from edgebench.stats.mission_cycles import Cycle, Worked, load_of, work_through
+
+# The energy of one cycle of a schedule, by what a device does while there is nothing to do (pure).
+
+
+NO_METER = "no meter"
+NO_IDLE = "its meter saw no idle time"
+NO_START = "no start_s: what a start takes was not measured"
+OF_PERIOD = "its passes were paced: the energy of an image holds the pauses of its run"
+
+
+@dataclass(frozen=True)
+class EnergyOfCycle:
+    """In J a cycle.
+
+    Attributes:
+        active: of its images alone.
+        idle: of the whole cycle, when the device stays on between images.
+        off: of the whole cycle, when it is switched off in each pause longer than the break-even one, and
+            started again, at the power of its passes, for the next image.
+    """
+
+    active: Figure
+    idle: Figure
+    off: Figure
+
+
+@dataclass(frozen=True)
+class MissionPower:
+    """What a trial's meter says of its work, its idling and its start.
+
+    Attributes:
+        image_j: energy of an image.
+        idle_w: power without work, which has no interval.
+        start_j: energy of a start: its time at the mean power of the passes.
+        break_even_s: the pause that costs as much idling as a start does.
+    """
+
+    image_j: Figure
+    idle_w: Figure
+    start_j: Figure
+    break_even_s: Figure
+
+    def of_cycle(
+        self, images: int, cycle_s: float, busy_s: Figure, worked: Sequence[Worked]
+    ) -> EnergyOfCycle:
+        """The energy of a cycle of so many images.
+
+        Args:
+            images: of a cycle.
+            cycle_s: how long it is.
+            busy_s: how much of it the device works.
+            worked: of each session; empty where nothing was simulated.
+        """
+        active = _scaled(self.image_j, images)
+        if not worked:
+            return EnergyOfCycle(active, Figure(reason=busy_s.reason), Figure(reason=busy_s.reason))
+        if active.value is None or self.idle_w.value is None:
+            reason = active.reason or self.idle_w.reason
+            return EnergyOfCycle(active, Figure(reason=reason), Figure(reason=reason))
+        pause_s = Figure(
+            cycle_s - _number(busy_s.value),
+            None if busy_s.high is None else max(0.0, cycle_s - busy_s.high),
+            None if busy_s.low is None else cycle_s - busy_s.low,
+        )
+        idle = _sum(active, _scaled(pause_s, _number(self.idle_w.value)))
+        if self.break_even_s.value is None:
+            return EnergyOfCycle(active, idle, Figure(reason=self.break_even_s.reason))
+        spared_j = over_sessions([[self._spared_j(session)] for session in worked])
+        off = _sum(idle, Figure(-_number(spared_j.value), _negative(spared_j.high), _negative(spared_j.low)))
+        return EnergyOfCycle(active, idle, off)
+
+    def _spared_j(self, session: Worked) -> float:
+        """What switching off in long pauses spares, a cycle."""
+        idle_j = (session.long_pauses_s or 0.0) * _number(self.idle_w.value)
+        return max(0.0, idle_j - (session.long_pauses or 0.0) * _number(self.start_j.value))
+
+
+def power_of(trial: TrialSummary) -> MissionPower:
+    """By the trial's primary rail and its start_s."""
+    rail, start_s = trial.primary_rail, _start_s(trial)
+    if rail is None:
+        missing = Figure(reason=trial.power_reason or NO_METER)
+        return MissionPower(missing, missing, missing, missing)
+    image_j = _measured(rail.energy_j, rail.energy_low_j, rail.energy_high_j, rail)
+    if trial.paced is not None:
+        image_j = Figure(reason=OF_PERIOD)
+    mean_w = _measured(rail.mean_w, rail.mean_low_w, rail.mean_high_w, rail)
+    idle_w = Figure(rail.idle_w, reason="" if rail.idle_w is not None else rail.reason or NO_IDLE)
+    if start_s.value is None or mean_w.value is None or trial.paced is not None:
+        reason = mean_w.reason or start_s.reason or NO_START
+        start_j = Figure(reason=reason if trial.paced is None else OF_PERIOD)
+    else:
+        start_j = _combined(operator.mul, start_s, mean_w)
+    if start_j.value is None or not idle_w.value:
+        break_even_s = Figure(reason=start_j.reason or idle_w.reason or "it draws nothing when idle")
+    else:
+        break_even_s = _scaled(start_j, 1 / _number(idle_w.value))
+    return MissionPower(image_j, idle_w, start_j, break_even_s)
+
+
+def _start_s(trial: TrialSummary) -> Figure:
+    if not trial.start_s_values:
+        return Figure(reason=NO_START)
+    return over_sessions([[start_s] for start_s in trial.start_s_values])
+
+
+def _measured(value: float | None, low: float | None, high: float | None, rail: PowerFigure) -> Figure:
+    return Figure(value, low, high, reason="" if value is not None else rail.reason or NO_METER)
+
+
+def _scaled(figure: Figure, factor: float) -> Figure:
+    if figure.value is None:
+        return figure
+    return _combined(operator.mul, figure, Figure(factor, factor, factor))
+
+
+def _sum(first: Figure, second: Figure) -> Figure:
+    """Each end of both: no narrower than what they are together, however they depend on one another."""
+    return _combined(operator.add, first, second)
+
+
+def _combined(operation: Callable[[float, float], float], first: Figure, second: Figure) -> Figure:
+    """Value by value and end by end; of operations that grow with both."""
+
+    def of_both(left: float | None, right: float | None) -> float | None:
+        return None if left is None or right is None else operation(left, right)
+
+    return Figure(
+        operation(_number(first.value), _number(second.value)),
+        of_both(first.low, second.low),
+        of_both(first.high, second.high),
+        reason=first.reason or second.reason,
+    )
+
+
+def _negative(number: float | None) -> float | None:
+    return None if number is None else -number
+
+
+def _number(value: float | tuple[float, ...] | None) -> float:
+    """Of a figure that is known to be one number."""
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+DAY_S = 86_400.0
+UNMEASURED = "no session of it was measured"
+OVERLOADED = "overloaded:"
+"""How the reason begins why nothing is simulated of a trial that does not keep up."""
+MOST_IMAGES = 50_000_000
+"""That are simulated for one trial."""
+
+
+@dataclass(frozen=True)
+class Mission:
+    """One trial under one profile's schedule.
+
+    Attributes:
+        trial: its key.
+        profile: whose schedule it is.
+        load: work that comes a cycle as a share of the cycle; None where no latency was measured.
+        overloaded: whether that is above 1, so that nothing was simulated; None where it is not known.
+        duty_cycle: share of a cycle in which the device works, at most 1.
+        backlog: images at once that are not done: the most of a cycle, its mean over cycles; at most all of a
+            cycle, where the device keeps up.
+        storage_bytes: of so many images, as their pixels.
+        age_s: from an image's arrival to its result, the mean.
+        oldest_s: the same of the oldest image of a session's cycles.
+        missed: share of the images without a result at their deadline.
+        energy_j: a cycle.
+        break_even_s: the pause from which on switching off saves energy.
+        cycles: that were simulated, over all sessions.
+    """
+
+    trial: str
+    profile: str
+    load: float | None
+    overloaded: bool | None
+    duty_cycle: Figure
+    backlog: Figure
+    storage_bytes: Figure
+    age_s: Figure
+    oldest_s: Figure
+    missed: Figure
+    energy_j: EnergyOfCycle
+    break_even_s: Figure
+    cycles: int = 0
+
+
+def mission_of(
+    trial: TrialSummary,
+    profile: str,
+    schedule: Schedule,
+    *,
+    cycles: int,
+    seed: int,
+    image_bytes: int | None,
+) -> Mission:
+    """Play the trial's latencies over so many cycles, shared out among its sessions.
+
+    Args:
+        trial: whose sessions' steady passes are drawn from.
+        profile: the name of the schedule's profile.
+        schedule: when images come.
+        cycles: over all sessions, at least 1; each session has one at least.
+        seed: of the draws; the same figures come of the same seed.
+        image_bytes: of one stored image; None where it has no pixels.
+
+    UsageError for more than MOST_IMAGES; what is overloaded takes none.
+    """
+    images, cycle_s = schedule.images, schedule.cycle_s
+    sessions = [np.asarray(values) for values in trial.image_s_values if values]
+    load_share = load_figure(trial, schedule)
+    load = load_share.value
+    assert not isinstance(load, tuple)
+    power = power_of(trial)
+    worked: list[Worked] = []
+    each = -(-cycles // max(1, len(sessions)))
+    if load is not None and load <= 1:
+        _require_few(schedule, cycles)
+        cycle = cycle_of(schedule)
+        least_pause_s = power.break_even_s.value
+        assert not isinstance(least_pause_s, tuple)
+        generators = np.random.default_rng(seed).spawn(len(sessions))
+        worked = [
+            work_through(values, cycle, each, generator, least_pause_s)
+            for values, generator in zip(sessions, generators, strict=True)
+        ]
+    why_not = _why_not(trial, load)
+    busy_s = _over(worked, "busy_s", why_not)
+    # Where some of the interval is overloaded nothing bounds what waits.
+    bounded = load_share.high is None or load_share.high <= 1
+    open_end = "" if bounded else f"it may not keep up: its load is up to {load_share.high:.3g}"
+
+    def waiting(name: str) -> Figure:
+        figure = _over(worked, name, why_not)
+        return figure if bounded or figure.value is None else replace(figure, high=None, reason=open_end)
+
+    backlog = _at_most(waiting("most_held"), images)
+    is_overloaded = load is not None and load > 1
+    return Mission(
+        trial.key,
+        profile,
+        load=load,
+        overloaded=None if load is None else is_overloaded,
+        duty_cycle=Figure(1.0, 1.0, 1.0) if is_overloaded else _at_most(busy_s.in_unit(cycle_s), 1.0),
+        backlog=backlog,
+        storage_bytes=Figure(reason="its images have no pixels")
+        if image_bytes is None
+        else backlog.in_unit(1 / image_bytes),
+        age_s=waiting("age_s"),
+        oldest_s=waiting("oldest_s"),
+        missed=Figure(reason="the schedule has no deadline")
+        if schedule.deadline_s is None
+        else _at_most(waiting("missed"), 1.0),
+        energy_j=power.of_cycle(images, cycle_s, busy_s, worked),
+        break_even_s=power.break_even_s,
+        cycles=each * len(worked),
+    )
+
+
+def load_figure(trial: TrialSummary, schedule: Schedule, certainty: Certainty = STATED) -> Figure:
+    """Work that comes a cycle as a share of the cycle, with its interval over sessions.
+
+    Where image_s was not timed infer_s, which is a part of it, is a bound where it is too much by itself.
+    """
+    sure = replace(certainty, interval=max(certainty.interval, trial.interval_confidence))
+
+    def over(values_by_session: Sequence[Sequence[float]]) -> Figure:
+        sessions = [np.asarray(values) for values in values_by_session if values]
+        loads = [[load_of([values], schedule.images, schedule.cycle_s)] for values in sessions]
+        return over_sessions(loads, sure) if loads else Figure()
+
+    if (load := over(trial.image_s_values)).value is not None:
+        return load
+    part = over(trial.infer_s_values)
+    reason = trial.untimed_reason or trial.reason or UNMEASURED
+    if part.low is None or part.low <= 1:
+        return Figure(reason=reason)
+    return Figure(low=part.low, bound="above", reason=reason)
+
+
+@lru_cache(maxsize=16)
+def cycle_of(schedule: Schedule) -> Cycle:
+    """What comes in each of its cycles."""
+    return Cycle(np.array(list(schedule.arrivals_s())), schedule.cycle_s, schedule.deadline_s)
+
+
+def _require_few(schedule: Schedule, cycles: int) -> None:
+    images = cycles * schedule.images
+    if images > MOST_IMAGES:
+        days = MOST_IMAGES // schedule.images * schedule.cycle_s / DAY_S
+        raise UsageError(
+            f"the mission has {images:,} images, and at most {MOST_IMAGES:,} are simulated",
+            fix=f"--days {days:.3g} or less" if days else "a schedule of fewer images a cycle",
+        )
+
+
+def _why_not(trial: TrialSummary, load: float | None) -> str:
+    """Why nothing is simulated; empty where it is."""
+    if load is None:
+        return trial.untimed_reason or trial.reason or UNMEASURED
+    return overload(load) if load > 1 else ""
+
+
+def overload(load: float) -> str:
+    """What a load above 1 comes to, in words."""
+    return f"{OVERLOADED} in each cycle {load:.3g} cycles of work come, and the backlog grows for ever"
+
+
+def _over(worked: Sequence[Worked], name: str, why_not: str) -> Figure:
+    """A figure of the sessions' cycles with its interval over sessions."""
+    if not worked:
+        return Figure(reason=why_not)
+    return over_sessions([[float(attrgetter(name)(session))] for session in worked])
+
+
+def _at_most(figure: Figure, most: float) -> Figure:
+    """What cannot be more, as a share, and so is its interval."""
+    if not isinstance(figure.value, float):
+        return figure
+    low, high = (None if end is None else min(most, end) for end in (figure.low, figure.high))
+    return Figure(min(most, figure.value), low, high, reason=figure.reason)
+
+
+# Limits on what a mission comes to, by the schedule of the requirement's profile (pure).
+
+
+MOST_CYCLES = 1_000
+MOST_LIMITED_IMAGES = 1_000_000
+"""That a verdict is simulated by."""
+
+NO_SCHEDULE = "the profile says no time at which images come ([schedule])"
+
+
+def cycle_energy_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    """Energy of a cycle in J, of a device that stays on between images."""
+    if question.schedule is None:
+        return Figure(reason=NO_SCHEDULE)
+    figure = _played(summary, question.schedule).energy_j.idle
+    rail = summary.primary_rail
+    if rail is None or figure.value is None:
+        return figure
+    what = f"the whole 95 % interval of a cycle of {question.schedule.cycle_s:g} s"
+    return replace(bounded(rail, replace(figure, what=what)), scope=rail.scope or UNKNOWN_SCOPE)
+
+
+def kept_up_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    """Load of the schedule as a share of a cycle; above 1 it is overloaded."""
+    if question.schedule is None:
+        return Figure(reason=NO_SCHEDULE)
+    figure = load_figure(summary, question.schedule, certainty)
+    known = figure.low if figure.value is None else figure.value
+    note = overload(known) if isinstance(known, float) and known > 1 else ""
+    reason = "; ".join(text for text in (figure.reason, note) if text)
+    return replace(figure, what="the whole 95 % interval of the load", note=note, reason=reason)
+
+
+def played_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    """What the cycles come to: storage in bytes, backlog, age in s, or the share of missed deadlines.
+
+    Of what is overloaded all but the last grow without end, and are above every limit, and in the end every
+    deadline is missed.
+    """
+    schedule = question.schedule
+    if schedule is None:
+        return Figure(reason=NO_SCHEDULE)
+    what, of = _PLAYED[question.metric]
+    mission = _played(summary, schedule)
+    figure = of(mission)
+    if mission.load is None or figure.value is not None or figure.reason != overload(mission.load):
+        return replace(figure, what=f"the whole 95 % interval of {what}")
+    load = load_figure(summary, schedule, certainty)
+    if load.low is None or load.low <= 1:
+        why = load.reason or "but the 95 % interval of its load begins below 1"
+        return Figure(undecided=True, reason=f"{figure.reason}; {why}")
+    if question.metric == "missed_deadlines":
+        return Figure(1.0, 1.0, 1.0, what="every deadline, in the end,", note=figure.reason)
+    return Figure(low=question.limit, bound="above", what=f"{what}, without end,", note=figure.reason)
+
+
+_PLAYED: dict[str, tuple[str, Callable[[Mission], Figure]]] = {
+    "storage_bytes": ("the most images of a cycle", attrgetter("storage_bytes")),
+    "backlog": ("the most images of a cycle", attrgetter("backlog")),
+    "age_s": ("the age of a result", attrgetter("age_s")),
+    "missed_deadlines": ("the missed deadlines", attrgetter("missed")),
+}
+
+
+def _played(summary: TrialSummary, schedule: Schedule) -> Mission:
+    """The trial's mission, simulated once for all requirements of the schedule."""
+    known, about = summary.figures_of_values, ("mission", schedule)
+    if about not in known:
+        cycles = max(1, min(MOST_CYCLES, MOST_LIMITED_IMAGES // schedule.images))
+        known[about] = mission_of(
+            summary, "", schedule, cycles=cycles, seed=0, image_bytes=summary.image_bytes
+        )
+    mission: Mission = known[about]
+    return mission

@@ -1,0 +1,413 @@
+"""What a meter can say about a limit on a board's power.
+
+A meter that covers less than the board (chip, module) sees part of what is drawn, and one that delivers 100
+samples a second or fewer, or stands still for longer than ten of those, misses short peaks: what it sees can
+fail a limit and never pass it. The samples that came decide, never the rate that the meter states. A
+requirement that states its averaging time asks for less, and a slow meter can meet it; a narrow one still
+cannot. Nor can one whose samples do not cover the steady window of every session: what it missed may be what
+broke the limit, and the meter with it.
+
+The mean over an averaging time is the highest of all stretches so long of the samples. A meter of moments
+takes 100 samples in it, nine tenths of them as they come: one of 100 Hz decides a second. It is as far off as
+these spread (`stats.power_spread`). One whose readings are means over the whole time from one to the next
+misses nothing and takes two; how the power lay within the readings at a stretch's edges it does not say, so
+that the bound counts all of them whole.
+
+Of a meter on the host whose lag is not known the bounds hold what it may move (`fit.meter_lag`): those of a
+mean the means of its window moved by up to that lag, and the upper one of a peak all samples from so long
+before the passes to so long after them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from edgebench.judge.figure import NEARLY_ALL, STATED, Certainty, Figure, over_sessions, too_few
+from edgebench.judge.power import WIDE_SCOPES, scope_rank
+from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
+from edgebench.records.target import DeclaredPower
+from edgebench.stats.percentiles import least_n
+from edgebench.stats.power import (
+    MIN_PERIODS,
+    NEARLY,
+    covers_its_period,
+    sampling_half_width,
+    short_window_reason,
+)
+from edgebench.stats.power_curve import PowerCurve, highest_mean_w, highest_touched_mean_w
+from edgebench.stats.warnings import Caution, Flag
+
+# What declared power says of a limit on peak or mean power, where no meter decides it.
+#
+# | declared | against the limit | verdict | because |
+# | --- | --- | --- | --- |
+# | maximum | at most the limit | pass, of peak and mean | the target never draws more, for however short |
+# | maximum | above it | inconclusive | it may never be drawn |
+# | typical | above it | fail, of peak and mean | by its maker's word it draws more than that in ordinary
+# use |
+# | typical | at most the limit | inconclusive | it says nothing of the peak, nor of the mean under this
+# load |
+#
+# A measured figure that decides goes before it. One that a meter contradicts decides nothing: a maximum
+# that
+# some meter saw exceeded, and a typical power that a meter of the whole board never saw, since then this
+# load
+# is not its maker's. Energy is not computed from it.
+
+
+def with_declared_power(measured: Figure, summary: TrialSummary, limit_w: float) -> Figure:
+    """The figure that a limit on power is judged by: the measured one, or the declared where that decides.
+
+    Where neither decides it is the measured one, or the declared where nothing was measured, with the reasons
+    of both.
+    """
+    if not summary.declared_power or _decides(measured, limit_w):
+        return measured
+    doubts = summary.power_doubts
+    holding = [power for power in summary.declared_power if power.kind not in doubts]
+    figures = [_figure(power) for power in holding]
+    why_open = [_open_reason(power) for power in holding] + list(doubts.values())
+    note = "; ".join(
+        text for text in (_unmetered(measured), summary.board_doubts.get("declared_power")) if text
+    )
+    for figure in figures:
+        if _decides(figure, limit_w):
+            return replace(figure, note=note, lasting=_stays_open(measured, limit_w))
+    reason = "; ".join(text for text in (measured.reason, *why_open) if text)
+    if measured.value is not None or not figures:
+        return replace(measured, reason=reason)
+    return replace(figures[0], reason=reason, lasting=True)
+
+
+def with_power_doubts(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
+    """The trials, each with which meter contradicts what was declared of its target.
+
+    A maximum is contradicted by any trial of the target, which is a warning; a typical power by the trial's
+    own meters, which is none, since a load may draw less than its maker's.
+    """
+    rails: dict[str, list[PowerFigure]] = {}
+    for summary in summaries:
+        rails.setdefault(summary.target, []).extend(summary.power or ())
+    return [_with_power_doubts(summary, rails[summary.target]) for summary in summaries]
+
+
+def _with_power_doubts(summary: TrialSummary, of_target: Sequence[PowerFigure]) -> TrialSummary:
+    doubts = {
+        power.kind: doubt
+        for power in summary.declared_power
+        if (doubt := _contradiction(power, of_target if power.kind == "maximum" else summary.power or ()))
+    }
+    warnings = [
+        Caution(Flag.POWER_CONTRADICTED, what=doubt) for kind, doubt in doubts.items() if kind == "maximum"
+    ]
+    return replace(summary, power_doubts=doubts, cautions=(*summary.cautions, *warnings))
+
+
+def _contradiction(power: DeclaredPower, rails: Sequence[PowerFigure]) -> str:
+    """Which of these rails shows that the figure does not hold, in a sentence; "" where none does."""
+    seen = [(rail, rail.peak_w) for rail in rails if rail.peak_w is not None]
+    if power.kind == "maximum":
+        saw = "saw"
+        against = [(rail, peak_w) for rail, peak_w in seen if peak_w > power.watts]
+    else:
+        saw = "saw no more than"
+        against = [
+            (rail, peak_w)
+            for rail, peak_w in seen
+            if peak_w < power.watts and rail.scope in WIDE_SCOPES and not rail.uncovered
+        ]
+    for rail, peak_w in against:
+        meter = f"{rail.meter.removesuffix(':')} ({rail.channel}, {rail.scope or UNKNOWN_SCOPE})"
+        return f"the {power} decides nothing: {meter} {saw} {peak_w:.3g} W"
+    return ""
+
+
+def _figure(power: DeclaredPower) -> Figure:
+    return Figure(
+        power.watts,
+        low=power.watts if power.kind == "typical" else None,
+        high=power.watts if power.kind == "maximum" else None,
+        what=f"the {power}",
+        declared=power.kind,
+    )
+
+
+def _open_reason(power: DeclaredPower) -> str:
+    if power.kind == "maximum":
+        return f"the {power} may never be drawn: it can pass this limit, never fail it"
+    return f"the {power} says nothing of this load's peak and mean: it can fail this limit, never pass it"
+
+
+def _unmetered(measured: Figure) -> str:
+    return f"no meter decides it: {measured.reason}" if measured.value is not None else measured.reason
+
+
+def _stays_open(measured: Figure, limit_w: float) -> bool:
+    """Whether no further session lets a meter decide."""
+    bounded = measured.ceiling is not None and measured.ceiling <= limit_w
+    return measured.value is None or measured.lasting or bounded
+
+
+def _decides(figure: Figure, limit_w: float) -> bool:
+    misses = figure.low is not None and figure.low > limit_w
+    return misses or (figure.high is not None and figure.high <= limit_w)
+
+
+LOW_RATE_HZ = 100.0
+
+MOST_GAP_PERIODS = 10
+"""How many periods of the slowest meter that decides may pass without a sample."""
+
+COVERING_PERIODS = 2
+"""Periods within the averaging time that a meter needs whose readings are means over all of each."""
+
+GAP_OF_COVERING = 1.5
+"""Periods for which no sample may come of such a meter, however short the averaging time is."""
+
+
+def peak_figure(
+    summary: TrialSummary, limit_w: float, averaging_s: float | None, certainty: Certainty = STATED
+) -> Figure:
+    """Peak power in W: the highest sample, or the highest mean over `averaging_s`; else the declared one."""
+    known, about = summary.figures_of_values, ("peak", averaging_s, certainty)
+    if about not in known:
+        known[about] = _peaks(summary, averaging_s, certainty)
+    figures: list[tuple[PowerFigure, Figure]] = known[about]
+    return with_declared_power(_decisive_figure(summary, figures, limit_w), summary, limit_w)
+
+
+def _peaks(
+    summary: TrialSummary, averaging_s: float | None, certainty: Certainty
+) -> list[tuple[PowerFigure, Figure]]:
+    """Of every rail, whatever the limit."""
+    rails = summary.power or ()
+    if averaging_s is None:
+        return [(power, _scoped(power, _peak(power, certainty))) for power in rails]
+    return [
+        (power, _scoped(power, _averaged(power, curves, averaging_s, certainty)))
+        for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
+    ]
+
+
+def _scoped(power: PowerFigure, figure: Figure) -> Figure:
+    return replace(figure, scope=power.scope or UNKNOWN_SCOPE)
+
+
+def mean_figure(
+    summary: TrialSummary, limit_w: float, averaging_s: float | None, certainty: Certainty = STATED
+) -> Figure:
+    """Mean power in W over the steady windows, which last at least `averaging_s` where it is stated.
+
+    Where no meter decides it is the declared power (`fit.declared_limits`).
+    """
+    figures = [(power, _mean(power, averaging_s, certainty)) for power in summary.power or ()]
+    return with_declared_power(_decisive_figure(summary, figures, limit_w), summary, limit_w)
+
+
+def energy_figure(summary: TrialSummary, limit_j: float, certainty: Certainty = STATED) -> Figure:
+    """Energy of an image in J, gross."""
+    return _decisive_figure(
+        summary, [(power, _energy(power, certainty)) for power in summary.power or ()], limit_j
+    )
+
+
+def _decisive_figure(
+    summary: TrialSummary, figures: Sequence[tuple[PowerFigure, Figure]], limit: float
+) -> Figure:
+    """That of a meter that misses the limit, however narrow; otherwise that of the primary one.
+
+    Of several that miss it the first of SCOPES decides, and within it the highest: figures of different
+    scopes are not held against each other.
+    """
+    if not figures:
+        return Figure(reason=summary.power_reason or "no meter was asked for")
+    missing = [pair for pair in figures if pair[1].low is not None and pair[1].low > limit]
+    if missing:
+        power, figure = min(missing, key=lambda pair: (scope_rank(pair[0].scope), -(pair[1].low or 0.0)))
+    else:
+        power, figure = next((pair for pair in figures if pair[0].primary), figures[0])
+    return figure if figure.scope else _scoped(power, figure)
+
+
+def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:
+    """The figure without its upper bound where something speaks against it, and by which meter it is.
+
+    What lasts: that the meter sees a part, or missed something, and the `objections`; `few` is mended by more
+    sessions.
+    """
+    every = (scope_objection(power), _cover_objection(power), *objections)
+    lasting = [objection for objection in every if objection]
+    reasons = [*lasting, few] if few else lasting
+    high = None if reasons else figure.high
+    reason = "; ".join([*reasons, *([figure.reason] if figure.reason else [])])
+    return replace(
+        figure,
+        high=high,
+        ceiling=figure.high if lasting and not few else None,
+        reason=reason,
+        what=f"{figure.what} of {_name(power)}",
+        note=_lag_note(power),
+    )
+
+
+def _lag_note(power: PowerFigure) -> str:
+    if power.unknown_lag_s is None:
+        return ""
+    return f"its bounds hold what a lag of up to {power.unknown_lag_s:.3g} s may move, since it is not known"
+
+
+def _peak(power: PowerFigure, certainty: Certainty) -> Figure:
+    if power.peak_w is None:
+        return Figure(reason=_missing_reason(power))
+    high = power.peak_w if power.peak_high_w is None else power.peak_high_w
+    figure = Figure(power.peak_w, power.peak_w, high, what="the highest sample")
+    few = too_few(power.samples, "samples") if power.samples < least_n(NEARLY_ALL, certainty.bound) else ""
+    return bounded(power, figure, rate_objection(power, None), few=few)
+
+
+def _averaged(
+    power: PowerFigure, curves: Sequence[PowerCurve], averaging_s: float, certainty: Certainty
+) -> Figure:
+    if not power.mean_w_sessions or power.peak_w is None:
+        return Figure(reason=_missing_reason(power))
+    if short := _window_objection(power, averaging_s):
+        return Figure(undecided=True, reason=short, lasting=True)
+    seen = [curve for curve in curves if _length_s(curve) >= averaging_s]
+    if not seen:
+        return Figure(
+            undecided=True, reason=f"{_name(power)}: no samples over {averaging_s:g} s", lasting=True
+        )
+    covering = _covers_its_period(power)
+    bounds = [_averaged_bounds(curve, averaging_s, covering, certainty) for curve in seen]
+    value, low, high = (max(bound[side] for bound in bounds) for side in range(3))
+    wider = [curve.around for curve in seen if curve.around is not None]
+    high = max([high, *(_averaged_bounds(curve, averaging_s, covering, certainty)[2] for curve in wider)])
+    figure = Figure(value, low, high, what=f"the highest mean over {averaging_s:g} s", lasting=True)
+    return bounded(power, figure, rate_objection(power, averaging_s))
+
+
+def _averaged_bounds(
+    curve: PowerCurve, averaging_s: float, covering: bool, certainty: Certainty
+) -> tuple[float, float, float]:
+    """The highest mean over the averaging time in W, and what it is at least and at most."""
+    value, begin_ns = highest_mean_w(curve, averaging_s)
+    if covering:
+        return value, value, max(value, highest_touched_mean_w(curve, averaging_s))
+    stretch = curve.within(begin_ns, begin_ns + round(averaging_s * 1e9))
+    half_w = sampling_half_width(stretch.watts, certainty.interval) if len(stretch.watts) > 1 else 0.0
+    return value, value - half_w, value + half_w
+
+
+def _covers_its_period(power: PowerFigure) -> bool:
+    """Whether its readings are means over all the time from one to the next."""
+    averaging_s = None if power.averaging_ms is None else power.averaging_ms / 1e3
+    return covers_its_period(averaging_s, power.effective_hz or 0.0)
+
+
+def rate_objection(power: PowerFigure, averaging_s: float | None) -> str:
+    """Why a meter misses what would break a limit on the peak, or on the mean over `averaging_s`; else ""."""
+    if averaging_s is None:
+        return _peak_objection(power)
+    return _averaging_objection(power, averaging_s, _covers_its_period(power))
+
+
+def least_averaging_s(power: PowerFigure) -> float:
+    """The shortest averaging time over which a meter can pass a limit; infinite where no sample came."""
+    if not power.effective_hz:
+        return math.inf
+    gap_s, covering = power.longest_gap_s or 0.0, _covers_its_period(power)
+    periods = NEARLY * (COVERING_PERIODS if covering else MIN_PERIODS)
+    is_bridged = covering and gap_s * power.effective_hz <= GAP_OF_COVERING
+    return max(periods / power.effective_hz, 0.0 if is_bridged else gap_s * MIN_PERIODS / MOST_GAP_PERIODS)
+
+
+def _averaging_objection(power: PowerFigure, averaging_s: float, covering: bool) -> str:
+    """That too few samples came within an averaging time, or none for too long a part of it."""
+    effective_hz = power.effective_hz or 0.0
+    periods, due = effective_hz * averaging_s, COVERING_PERIODS if covering else MIN_PERIODS
+    if periods < NEARLY * due:
+        came = f"{averaging_s:g} s are {periods:.3g} sample periods as they came"
+        return f"{came}, and it takes {due}"
+    most_s = averaging_s * MOST_GAP_PERIODS / MIN_PERIODS
+    if covering:
+        most_s = max(most_s, GAP_OF_COVERING / effective_hz)
+    return _gap_objection(power, most_s)
+
+
+def _gap_objection(power: PowerFigure, most_s: float) -> str:
+    if power.longest_gap_s is not None and power.longest_gap_s <= most_s:
+        return ""
+    return f"no sample came for {power.longest_gap_s or 0.0:.3g} s, and {most_s:.3g} s are the most"
+
+
+def _length_s(curve: PowerCurve) -> float:
+    return float(curve.t_ns[-1] - curve.t_ns[0]) / 1e9 if len(curve.t_ns) else 0.0
+
+
+def _mean(power: PowerFigure, averaging_s: float | None, certainty: Certainty) -> Figure:
+    if not power.mean_w_sessions:
+        return Figure(reason=_missing_reason(power))
+    figure = over_sessions([[value] for value in power.mean_w_sessions], certainty)
+    figure = _widened(figure, power.mean_low_w, power.mean_high_w)
+    periods = (power.effective_hz or 0.0) * (power.window_s or 0.0)
+    few = short_window_reason(periods, "mean power")
+    short = _window_objection(power, averaging_s) if averaging_s is not None else ""
+    return bounded(power, figure, few, short)
+
+
+def _energy(power: PowerFigure, certainty: Certainty) -> Figure:
+    if not power.energy_j_sessions:
+        return Figure(reason=_missing_reason(power))
+    figure = over_sessions([[value] for value in power.energy_j_sessions], certainty)
+    return bounded(power, _widened(figure, power.energy_low_j, power.energy_high_j))
+
+
+def _widened(figure: Figure, low: float | None, high: float | None) -> Figure:
+    """Its bounds, no closer than those that count the samples' own spread as well."""
+    bounds = [side for side in (figure.low, low) if side is not None]
+    ceilings = [side for side in (figure.high, high) if side is not None]
+    return replace(
+        figure,
+        low=None if figure.low is None else min(bounds),
+        high=None if figure.high is None else max(ceilings),
+    )
+
+
+def scope_objection(power: PowerFigure) -> str:
+    """Why a meter can pass no limit on a board: it sees a part of what that draws; "" where it sees all."""
+    if power.scope in WIDE_SCOPES:
+        return ""
+    return (
+        f"{_name(power)} covers the {power.scope or 'unknown part'} only: "
+        "it can fail this limit, never pass it"
+    )
+
+
+def _cover_objection(power: PowerFigure) -> str:
+    return (
+        f"{_name(power)} did not see the whole steady window of {power.uncovered}" if power.uncovered else ""
+    )
+
+
+def _peak_objection(power: PowerFigure) -> str:
+    effective_hz = power.effective_hz or 0.0
+    if effective_hz <= LOW_RATE_HZ:
+        return f"at {effective_hz:.4g} Hz, as they came, the highest sample is a lower bound of the peak"
+    return _gap_objection(power, MOST_GAP_PERIODS / LOW_RATE_HZ)
+
+
+def _window_objection(power: PowerFigure, averaging_s: float) -> str:
+    if power.window_s is not None and power.window_s >= averaging_s:
+        return ""
+    window_s = power.window_s or 0.0
+    return f"the averaging time of {averaging_s:g} s is longer than the steady window of {window_s:.3g} s"
+
+
+def _name(power: PowerFigure) -> str:
+    return f"{power.meter.removesuffix(':')} ({power.channel})"
+
+
+def _missing_reason(power: PowerFigure) -> str:
+    return f"{_name(power)}: {power.reason or 'it gave nothing'}"

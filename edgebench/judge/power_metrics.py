@@ -1,0 +1,168 @@
+"""The catalogue's power and energy, as the meter and rail see them that a board is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from edgebench.judge.metric import ENERGY_UNITS, POWER_UNITS, Metric, Shown
+from edgebench.stats.interval import Interval
+
+if TYPE_CHECKING:
+    from edgebench.judge.trial_summary import PowerFigure, TrialSummary
+
+
+def _declared(trial: TrialSummary) -> dict[str, float | str]:
+    """Each figure and its source, under names that begin with its kind."""
+    figures = [(f"{power.kind}_w", power.watts) for power in trial.declared_power]
+    return dict([*figures, *((f"{power.kind}_source", power.source) for power in trial.declared_power)])
+
+
+def _primary(name: str) -> Callable[[TrialSummary], float | None]:
+    """A field of the meter and rail that a board's power is judged by."""
+
+    def value(trial: TrialSummary) -> float | None:
+        return None if trial.primary_rail is None else getattr(trial.primary_rail, name)
+
+    return value
+
+
+def rail_value(rail: PowerFigure, metric: Metric) -> float | Interval | None:
+    """A metric of power as one meter and rail sees it, with its interval where it has one."""
+    return rail_interval(rail, metric.name) if metric.rail_bounds else getattr(rail, metric.rail)
+
+
+def rail_interval(rail: PowerFigure, name: str) -> Interval | None:
+    """The same, always with its interval, whose ends may be None; None where the metric is missing."""
+    metric = next(metric for metric in POWER_METRICS if metric.name == name)
+    value = getattr(rail, metric.rail)
+    if value is None:
+        return None
+    low, high = (getattr(rail, bound) for bound in metric.rail_bounds) if metric.rail_bounds else (None, None)
+    return Interval(value, low, high, sessions=len(rail.mean_w_sessions), n=rail.samples)
+
+
+POWER_METRICS = (
+    Metric(
+        "power_mean_w",
+        "Mean power within the steady passes, or of whole cycles, as the primary meter and rail see it.",
+        _primary("mean_w"),
+        POWER_UNITS,
+        source="probes.parquet",
+        statistics=("median",),
+        brought_by="--meter KIND, or --declared-power POWER",
+        judged="mean power",
+        missing=attrgetter("power_reason"),
+        json_field="power",
+        csv={
+            "power_meter": "meter",
+            "power_channel": "channel",
+            "power_scope": "scope",
+            "mean_w": "",
+            "mean_low_w": "mean_low_w",
+            "mean_high_w": "mean_high_w",
+            "power_total": "total",
+            "power_effective_hz": "effective_hz",
+            "power_longest_gap_s": "longest_gap_s",
+            "power_averaging_ms": "averaging_ms",
+            "power_rejected": "rejected",
+            "power_rate_hz": "rate_hz",
+            "power_samples": "samples",
+            "power_window_s": "window_s",
+            "power_uncovered": "uncovered",
+            "power_unknown_lag_s": "unknown_lag_s",
+            "power_note": "reason",
+        },
+        is_power=True,
+        shown=(Shown("power", "mean [W]", "interval"),),
+        rail="mean_w",
+        rail_sessions="mean_w_sessions",
+        compared="rails",
+        rail_bounds=("mean_low_w", "mean_high_w"),
+    ),
+    Metric(
+        "power_peak_w",
+        "Highest power over the steady windows, as the primary meter and rail see it.",
+        _primary("peak_w"),
+        POWER_UNITS,
+        source="probes.parquet",
+        statistics=("max",),
+        brought_by="--meter KIND, or --declared-power POWER",
+        judged="peak power",
+        json_field="power",
+        csv={"peak_w": "", "p99_w": "p99_w", "peak_high_w": "peak_high_w"},
+        is_power=True,
+        shown=(Shown("power", "peak [W]", "number"),),
+        rail="peak_w",
+    ),
+    Metric(
+        "power_idle_w",
+        "Mean power of the idle device, before and after the passes, as the primary meter and rail see it.",
+        _primary("idle_w"),
+        POWER_UNITS,
+        source="probes.parquet",
+        json_field="power",
+        csv={"idle_w": "", "idle_drift_w": "idle_drift_w"},
+        is_power=True,
+        shown=(Shown("power", "idle [W]", "number"),),
+        rail="idle_w",
+    ),
+    Metric(
+        "energy_j",
+        "Energy of an image, idle power included: of each session its mean power times the mean time of an "
+        "image over the same passes, or whole cycles at a period; the mean over the sessions. image_s is a "
+        "median, so that energy_j / image_s is not exactly power_mean_w.",
+        _primary("energy_j"),
+        ENERGY_UNITS,
+        source="probes.parquet",
+        statistics=("median",),
+        brought_by="--meter KIND",
+        judged="energy",
+        json_field="power",
+        csv={"energy_j": "", "energy_low_j": "energy_low_j", "energy_high_j": "energy_high_j"},
+        shown=(Shown("power", "energy [J]", "interval"),),
+        rail="energy_j",
+        rail_sessions="energy_j_sessions",
+        compared="rails",
+        of_a_pass=True,
+        rail_bounds=("energy_low_j", "energy_high_j"),
+    ),
+    Metric(
+        "energy_cycle_j",
+        "Energy of a cycle of the profile's schedule, of a device that stays on between its images.",
+        _primary("energy_j"),
+        ENERGY_UNITS,
+        source="probes.parquet",
+        statistics=("simulated",),
+        brought_by="--meter KIND",
+        judged="cycle energy",
+        json_field="power",
+        csv={},
+        rail="energy_j",
+    ),
+    Metric(
+        "net_energy_j",
+        "Energy of an image above that of the idle device.",
+        _primary("net_energy_j"),
+        ENERGY_UNITS,
+        source="probes.parquet",
+        json_field="power",
+        csv={"net_energy_j": "", "net_low_j": "net_low_j", "net_high_j": "net_high_j"},
+        shown=(Shown("power", "net of idle [J]", "interval"),),
+        rail="net_energy_j",
+        rail_bounds=("net_low_j", "net_high_j"),
+    ),
+    Metric(
+        "declared_power",
+        "What the target draws as a whole by a data sheet or label, in W, and not by a meter: its maximum, "
+        "which it never exceeds, or what its maker calls typical. It is judged where no meter decides: a "
+        "maximum can pass a limit, a typical power can fail one.",
+        _declared,
+        POWER_UNITS,
+        source="the target's description",
+        csv={"declared_{key}": ""},
+        keyed=True,
+    ),
+)
+"""In the order of the CSV's columns."""

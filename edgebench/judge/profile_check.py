@@ -1,0 +1,560 @@
+"""All that is wrong with a profile at once, with lines, for `edgebench profiles check`.
+
+A validation ends at the first thing that is wrong with a table. So what it names is put right here with a
+stand-in, and the table is validated again, until nothing is left.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from edgebench.errors import UsageError
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import required_metrics
+from edgebench.judge.profile import (
+    ALL_WANTED,
+    MAX_REQUIREMENTS,
+    Document,
+    Profile,
+    checked,
+    document_of,
+    fix_of,
+    parse_profile,
+    refuse_slip,
+    requirement_name,
+    with_allowed_time,
+)
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.schedule import Budget, Schedule
+from edgebench.judge.units import TEXT_PATTERN, fitting_units
+from edgebench.refusals import refusal
+from edgebench.suggest import choose, short
+
+MOST_ROUNDS = 40
+"""Validations of one table; more than it has keys."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a profile.
+
+    Attributes:
+        file: in which it stands; a shipped profile's name.
+        line: of the file, from 1; None where it cannot be told.
+        what: is wrong, one sentence.
+        fix: what would do.
+    """
+
+    file: str
+    line: int | None
+    what: str
+    fix: str
+
+
+def problems_of(name_or_file: str) -> list[Problem]:
+    """All that keeps a profile from being read, in the order of the file; none where it can be."""
+    try:
+        document = document_of(name_or_file)
+    except UsageError as error:
+        line = re.search(r"\(at line ([0-9]+)", error.why)
+        what = f"{error.what}: {error.why}" if error.why else error.what
+        return [Problem(name_or_file, int(line[1]) if line else None, what, error.fix)]
+    problems = [*_of_the_head(document), *_of_requirements(document)]
+    if not problems:
+        try:
+            checked(document)
+        except UsageError as error:  # what no part has by itself
+            problems = [Problem(document.where, None, error.what, error.fix)]
+    return sorted(problems, key=lambda problem: (problem.file != document.where, problem.line or 0))
+
+
+_SOUND: Mapping[str, Any] = {"name": "stand-in", "limit": 0.5}
+"""A requirement that is right, and what each of its keys can be put right with."""
+
+_SOUND_PROFILE: Mapping[str, Any] = {"name": "stand-in", "requirements": [_SOUND]}
+_SOUND_SCHEDULE: Mapping[str, Any] = {"cycle_s": 1e12, "images": 1}
+
+_BELONGING = {
+    "quantity": ("statistic", "unit", "comparison", "averaging_s", "budget", "limit"),
+    "budget": ("limit",),
+    "cycle": ("cycle_s",),
+    "times_s": ("images",),
+}
+"""What is put right with a key, because it means something beside it alone."""
+
+_GIVEN_BY = {"cycle_s": "cycle", "limit": "budget"}
+"""Keys that need no stand-in beside another that says the same."""
+
+
+@dataclass(frozen=True)
+class _Fault:
+    key: str
+    what: str
+    fix: str
+
+
+def _of_the_head(document: Document) -> Iterator[Problem]:
+    """Of all but the requirements."""
+    tables = dict(document.tables)
+    schedule = tables.pop("schedule", None)
+    listed = tables.get("requirements")
+    if isinstance(listed, list) and 0 < len(listed) <= MAX_REQUIREMENTS:
+        tables["requirements"] = [_SOUND]
+    for fault in _faults(tables, Profile, _SOUND_PROFILE):
+        line = line_of(document.text, "", 0, fault.key)
+        yield Problem(document.where, line, fault.what, fault.fix)
+    if schedule is not None:
+        for fault in _faults(schedule, Schedule, _SOUND_SCHEDULE):
+            line = line_of(document.text, "schedule", 0, fault.key)
+            what = fault.what if fault.what.startswith("the schedule") else f"schedule: {fault.what}"
+            yield Problem(document.where, line, what, fault.fix)
+
+
+def _of_requirements(document: Document) -> Iterator[Problem]:
+    """Of each requirement, and of those that are right how they go together."""
+    listed = document.tables.get("requirements")
+    schedule = _schedule(document.tables.get("schedule"))
+    sound: list[Any] = []
+    for at, entry in enumerate(listed[:MAX_REQUIREMENTS] if isinstance(listed, list) else []):
+        filled = entry if schedule is None else with_allowed_time(entry, schedule)
+        faults = list(_faults(filled, Requirement, _SOUND)) or _misfits(filled, sound, schedule)
+        if not faults:
+            sound.append(filled)
+        file, number = document.origin(at)
+        text = document.text if file == document.where else ""
+        for fault in faults:
+            what = f"requirement {requirement_name(document.tables, at)}: {fault.what}"
+            yield Problem(file, line_of(text, "requirements", number, fault.key), what, fault.fix)
+
+
+def _schedule(table: Any) -> Schedule | None:
+    """The schedule; one to go on with where it is wrong, which is said elsewhere."""
+    if table is None:
+        return None
+    try:
+        return Schedule.model_validate(table)
+    except ValidationError:
+        return Schedule.model_validate(_SOUND_SCHEDULE)
+
+
+def _misfits(entry: Any, others: Sequence[Any], schedule: Schedule | None) -> list[_Fault]:
+    """What is wrong with a requirement beside those before it; and a share written as a percentage."""
+    tables: dict[str, Any] = {"name": "stand-in", "requirements": [*others, entry]}
+    if schedule is not None:
+        tables["schedule"] = schedule.model_dump(exclude_none=True)
+    try:
+        profile = Profile.model_validate(tables)
+        refuse_slip(profile.requirements[-1], "")
+    except ValidationError as error:
+        refused = refusal(error, tables, Profile)
+        # What comes after may yet be required.
+        return [] if refused.what == ALL_WANTED else [_Fault("", refused.sentence(), refused.fix)]
+    except UsageError as error:
+        return [_Fault("limit", f"{error.what.rpartition(': ')[2]}: {error.why}", error.fix)]
+    return []
+
+
+def _faults(table: Any, model: type[BaseModel], sound: Mapping[str, Any]) -> Iterator[_Fault]:
+    """What is wrong with a table, one after the other, each put right before the next is looked for."""
+    for _ in range(MOST_ROUNDS):
+        fault = _first_fault(table, model)
+        if fault is None:
+            return
+        mended = None if not isinstance(table, Mapping) else _mended(table, model, sound, fault)
+        yield fault if mended is None else replace(fault, key=mended[0])
+        if mended is None:
+            return
+        table = mended[1]
+
+
+def _first_fault(table: Any, model: type[BaseModel]) -> _Fault | None:
+    try:
+        model.model_validate(table)
+    except ValidationError as error:
+        refused = refusal(error, table, model)
+        return _Fault("", refused.sentence(), fix_of(refused, table))
+    return None
+
+
+def _mended(
+    table: Mapping[str, Any], model: type[BaseModel], sound: Mapping[str, Any], fault: _Fault
+) -> tuple[str, dict[str, Any]] | None:
+    """The key that is at fault, and the table without it; None where no single one is.
+
+    It is the one without which that is no longer said; of several the one with which least goes.
+    """
+    keys = [*(key for key in table if key not in sound), *sound]
+    for key in sorted(keys, key=lambda key: (key not in table, len(_BELONGING.get(key, ())))):
+        gone = (key, *_BELONGING.get(key, ()))
+        mended = {name: value for name, value in table.items() if name not in gone}
+        mended |= {name: sound[name] for name in gone if name in sound and not _is_given(name, mended)}
+        if table.get("quantity") == "size_mm" and "quantity" in mended and key == "limit":
+            mended["limit"] = [1.0, 1.0, 1.0]
+        after = _first_fault(mended, model)
+        if after is None or after.what != fault.what:
+            return key, mended
+    return None
+
+
+def _is_given(name: str, table: Mapping[str, Any]) -> bool:
+    """Whether another key of the table gives it, so that a stand-in would contradict that."""
+    return _GIVEN_BY.get(name) in table
+
+
+def line_of(text: str, table: str, number: int, key: str) -> int | None:
+    """The line of a key, from 1, else of the head of its table; None where that cannot be told.
+
+    Args:
+        text: of the file; empty for none.
+        table: its table's name; "" for the top.
+        number: which of the tables of that name, from 0.
+        key: in it; "" for the table as a whole.
+    """
+    lines = _without_texts(text).splitlines()
+    heads = [at for at, line in enumerate(lines) if re.match(r"\s*\[", line)]
+    own = [at for at in heads if re.match(rf"\s*\[+\s*{table}\s*\]", lines[at])] if table else [-1]
+    if not text or number >= len(own):
+        return None
+    begin = own[number]
+    end = next((at for at in heads if at > begin), len(lines))
+    for at in range(begin + 1, end):
+        if key and re.match(rf"""\s*["']?{re.escape(key)}["']?\s*=""", lines[at]):
+            return at + 1
+    return begin + 1 if begin >= 0 else None
+
+
+def _without_texts(text: str) -> str:
+    """The text with its texts of several lines emptied, in which anything may stand."""
+    return re.sub(
+        r'"{3}.*?"{3}|\'{3}.*?\'{3}', lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL
+    )
+
+
+# Every field of a profile's file, described once: for editors (JSON Schema) and for docs/profiles.md.
+
+
+_TIME = {"type": "string", "pattern": TEXT_PATTERN}
+_RATE = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string", "pattern": TEXT_PATTERN},
+    ]
+}
+_LIMIT = {
+    "anyOf": [
+        {"type": "number"},
+        {"type": "string", "pattern": TEXT_PATTERN},
+        {
+            "type": "array",
+            "items": {"type": "number", "exclusiveMinimum": 0},
+            "minItems": 3,
+            "maxItems": 3,
+        },
+    ]
+}
+
+Fields = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""By name: what a field says, and where its model does not tell, its JSON Schema."""
+
+PROFILE: Fields = {
+    "schema_version": ("Version of this layout: 1, as without it.", {}),
+    "name": ("What verdicts call it.", {}),
+    "title": ("One line for the heads of reports.", {}),
+    "description": ("What it is for; several lines are fine.", {}),
+    "source": ("Where its limits come from, such as a paper.", {}),
+    "extends": (
+        "Another profile, of which it takes source, schedule and requirements: a shipped one by name, or a "
+        "TOML file, sought beside this one. That one extends none.",
+        {"type": "string", "minLength": 1},
+    ),
+    "without": (
+        "Names of inherited requirements that it does not have.",
+        {"type": "array", "items": {"type": "string"}},
+    ),
+    "schedule": ("When images come.", {"$ref": "#/$defs/schedule"}),
+    "uplink_bps": (
+        'What reaches the device from outside, in bits a second, or as text such as "9.6 kbit/s"; update_s '
+        "follows from it.",
+        _RATE,
+    ),
+    "requirements": (
+        "Its limits. One on the same quantity and statistic takes the whole place of an inherited one, a "
+        "wish that of a wish; any other is added.",
+        {"type": "array", "items": {"$ref": "#/$defs/requirement"}, "minItems": 1},
+    ),
+}
+
+SCHEDULE: Fields = {
+    "cycle": ('After how long it begins again, with its unit, such as "95.65 min".', _TIME),
+    "images": ("How many come in a cycle; left out beside times.", {}),
+    "times": (
+        "A CSV file, sought beside this one, with the times at which images come, in s from the cycle's "
+        "start: one column, or that headed time_s.",
+        {"type": "string", "minLength": 1},
+    ),
+    "burst": (
+        "Over how long from the cycle's start its images come, evenly; over all of it unless said.",
+        _TIME,
+    ),
+    "deadline": (
+        "How long after an image came its result is still worth something; for ever unless said.",
+        _TIME,
+    ),
+    "cycle_s": ("cycle as a number, in s.", {}),
+    "times_s": ("The times themselves, in s, in order and within the cycle.", {}),
+    "burst_s": ("burst as a number, in s.", {}),
+    "deadline_s": ("deadline as a number, in s.", {}),
+}
+
+REQUIREMENT: Fields = {
+    "name": ("What verdicts call it.", {}),
+    "quantity": ("What is limited; image_s unless said.", {"type": "string"}),
+    "statistic": ("Which statistic of it; the quantity's first unless said.", {"type": "string"}),
+    "limit": (
+        'A number in unit, or text with a unit of its own, such as "500 mW" or "65 x 30 x 8 mm"; three '
+        "numbers for a size. image_s and infer_s take it from the schedule where it is left out: the cycle "
+        "divided by its images, or the deadline where that is shorter.",
+        _LIMIT,
+    ),
+    "unit": ("Of limit; the quantity's first unless said.", {"type": "string"}),
+    "comparison": ("Given by the quantity; need not be said.", {}),
+    "budget": (
+        "The limit of a time as so many images in so long a cycle, for this requirement alone; a [schedule] "
+        "says it for all.",
+        {"$ref": "#/$defs/budget"},
+    ),
+    "averaging_s": ("Of power: the time in s over which the limit means its average.", {}),
+    "uplink_bps": ("Of update_s: bits a second for this requirement alone.", {}),
+    "schedule": (
+        "Of what a mission comes to: when images come, for this requirement; [schedule] says it for all.",
+        {"$ref": "#/$defs/schedule"},
+    ),
+    "wanted": (
+        "Whether it is a wish: missed or unknown, it is shown and spoils nothing. It may stand beside a "
+        "requirement on the same statistic, of which it asks for more.",
+        {},
+    ),
+    "weight": ("Ignored, with a warning. Trials were once ranked by it.", {}),
+}
+
+BUDGET: Fields = {
+    "cycle_s": ("Length of the cycle in s.", {}),
+    "images": ("How many are to be done in it.", {}),
+}
+
+
+def profile_schema() -> dict[str, Any]:
+    """The JSON Schema of a profile's file, as editors take it for completion and marks."""
+    requirement = _table(Requirement, REQUIREMENT, ["name"])
+    known = required_metrics()
+    requirement["properties"]["quantity"] |= {"enum": list(known), "default": "image_s"}
+    requirement["allOf"] = [
+        {"if": _is_about(name), "then": {"properties": _shapes(metric)}} for name, metric in known.items()
+    ]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:edgebench:profile:1",
+        "title": "EdgeBench profile",
+        "description": "A named set of requirements, as `edgebench run --profile FILE` takes it (TOML).",
+        **_table(Profile, PROFILE, ["name"]),
+        "anyOf": [{"required": ["requirements"]}, {"required": ["extends"]}],
+        "$defs": {
+            "schedule": _table(Schedule, SCHEDULE, [])
+            | {"anyOf": [{"required": ["cycle"]}, {"required": ["cycle_s"]}]},
+            "requirement": requirement,
+            "budget": _table(Budget, BUDGET, ["cycle_s", "images"]),
+        },
+    }
+
+
+def _is_about(quantity: str) -> dict[str, Any]:
+    asks = {"properties": {"quantity": {"const": quantity}}}
+    return asks if quantity == "image_s" else asks | {"required": ["quantity"]}
+
+
+def _shapes(metric: Metric) -> dict[str, Any]:
+    return {
+        "statistic": {"enum": list(metric.statistics)},
+        "unit": {"enum": list(metric.units)},
+        "limit": {"exclusiveMinimum": 0.0},  # of a number, as of no text
+    }
+
+
+def _table(model: type[BaseModel], fields: Fields, required: list[str]) -> dict[str, Any]:
+    """A table's schema: what the model says of each field, and what is said here."""
+    of_model = model.model_json_schema()["properties"]
+    properties = {
+        name: {**(shape or _plain(of_model[name])), "description": text}
+        for name, (text, shape) in fields.items()
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A field's schema without pydantic's title, and without null, which TOML has not."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
+    whole = {**schema, **kinds[0]} if len(kinds) == 1 else dict(schema)
+    left_out = ("title", "form", "anyOf" if len(kinds) == 1 else "")
+    return {name: value for name, value in whole.items() if name not in left_out and value is not None}
+
+
+# The file of a new profile, with comments, from what a user says of it; as it is written, it is taken.
+
+
+ASKED: Mapping[str, str] = {
+    "image_s": "4.42 s",
+    "power_peak_w": "5 W",
+    "accuracy": "90 %",
+    "memory_bytes": "512 MB",
+    "mass_g": "150 g",
+    "size_mm": "65 x 30 x 8 mm",
+}
+"""The quantities that a user is asked about, each with an example of a limit."""
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit as a user types it.
+
+    Attributes:
+        quantity: one of the catalogue's.
+        statistic: one of the quantity's.
+        text: a number with its unit, a number alone, or nothing: a latency's of the schedule.
+    """
+
+    quantity: str
+    statistic: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a new profile says. Empty texts are not said."""
+
+    name: str
+    title: str = ""
+    extends: str = ""
+    cycle: str = ""
+    images: int | None = None
+    burst: str = ""
+    deadline: str = ""
+    limits: tuple[Limit, ...] = ()
+
+
+def limit_of(text: str) -> Limit:
+    """The limit in `QUANTITY[:STATISTIC]=LIMIT`; UsageError for a quantity or statistic that is none."""
+    about, equals, limit = text.partition("=")
+    quantity, _, statistic = about.strip().partition(":")
+    metric = required_metrics().get(quantity)
+    if not equals or not limit.strip():
+        raise UsageError(f"--limit {short(text)} says no limit", fix="write --limit power_peak_w='5 W'")
+    if metric is None:
+        raise UsageError(
+            f"--limit: unknown quantity {short(quantity)}", fix=choose(quantity, required_metrics())
+        )
+    if statistic and statistic not in metric.statistics:
+        raise UsageError(
+            f"--limit: unknown statistic {short(statistic)} of {quantity}",
+            fix=choose(statistic, metric.statistics),
+        )
+    return Limit(quantity, statistic or metric.statistics[0], limit.strip())
+
+
+def profile_text(draft: Draft, folder: Path = Path()) -> str:
+    """The file's text, to lie in a folder; UsageError, as of a file of that text, for what is no profile."""
+    limits = draft.limits
+    has_schedule = any((draft.cycle, draft.images is not None, draft.burst, draft.deadline))
+    if has_schedule and not draft.extends and not any(limit.quantity == "image_s" for limit in limits):
+        limits = (Limit("image_s", "median", ""), *limits)
+    if not limits and not draft.extends:
+        raise UsageError(
+            "a profile takes a limit",
+            fix="add --limit image_s='4.42 s', or --cycle and --images, or --extends",
+        )
+    blocks = [_head(draft), *([_schedule_lines(draft)] if has_schedule else [])]
+    blocks += [_requirement(limit) for limit in limits]
+    text = "\n".join(blocks)
+    parse_profile(text.encode(), draft.name, folder)
+    return text
+
+
+def _head(draft: Draft) -> str:
+    return _lines(
+        "# What a target has to meet. `edgebench profiles check FILE` says what is wrong with this file, and",
+        "# `edgebench fit latest --profile FILE` judges by it. docs/profiles.md describes every field.",
+        "schema_version = 1",
+        f"name = {_quoted(draft.name)}",
+        f"title = {_quoted(draft.title)}" if draft.title else '# title = "One line for the heads of reports"',
+        '# description = "What it is for."',
+        '# source = "Where the limits come from."',
+        f"extends = {_quoted(draft.extends)}  # whose schedule and requirements it takes"
+        if draft.extends
+        else '# extends = "disco-realtime"  # would take the schedule and requirements of that profile',
+    )
+
+
+def _schedule_lines(draft: Draft) -> str:
+    return _lines(
+        "[schedule]  # when images come; a latency's limit without a number is what it allows an image",
+        f"cycle = {_quoted(draft.cycle)}" if draft.cycle else "",
+        "" if draft.images is None else f"images = {draft.images}  # of a cycle, evenly unless said:",
+        f"burst = {_quoted(draft.burst)}  # over so long from the cycle's start"
+        if draft.burst
+        else '# burst = "6 min"  # over so long from the cycle\'s start',
+        f"deadline = {_quoted(draft.deadline)}  # after which an image's result is worth nothing"
+        if draft.deadline
+        else '# deadline = "1 h"  # after which an image\'s result is worth nothing',
+    )
+
+
+def _requirement(limit: Limit) -> str:
+    metric = required_metrics()[limit.quantity]
+    bare = _NUMBER.fullmatch(limit.text)
+    is_first = limit.statistic == metric.statistics[0]
+    return _lines(
+        f"# {metric.sentence}",
+        "[[requirements]]",
+        f"name = {_quoted(limit.quantity if is_first else f'{limit.quantity} {limit.statistic}')}",
+        f"quantity = {_quoted(limit.quantity)}",
+        f"statistic = {_quoted(limit.statistic)}{_others(metric)}",
+        _limit_line(limit, metric),
+        f"unit = {_quoted(metric.unit)}" if bare else "",
+        "# averaging_s = 1.0  # the time over which the limit means the average" if metric.is_power else "",
+        "# wanted = true  # a wish: missed, it is shown and spoils nothing",
+    )
+
+
+def _others(metric: Metric) -> str:
+    others = metric.statistics[1:]
+    return f"  # or {', '.join(others)}" if others else ""
+
+
+def _limit_line(limit: Limit, metric: Metric) -> str:
+    bound = "at least" if metric.at_least else "at most"
+    if not limit.text:
+        return f'# limit = "{ASKED[limit.quantity]}"  # {bound}; the schedule\'s unless said'
+    value = limit.text if _NUMBER.fullmatch(limit.text) else _quoted(limit.text)
+    return f"limit = {value}  # {bound}; in {', '.join(fitting_units(metric.units))}"
+
+
+def _lines(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines if line)
+
+
+def _quoted(text: str) -> str:
+    """A TOML string; JSON escapes as TOML does."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,237 @@
+"""When a trial has been measured enough: its interval is narrow enough, or its verdicts are settled.
+
+Looking after every session spends error, so a verdict is settled at the confidence that an alpha-spending
+rule leaves to that look (edgebench.stats.intervals), which is above the 95 % that reports show: what is
+settled is a pass or a fail there, too. Each verdict is wrong in at most 1 % of trials.
+
+Sessions that end their own measuring do so where they happen to lie close together, or far from a limit: at
+95 % their interval would cover less than it claims, so that it is taken at STOPPING_CONFIDENCE, to end by its
+width and to show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from edgebench.judge.figure import Certainty
+from edgebench.judge.profile import Profile
+from edgebench.judge.trial_summary import Ended, EndedBy, TrialStatus, TrialSummary
+from edgebench.judge.verdict import is_settled
+from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus
+from edgebench.results.listing import ended_by_rule, is_done, is_given_up
+from edgebench.run.setting import duration_text, share_text
+from edgebench.stats.intervals import (
+    CONFIDENCE,
+    MIN_SESSIONS,
+    SPENDING_NAME,
+    STOPPING_CONFIDENCE,
+    look_confidence,
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What ends the trials of an experiment before they have all their sessions; either part suffices.
+
+    Attributes:
+        target_ci: half-width of the latency's interval (see Interval.half_width); None where not asked for.
+        profiles: whose verdicts are to be settled; None where that is not asked for.
+        least: sessions before which nothing ends a trial, at least MIN_SESSIONS.
+        most: sessions at which every trial ends.
+    """
+
+    target_ci: float | None
+    profiles: tuple[Profile, ...] | None
+    least: int
+    most: int
+
+    @property
+    def confidence(self) -> float:
+        """Of the intervals of image_s and infer_s: one whose own sessions end the trial has to be wider."""
+        return STOPPING_CONFIDENCE if self.asked else CONFIDENCE
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything but the number of sessions ends a trial."""
+        return self.target_ci is not None or self.profiles is not None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a trial is from what its rule asks.
+
+    Attributes:
+        half_width: of the latency's interval (see Interval.half_width); None where there is none.
+        narrow: whether that is what was asked for.
+        unsettled: the requirements whose verdict is open, as `profile: name`.
+        decided: whether there was something to settle, and nothing is open.
+        quantity: the latency: `infer_s` where there is no `image_s`.
+    """
+
+    half_width: float | None
+    narrow: bool
+    unsettled: tuple[str, ...]
+    decided: bool
+    quantity: str = "image_s"
+
+    @property
+    def reached(self) -> bool:
+        """Whether the trial has been measured enough."""
+        return self.narrow or self.decided
+
+
+def rule_of(experiment: ExperimentRecord) -> Rule:
+    """The rule that an experiment was planned with; UsageError where a stored profile is damaged."""
+    return Rule(
+        target_ci=experiment.target_ci,
+        profiles=tuple(Profile.from_record(record) for record in experiment.profiles)
+        if experiment.decide
+        else None,
+        least=max(MIN_SESSIONS, experiment.min_sessions),
+        most=experiment.sessions,
+    )
+
+
+def standing(summary: TrialSummary, sessions: int, rule: Rule) -> Standing:
+    """How far a trial is, from what its `sessions` finished sessions came to."""
+    half = summary.latency.half_width if summary.latency is not None else None
+    enough = sessions >= rule.least
+    narrow = enough and rule.target_ci is not None and half is not None and half <= rule.target_ci
+    names = unsettled(summary, sessions, rule)
+    decided = enough and rule.profiles is not None and not names and not summary.emulated
+    return Standing(half, narrow, names, decided, summary.latency_quantity or "image_s")
+
+
+def unsettled(summary: TrialSummary, sessions: int, rule: Rule) -> tuple[str, ...]:
+    """The requirements whose verdict further sessions may still change, as `profile: name`; no wish is one.
+
+    Of an emulated trial all are open: no session of it settles a verdict.
+    """
+    if rule.profiles is None:
+        return ()
+    # Every number of sessions from MIN_SESSIONS on is a look, whether or not anything may end there.
+    looks = max(1, rule.most - MIN_SESSIONS + 1)
+    look = min(max(1, sessions - MIN_SESSIONS + 1), looks)
+    certainty = Certainty.of_look(look_confidence(look, looks))
+    return tuple(
+        f"{profile.name}: {requirement.name}"
+        for profile in rule.profiles
+        for requirement in profile.judged
+        if not requirement.wanted
+        if summary.emulated or not is_settled(summary, requirement, certainty)
+    )
+
+
+# Why no further session of a trial was measured, in words, from what is on disk.
+
+
+_NAMES = 3  # requirements that are named; of more, the number is said
+
+
+def with_end(
+    summary: TrialSummary, records: Sequence[SessionRecord], rule: Rule, run: RunRecord | None
+) -> TrialSummary:
+    """The summary with why its measuring ended, and with the status that this gives it.
+
+    Args:
+        summary: with the status that the mere number of sessions gives it.
+        records: all sessions of the trial, failed ones too.
+        rule: what its experiment was planned with.
+        run: how the last run of the experiment ended, where that is known.
+    """
+    if summary.status == "unsupported" or (summary.status == "failed" and not records):
+        return summary  # nothing was begun
+    ok = sum(record.status == "ok" for record in records)
+    far = standing(summary, ok, rule)
+    statuses = [record.status for record in records]
+    by = _ending(summary.key, far, statuses, rule, run)
+    ended = Ended(by, ok, far.half_width, far.unsettled, _end_text(by, far, ok, rule, run))
+    status: TrialStatus = summary.status
+    # The time that was given is as good a reason to stop as any, once an interval is there.
+    least = rule.least if rule.asked else None
+    if by == "rule" or is_done(summary.key, statuses, run, least=least, most=rule.most):
+        status = "done"
+    reason = "" if status == "done" else summary.reason
+    if (status == "partial" and rule.asked) or (status in ("partial", "not_run") and by == "time"):
+        reason = f"{ended.text}{_failed_text(records)}"
+    return replace(summary, status=status, reason=reason, ended=ended)
+
+
+def _ending(
+    key: str, far: Standing, statuses: Sequence[SessionStatus], rule: Rule, run: RunRecord | None
+) -> EndedBy:
+    if rule.asked and far.reached:
+        return "rule"
+    if statuses.count("ok") >= rule.most:
+        return "most" if rule.asked else "sessions"
+    if rule.asked and ended_by_rule(key, run):
+        return "rule"
+    if is_given_up(statuses) or (run is not None and run.ended == "complete"):
+        return "failures"
+    return "time" if run is not None and run.ended == "time" else "interrupted"
+
+
+def _failed_text(records: Sequence[SessionRecord]) -> str:
+    count = sum(record.status not in ("ok", "interrupted") for record in records)
+    return f", {count} failed" if count else ""
+
+
+def _end_text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | None) -> str:
+    sessions = "1 session" if ok == 1 else f"{ok} sessions"
+    most = f"{ok} of {'at most ' if rule.asked else ''}{rule.most} sessions"
+    if by == "sessions":
+        return f"{sessions}, as planned"
+    if by == "rule":
+        return _reached_text(far, sessions, rule)
+    shortfall = _shortfall_text(far, rule)
+    if by == "most":
+        return f"{sessions}, the most allowed, {shortfall}"
+    if by == "failures":
+        return f"given up after sessions that failed, with {most}"
+    if by == "time":
+        limit = duration_text(run.max_time_s) if run is not None and run.max_time_s else "given"
+        return ", ".join(part for part in (f"time of {limit} over after {most}", shortfall) if part)
+    return f"stopped after {most}"
+
+
+def _reached_text(far: Standing, sessions: str, rule: Rule) -> str:
+    reasons = []
+    if far.narrow and rule.target_ci is not None and far.half_width is not None:
+        asked = share_text(rule.target_ci)
+        reasons.append(f"half-width {_rounded_up(far.half_width)}{_quantity_suffix(far)} of {asked} asked")
+    if far.decided:
+        reasons.append("every verdict that can be settled is settled")
+    how = f" ({SPENDING_NAME})" if far.decided else ""
+    # The run found its rule reached, and today's figures do not.
+    return f"{' and '.join(reasons) or 'ended by its rule'}, after {sessions}{how}"
+
+
+def _shortfall_text(far: Standing, rule: Rule) -> str:
+    """What was asked for and is not there."""
+    shortfalls = []
+    if rule.target_ci is not None:
+        now = "no interval yet" if far.half_width is None else f"now {_rounded_up(far.half_width)}"
+        shortfalls.append(f"without reaching {share_text(rule.target_ci)}{_quantity_suffix(far)}: {now}")
+    if far.unsettled:
+        count = len(far.unsettled)
+        named = ", ".join(far.unsettled[:_NAMES]) + (f" and {count - _NAMES} more" if count > _NAMES else "")
+        shortfalls.append(f"not settled: {named}")
+    return "; ".join(shortfalls)
+
+
+def _quantity_suffix(far: Standing) -> str:
+    """Of which time the half-width is, where it is not image_s."""
+    return "" if far.quantity == "image_s" else f" ({far.quantity})"
+
+
+def _rounded_up(share: float) -> str:
+    """A half-width in percent with two digits, never shown narrower than it is."""
+    percent = 100 * share
+    if percent <= 0:
+        return "0 %"
+    places = max(0, 1 - math.floor(math.log10(percent)))
+    step = 10.0**-places
+    rounded = math.ceil(percent / step - 1e-9) * step
+    return f"{rounded:.0f} %" if rounded >= 10 else f"{rounded:.2g} %"

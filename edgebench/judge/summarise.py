@@ -1,0 +1,550 @@
+"""A trial summed up from its finished sessions: the figures that verdicts and reports are made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import pandas as pd
+
+from edgebench.judge.accuracy import (
+    Predictions,
+    accuracy_of,
+    predictions_of,
+    with_accuracy_drop,
+    with_agreement,
+)
+from edgebench.judge.cautions import board_doubts, cautions, other_machine, shares_accounted
+from edgebench.judge.columns import document_fields
+from edgebench.judge.latency import (
+    REQUEST_COLUMNS,
+    SteadyPasses,
+    SteadyRequests,
+    steady_passes,
+    steady_requests,
+    steady_windows,
+    without_images,
+    without_seconds,
+)
+from edgebench.judge.power import PowerOfTrial, power_figures, power_reason, steady_times
+from edgebench.judge.power_limits import with_power_doubts
+from edgebench.judge.stopping import rule_of, with_end
+from edgebench.judge.telemetry import observe, paced_of, sustained_of
+from edgebench.judge.trial_summary import (
+    EMULATED,
+    Accuracy,
+    FailedSessions,
+    TrialStatus,
+    TrialSummary,
+    mark_of,
+    timed_with,
+    times_images,
+)
+from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord
+from edgebench.results.layout import SCHEMA_VERSION
+from edgebench.results.load import StoredResults
+from edgebench.results.redaction import exported_boot, exported_power, exported_settings
+from edgebench.results.revisions import continuation
+from edgebench.stats.compare import wilson
+from edgebench.stats.interval import Interval
+from edgebench.stats.intervals import session_interval, trial_median
+
+# How far a trial came, and what ended those of its sessions that did not end well.
+
+
+def status_of(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:
+    """How far a trial came, and in words what is missing."""
+    if trial.status == "unsupported":
+        return "unsupported", trial.reason or "the target does not take this variant"
+    if trial.status == "failed":
+        return "failed", f"it could not be prepared: {trial.reason or 'no reason was kept'}"
+    ok = sum(record.status == "ok" for record in records)
+    failed = [record for record in records if record.status not in ("ok", "interrupted")]
+    if ok >= planned:
+        return "done", ""
+    if ok:
+        also = f", {len(failed)} failed" if failed else ""
+        return "partial", f"{ok} of {planned} planned sessions are there{also}"
+    if failed:
+        what = _cause(failed[-1])
+        return "failed", f"no session ended well, {len(failed)} failed; the last: {what}"
+    return (
+        "not_run",
+        "it was interrupted in its first session, which is kept and gives no figure"
+        if records
+        else "no session has run",
+    )
+
+
+def failed_sessions(records: Sequence[SessionRecord]) -> FailedSessions | None:
+    """How many sessions failed of those that came to an end by themselves; None where none did."""
+    n = sum(record.status != "interrupted" for record in records)
+    k = n - sum(record.status == "ok" for record in records)
+    return FailedSessions(k, n, *wilson(k, n)) if n else None
+
+
+def failure_sentence(record: SessionRecord) -> str:
+    """Which session ended early, how, and what ended it."""
+    failure = record.failure
+    if failure is None:
+        return f"session {record.n:03}: {record.status}"
+    return f"session {record.n:03}: {record.status} in {failure.stage}: {_cause(record)}"
+
+
+def _cause(record: SessionRecord) -> str:
+    """What ended a session, with the signal, the reason and the remedy where they are known."""
+    failure = record.failure
+    if failure is None:
+        return record.status
+    sentence = f"{failure.what}: {failure.why}" if failure.why else failure.what
+    if failure.signal and failure.signal not in sentence:
+        sentence = f"{sentence} ({failure.signal})"
+    return f"{sentence}; {failure.fix}" if failure.fix else sentence
+
+
+# Figures of several workers that shared a device: of each its own, because together they mean nothing.
+#
+# What one of them took depends on what the others did meanwhile; the median over all of their passes would
+# be
+# the latency of none.
+
+
+def worker_numbers(records: Sequence[SessionRecord], *tables: pd.DataFrame) -> tuple[int, ...]:
+    """Which workers a trial's finished sessions had; (0,) where nothing names another.
+
+    Args:
+        records: the trial's finished sessions.
+        tables: the trial's rows of what its sessions timed, each with its `session` and `worker`.
+    """
+    sessions = [record.n for record in records]
+    recorded = {_number(worker) for record in records for worker in record.workers}
+    timed = {
+        int(number)
+        for table in tables
+        for number in table["worker"][table["session"].isin(sessions)].unique()
+    }
+    return tuple(sorted(recorded | timed | {0}))
+
+
+def worker_figures(
+    worker: int,
+    records: Sequence[SessionRecord],
+    steady: SteadyPasses,
+    requests: SteadyRequests,
+    confidence: float,
+    accuracy: Accuracy | None,
+) -> dict[str, Any]:
+    """One worker's figures as plain data: latency, requests, stages, cold, memory, accuracy, cautions.
+
+    Args:
+        worker: its number.
+        records: the trial's finished sessions.
+        steady: its steady passes or windows.
+        requests: those of its steady passes, where the device has several in flight.
+        confidence: of the intervals.
+        accuracy: of its own predictions.
+    """
+    intervals = {
+        name: asdict(session_interval(values, confidence)) if values else None
+        for name, values in (("image_s", steady.image_s), ("infer_s", steady.infer_s))
+    }
+    is_emulated = any(each.emulated for each in records)
+    entries = [entry for each in records for entry in each.workers if _number(entry) == worker]
+    return {
+        "worker": worker,
+        **intervals,
+        "request_ms": None if requests.latency is None else asdict(requests.latency),
+        "in_flight": requests.mean_in_flight,
+        "stages_ms": steady.stages_ms,
+        "load_s": None if is_emulated else _mean(_figures(entries, "cold", "load_s")),
+        "memory_bytes": _mean(_figures(entries, "memory", "peak_bytes")),
+        "accuracy": None if accuracy is None else asdict(accuracy),
+        "warnings": [caution.sentence() for caution in cautions((), steady)],
+    }
+
+
+def _number(worker: Mapping[str, Any]) -> int:
+    number = worker.get("worker")
+    return number if isinstance(number, int) else 0
+
+
+def _figures(workers: Sequence[Mapping[str, Any]], group: str, name: str) -> list[float]:
+    """A figure of one worker, by session; those that were not recorded are left out."""
+    held = [worker.get(group) for worker in workers]
+    values = [figures.get(name) for figures in held if isinstance(figures, Mapping)]
+    return [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return trial_median([[value] for value in values]) if values else None
+
+
+COLD = ("import_s", "load_s", "first_inference_s", "first_pass_s")
+
+
+def summarise(results: StoredResults) -> list[TrialSummary]:
+    """One summary a planned trial, in the plan's order.
+
+    Latency, memory, cold figures and power come from the sessions that ended well; those that failed are
+    listed in `failures`. StoredResultError where a stored table is damaged.
+    """
+    experiment = results.experiment
+    passes, windows, probes, predictions = (
+        _by_trial(frame)
+        for frame in (
+            results.passes,
+            results.windows,
+            results.probes,
+            # The scores are most of it and are not needed.
+            results.table("predictions", ["worker", "set", "index", "label", "predicted"]),
+        )
+    )
+    rule = rule_of(experiment)
+    parts = [
+        _Part(
+            experiment,
+            rule.confidence,
+            trial,
+            results.session_records(trial.key),
+            passes.of(trial.key),
+            windows.of(trial.key),
+            probes.of(trial.key),
+            predictions.of(trial.key),
+            partial(results.table, "batches", REQUEST_COLUMNS, [trial.key]),
+        )
+        for trial in experiment.trials
+    ]
+    unended = with_power_doubts([part.summary() for part in parts])
+    summaries = [
+        with_end(summary, part.records, rule, results.run)
+        for summary, part in zip(unended, parts, strict=True)
+    ]
+    images = {part.trial.key: part.predictions("images") for part in parts}
+    agreeing = [
+        with_agreement(summary, part.trial, experiment.trials, images)
+        for summary, part in zip(summaries, parts, strict=True)
+    ]
+    return with_accuracy_drop(agreeing, experiment, images)
+
+
+def summarise_one(results: StoredResults, key: str) -> TrialSummary:
+    """The summary of one trial alone, without its agreement with another and its drop below it; reads no
+    other trial.
+
+    ValueError when it is no trial of the experiment, StoredResultError as `summarise`.
+    """
+    experiment = results.experiment
+    trials = tuple(trial for trial in experiment.trials if trial.key == key)
+    if not trials:
+        raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
+    return summarise(StoredResults(results.path, experiment.model_copy(update={"trials": trials})))[0]
+
+
+def trial_json(summary: TrialSummary) -> dict[str, Any]:
+    """A summary as plain data, as trial.json keeps it: `schema_version`, the summary's fields and the metrics
+    that are computed from them, with its cautions as sentences: `warnings`, and `said`.
+    """
+    fields = asdict(replace(summary, cautions=(), request_ms_values=(), power_curves=()))
+    for name in ("cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"):
+        del fields[name]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        **fields,
+        **{name: value for name, value in document_fields(summary).items() if name not in fields},
+        "warnings": summary.warnings,
+        "said": summary.said,
+    }
+
+
+@dataclass(frozen=True)
+class _Rows:
+    frames: dict[str, pd.DataFrame]
+    empty: pd.DataFrame
+
+    def of(self, key: str) -> pd.DataFrame:
+        return self.frames.get(key, self.empty)
+
+
+def _by_trial(frame: pd.DataFrame) -> _Rows:
+    # The rows of a trial stand together, in the order of the trials: each is a view, none is copied.
+    codes = frame["trial"].cat.codes.to_numpy()
+    keys = frame["trial"].cat.categories
+    edges = codes.searchsorted(range(len(keys) + 1))
+    spans = zip(keys, edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    return _Rows({str(key): frame.iloc[first:last] for key, first, last in spans}, frame.iloc[:0])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """All that is on disk of one trial; `read_batches` gives its batches, which are many."""
+
+    experiment: ExperimentRecord
+    confidence: float
+    trial: TrialRecord
+    records: Sequence[SessionRecord]
+    passes: pd.DataFrame
+    windows: pd.DataFrame
+    probes: pd.DataFrame
+    predicted: pd.DataFrame
+    read_batches: Callable[[], pd.DataFrame]
+
+    @property
+    def ok(self) -> list[SessionRecord]:
+        return [record for record in self.records if record.status == "ok"]
+
+    def summary(self) -> TrialSummary:
+        """Everything but the agreement and the accuracy drop, which take another trial."""
+        trial, ok = self.trial, self.ok
+        scene = self.experiment.scene_of(trial)
+        steady = self._steady(scene.patches)
+        measured_patches = self._measured_patches(steady, scene.patches)
+        emulated = any(record.emulated for record in ok)
+        covers_part = measured_patches is not None and measured_patches < scene.patches
+        extrapolated = covers_part and not emulated
+        requests_by_worker = {} if emulated else self._requests()
+        requests = SteadyRequests() if self.several else requests_by_worker.get(0, SteadyRequests())
+        observed = observe(ok, self.probes)
+        status, reason = status_of(trial, self.records, self.experiment.sessions)
+        if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
+            reason += f"; {later}"
+        target = next(
+            (candidate for candidate in self.experiment.targets if candidate.name == trial.target), None
+        )
+        doubts = board_doubts(target, ok)
+        power = None if emulated else self._power(steady)
+        images = self.predictions("images")
+        on_scene = self.predictions("scene")
+        accuracy = self._accuracy(images)
+        built = next((record.built for record in ok if record.built), None)
+        starts_s = [] if emulated else self._cold("start_s")
+        memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
+        return TrialSummary(
+            key=trial.key,
+            target=trial.target,
+            variant=trial.variant,
+            depth_multiplier=trial.depth_multiplier,
+            precision=trial.precision,
+            batch=trial.batch,
+            status=status,
+            reason=reason,
+            requested=trial.requested,
+            image_s=self._interval(steady.image_s),
+            infer_s=self._interval(steady.infer_s),
+            stages_ms=steady.stages_ms,
+            cold={name: None if emulated else _over_sessions(self._cold(name)) for name in COLD},
+            accuracy=accuracy,
+            accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
+            scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
+            agreement=None,
+            power=power.figures if power else None,
+            power_reason=EMULATED
+            if emulated
+            else self._power_reason(bool(power), reason, target.meters if target else ()),
+            memory_bytes=None if not memory else round(trial_median([[float(peak)] for peak in memory])),
+            artifact_bytes=built.bytes if built else trial.artifact_bytes,
+            mass_g=target.mass_g if target else None,
+            size_mm=target.size_mm if target else None,
+            board_doubts=doubts,
+            body=target.body if target else "",
+            other_machine=other_machine(target, ok),
+            declared_power=exported_power(target) if target else (),
+            boot_s=exported_boot(target) if target else None,
+            image_bytes=scene.image_bytes,
+            update_bytes=trial.artifact_bytes,
+            update_companions=tuple(trial.companions),
+            image_s_values=steady.image_s,
+            infer_s_values=steady.infer_s,
+            request_ms=requests.latency,
+            in_flight=requests.mean_in_flight,
+            request_ms_values=requests.latency_ms,
+            power_curves=power.curves if power else (),
+            cold_values={} if emulated else {name: tuple(self._cold(name)) for name in COLD},
+            load_s_values=() if emulated else tuple(self._cold("load_s")),
+            start_s=self._interval([[start_s] for start_s in starts_s]),
+            start_s_values=tuple(starts_s),
+            memory_bytes_values=tuple(memory),
+            workers=self._workers(requests_by_worker),
+            paced=paced_of(steady, self.experiment.period_s),
+            sustained=sustained_of(steady, self.experiment.sustained_s, observed),
+            interval_confidence=self.confidence,
+            cautions=cautions(
+                self.records,
+                steady,
+                observed,
+                accuracy,
+                doubts,
+                len(self.workers),
+                power.idle_drifts if power else (),
+            ),
+            timed=timed_with(scene),
+            mark=mark_of(trial, ok, self.untimed_stages, extrapolated=extrapolated),
+            assumed=trial.assumed,
+            built=built,
+            scene_covered=scene.covered,
+            settings=exported_settings(target) if target else {},
+            concurrency=trial.concurrency,
+            measured_patches=measured_patches,
+            untimed_stages=self.untimed_stages,
+            extrapolated=extrapolated,
+            emulated=emulated,
+            instructions=trial_median(steady.instructions) if any(steady.instructions) else None,
+            instructions_reason=self._instructions_reason(steady) if emulated else "",
+            failed_sessions=failed_sessions(self.records),
+            stamp_doubt=self._stamp_doubt(),
+            failures=tuple(
+                failure_sentence(record)
+                for record in self.records
+                if record.status not in ("ok", "interrupted")
+            ),
+        )
+
+    def _steady(self, patches: int, worker: int | None = None) -> SteadyPasses:
+        """Of its passes, else of its windows; without seconds where it was emulated.
+
+        Those of several workers are none's: each, named by `worker`, is summed up on its own.
+        """
+        ok = self.ok
+        sessions = [record.n for record in ok]
+        steady = steady_passes(self._of_worker(self.passes, worker), sessions, patches)
+        if not steady.image_s:
+            windows = steady_windows(self._of_worker(self.windows, worker), sessions, patches)
+            steady = windows if windows.infer_s else steady
+        patch_counts = [record.measured_patches for record in ok if record.measured_patches is not None]
+        if patch_counts and steady.measured_patches is not None:
+            # A device that has scaled up by itself says so; its rows tell of the whole scene.
+            fewest = min(steady.measured_patches, *patch_counts)
+            count = max(steady.extrapolated, steady.count if min(patch_counts) < patches else 0)
+            steady = replace(steady, measured_patches=fewest, extrapolated=count)
+        if steady.unit == "passes" and not times_images(self.untimed_stages):
+            steady = without_images(steady)
+        return without_seconds(steady) if any(record.emulated for record in ok) else steady
+
+    def _power(self, steady: SteadyPasses) -> PowerOfTrial | None:
+        rows = self.windows if steady.unit == "windows" else self.passes
+        return power_figures(self.ok, self.probes, steady_times(self.ok, rows, steady.images))
+
+    def _requests(self) -> dict[int, SteadyRequests]:
+        """Those of each worker, where the device has several in flight."""
+        if self.trial.concurrency == 1 or not self.ok:
+            return {}
+        batches, sessions = self.read_batches(), [record.n for record in self.ok]
+        return {
+            worker: steady_requests(
+                self._of_worker(batches, named),
+                self._of_worker(self.passes, named),
+                sessions,
+                self.trial.key,
+                self.trial.concurrency,
+            )
+            for worker, named in ([(each, each) for each in self.workers] if self.several else [(0, None)])
+        }
+
+    def _of_worker(self, rows: pd.DataFrame, worker: int | None) -> pd.DataFrame:
+        """The rows of a worker; without a name those of a lone one."""
+        if worker is None:
+            return rows.iloc[:0] if self.several else rows
+        return rows[rows["worker"] == worker]
+
+    def _measured_patches(self, steady: SteadyPasses, patches: int) -> int | None:
+        """The fewest that a steady pass or window of any worker covered."""
+        each = [self._steady(patches, worker) for worker in self.workers] if self.several else [steady]
+        counts = [of_worker.measured_patches for of_worker in each if of_worker.measured_patches is not None]
+        return min(counts, default=None)
+
+    @cached_property
+    def untimed_stages(self) -> tuple[str, ...]:
+        """Of an image, those that the passes of one of its finished sessions do not hold."""
+        return tuple(dict.fromkeys(stage for record in self.ok for stage in record.untimed_stages))
+
+    @cached_property
+    def workers(self) -> tuple[int, ...]:
+        """The numbers of those that its finished sessions had."""
+        return worker_numbers(self.ok, self.passes, self.windows)
+
+    @property
+    def several(self) -> bool:
+        """Whether several workers shared the device."""
+        return len(self.workers) > 1
+
+    def predictions(self, set_name: str, worker: int | None = None) -> Predictions | None:
+        """The predictions of `images` or `scene`: of a lone worker, or of the one that is named."""
+        if worker is None and self.several:
+            return None
+        rows = self.predicted if worker is None else self.predicted[self.predicted["worker"] == worker]
+        experiment, trial = self.experiment, self.trial
+        source = experiment.images_of(trial) if set_name == "images" else experiment.scene_of(trial)
+        names = source.class_names if source else ()
+        sessions = [record.n for record in self.ok]
+        return predictions_of(rows, set_name, sessions, names, self.trial.class_names)
+
+    def _accuracy(self, images: Predictions | None) -> Accuracy | None:
+        if images is None or self.trial.accuracy_reason:
+            return None
+        tested = self.experiment.images_of(self.trial)
+        overlapping = tested is not None and tested.overlapping
+        return accuracy_of(images, self.trial.class_names, overlapping=overlapping)
+
+    def _workers(self, requests: Mapping[int, SteadyRequests]) -> tuple[dict[str, Any], ...]:
+        """The workers of the last session; of several, each with its figures over all sessions."""
+        if not self.several:
+            return self.ok[-1].workers if self.ok else ()
+        patches = self.experiment.scene_of(self.trial).patches
+        return tuple(
+            worker_figures(
+                worker,
+                self.ok,
+                self._steady(patches, worker),
+                requests.get(worker, SteadyRequests()),
+                self.confidence,
+                self._accuracy(self.predictions("images", worker)),
+            )
+            for worker in self.workers
+        )
+
+    def _interval(self, values: Sequence[Sequence[float]]) -> Interval | None:
+        return session_interval(values, self.confidence) if values else None
+
+    def _cold(self, name: str) -> list[float]:
+        values = (record.cold.get(name) for record in self.ok)
+        return [value for value in values if value is not None and math.isfinite(value)]
+
+    def _accuracy_reason(self, images: Predictions | None, reason: str) -> str:
+        if self.trial.accuracy_reason:
+            return self.trial.accuracy_reason
+        if self.experiment.images_of(self.trial) is None:
+            return self.trial.images_reason or self.experiment.images_reason or "no images were given"
+        if images is not None:
+            return images.reason
+        if self.several:
+            return f"{len(self.workers)} workers predicted them: each has an accuracy of its own"
+        return "no finished session has predicted the images" if self.ok else reason
+
+    def _stamp_doubt(self) -> str:
+        """Why no limit is passed by its stamps; empty where they account for the time."""
+        short = shares_accounted(self.ok)
+        if not short:
+            return ""
+        return (
+            f"the stamps of {len(short)} of {len(self.ok)} sessions account for {min(short):.0%} or more of "
+            "the time that the device was waited for: the true times are longer"
+        )
+
+    def _instructions_reason(self, steady: SteadyPasses) -> str:
+        """Why an emulated trial has no instructions; empty where it has."""
+        if any(steady.instructions):
+            return ""
+        reasons = (record.instructions_reason for record in self.ok if record.emulated)
+        return next(filter(None, reasons), "the emulator did not count them")
+
+    def _power_reason(self, has_power: bool, reason: str, meters: Sequence[str]) -> str:
+        meters_reason = power_reason(self.ok)
+        if has_power or meters_reason or not self.ok:
+            return meters_reason or ("" if has_power else reason)
+        return "the meter gave nothing" if meters else "no meter was asked for"
+
+
+def _over_sessions(values: Sequence[float]) -> float | None:
+    return trial_median([[value] for value in values]) if values else None

@@ -1,0 +1,197 @@
+"""A number with its unit as text, such as "4.42 s", "500 mW" or "65 x 30 x 8 mm", in a unit of a quantity.
+
+The units are few and defined here: of what limits are about, without those that share a symbol with another
+(m is a metre and never a minute, B a byte and b nothing). Pint does the prefixes, dimensions and conversions;
+it takes a while to import and is asked only for a unit that the quantity itself does not list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from edgebench.refusals import problem
+from edgebench.suggest import choose, short
+
+if TYPE_CHECKING:
+    from pint import Unit, UnitRegistry
+
+
+MAX_TEXT = 100
+
+_DEFINITIONS = (
+    "micro- = 1e-6 = µ- = μ- = u-",
+    "milli- = 1e-3 = m-",
+    "centi- = 1e-2 = c-",
+    "kilo- = 1e3 = k-",
+    "mega- = 1e6 = M-",
+    "giga- = 1e9 = G-",
+    "kibi- = 2**10 = Ki-",
+    "mebi- = 2**20 = Mi-",
+    "gibi- = 2**30 = Gi-",
+    "second = [time] = s",
+    "minute = 60 * second = min",
+    "hour = 60 * minute = h",
+    "day = 24 * hour = d",
+    "metre = [length] = m = meter",
+    "gram = [mass] = g",
+    "watt = 1000 * gram * metre ** 2 / second ** 3 = W",
+    "joule = watt * second = J",
+    "watt_hour = watt * hour = Wh",
+    "byte = [information] = B",
+    "bit = byte / 8",
+    "percent = 0.01 = %",
+)
+_KINDS = {
+    "a time": "s",
+    "a length": "m",
+    "a mass": "g",
+    "a power": "W",
+    "an energy": "J",
+    "an amount of data": "byte",
+    "a data rate": "bit/s",
+    "a share": "percent",
+}
+_KNOWN = (
+    "s", "ms", "µs", "min", "h", "d", "mm", "cm", "m", "g", "kg", "mg", "W", "mW", "kW", "J", "mJ", "kJ",
+    "Wh", "mWh", "bytes", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "bit", "kbit", "Mbit", "bit/s",
+    "%",
+)  # fmt: skip
+"""What could have been meant by a unit that is none."""
+_OWN_WORDS = {"bytes": "byte", "1": ""}
+"""The units of quantities that have another name in the registry."""
+
+_UNIT = r"[A-Za-zµμ°%]+(?:[/*][A-Za-zµμ]+)?"
+_PART = re.compile(rf"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{{1,3}})?)\s*({_UNIT})?")
+TEXT_PATTERN = r"^\s*[+-]?[0-9]+.*\S$"
+"""What such a text looks like at first sight, for editors."""
+_TIMES = re.compile(r"\s*[x×]\s*")
+
+
+def measured(
+    text: str, units: Mapping[str, float], quantity: str, field: str = ""
+) -> tuple[tuple[float, ...], str]:
+    """The numbers of a text and their unit, which is one of `units`, the first where the text's is none.
+
+    Args:
+        text: a number with its unit, or several with an x between them and one unit, or one each.
+        units: unit -> how many of the first it is, as `Metric.units`.
+        quantity: what it is about, for messages.
+        field: where it stands, for messages.
+
+    Raises what `refusals.problem` gives for what is no number, has no unit, or one of another kind.
+    """
+    parts = [_part(part, text) for part in _TIMES.split(text.strip())] if len(text) <= MAX_TEXT else []
+    if not parts:
+        raise problem(f"{short(text)} is too long for a number with a unit", "write one such as '4.42 s'")
+    numbers, words = [number for number, _ in parts], [word for _, word in parts]
+    if not any(words[:-1]):
+        words = [words[-1]] * len(parts)
+    if not all(words):
+        base = next(iter(units))
+        given = "is not a number" if len(parts) == 1 else "has no unit"
+        raise problem(
+            f"{field} {short(text)} {given}".lstrip(),
+            "write a number without quotes, such as 6.0"
+            + ("" if base == "1" else f", or one with its unit in them, such as '6.0 {base}'"),
+        )
+    if len(set(words)) == 1 and words[0] in units:
+        return tuple(numbers), words[0]
+    base = next(iter(units))
+    return tuple(_converted(*pair, base, quantity) for pair in zip(numbers, words, strict=True)), base
+
+
+def seconds(text: str, name: str) -> float:
+    """A time as text in seconds; problems as `measured`, and for several numbers."""
+    if re.fullmatch(r"[+-]?[0-9.]+", text.strip()):
+        raise problem(f"{name} {short(text)} has no unit", "write one such as '95.65 min'")
+    values, _ = measured(text, {"s": 1.0}, name)
+    if len(values) != 1:
+        raise problem(f"{name} {short(text)} is not one time", "write one such as '95.65 min'")
+    return values[0]
+
+
+def fitting_units(units: Mapping[str, float]) -> list[str]:
+    """All units in which a quantity may be written: those that it lists, then others of the same kind."""
+    base = next(iter(units))
+    word = _OWN_WORDS.get(base, base)
+    others = _fitting(_registry().parse_units(word)) if word == "" or word in _registry() else []
+    return [unit for unit in dict.fromkeys([*units, *others]) if unit != "1"]
+
+
+def bits_a_second(text: str) -> float:
+    """A rate as text in bits a second; problems as `measured`, and for several numbers."""
+    values, _ = measured(text, {"bit/s": 1.0}, "uplink_bps")
+    if len(values) != 1:
+        raise problem(f"uplink_bps {short(text)} is not one rate", "write one such as '9.6 kbit/s'")
+    return values[0]
+
+
+def _part(text: str, whole: str) -> tuple[float, str]:
+    match = _PART.fullmatch(text.strip())
+    if match is None:
+        if re.search(r"[0-9],[0-9]", text):
+            raise problem(
+                f"the comma in {short(whole)} may divide thousands or be the decimal point",
+                "write 4.42 or 4420, without a comma",
+            )
+        raise problem(f"{short(whole)} is not a number with a unit", "write one such as '4.42 s' or '500 mW'")
+    return float(match[1]), match[2] or ""
+
+
+def _converted(number: float, word: str, base: str, quantity: str) -> float:
+    """A number of one unit in another; a problem for an unknown unit and for one of another kind."""
+    from pint.errors import PintError, UndefinedUnitError
+
+    units = _registry()
+    try:
+        goal = units.parse_units(_OWN_WORDS.get(base, base))
+    except UndefinedUnitError as error:
+        raise problem(
+            f"{quantity} has no unit but {base}", f'write a number, with unit = "{base}" or none'
+        ) from error
+    try:
+        unit = units.parse_units(word)
+    except (PintError, ValueError, AttributeError, TypeError) as error:
+        raise problem(f"unknown unit {short(word)}", _meant(word, _fitting(goal))) from error
+    try:
+        return float(units.Quantity(number, unit).to(goal).magnitude)
+    except (PintError, OverflowError) as error:
+        raise problem(
+            f"{word} is {_kind(unit)}, and {quantity} is {_kind(goal)}",
+            f"write it in {', '.join(_fitting(goal))}",
+        ) from error
+
+
+def _meant(word: str, known: Sequence[str]) -> str:
+    """The units that differ in capital letters alone, which mean something in a unit; else the nearest."""
+    same = [unit for unit in known if unit.lower() == word.lower()]
+    if not same:
+        return choose(word, known)
+    return f"did you mean {' or '.join(repr(unit) for unit in same)}? known: {', '.join(known)}"
+
+
+def _kind(unit: Unit) -> str:
+    """What a unit measures, in words."""
+    return next((kind for kind, word in _KINDS.items() if _is_alike(unit, word)), "of another kind")
+
+
+def _fitting(unit: Unit) -> list[str]:
+    """The units that measure the same."""
+    return [word for word in _KNOWN if _is_alike(unit, _OWN_WORDS.get(word, word))]
+
+
+def _is_alike(unit: Unit, word: str) -> bool:
+    return bool(_registry().parse_units(word).dimensionality == unit.dimensionality)
+
+
+@cache
+def _registry() -> UnitRegistry[float]:
+    from pint import UnitRegistry
+
+    registry: UnitRegistry[float] = UnitRegistry(None)
+    for definition in _DEFINITIONS:
+        registry.define(definition)
+    return registry

@@ -1,0 +1,563 @@
+"""Requirement by requirement: pass, fail, inconclusive or unknown, with the margin and the reason.
+
+A verdict comes from an interval: pass when all of it meets the limit, fail when all of it misses it,
+inconclusive when the limit lies inside or there is no interval, unknown when there is no figure. A bound is
+an interval with one end, which is open where it leaves its own number out (above 5 W).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
+from edgebench.judge.figure import STATED, Certainty, Figure, largest, over_percentile, over_sessions
+from edgebench.judge.metric import Judge, Metric, Question, Sampled, Stated
+from edgebench.judge.metrics import METRICS, NO_BOOT
+from edgebench.judge.mission import cycle_energy_figure, kept_up_figure, played_figure
+from edgebench.judge.power_limits import energy_figure, mean_figure, peak_figure
+from edgebench.judge.profile import Profile
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial_summary import EMULATED, Published, TrialSummary, Verdict
+from edgebench.stats.compare import share_over_sessions, wilson
+from edgebench.stats.intervals import CONFIDENCE, interval_reason
+
+# What was declared of a target's boot, as it is judged against a limit.
+#
+# Nothing here measures it. A boot time that is declared as a maximum passes a limit that it does not
+# exceed,
+# and fails none, since it may never be reached; a typical one above the limit fails it, and passes none.
+
+
+def boot_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    """The declared boot time, in s."""
+    boot = summary.boot_s
+    if boot is None:
+        return Figure(reason=NO_BOOT)
+    is_maximum = boot.kind == "maximum"
+    open_reason = "may never be reached: it can pass this limit, never fail it"
+    if not is_maximum:
+        open_reason = "bounds no single boot: it can fail this limit, never pass it"
+    return Figure(
+        boot.seconds,
+        low=None if is_maximum else boot.seconds,
+        high=boot.seconds if is_maximum else None,
+        reason=f"the {boot} {open_reason}",
+        what=f"the {boot}",
+        note=summary.board_doubts.get("boot_s", ""),
+        declared=boot.kind,
+        lasting=True,
+    )
+
+
+# How long a new artifact takes to reach the device, over the link that a profile states.
+
+
+BITS = 8
+
+
+def update_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    """The artifact's bytes over the profile's uplink, in s, without whatever a protocol adds.
+
+    A bound from below where files travel with it whose sizes are not recorded.
+    """
+    if question.uplink_bps is None:
+        return Figure(reason="the profile states no uplink: add uplink_bps, such as '9.6 kbit/s'")
+    if summary.update_bytes is None:
+        return Figure(reason="the artifact's size was not recorded")
+    seconds = BITS * summary.update_bytes / question.uplink_bps
+    what = f"the artifact's {summary.update_bytes} bytes over {question.uplink_bps:g} bit/s"
+    if summary.update_companions:
+        others = ", ".join(summary.update_companions)
+        reason = f"with it travel files whose sizes were not recorded: {others}"
+        return Figure(seconds, low=seconds, reason=reason, what=what, lasting=True)
+    return Figure(seconds, exact=True, what=what)
+
+
+# What published figures can say about a limit.
+#
+# | published | verdict |
+# | --- | --- |
+# | k of n | as of a measured share, by its Wilson interval |
+# | a bound in words, such as "exceeds 5 W peak" | pass or fail where all of it meets or misses the limit |
+# | a bound that leaves the limit open | inconclusive |
+# | a number without an interval | inconclusive: how far it is off was not published |
+# | infer_s above a limit of image_s, of which no number was published | fail: image_s is never shorter |
+# | a picture, another statistic, nothing | unknown |
+#
+# A source that speaks of peak power without saying over what it is averaged is judged as it stands, with a
+# note. Sources are not added up: infer_s below a limit of image_s leaves that open. Mass and size are those
+# of
+# the trial's boards.
+
+
+def published_figure(summary: TrialSummary, question: Question) -> Figure:
+    """The figure that a requirement asks of a published trial, with its source; in its base unit."""
+    known = {figure.quantity: figure for figure in summary.published}
+    figure = known.get(question.metric)
+    part = known.get("infer_s") if question.metric == "image_s" else None
+    if part and not (figure and (figure.value or figure.bound)):
+        least_s = part.low if part.value is None else part.value
+        if least_s is not None and least_s > question.limit:
+            what = f"the published infer_s, which is a part of image_s and at least {least_s:.4g} s,"
+            return Figure(low=least_s, bound="at least", what=what, note=part.quote)
+    if figure is None:
+        return Figure(reason=summary.unpublished(question.metric))
+    if question.statistic != figure.statistic:
+        published = f"published is the {figure.statistic} of {figure.quantity}"
+        return Figure(reason=f"{published}, and not its {question.statistic}: {figure.quote}")
+    if figure.value is None and not figure.bound:
+        return Figure(reason=f"published as a picture, of which no number is read: {figure.quote}")
+    notes = [f"it covers {figure.covers}"] if figure.covers else []
+    if question.averaging_s is not None:
+        notes.append("over what time it is averaged was not published")
+    if figure.bound:
+        return _of_bound(figure, notes)
+    if figure.k is not None:
+        return _of_share(figure, notes)
+    scaled = f" (the published number times {figure.scaled:g})" if figure.scaled > 1 else ""
+    no_interval = (
+        f"{figure.value:.4g}{_unit(figure)}{scaled} was published without an interval: {figure.quote}"
+    )
+    return Figure(figure.value, reason="; ".join([no_interval, *notes]))
+
+
+def _of_bound(figure: Published, notes: list[str]) -> Figure:
+    end = figure.high if figure.low is None else figure.low
+    return Figure(
+        low=figure.low,
+        high=figure.high,
+        bound=figure.bound,
+        reason="; ".join([f"what was published leaves it open: {figure.quote}", *notes]),
+        what=f"the published bound, {figure.bound} {end:g}{_unit(figure)},",
+        note="; ".join([figure.quote, *notes]),
+    )
+
+
+def _of_share(figure: Published, notes: list[str]) -> Figure:
+    return Figure(
+        figure.value,
+        figure.low,
+        figure.high,
+        reason="; ".join(
+            [f"the limit lies inside the Wilson interval of {figure.k} of {figure.n}", figure.quote, *notes]
+        ),
+        what=f"the whole Wilson interval of the published {figure.k} of {figure.n}",
+        note="; ".join([figure.quote, *notes]),
+    )
+
+
+def _unit(figure: Published) -> str:
+    """The unit of its numbers with its space; nothing for a share."""
+    unit = METRICS[figure.quantity].unit
+    return "" if unit == "1" else f" {unit}"
+
+
+# The figure that a requirement asks for, from a trial's summary, as the metric's entry says.
+
+
+def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED) -> Figure:
+    """The figure in its base unit, with its reason where it or a bound of it is missing.
+
+    What follows from stamps that are too short is a lower bound alone: it fails a limit and passes none.
+    """
+    figure = _figure_of(summary, requirement, certainty)
+    if not summary.stamp_doubt or not requirement.metric.of_stamps or figure.value is None:
+        return figure
+    reason = "; ".join(part for part in (summary.stamp_doubt, figure.reason) if part)
+    return replace(figure, high=None, reason=reason, lasting=True)
+
+
+def _figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
+    metric, judged = requirement.metric, requirement.metric.judged
+    is_declared = isinstance(judged, Stated) and metric.value(summary) is not None
+    if summary.published and not is_declared:
+        return published_figure(summary, _question(requirement))
+    if summary.other_machine and metric.of_machine:
+        return Figure(reason=summary.other_machine)
+    board_wide = isinstance(judged, Stated) or metric.is_power or judged in _BOARD_WIDE
+    if summary.unpooled and not board_wide:
+        return Figure(reason=summary.unpooled)
+    if isinstance(judged, Sampled | Stated):  # whatever the limit: it serves every profile
+        known, about = summary.figures_of_values, (metric.name, requirement.statistic, certainty)
+        if about not in known:
+            known[about] = _of_trial(judged, summary, metric, requirement.statistic, certainty)
+        figure: Figure = known[about]
+        if metric.name == "image_s" and not summary.image_s_values:
+            return _of_its_part(figure, summary, requirement, certainty)
+        return figure
+    question = _question(requirement)
+    match judged:
+        case str() as rule:
+            return _RULES[rule](summary, question, certainty)
+        case None:
+            raise ValueError(f"{metric.name} has statistics and nothing that judges them")
+        case judge:
+            return judge(summary, question, certainty)
+
+
+def _question(requirement: Requirement) -> Question:
+    limit = requirement.limit
+    return Question(
+        requirement.quantity,
+        requirement.statistic,
+        math.inf if isinstance(limit, tuple) else limit * requirement.scale,
+        requirement.averaging_s,
+        requirement.uplink_bps,
+        requirement.schedule,
+    )
+
+
+def _of_trial(
+    judged: Sampled | Stated, summary: TrialSummary, metric: Metric, statistic: str, certainty: Certainty
+) -> Figure:
+    if isinstance(judged, Sampled):
+        return _sampled(judged, summary, metric, statistic, certainty)
+    return _stated(judged, metric.value(summary), summary.board_doubts.get(metric.name, ""))
+
+
+def _sampled(
+    sampled: Sampled, summary: TrialSummary, metric: Metric, statistic: str, certainty: Certainty
+) -> Figure:
+    values = sampled.values(summary)
+    if not values:
+        return Figure(reason=metric.missing(summary) or sampled.absent)
+    if sampled.above_zero and (impossible := _impossible(values, metric.name)):
+        return impossible
+    if sampled.of == "sessions":
+        return _of_values(values, "sessions", statistic, certainty)
+    sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
+    windows = sampled.of == "passes" and summary.has_windows
+    of = "windows" if windows else sampled.of
+    figure = _of_values(values, of, statistic, sure)
+    lacks = summary.omission if metric.name == "image_s" else ""
+    return replace(figure, note="; ".join(note for note in (figure.note, lacks, summary.reason) if note))
+
+
+def _impossible(values: Sequence[Sequence[float]], quantity: str) -> Figure | None:
+    """No figure where one of these cannot have been measured: nothing takes no time and no memory."""
+    least = min((min(session) for session in values if session), default=math.inf)
+    return Figure(reason=f"a session says {quantity} {least:g}: it is above 0") if least <= 0 else None
+
+
+def _of_values(values: Sequence[Sequence[float]], of: str, statistic: str, certainty: Certainty) -> Figure:
+    if statistic == "median":
+        return over_sessions(values, certainty)
+    if statistic == "max":
+        return largest(values, of, certainty)
+    return over_percentile(values, statistic, certainty)
+
+
+def _of_its_part(
+    image: Figure, summary: TrialSummary, requirement: Requirement, certainty: Certainty
+) -> Figure:
+    """Of an image_s that was not timed: above the limit where infer_s, which is a part of it, is already."""
+    inference = requirement.model_copy(update={"quantity": "infer_s"})
+    part = figure_of(summary, inference, certainty)
+    limit = requirement.limit
+    if part.low is None or isinstance(limit, tuple) or part.low <= limit * requirement.scale:
+        return image
+    reason = f"; {image.reason}" if image.reason else ""
+    return Figure(
+        low=part.low,
+        bound="above",
+        what=f"infer_s {requirement.statistic}, which is a part of image_s and at least {part.low:.4g} s,",
+        note=f"image_s itself is not known{reason}",
+    )
+
+
+def _stated(stated: Stated, value: float | tuple[float, ...] | None, doubt: str) -> Figure:
+    if value is None:
+        return Figure(reason=stated.absent)
+    number = value if isinstance(value, tuple) else float(value)
+    return Figure(number, exact=True, what=stated.what, note=doubt if stated.doubted else "")
+
+
+def _accuracy(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    accuracy = summary.accuracy
+    if accuracy is None:
+        return Figure(reason=summary.accuracy_reason or "accuracy was not taken")
+    notes = ["overlapping crops make it a little too narrow"] if accuracy.overlapping else []
+    notes += [f"assumed of the input: {assumption}" for assumption in summary.assumed]
+    return Figure(
+        accuracy.k / accuracy.n,
+        accuracy.low,
+        accuracy.high,
+        what=f"the whole Wilson interval of {accuracy.k} of {accuracy.n}",
+        note="; ".join(notes),
+        lasting=True,  # taken once a trial
+    )
+
+
+def _accuracy_drop(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    drop = summary.accuracy_drop
+    if drop is None:
+        return Figure(reason=summary.accuracy_drop_reason or "there is no fp32 variant to compare with")
+    if summary.precision == "fp32":
+        return Figure(0.0, 0.0, 0.0, what="this is the fp32 variant, which", lasting=True)
+    overlapping = summary.accuracy is not None and summary.accuracy.overlapping
+    only = f"{drop.only_fp32_right} right with fp32 alone and {drop.only_this_right} with this alone"
+    return Figure(
+        drop.points,
+        drop.low,
+        drop.high,
+        what=f"the whole paired interval of {drop.n} images ({only})",
+        note="overlapping crops make it a little too narrow" if overlapping else "",
+        lasting=True,  # taken once a trial
+    )
+
+
+def _failures(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    failed = summary.failed_sessions
+    if failed is None:
+        return Figure(reason="no session has come to an end by itself")
+    low, high = wilson(failed.k, failed.n, max(certainty.interval, CONFIDENCE))
+    return Figure(
+        failed.k / failed.n,
+        low,
+        high,
+        what=f"the whole Wilson interval of {failed.k} failed of {failed.n} sessions",
+    )
+
+
+def _deadline_misses(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    paced = summary.paced
+    if paced is None or not paced.passes:
+        timed = bool(summary.image_s_values)
+        why = "the passes were not paced (--period)" if timed else "no finished session holds a paced pass"
+        return Figure(reason=summary.untimed_reason or why)
+    if impossible := _impossible(summary.image_s_values, "image_s"):
+        return impossible  # the passes that were late or in time
+    confidence = max(certainty.interval, summary.interval_confidence)
+    bounds = share_over_sessions(paced.by_session, confidence)
+    low, high = bounds or (None, None)
+    return Figure(
+        paced.misses / paced.passes,
+        low,
+        high,
+        reason=interval_reason(len(paced.by_session)),
+        what=f"the whole 95 % interval of {paced.misses} misses in {paced.passes} passes",
+        note=f"a scene every {paced.period_s:g} s",
+    )
+
+
+def _power_peak(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    return peak_figure(summary, question.limit, question.averaging_s, certainty)
+
+
+def _power_mean(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    return mean_figure(summary, question.limit, question.averaging_s, certainty)
+
+
+def _energy(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+    return energy_figure(summary, question.limit, certainty)
+
+
+_BOARD_WIDE = ("failures", "boot", "update")
+"""What is said of a board whose several workers have each their own figures."""
+
+_RULES: Mapping[str, Judge] = {
+    "accuracy": _accuracy,
+    "boot": boot_figure,
+    "update": update_figure,
+    "cycle energy": cycle_energy_figure,
+    "load": kept_up_figure,
+    "mission": played_figure,
+    "accuracy drop": _accuracy_drop,
+    "failures": _failures,
+    "deadlines": _deadline_misses,
+    "peak power": _power_peak,
+    "mean power": _power_mean,
+    "energy": _energy,
+}
+
+
+Word = Literal["pass", "fail", "inconclusive", "unknown"]
+WORDS: tuple[Word, ...] = ("fail", "unknown", "inconclusive", "pass")
+"""The first of these that any requirement got is the whole profile's."""
+
+
+@dataclass(frozen=True)
+class Overall:
+    """One trial against one profile as a whole."""
+
+    trial: str
+    profile: str
+    verdict: Word
+    verdicts: tuple[Verdict, ...]
+
+
+def judge(summary: TrialSummary, profile: Profile) -> list[Verdict]:
+    """One verdict a requirement, in the profile's order; one on its schedule where that is not kept for sure.
+
+    Where the load is not known, or no interval of it reaches above 1, the other requirements decide.
+    """
+    verdicts = [judge_one(summary, profile.name, requirement) for requirement in profile.requirements]
+    if (implied := profile.implied) is None:
+        return verdicts
+    kept = judge_one(summary, profile.name, implied)
+    is_doubted = any(isinstance(end, float) and end > 1 for end in (kept.value, kept.low, kept.high))
+    return [*verdicts, kept] if is_doubted else verdicts
+
+
+def judge_all(summaries: Sequence[TrialSummary], profiles: Sequence[Profile]) -> list[Verdict]:
+    """Every trial against every profile: by trial, then profile, then requirement."""
+    return [verdict for summary in summaries for profile in profiles for verdict in judge(summary, profile)]
+
+
+def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
+    """The verdicts of each trial against each profile as one word, in the order given.
+
+    fail if any requirement fails, else unknown if any is, else inconclusive if any is, else pass; what is
+    wanted alone does not count.
+    """
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault((verdict.trial, verdict.profile), []).append(verdict)
+    return [
+        Overall(
+            trial,
+            profile,
+            _worst([verdict for verdict in group if not verdict.wanted]),
+            tuple(group),
+        )
+        for (trial, profile), group in groups.items()
+    ]
+
+
+def _worst(verdicts: Sequence[Verdict]) -> Word:
+    given = {verdict.verdict for verdict in verdicts}
+    return next((word for word in WORDS if word in given), "pass")
+
+
+def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], strict: bool) -> int:
+    """The exit code that a judged experiment deserves: 5 before 3 before 4 before 0.
+
+    5: a trial failed, or lacks sessions because some failed, or is of a variant that was asked for by name
+    and that the device does not take; what the others came to stands, but the comparison that was asked
+    for is not all there. 3: a requirement is not met. 4, only under `strict`: one is inconclusive or
+    unknown. What is wanted alone does not count. A variant that nobody named and that the device does not
+    take is no failure.
+    """
+    if any(_lacks_what_was_asked(summary) for summary in summaries):
+        return EXIT_TRIALS_FAILED
+    words = {verdict.verdict for verdict in verdicts if not verdict.wanted}
+    if "fail" in words:
+        return EXIT_NOT_MET
+    if strict and words & {"inconclusive", "unknown"}:
+        return EXIT_UNDECIDED
+    return EXIT_OK
+
+
+def _lacks_what_was_asked(summary: TrialSummary) -> bool:
+    if summary.status == "unsupported":
+        return summary.requested
+    return summary.status == "failed" or (summary.status == "partial" and bool(summary.failures))
+
+
+def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> bool:
+    """Whether further sessions of the same kind leave a verdict as it is, as surely as `certainty` says.
+
+    Settled is a pass and a fail; what is unknown, because no session brings what is missing; and what is
+    inconclusive for a reason that stays, such as a meter that sees part of the board, unless that meter
+    may yet fail the limit. What declared power decides is settled where no meter can. What was published
+    settles nothing: a session may show otherwise.
+    """
+    if summary.published:
+        return False
+    figure = figure_of(summary, requirement, certainty).in_unit(requirement.scale)
+    if figure.declared:
+        return figure.lasting
+    if _word(figure, requirement) != "inconclusive" or figure.lasting:
+        return True
+    limit = requirement.limit
+    return figure.ceiling is not None and not isinstance(limit, tuple) and figure.ceiling <= limit
+
+
+def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
+    """One trial against one requirement of the profile of that name."""
+    figure = _unmeasured(summary, requirement) or figure_of(summary, requirement).in_unit(requirement.scale)
+    word = _word(figure, requirement)
+    return Verdict(
+        trial=summary.key,
+        profile=profile,
+        requirement=requirement.name,
+        quantity=requirement.quantity,
+        statistic=requirement.statistic,
+        limit=requirement.limit,
+        unit=requirement.unit,
+        value=figure.value,
+        low=figure.low,
+        high=figure.high,
+        verdict=word,
+        margin=_margin(figure, requirement),
+        reason=_reason(word, figure, requirement),
+        averaging_s=requirement.averaging_s,
+        scope=figure.scope,
+        declared=figure.declared,
+        wanted=requirement.wanted,
+        bound=figure.bound,
+    )
+
+
+def _unmeasured(summary: TrialSummary, requirement: Requirement) -> Figure | None:
+    """Nothing can be said of a trial without a finished session, not even of its declared mass; but that its
+    sessions failed.
+
+    Nor of one that was emulated: no requirement is about an emulator.
+    """
+    if summary.emulated:
+        return Figure(reason=EMULATED)
+    words = {
+        "failed": "the trial failed",
+        "unsupported": "the target does not support it",
+        "not_run": "it was not measured",
+    }
+    if summary.status not in words or (requirement.metric.judged == "failures" and summary.failed_sessions):
+        return None
+    return Figure(
+        reason=f"{words[summary.status]}: {summary.reason}" if summary.reason else words[summary.status]
+    )
+
+
+def _word(figure: Figure, requirement: Requirement) -> Word:
+    if figure.value is None and not figure.bound:
+        return "inconclusive" if figure.undecided else "unknown"
+    limit = requirement.limit
+    if figure.exact or isinstance(limit, tuple):
+        margin = _margin(figure, requirement)
+        return "pass" if margin is not None and margin >= 0 else "fail"
+    best, worst = (figure.high, figure.low) if requirement.at_least else (figure.low, figure.high)
+    # An open bound leaves its own number out: what lies above 5 W misses a limit of 5 W.
+    if best is not None and best == limit and figure.bound == ("below" if requirement.at_least else "above"):
+        return "fail"
+    misses = best is not None and (best < limit if requirement.at_least else best > limit)
+    meets = worst is not None and (worst >= limit if requirement.at_least else worst <= limit)
+    return "fail" if misses else "pass" if meets else "inconclusive"
+
+
+def _margin(figure: Figure, requirement: Requirement) -> float | None:
+    """What is left to the limit, negative where it is missed; of a body, the least over its sides.
+
+    A body may be turned: its longest side is held against the longest that is allowed.
+    """
+    value, limit = figure.value, requirement.limit
+    if value is None:
+        return None
+    if isinstance(value, tuple) and isinstance(limit, tuple):
+        return min(allowed - side for allowed, side in zip(sorted(limit), sorted(value), strict=True))
+    if isinstance(value, tuple) or isinstance(limit, tuple):
+        return None
+    return value - limit if requirement.at_least else limit - value
+
+
+def _reason(word: Word, figure: Figure, requirement: Requirement) -> str:
+    if word == "unknown" or (word == "inconclusive" and figure.reason):
+        return figure.reason
+    note = f"; {figure.note}" if figure.note else ""
+    if word == "inconclusive":
+        return f"the limit lies inside the 95 % interval{note}"
+    verb = "meets" if word == "pass" else "misses"
+    return f"{figure.what} {verb} the limit{note}"

@@ -1,1 +1,0 @@
-"""The model families that are there by name, their weights and shipped files."""

@@ -1,1 +1,0 @@
-"""From a model to the artifact that a runtime loads."""

@@ -1,1 +1,0 @@
-"""Training from the harness: splits, the training process, the weights it leaves."""

@@ -1,1 +1,0 @@
-"""The steps of ONNX, in processes of their own."""

@@ -1,0 +1,420 @@
+"""The content-addressed cache: files by their hash, and recipes that say which file they made.
+
+A file is taken for what its name says once its bytes were hashed in this process: disks and copies damage
+files under their size and time. What is damaged is removed, with a note, and made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import platformdirs
+from filelock import FileLock, Timeout
+
+from edgebench.errors import UnavailableError
+from edgebench.files import open_regular, reason, write_atomically
+
+SCRATCH = "scratch"
+"""The folder in which files are made before they are kept."""
+
+_RECIPE_LIMIT_BYTES = 64 << 20  # far above the largest, the golden scores of a model with large outputs
+_HEX = re.compile(r"[0-9a-f]{64}")
+_log = logging.getLogger(__name__)
+
+
+def sha256_file(path: Path) -> str:
+    """The hex SHA-256 of a regular file's bytes; OSError, its reason in words, for a pipe or a device."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _sha256_of_state(path: Path, state: tuple[int, ...]) -> str:
+    """The hash of a file in one state: read once a process, and again where that has changed."""
+    return sha256_file(path)
+
+
+def _state_of(path: Path) -> tuple[int, ...] | None:
+    """What changes when a file does: its kind, size, times and place; None where there is none."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def _remove(path: Path) -> None:
+    """Take away what lies under an object's name, whatever it is; not what a link leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def canonical_hash(value: Mapping[str, Any]) -> str:
+    """The hex SHA-256 of a JSON value, whatever the order of its keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def default_cache_folder() -> Path:
+    """`$EDGEBENCH_CACHE_DIR`, else the user's cache folder for edgebench."""
+    folder = Path(os.environ.get("EDGEBENCH_CACHE_DIR") or platformdirs.user_cache_dir("edgebench"))
+    with suppress(RuntimeError):  # `~name` of nobody: a folder of that name
+        # No shell has expanded what comes from a service's or a container's settings.
+        return folder.expanduser()
+    return folder
+
+
+def unwritable(root: Path, error: OSError) -> UnavailableError:
+    """What the system refuses in a cache folder, with the way out."""
+    return UnavailableError(
+        f"the cache folder {root} cannot be used",
+        why=reason(error),
+        fix="set EDGEBENCH_CACHE_DIR to a folder that can be written and has some GB free",
+    )
+
+
+class Cache:
+    """Objects by content and recipes by key, under one folder; safe for several writers.
+
+    Every write goes to a temporary name in the same folder and is then renamed, so a reader never
+    sees half a file and a killed writer leaves nothing that counts.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root if root is not None else default_cache_folder()
+
+    def object_path(self, digest: str, suffix: str = "") -> Path:
+        """Where the object of that hash lies, or would lie."""
+        if not _HEX.fullmatch(digest):
+            raise ValueError(f"not a SHA-256: {digest!r}")
+        return self.root / "objects" / digest[:2] / f"{digest}{suffix}"
+
+    def add_bytes(self, data: bytes, suffix: str = "") -> tuple[Path, str]:
+        """Store bytes; returns path and hash. UnavailableError where the folder cannot be written."""
+        digest = hashlib.sha256(data).hexdigest()
+        path = self.object_path(digest, suffix)
+        try:
+            if not self.has_sound(path, digest):
+                write_atomically(path, data)
+        except OSError as error:
+            raise unwritable(self.root, error) from error
+        return path, digest
+
+    def has_sound(self, path: Path, digest: str) -> bool:
+        """Whether the file is there and its bytes have that hash; one that is damaged is removed.
+
+        Bytes are hashed once a process, and again where the file's size, times or place have changed.
+        OSError where the system refuses to read it.
+        """
+        while (state := _state_of(path)) is not None:
+            if stat.S_ISREG(state[0]) and _sha256_of_state(path, state) == digest:
+                return True
+            if _state_of(path) == state:
+                break
+            # Another process has put another file there meanwhile, which may be sound.
+        else:
+            return False
+        _log.warning("%s in the cache is damaged: it is removed, and made again when it is needed", path.name)
+        _remove(path)
+        return False
+
+    def add_file(self, source: Path, suffix: str = "") -> tuple[Path, str]:
+        """Move a file that lies in `scratch()` into the store; returns path and hash."""
+        digest = sha256_file(source)
+        path = self.object_path(digest, suffix)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            _remove(path)  # no file could take its place
+        source.replace(path)
+        return path, digest
+
+    def scratch(self) -> Path:
+        """A new empty folder on the cache's own file system, for the caller to remove."""
+        parent = self.root / SCRATCH
+        parent.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=parent))
+
+    def fault(self) -> UnavailableError | None:
+        """Why nothing can be made in it, with the fix; None where something can. The folder is made."""
+        try:
+            self.scratch().rmdir()
+        except OSError as error:
+            return unwritable(self.root, error)
+        return None
+
+    def recipe(self, kind: str, key: str, *, used: bool = True) -> dict[str, Any] | None:
+        """What was noted under a recipe's key, or None (also when the note cannot be read).
+
+        The time of change of the recipe's file is when it was last `used`, as cleaning goes by.
+        """
+        path = self._recipe_path(kind, key)
+        try:
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _RECIPE_LIMIT_BYTES:
+                return None
+            value = json.loads(path.read_text())
+        except (OSError, ValueError, RecursionError):
+            return None
+        if used:
+            with suppress(OSError):  # the folder of somebody else
+                os.utime(path)
+        return value if isinstance(value, dict) else None
+
+    def note_recipe(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
+        """Remember what a recipe made."""
+        write_atomically(self._recipe_path(kind, key), json.dumps(value, indent=1).encode())
+
+    def remember(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
+        """As `note_recipe`, for what the next run can do without: a cache that is full forgets it."""
+        with suppress(OSError):
+            self.note_recipe(kind, key, value)
+
+    def _recipe_path(self, kind: str, key: str) -> Path:
+        if not _HEX.fullmatch(key) or not re.fullmatch(r"[a-z0-9_-]+", kind):
+            raise ValueError(f"not a recipe: {kind!r}, {key!r}")
+        return self.root / "recipes" / kind / f"{key}.json"
+
+
+# Who uses the cache: a lock for every process that does, so that nothing is removed beneath it.
+#
+# Whoever begins to use it sweeps what killed processes left, where nobody else uses it: scratch folders,
+# and
+# the locks of uses.
+
+
+LOCKS = "locks"
+"""The folder of the cache's locks."""
+
+GATE = "gate.lock"
+"""Held for a moment by whoever begins to use the cache, and by a cleaning as long as that takes."""
+
+OF_A_USE = re.compile(r"use-[0-9]+-[0-9a-f]{8}")
+"""The name of a lock of a process that uses the cache: its id, and digits drawn by lot."""
+
+OF_A_MAKER = re.compile(
+    r"evaluate|prepare-[a-z0-9_-]+|(golden|images|replay|samples|scene|train)-[0-9a-f]{16}"
+)
+"""The name of a lock of what is made: by its tool, or by the beginning of its recipe's key."""
+
+OF_A_SCRATCH = re.compile(r"tmp[a-z0-9_]+")
+"""The name of a folder that `Cache.scratch` makes."""
+
+SAY_AFTER_S = 2.0
+"""How long nobody is told that another process is waited for."""
+
+MOST_WAIT_S = 3600.0
+"""How long another process is waited for: far above the longest preparation of a model."""
+
+
+@contextmanager
+def waiting(lock: FileLock, does: str) -> Iterator[None]:
+    """Hold a lock; after a moment of waiting it is said what another process `does`, and how long at most.
+
+    UnavailableError where the other one has not ended after `MOST_WAIT_S`.
+    """
+    try:
+        lock.acquire(timeout=SAY_AFTER_S)
+    except Timeout:
+        most = f"{MOST_WAIT_S / 60:.0f} min"
+        _log.warning("waiting for another EdgeBench, which %s, %s at most", does, most)
+        try:
+            lock.acquire(timeout=MOST_WAIT_S)
+        except Timeout:
+            raise UnavailableError(
+                f"another EdgeBench, which {does}, has not ended within {most}",
+                why=f"it holds {lock.lock_file}",
+                fix="wait until it has ended or end it, then run again; or set EDGEBENCH_CACHE_DIR to "
+                "another folder",
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def lock_folder(cache: Cache) -> Path:
+    """The folder of the locks, which need not be there; UnavailableError where a link stands in its place.
+
+    What lies behind a link may be somebody else's, and a cleaning removes files there.
+    """
+    folder = cache.root / LOCKS
+    linked = False
+    with suppress(OSError):  # a cache folder that cannot be: whoever writes there says so
+        linked = folder.is_symlink()
+    if linked:
+        raise UnavailableError(
+            f"the cache folder {cache.root} cannot be used",
+            why=f"{folder} is a link, and the cache's locks have to lie in a folder of its own",
+            fix="remove that link, or set EDGEBENCH_CACHE_DIR to another folder",
+        )
+    return folder
+
+
+def is_lock(name: str) -> bool:
+    """Whether a file of that name in the folder of the locks is one that EdgeBench makes."""
+    stem, dot, suffix = name.rpartition(".")
+    return name == GATE or (
+        dot + suffix == ".lock" and bool(OF_A_USE.fullmatch(stem) or OF_A_MAKER.fullmatch(stem))
+    )
+
+
+def maker_lock(cache: Cache, name: str) -> FileLock:
+    """The lock of who makes what is called `name`; ValueError for a name that no cleaning would know."""
+    if not OF_A_MAKER.fullmatch(name):
+        raise ValueError(f"not the name of what is made: {name!r}, expected {OF_A_MAKER.pattern}")
+    return FileLock(lock_folder(cache) / f"{name}.lock")
+
+
+@contextmanager
+def using(cache: Cache) -> Iterator[None]:
+    """While this is open no other process removes files of the cache.
+
+    The system gives the lock back when its process dies, however it dies. A cache folder that cannot be
+    written is used without: nobody can remove anything there. UnavailableError where the locks are a link.
+    """
+    folder = lock_folder(cache)
+    path = folder / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock"
+    with ExitStack() as open_locks:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with waiting(FileLock(folder / GATE), f"cleans the cache ({cache.root})"):
+                with suppress(OSError):  # what cannot be listed stays
+                    _sweep(cache, folder)
+                open_locks.callback(path.unlink, missing_ok=True)
+                # Not thread-local: a run may end it in another thread than the one that began it.
+                open_locks.enter_context(FileLock(path, thread_local=False))
+        yield
+
+
+def _sweep(cache: Cache, locks: Path) -> None:
+    """Remove what processes left that were killed, where nobody uses the cache; the gate is held."""
+    used = False
+    for path in sorted(locks.iterdir()):
+        if OF_A_USE.fullmatch(path.stem) and is_lock(path.name):
+            try:
+                with FileLock(path, timeout=0):
+                    path.unlink(missing_ok=True)
+            except (Timeout, OSError):  # held, or not to be asked: another user's
+                used = True
+    scratch = cache.root / SCRATCH
+    if used or scratch.is_symlink() or not scratch.is_dir():
+        return
+    for folder in scratch.iterdir():
+        if OF_A_SCRATCH.fullmatch(folder.name) and not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+# Files that are made once and kept: the cache's objects under a recipe, checked before they are used.
+
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SUFFIX = re.compile(r"(\.[a-z0-9]+)?")
+
+
+@dataclass(frozen=True)
+class CachedFile:
+    """A file in the cache and what was noted when it was made."""
+
+    path: Path
+    sha256: str
+    size_bytes: int
+    note: Mapping[str, Any]
+
+
+class FileRecord(NamedTuple):
+    """What the cache notes of a kept file; notes of other kinds lie among the recipes, too."""
+
+    sha256: str
+    suffix: str
+    size_bytes: int
+    note: Mapping[str, Any]
+    note_sha256: str
+
+
+def as_file_record(noted: Mapping[str, Any] | None) -> FileRecord | None:
+    """What was noted as the recipe of a kept file; None where it is none, or is damaged."""
+    if noted is None:
+        return None
+    fields: list[Any] = [noted.get(field) for field in FileRecord._fields]
+    recipe = FileRecord(*fields)
+    sound = (
+        isinstance(recipe.sha256, str)
+        and _SHA256.fullmatch(recipe.sha256)
+        and isinstance(recipe.suffix, str)
+        and _SUFFIX.fullmatch(recipe.suffix)
+        and isinstance(recipe.size_bytes, int)
+        and isinstance(recipe.note, Mapping)
+        and recipe.note_sha256 == _note_sha256(recipe.note)
+    )
+    return recipe if sound else None
+
+
+def _note_sha256(note: Mapping[str, Any]) -> str:
+    """The hash of a note: golden scores with a flipped bit would fail every session of their artifact."""
+    return hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()
+
+
+def find(cache: Cache, kind: str, key: str) -> CachedFile | None:
+    """What that recipe made, or None where it must be made (again).
+
+    A file whose bytes are not those that were kept does not count, and is removed (`Cache.has_sound`).
+    """
+    recipe = as_file_record(cache.recipe(kind, key))
+    if recipe is None:
+        return None
+    path = cache.object_path(recipe.sha256, recipe.suffix)
+    try:
+        if not cache.has_sound(path, recipe.sha256) or path.stat().st_size != recipe.size_bytes:
+            return None
+    except OSError:  # of somebody else, or on a disk that fails: it is made again
+        return None
+    return CachedFile(path, recipe.sha256, recipe.size_bytes, recipe.note)
+
+
+def store(
+    cache: Cache, kind: str, key: str, file: Path, suffix: str, note: Mapping[str, Any] | None = None
+) -> CachedFile:
+    """Move a file that lies in `cache.scratch()` into the cache, under that recipe."""
+    path, digest = cache.add_file(file, suffix)
+    note_fields = dict(note or {})
+    recipe = FileRecord(digest, suffix, path.stat().st_size, note_fields, _note_sha256(note_fields))
+    cache.note_recipe(kind, key, recipe._asdict())
+    return CachedFile(path, digest, recipe.size_bytes, recipe.note)
+
+
+@contextmanager
+def making(cache: Cache, name: str) -> Iterator[Path]:
+    """One maker at a time of what is called `name`; gives a scratch folder, removed at the end.
+
+    `name` is one that `cache_use.OF_A_MAKER` takes: cleaning removes the locks of such names alone.
+    Waits for another maker, and says so after a moment.
+    UnavailableError when the cache folder cannot be written, or is full, or the other maker does not end.
+    """
+    try:
+        with using(cache):
+            lock = maker_lock(cache, name)
+            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+            with waiting(lock, f"makes such files ({name})"):
+                scratch = cache.scratch()
+                try:
+                    yield scratch
+                finally:
+                    shutil.rmtree(scratch)  # folders too: helper processes' temporary files lie here
+    except OSError as error:
+        raise unwritable(cache.root, error) from error

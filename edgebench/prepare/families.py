@@ -1,0 +1,441 @@
+"""The model families that are there by name: widths, input, size, and how Keras builds them.
+
+All are the feature layers of `keras.applications` without their top, global average pooling, and a dense
+softmax; MobileNet v3 keeps the hidden layer that its paper has before it. They take five classes unless told
+otherwise, like the case study, so that figures of one family stand beside another's.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from edgebench.errors import InputError, UnsupportedError, UsageError
+from edgebench.files import open_regular, read_regular, reason, require_bounded
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, sha256_file
+from edgebench.prepare.image_sets import images_identity
+from edgebench.prepare.images import store_array
+from edgebench.prepare.landcover import ASSETS, Earth, render_patch, shipped_draws
+from edgebench.records.variant import DEPTH_MULTIPLIERS, FAMILY
+from edgebench.suggest import choose
+
+CLASSES = 5
+SIZE = 224
+
+INT8_SCALE, INT8_ZERO_POINT = 1 / 127.5, -1
+"""How int8 of a family in -1..1 takes its input, as published: preprocessing is the pixel less 128."""
+
+RANDOM_REASON = "the weights are random, so accuracy is not meaningful"
+
+Model = Any
+"""A `keras.Model`; not named, because importing Keras takes seconds."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family.
+
+    Attributes:
+        application: the function of `keras.applications`.
+        widths: what Keras calls alpha, the narrowest first; empty for a family of one width.
+        figures: by width (None for the only one), at 224 x 224 and five classes: parameters before anything
+            is folded, and multiply-accumulates of convolutions and dense layers.
+        source: who published it.
+        divisor, offset: a pixel p (0..255) becomes p / divisor + offset.
+        hidden: units of the layer before the scores; 0 for none.
+        settings: further arguments of `application`.
+    """
+
+    name: str
+    application: str
+    widths: tuple[float, ...]
+    figures: Mapping[float | None, tuple[int, int]]
+    source: str
+    divisor: float = 127.5
+    offset: float = -1.0
+    hidden: int = 0
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def default_width(self) -> float | None:
+        """The width where none is asked for: 1.0, or None for a family of one width."""
+        return 1.0 if self.widths else None
+
+    def width(self, asked: float | None) -> float | None:
+        """The width that `asked` stands for; UsageError for one that there is not."""
+        if asked is None:
+            return self.default_width
+        if not self.widths:
+            if asked == 1.0:
+                return None
+            raise UsageError(
+                f"{self.name} has no width {asked:g}",
+                why="it comes in one width only",
+                fix="leave the width out",
+            )
+        if asked not in self.widths:
+            raise UsageError(
+                f"{self.name} has no width {asked:g}",
+                fix=f"known: {', '.join(str(width) for width in self.widths)}",
+            )
+        return asked
+
+    def parameters(self, width: float | None) -> int:
+        """Parameters at five classes."""
+        return self.figures[self.width(width)][0]
+
+    def macs(self, width: float | None) -> int:
+        """Multiply-accumulates of one 224 x 224 image at five classes."""
+        return self.figures[self.width(width)][1]
+
+
+_KNOWN = {
+    family.name: family
+    for family in (
+        Family(
+            "mobilenet_v1",
+            "MobileNet",
+            (0.25, 0.5, 1.0),
+            {0.25: (219_829, 40_775_552), 0.5: (832_101, 148_987_648), 1.0: (3_233_989, 567_721_472)},
+            "Howard et al. 2017",
+        ),
+        Family(
+            "mobilenet_v2",
+            "MobileNetV2",
+            (0.35, 0.5, 0.75, 1.0, 1.3, 1.4),
+            {
+                0.35: (416_613, 58_012_208),
+                0.5: (712_629, 95_858_240),
+                0.75: (1_388_469, 207_796_192),
+                1.0: (2_264_389, 299_500_672),
+                1.3: (3_774_373, 507_718_880),
+                1.4: (4_372_677, 580_412_784),
+            },
+            "Sandler et al. 2018",
+        ),
+        # Without Keras's own rescaling layer, which has no weights: pixels come in as for the others.
+        Family(
+            "mobilenet_v3_small",
+            "MobileNetV3Small",
+            (0.75, 1.0),
+            {0.75: (1_031_677, 42_380_464), 1.0: (1_535_093, 55_491_520)},
+            "Howard et al. 2019",
+            hidden=1024,
+            settings=(("include_preprocessing", False),),
+        ),
+        Family(
+            "mobilenet_v3_large",
+            "MobileNetV3Large",
+            (0.75, 1.0),
+            {0.75: (2_738_021, 153_287_024), 1.0: (4_232_837, 215_316_160)},
+            "Howard et al. 2019",
+            hidden=1280,
+            settings=(("include_preprocessing", False),),
+        ),
+        # Keras's graph begins with a rescaling that cannot be left out: it takes pixels as they are.
+        Family(
+            "efficientnet_b0",
+            "EfficientNetB0",
+            (),
+            {None: (4_055_976, 384_541_152)},
+            "Tan and Le 2019",
+            divisor=1.0,
+            offset=0.0,
+        ),
+        Family("resnet50", "ResNet50", (), {None: (23_597_957, 3_855_935_488)}, "He et al. 2015"),
+    )
+}
+
+
+def known() -> tuple[str, ...]:
+    """The names of the families, MobileNet v1 first."""
+    return tuple(_KNOWN)
+
+
+def spec(name: str) -> Family:
+    """The family of that name; UsageError when there is none."""
+    family = _KNOWN.get(name)
+    if family is None:
+        raise UsageError(f"there is no model family {name!r}", fix=choose(name, _KNOWN))
+    return family
+
+
+def macs_of(name: str, width: float | None) -> int | None:
+    """Multiply-accumulates of one image through a family's model; None where it is no family's."""
+    family = _KNOWN.get(name)
+    return family.figures[width][1] if family and width in family.figures else None
+
+
+def build(name: str, width: float | None = None, *, classes: int = CLASSES, size: int = SIZE) -> Model:
+    """An untrained model from float32 [n, size, size, 3] to scores [n, classes].
+
+    The input is normalised as the family has it. Only for processes of their own: TensorFlow is imported.
+    """
+    import tensorflow as tf
+
+    family = spec(name)
+    chosen = family.width(width)
+    settings = dict(family.settings) | ({} if chosen is None else {"alpha": chosen})
+    base = getattr(tf.keras.applications, family.application)(
+        input_shape=(size, size, 3), include_top=False, pooling="avg", weights=None, **settings
+    )
+    hidden = (
+        [tf.keras.layers.Dense(family.hidden, activation="hard_silu", name="hidden")] if family.hidden else []
+    )
+    return tf.keras.Sequential(
+        [base, *hidden, tf.keras.layers.Dense(classes, activation="softmax", name="scores")]
+    )
+
+
+# Trained weights as files: the shipped ones by depth multiplier, and how such a file is read and written.
+#
+# A weights file is an .npz of float16 arrays named `<layer>/<variable>` as in Keras, such as
+# `conv1/kernel`.
+# The archive is not compressed and bears no dates: equal weights make equal files, so a file's hash stands
+# for what is in it.
+
+
+FOLDER = Path(__file__).parent / "weights"
+RANDOM_SEED = 0
+RANDOM_VERSION = 1  # counts up when the same seed would give other weights
+MAX_FILE_BYTES = 256 * 1024 * 1024
+"""The largest weights file, packed or unpacked."""
+
+_DAMAGE = (
+    OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, zipfile.BadZipFile
+)  # fmt: skip
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the date in every member of the archive, so that hashes stay equal
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A weights file, the SHA-256 of its bytes, and how many parameters it holds."""
+
+    path: Path
+    sha256: str
+    parameters: int
+
+
+@lru_cache
+def shipped_weights(depth_multiplier: float | None, family: str = FAMILY) -> Weights:
+    """The trained weights that come with the package; UnsupportedError where there are none."""
+    if family != FAMILY or depth_multiplier not in DEPTH_MULTIPLIERS:
+        raise UnsupportedError(
+            f"there are no trained weights for {family} at depth multiplier {depth_multiplier}",
+            why=f"{FAMILY} is shipped at {', '.join(str(depth) for depth in DEPTH_MULTIPLIERS)}",
+        )
+    path = FOLDER / f"{family}-{depth_multiplier}.npz"
+    return Weights(path, sha256_file(path), count_parameters(path))
+
+
+def has_shipped(family: str, depth_multiplier: float | None) -> bool:
+    """Whether trained weights of that model come with the package."""
+    return family == FAMILY and depth_multiplier in DEPTH_MULTIPLIERS
+
+
+def random_identity(family: str, depth_multiplier: float | None, classes: int) -> str:
+    """What stands for random weights in place of a file's hash: the hash of all that decides them."""
+    return canonical_hash(
+        {
+            "random": RANDOM_VERSION,
+            "seed": RANDOM_SEED,
+            "family": family,
+            "width": depth_multiplier,
+            "classes": classes,
+        }
+    )
+
+
+def count_parameters(path: Path) -> int:
+    """How many numbers a weights file holds, trainable or not; reads the headers alone."""
+    return sum(prod(shape) for shape in shapes_of(path).values())
+
+
+def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
+    """The arrays' shapes by name, from their headers alone; InputError when it is no weights file."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    try:
+        with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
+            require_bounded(archive, MAX_FILE_BYTES)
+            for name in archive.namelist():
+                with archive.open(name) as member:
+                    version = np.lib.format.read_magic(member)
+                    read = np.lib.format
+                    header = read.read_array_header_1_0 if version == (1, 0) else read.read_array_header_2_0
+                    shapes[name.removesuffix(".npy")] = tuple(int(length) for length in header(member)[0])
+    except _DAMAGE as error:
+        raise _not_weights(path, error) from error
+    return shapes
+
+
+def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
+    """The arrays of a weights file by name, as float32; InputError when it is not such a file."""
+    try:
+        with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
+            require_bounded(archive, MAX_FILE_BYTES)
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = {name: np.asarray(stored[name], np.float32) for name in stored.files}
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("it holds numbers that are not finite")
+    except _DAMAGE as error:
+        raise _not_weights(path, error) from error
+    return arrays
+
+
+def _not_weights(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"{path} cannot be read as weights",
+        why=reason(error),
+        fix="use an .npz of float16 arrays named as in Keras, such as examples/training writes",
+    )
+
+
+def write_weights(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Store arrays as float16; ValueError where a number is too large for it."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            if not np.isfinite(array).all() or np.abs(array).max(initial=0) > np.finfo(np.float16).max:
+                raise ValueError(f"the weights of {name} do not fit into float16")
+            with archive.open(zipfile.ZipInfo(f"{name}.npy", _EPOCH), "w") as member:
+                np.lib.format.write_array(member, array.astype(np.float16), allow_pickle=False)
+
+
+# The .tflite files that come with the package: those whose recipe is asked for, whole or not at all.
+#
+# `tflite/artifacts.json` has for each file what decided it (`inputs`, as `models.prepare.tflite` has them,
+# with the versions of the tools that made it), its hash, and what was noted when it was made. A shipped
+# file
+# stands under its own tools' versions: it serves whatever is installed, or where nothing is.
+
+
+TFLITE_FOLDER = Path(__file__).parent / "tflite_files"
+MANIFEST = "artifacts.json"
+_MAX_MANIFEST_BYTES = 16 * 1024 * 1024
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ShippedArtifact(_Record):
+    """One file beside the manifest."""
+
+    file: str = Field(pattern=r"^[a-z0-9_.-]+\.tflite$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size_bytes: int = Field(gt=0)
+    inputs: dict[str, Any]  # all that decides it
+    note: dict[str, Any]  # golden scores, what computed them, the input's quantisation
+
+    @field_validator("inputs")
+    @classmethod
+    def _names_its_tools(cls, inputs: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(inputs.get("tools"), dict):
+            raise ValueError("the inputs of a file do not name its tools")
+        return inputs
+
+
+class Manifest(_Record):
+    """All that is shipped."""
+
+    schema_version: Literal[1] = 1
+    artifacts: tuple[ShippedArtifact, ...]
+
+
+def with_shipped_tools(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs with the tools of the shipped file that is made of the same; else as they are."""
+    shipped = _by_recipe(TFLITE_FOLDER).get(_recipe(inputs))
+    return dict(inputs) if shipped is None else {**inputs, "tools": shipped.inputs["tools"]}
+
+
+def is_shipped(inputs: Mapping[str, Any]) -> bool:
+    """Whether a file that was made of these inputs comes with the package, whatever became of it."""
+    shipped = _by_recipe(TFLITE_FOLDER).get(_recipe(inputs))
+    return shipped is not None and shipped.inputs == dict(inputs)
+
+
+def find_shipped(inputs: Mapping[str, Any]) -> CachedFile | None:
+    """The shipped file that was made of these inputs, tools included; InputError when it is damaged."""
+    shipped = _by_recipe(TFLITE_FOLDER).get(_recipe(inputs))
+    if shipped is None or not is_shipped(inputs):
+        return None
+    path = TFLITE_FOLDER / shipped.file
+    try:
+        sound = sha256_file(path) == shipped.sha256
+    except OSError:
+        sound = False
+    if not sound:
+        raise _damaged(path, "its SHA-256 is not the one of the package")
+    return CachedFile(path, shipped.sha256, shipped.size_bytes, shipped.note)
+
+
+def read_manifest(folder: Path = TFLITE_FOLDER) -> Manifest:
+    """The manifest of a folder; ValueError when it is none, OSError when it is not there."""
+    return Manifest.model_validate_json(read_regular(folder / MANIFEST, _MAX_MANIFEST_BYTES))
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder."""
+    text = json.dumps(manifest.model_dump(mode="json"), indent=1)
+    (folder / MANIFEST).write_text(text + "\n")
+
+
+@lru_cache
+def _by_recipe(folder: Path) -> dict[str, ShippedArtifact]:
+    try:
+        return {_recipe(artifact.inputs): artifact for artifact in read_manifest(folder).artifacts}
+    except FileNotFoundError:  # the folder is being made
+        return {}
+    except (OSError, ValueError) as error:
+        raise _damaged(folder / MANIFEST, _why(error)) from error
+
+
+def _why(error: OSError | ValueError) -> str:
+    # Of pydantic's lines the last but one says what is wrong, the first how many things are.
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return reason(error)
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path} is not the file that came with EdgeBench",
+        why=why,
+        fix="install EdgeBench again: pip install --force-reinstall --no-deps edgebench",
+    )
+
+
+def _recipe(inputs: Mapping[str, Any]) -> str:
+    """What decides the file, whichever versions of the tools carry it out."""
+    return canonical_hash({name: value for name, value in inputs.items() if name != "tools"})
+
+
+# The golden patches: one of each class, from the calibration split, kept in the cache.
+
+
+CHOSEN = (0, 4, 3, 16, 23)
+"""Of the calibration split, in the order of the classes: the first that all nine shipped variants give more
+than 0.95. A device that computes a little differently must not turn the class of one over."""
+
+
+def golden_patches(cache: Cache) -> CachedFile:
+    """A .npy of uint8 [5, 224, 224, 3], in the order of the classes."""
+    key = canonical_hash({"images": images_identity("calibration"), "chosen": CHOSEN})
+    file = find(cache, "golden", key)
+    if file is None:
+        with making(cache, f"golden-{key[:16]}") as scratch:
+            draws, earth = shipped_draws("calibration"), Earth.load(ASSETS)
+            patches = np.stack([render_patch(earth, draws, index) for index in CHOSEN])
+            file = store_array(cache, "golden", key, scratch, patches)
+    return file

@@ -1,0 +1,248 @@
+"""The shipped scene and image sets: rendered from the Earth imagery once, then kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from edgebench.errors import InputError
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, sha256_file, store
+from edgebench.prepare.images import cut, load_images, new_array, store_array
+from edgebench.prepare.landcover import (
+    ASSETS,
+    CLASS_NAMES,
+    EARTH_FILES,
+    PATCH,
+    Draws,
+    Earth,
+    Split,
+    render_patch,
+    shipped_draws,
+)
+from edgebench.prepare.pictures import read_rgb
+from edgebench.records.values import ImageSet, Scene
+
+SCENE_NAME = "greenland"
+MOST_ROWS = 20
+"""Rows and columns of patches that the shipped scene has at most: as many as for an input of 224 x 224."""
+
+_RENDERING = "1"  # counts up when the same draws would give other pixels
+_THREADS = 2  # numpy lets go of the interpreter in its loops
+
+
+def shipped_scene(cache: Cache) -> Scene:
+    """Greenland and the North Atlantic, 4512 x 4512, with the class of each of its 400 patches."""
+    about = json.loads((ASSETS / "scene.json").read_text())
+    key = canonical_hash({"file": _asset_sha256("scene.jpg"), "rendering": _RENDERING})
+    cached = find(cache, "scene", key)
+    if cached is None:
+        with making(cache, f"scene-{key[:16]}") as scratch:
+            cached = store_array(cache, "scene", key, scratch, read_rgb(ASSETS / "scene.jpg"))
+    return Scene(
+        path=cached.path,
+        sha256=cached.sha256,
+        height=about["pixels"],
+        width=about["pixels"],
+        patch=about["patch"],
+        labels=tuple(about["labels"]),
+        class_names=tuple(about["class_names"]),
+        name=SCENE_NAME,
+    )
+
+
+def shipped_scene_for(cache: Cache, height: int, width: int) -> Scene:
+    """The shipped scene cut into patches of height x width; its middle alone where they would be too many.
+
+    Keeps a pass at 400 patches, which an input of 32 x 32 would make 19,881.
+    """
+    whole = cut(shipped_scene(cache), height, width)
+    rows, columns = min(whole.rows, MOST_ROWS), min(whole.columns, MOST_ROWS)
+    if (rows, columns) == (whole.rows, whole.columns):
+        return whole
+    height, width = rows * height, columns * width
+    top, left = (whole.height - height) // 2, (whole.width - width) // 2
+    key = canonical_hash({"of": whole.sha256, "middle": [height, width]})
+    cached = find(cache, "scene", key)
+    if cached is None:
+        with making(cache, f"scene-{key[:16]}") as scratch:
+            pixels = np.load(whole.path, mmap_mode="r")[top : top + height, left : left + width]
+            cached = store_array(cache, "scene", key, scratch, pixels)
+    return replace(
+        whole,
+        path=cached.path,
+        sha256=cached.sha256,
+        height=height,
+        width=width,
+        name=f"{SCENE_NAME}, cropped",
+        cropped=height * width / (whole.height * whole.width),
+    )
+
+
+def shipped_images(cache: Cache, split: Split) -> ImageSet:
+    """The patches of one split: 6,000 train, 250 calibration, 1,000 test, as many of each class.
+
+    Patches of the test split share pixels in places, because its longitudes do not hold 1,000 apart.
+    """
+    draws = shipped_draws(split)
+    key = images_identity(split)
+    cached = find(cache, "images", key)
+    if cached is None:
+        with making(cache, f"images-{key[:16]}") as scratch:
+            cached = find(cache, "images", key) or _render_all(cache, key, scratch, draws)
+    return ImageSet(
+        name=f"landcover-{split}",
+        path=cached.path,
+        sha256=cached.sha256,
+        n=len(draws),
+        labels=tuple(int(label) for label in draws.labels),
+        class_names=CLASS_NAMES,
+        overlapping=True,
+    )
+
+
+def images_identity(split: Split) -> str:
+    """What decides a split's pixels, as one hash, without rendering any: draws, imagery and arithmetic."""
+    return canonical_hash(
+        {
+            "draws": shipped_draws(split).digest(),
+            "earth": [_asset_sha256(name) for name in EARTH_FILES],
+            "rendering": _RENDERING,
+            "size": PATCH,
+        }
+    )
+
+
+def _render_all(cache: Cache, key: str, scratch: Path, draws: Draws) -> CachedFile:
+    earth = Earth.load(ASSETS)
+    file = scratch / "made.npy"
+    out = new_array(file, (len(draws), PATCH, PATCH, 3))
+
+    def fill(index: int) -> None:
+        out[index] = render_patch(earth, draws, index)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for _ in pool.map(fill, range(len(draws))):
+            pass
+    out.flush()
+    return store(cache, "images", key, file, ".npy")
+
+
+@lru_cache
+def _asset_sha256(name: str) -> str:
+    return sha256_file(ASSETS / name)
+
+
+# Some of an image set: as many of each class as is its share, the same ones for the same seed.
+
+
+def stratified(labels: Sequence[int], n: int, seed: int, salt: str = "") -> list[int]:
+    """The indices, ascending, of `n` of these images: each class as often as is its share, to the nearest.
+
+    A class's share of `n` is rounded down, and the classes with the largest remainders have one more. Which
+    images of a class are taken follows from `seed`, `salt` and their indices by SHA-256, so that it is the
+    same on every machine and with every version of numpy. ValueError unless 1 <= n <= len(labels).
+    """
+    if not 1 <= n <= len(labels):
+        raise ValueError(f"{n} of {len(labels)} images cannot be taken")
+    by_class: defaultdict[int, list[int]] = defaultdict(list)
+    for index, label in enumerate(labels):
+        by_class[label].append(index)
+    order = {index: _draw(f"{seed}:{salt}:{index}") for index in range(len(labels))}
+    counts = {label: len(members) * n // len(labels) for label, members in by_class.items()}
+    by_remainder = sorted(
+        by_class,
+        key=lambda label: (-(len(by_class[label]) * n % len(labels)), _draw(f"{seed}:{salt}:class {label}")),
+    )
+    for label in by_remainder[: n - sum(counts.values())]:
+        counts[label] += 1
+    return sorted(
+        index
+        for label, members in by_class.items()
+        for index in sorted(members, key=order.__getitem__)[: counts[label]]
+    )
+
+
+def subset(images: ImageSet, n: int, seed: int, cache: Cache) -> ImageSet:
+    """`n` of these images, by class where they have labels; an image set of its own, kept in the cache.
+
+    The set itself where it has no more than `n`.
+    """
+    if n >= images.n:
+        return images
+    indices = stratified(images.labels or [0] * images.n, n, seed, images.sha256)
+    key = canonical_hash({"images": images.sha256, "indices": indices})
+    cached = find(cache, "images", key)
+    if cached is None:
+        with making(cache, f"images-{key[:16]}") as scratch:
+            cached = find(cache, "images", key) or _copy(images, indices, key, cache, scratch / "made.npy")
+    return replace(
+        images,
+        name=f"{images.name} ({n} of {images.n}, seed {seed})",
+        path=cached.path,
+        sha256=cached.sha256,
+        n=n,
+        labels=None if images.labels is None else tuple(images.labels[index] for index in indices),
+        paths=tuple(images.paths[index] for index in indices) if images.paths else (),
+    )
+
+
+def _copy(images: ImageSet, indices: Sequence[int], key: str, cache: Cache, file: Path) -> CachedFile:
+    pixels = np.load(images.path, mmap_mode="r")
+    out = new_array(file, (len(indices), *pixels.shape[1:]))
+    for place, index in enumerate(indices):
+        out[place] = pixels[index]
+    out.flush()
+    del out
+    return store(cache, "images", key, file, ".npy")
+
+
+def _draw(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+# Images for post-training quantisation: a bounded choice of the user's, apart from those of the test.
+
+
+MOST = 500
+"""More images than this change ranges hardly and take long; as many are chosen evenly over the listing."""
+
+
+def load_calibration(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> ImageSet:
+    """The calibration images, at most 500 of them, resized as the test images are."""
+    images = load_images(path, cache, size)
+    if images.n <= MOST:
+        return images
+    chosen = np.unique(np.linspace(0, images.n - 1, MOST).round().astype(int))
+    key = canonical_hash({"of": images.sha256, "chosen": chosen.tolist()})
+    file = find(cache, "images", key)
+    if file is None:
+        with making(cache, f"images-{key[:16]}") as scratch:
+            pixels = np.load(images.path, mmap_mode="r")[chosen]
+            file = store_array(cache, "images", key, scratch, pixels)
+    labels = None if images.labels is None else tuple(images.labels[index] for index in chosen)
+    return replace(images, path=file.path, sha256=file.sha256, n=len(chosen), labels=labels)
+
+
+def refuse_overlap(calibration: ImageSet, images: ImageSet) -> None:
+    """InputError when an image is in both sets, by its pixels: the accuracy would be flattered."""
+    known = _digests(calibration)
+    shared = [index for digest, index in _digests(images).items() if digest in known]
+    if shared:
+        raise InputError(
+            f"{len(shared)} of the images are calibration images too",
+            why=f"the first is number {min(shared) + 1} of {images.name}; the accuracy would be flattered",
+            fix="calibrate with images that are not tested, such as some of the training's",
+        )
+
+
+def _digests(images: ImageSet) -> dict[bytes, int]:
+    pixels = np.load(images.path, mmap_mode="r")
+    return {hashlib.sha256(np.ascontiguousarray(row).data).digest(): at for at, row in enumerate(pixels)}

@@ -1,0 +1,444 @@
+"""The user's own scene and images: read once, kept as raw pixels in the cache."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from edgebench.errors import InputError
+from edgebench.files import read_regular, reason, require_regular
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, sha256_file, store
+from edgebench.prepare.landcover import Pixels
+from edgebench.prepare.pictures import MAX_FILE_BYTES, looks_like_picture, quiet_decoders, read_rgb
+from edgebench.records.values import ImageSet, Scene
+
+# Which files a set of images is: a folder a class, a plain folder, or a CSV of paths and labels.
+
+
+MAX_IMAGES = 50_000
+_MAX_CSV_BYTES = 64 * 1024 * 1024
+_MAX_LABEL = 200
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The files of a set in order, their names for its identity, and one label a file (None: unlabelled).
+
+    `notes` say which files were passed by.
+    """
+
+    class_names: tuple[str, ...]
+    files: tuple[Path, ...]
+    names: tuple[str, ...]
+    labels: tuple[int, ...] | None
+    notes: tuple[str, ...] = ()
+
+
+def list_files(path: Path) -> Listed:
+    """What a folder or a CSV file names; InputError when it names nothing, too much, or an empty class.
+
+    A folder holds a folder a class (classes in the order of their names) or pictures alone (unlabelled).
+    Hidden files are ignored; files that are plainly no pictures, and pictures beside the class folders, are
+    passed by and counted in the notes. A CSV has the columns `path` (relative to the CSV's folder, or
+    absolute) and `label`; without labels its images are unlabelled.
+    """
+    with quiet_decoders():
+        return _from_csv(path) if path.suffix.lower() == ".csv" and not path.is_dir() else _from_folder(path)
+
+
+def first_few(items: Sequence[str], most: int = 10, separator: str = ", ") -> str:
+    """The first of a list and how many more there are: `a, b and 3 more`."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return separator.join(items[:most]) + more
+
+
+def _from_folder(folder: Path) -> Listed:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(
+            f"{folder} is no folder of images",
+            why="it is a file" if folder.is_file() else _kind_of(folder),
+            fix="name a folder of images, one that holds a folder a class, or a CSV of paths and labels",
+        )
+    entries = list(_visible(folder))
+    classes = [entry for entry in entries if entry.is_dir()]
+    loose, strays = _pictures_and_strays(entry for entry in entries if not entry.is_dir())
+    if not classes:
+        _check_count(folder, len(loose), _relative(strays, folder))
+        return Listed((), tuple(loose), _relative(loose, folder), None, _passed_by(folder, strays))
+    inside = [list(_visible(entry)) for entry in classes]
+    _refuse_nested(folder, inside)
+    files: list[Path] = []
+    labels: list[int] = []
+    for label, entries_inside in enumerate(inside):
+        pictures, others = _pictures_and_strays(entries_inside)
+        files += pictures
+        strays += others
+        labels += [label] * len(pictures)
+    _refuse_empty(folder, [entry for label, entry in enumerate(classes) if label not in set(labels)])
+    _check_count(folder, len(files))
+    names = tuple(entry.name for entry in classes)
+    notes = _passed_by(folder, strays, loose)
+    return Listed(names, tuple(files), _relative(files, folder), tuple(labels), notes)
+
+
+def _kind_of(path: Path) -> str:
+    """What something is that is neither a folder nor a regular file."""
+    try:
+        require_regular(path)
+    except OSError as error:
+        return reason(error)
+    return "it is a file"  # by now
+
+
+def _pictures_and_strays(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    pictures: list[Path] = []
+    strays: list[Path] = []
+    for file in files:
+        (pictures if looks_like_picture(file) else strays).append(file)
+    return pictures, strays
+
+
+def _refuse_nested(folder: Path, inside: Sequence[Sequence[Path]]) -> None:
+    """InputError for folders in class folders: else `train/` and `test/` would pass for two classes."""
+    nested = [[entry for entry in entries_inside if entry.is_dir()] for entries_inside in inside]
+    folders = [entry for entries_inside in nested for entry in entries_inside]
+    if folders:
+        raise InputError(
+            f"{folder} has folders in its class folders: {first_few(_relative(folders, folder))}",
+            why="a folder a class is taken, with the pictures right in it",
+            fix=f"name the folder of the class folders, such as {folders[0].parent}"
+            if all(nested)
+            else "move them elsewhere",
+        )
+
+
+def _refuse_empty(folder: Path, classes: list[Path]) -> None:
+    if classes:
+        raise InputError(
+            f"{folder} has class folders without a picture: {first_few(_relative(classes, folder))}",
+            why="a class without pictures has no accuracy",
+            fix="put pictures into them or remove them",
+        )
+
+
+def _passed_by(folder: Path, strays: list[Path], loose: Sequence[Path] = ()) -> tuple[str, ...]:
+    """Notes of files that are not read, each kind counted."""
+    return tuple(
+        f"{folder.name}: passed by {len(files)} {noun}{'s' if len(files) > 1 else ''} {where}: "
+        f"{first_few(_relative(files, folder), 3)}"
+        for files, noun, where in (
+            (strays, "file", "with no picture"),
+            (loose, "picture", "outside the class folders"),
+        )
+        if files
+    )
+
+
+def _relative(files: Sequence[Path], folder: Path) -> tuple[str, ...]:
+    return tuple(file.relative_to(folder).as_posix() for file in files)
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    except OSError as error:
+        raise InputError(
+            f"the image folder {folder} cannot be read",
+            why=error.strerror or str(error),
+            fix="name a folder of images, one that holds a folder a class, or a CSV of paths and labels",
+        ) from error
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if not entry.name.isprintable():
+            raise InputError(
+                f"{str(entry)!r} has a name that cannot be shown",
+                why="it holds control characters or bytes that are no text",
+                fix="rename it",
+            )
+        yield entry
+
+
+def _check_count(path: Path, n: int, strays: Sequence[str] = ()) -> None:
+    if n == 0:
+        raise InputError(
+            f"there are no images in {path}",
+            why=f"it holds files with no picture: {first_few(strays, 3)}" if strays else "",
+            fix="name a folder of images, one that holds a folder a class, or a CSV of paths and labels",
+        )
+    if n > MAX_IMAGES:
+        raise InputError(
+            f"there are {n} files in {path}",
+            why=f"at most {MAX_IMAGES} images are read",
+            fix="name a folder with fewer",
+        )
+
+
+def _from_csv(path: Path) -> Listed:
+    names: list[str] = []
+    labels: list[str] = []
+    for line, name, label in _rows(path):
+        if not name or not name.isprintable() or len(name) > 4096:
+            raise _bad_row(path, line, "its path is empty, too long or cannot be shown")
+        if len(label) > _MAX_LABEL or not label.isprintable():
+            raise _bad_row(path, line, f"its label is longer than {_MAX_LABEL} characters or cannot be shown")
+        if names and bool(label) != bool(labels[0]):
+            raise _bad_row(path, line, "some rows have a label and some have none")
+        names.append(name)
+        labels.append(label)
+        if len(names) > MAX_IMAGES:
+            break
+    _check_count(path, len(names))
+    files = tuple(path.absolute().parent / name for name in names)
+    if not labels[0]:
+        return Listed((), files, tuple(names), None)
+    classes = sorted(set(labels))
+    place = {label: at for at, label in enumerate(classes)}
+    labelled = tuple(place[label] for label in labels)
+    return Listed(tuple(classes), files, tuple(names), labelled)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line number, path and label of every row."""
+    try:
+        # As a whole, so that an error knows its line.
+        text = read_regular(path, _MAX_CSV_BYTES).decode("utf-8-sig")
+        with io.StringIO(text, newline="") as file:
+            table = csv.DictReader(file, strict=True)
+            heads = [(head or "").strip().lower() for head in table.fieldnames or ()]
+            if "path" not in heads:
+                raise InputError(
+                    f"{path} has no column `path`",
+                    why=f"its first line names the columns: {','.join(heads)[:100]!r}",
+                    fix="let the first line be `path,label`, with commas",
+                )
+            table.fieldnames = heads
+            for row in table:
+                yield table.line_num, (row["path"] or "").strip(), (row.get("label") or "").strip()
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"{path} cannot be read as a list of images",
+            why=reason(error),
+            fix="write a CSV in UTF-8 with the columns path and label",
+        ) from error
+
+
+def _bad_row(path: Path, line: int, why: str) -> InputError:
+    return InputError(f"line {line} of {path} cannot be used", why=why, fix="mend or remove the line")
+
+
+_READING = "2"  # counts up when the same file would give other pixels
+_THREADS = 2
+
+
+def load_scene(path: Path, cache: Cache, patch: int = 224) -> Scene:
+    """The picture that is timed, from an image file or a .npy of uint8 [height, width, 3].
+
+    InputError when it cannot be read or is smaller than one patch.
+    """
+    key = canonical_hash({"file": _content(path), "npy": path.suffix.lower() == ".npy", "reading": _READING})
+    cached = find(cache, "scene", key)
+    if cached is None:
+        with quiet_decoders():
+            pixels = read_rgb(path)
+        with making(cache, f"scene-{key[:16]}") as scratch:
+            cached = store_array(cache, "scene", key, scratch, pixels)
+    height, width = (int(edge) for edge in np.load(cached.path, mmap_mode="r").shape[:2])
+    return cut(Scene(cached.path, cached.sha256, height, width, 1, name=_shown(path)), patch, patch)
+
+
+def cut(scene: Scene, height: int, width: int, stride: int | None = None) -> Scene:
+    """The same picture cut into patches of height x width, `stride` pixels apart; None: side by side.
+
+    Labels stay where the cut is the one that they were made for. InputError when not one patch fits.
+    """
+    same = (scene.patch, scene.patch_width or scene.patch, scene.stride) == (height, width, stride)
+    if scene.height < height or scene.width < width:
+        raise InputError(
+            f"{scene.name} is too small for a scene",
+            why=f"it has {scene.width} x {scene.height} pixels and a patch takes {width} x {height}",
+            fix="use a larger picture, smaller patches (--patch WxH), or the picture as one patch (--whole)",
+        )
+    return replace(
+        scene,
+        patch=height,
+        patch_width=None if width == height else width,
+        stride=stride,
+        labels=scene.labels if same else None,
+        class_names=scene.class_names if same else (),
+    )
+
+
+def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> ImageSet:
+    """The images that accuracy is taken on, each resized to `size`: an edge, or (height, width).
+
+    Bilinear over all pixels that an output pixel stands for, as training pipelines read pictures, and not by
+    the nearest pixel as the scene's patches are resized on the device: that is timed and has to cost little,
+    while this is done once on the host. A side may be stretched more than the other.
+
+    `path` is a folder or a CSV file. InputError for no images at all, an empty
+    class folder, or files that are no images, all of them named together.
+    """
+    listed = list_files(path)
+    try:
+        cached = _cached(listed, cache, (size, size) if isinstance(size, int) else size)
+    except InputError as error:
+        raise _unreadable(listed) or error from error
+    return ImageSet(
+        name=_shown(path),
+        path=cached.path,
+        sha256=cached.sha256,
+        n=len(listed.files),
+        labels=listed.labels,
+        class_names=listed.class_names,
+        notes=listed.notes,
+        paths=listed.names,
+    )
+
+
+def store_array(cache: Cache, kind: str, key: str, scratch: Path, pixels: Pixels) -> CachedFile:
+    """Keep an array as a .npy under a recipe."""
+    file = scratch / "made.npy"
+    np.save(file, np.ascontiguousarray(pixels))
+    return store(cache, kind, key, file, ".npy")
+
+
+def new_array(file: Path, shape: tuple[int, ...]) -> np.memmap[tuple[int, ...], np.dtype[np.uint8]]:
+    """A new .npy of uint8, mapped for writing; OSError where the disk has no space for it.
+
+    Space is reserved before a page is written: on a disk that fills up meanwhile the system would kill the
+    process (SIGBUS) instead of refusing.
+    """
+    mapped = np.lib.format.open_memmap(file, mode="w+", dtype=np.uint8, shape=shape)
+    if hasattr(os, "posix_fallocate"):
+        with file.open("r+b") as opened:
+            try:
+                os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # the file system has no such call
+                    raise
+    return mapped
+
+
+def _cached(listed: Listed, cache: Cache, size: tuple[int, int]) -> CachedFile:
+    height, width = size
+    content = [[name, _content(file)] for name, file in zip(listed.names, listed.files, strict=True)]
+    sides: int | list[int] = height if height == width else [height, width]
+    key = canonical_hash({"files": content, "size": sides, "reading": _READING})
+    cached = find(cache, "images", key)
+    if cached is None:
+        with making(cache, f"images-{key[:16]}") as scratch:
+            cached = find(cache, "images", key)
+            cached = cached or _resize_all(cache, key, scratch, listed.files, size)
+    return cached
+
+
+def _resize_all(
+    cache: Cache, key: str, scratch: Path, files: Sequence[Path], size: tuple[int, int]
+) -> CachedFile:
+    def resized(file: Path) -> Pixels:
+        image = Image.fromarray(read_rgb(file)).resize(size[::-1], Image.Resampling.BILINEAR)
+        return np.asarray(image, np.uint8)
+
+    file = scratch / "made.npy"
+    out = new_array(file, (len(files), *size, 3))
+    with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
+        for index, pixels in enumerate(pool.map(resized, files)):
+            out[index] = pixels
+    out.flush()
+    del out
+    return store(cache, "images", key, file, ".npy")
+
+
+def _unreadable(listed: Listed) -> InputError | None:
+    """One error of all files that cannot be read, so that they are mended in one go; None where all can."""
+    with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
+        errors = pool.map(_fault, listed.files)
+        faults = [
+            (name, file, error)
+            for name, file, error in zip(listed.names, listed.files, errors, strict=True)
+            if error is not None
+        ]
+    if len(faults) < 2:
+        return faults[0][2] if faults else None
+    reasons = [
+        error.what.replace(str(file), name) + (f" ({error.why})" if error.why else "")
+        for name, file, error in faults
+    ]
+    return InputError(
+        f"{len(faults)} of {len(listed.files)} images cannot be read",
+        why=first_few(reasons, separator="; "),
+        fix="mend these files, or take them out of the set",
+    )
+
+
+def _fault(file: Path) -> InputError | None:
+    try:
+        _content(file)
+        read_rgb(file)
+    except InputError as error:
+        return error
+    return None
+
+
+def _content(path: Path) -> str:
+    try:
+        require_regular(path, MAX_FILE_BYTES)
+        return sha256_file(path)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read", why=reason(error), fix="name an image file, and check its permissions"
+        ) from error
+
+
+def _shown(path: Path) -> str:
+    name = path.resolve().name
+    return name if name.isprintable() else ascii(name)
+
+
+# A labels file: the names of a model's classes, one a line.
+
+
+_MAX_BYTES = 16 * 1024 * 1024
+_MAX_CLASSES = 100_000
+_MAX_NAME = 200
+
+
+def read_labels(path: Path) -> tuple[str, ...]:
+    """The names in order; InputError for a file that is none, an empty or repeated name, or too many."""
+    try:
+        data = read_regular(path, _MAX_BYTES).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path} cannot be read as labels",
+            why=reason(error),
+            fix="give a text file (UTF-8) with one name a line",
+        ) from error
+    names = [line.strip() for line in text.rstrip("\n").split("\n")] if text.strip() else []
+    if not 0 < len(names) <= _MAX_CLASSES:
+        raise InputError(
+            f"{path} holds {len(names)} labels", why=f"1 to {_MAX_CLASSES} are read", fix="name another file"
+        )
+    seen: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        why = ""
+        if not name or len(name) > _MAX_NAME or not name.isprintable():
+            why = "it is empty, too long or cannot be shown"
+        elif name in seen:
+            why = f"{name!r} is named on line {seen[name]} already"
+        if why:
+            raise InputError(
+                f"line {number} of {path} is no label", why=why, fix="give every class a name of its own"
+            )
+        seen[name] = number
+    return tuple(names)

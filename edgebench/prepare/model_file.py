@@ -1,0 +1,191 @@
+"""What a model file is: inputs, outputs, operations, multiply-accumulates, parameters, precision.
+
+The file comes from outside. It is read in a process of its own with bounds on memory and time, because a
+protobuf or flatbuffer that lies about itself may make its reader crash, loop or take all memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from edgebench.errors import InputError, UnavailableError
+from edgebench.files import reason, require_regular
+from edgebench.prepare.cache import sha256_file
+from edgebench.prepare.workers.processes import (
+    HelperEndedError,
+    HelperError,
+    HelperTimeoutError,
+    results_of,
+    run_jobs,
+)
+from edgebench.records.model import ModelFacts
+from edgebench.this_machine import available_bytes
+
+# A SavedModel's folder as a model file: whether it is one, its files, its hash.
+
+
+_MAX_FILES = 10_000
+
+
+def is_saved_model(path: Path) -> bool:
+    """Whether it is a folder as TensorFlow and Keras export it."""
+    return (path / "saved_model.pb").is_file()
+
+
+def folder_files(folder: Path) -> list[Path]:
+    """All files below it in order; InputError where there are more than a model has, or a pipe or device."""
+    entries = sorted(folder.rglob("*"))
+    files = [path for path in entries if path.is_file()]
+    others = [path for path in entries if path.exists() and not (path.is_file() or path.is_dir())]
+    if others:
+        raise InputError(
+            f"{folder} holds {others[0].name}, which is no file",
+            why="reading a pipe, a socket or a device may never end",
+            fix="remove it, or export the model again",
+        )
+    if len(files) > _MAX_FILES:
+        raise InputError(
+            f"{folder} holds {len(files)} files", why="a SavedModel has a few", fix="name its folder alone"
+        )
+    return files
+
+
+def folder_sha256(folder: Path) -> str:
+    """The hex SHA-256 of a folder's files by relative name and content."""
+    total = hashlib.sha256()
+    for file in folder_files(folder):
+        total.update(f"{file.relative_to(folder).as_posix()}\0{sha256_file(file)}\0".encode())
+    return total.hexdigest()
+
+
+SUFFIXES: Mapping[str, tuple[str, str, str]] = {  # format, the package that reads it, and what brings that
+    ".tflite": ("tflite", "ai_edge_litert", "pip install 'edgebench[cpu]'"),
+    ".onnx": ("onnx", "onnx", "pip install 'edgebench[onnx]'"),
+    ".keras": ("keras", "tensorflow", "pip install 'edgebench[prepare]'"),
+}
+_SAVED_MODEL = ("saved_model", "tensorflow", "pip install 'edgebench[prepare]'")  # a folder, by its content
+_MIB = 1024 * 1024
+_ROOM_BYTES = 256 * _MIB  # what the reading process takes beside the model
+_ROOM_TENSORFLOW_BYTES = 1536 * _MIB
+_BY_TENSORFLOW = ("keras", "saved_model")
+# Of the file, in the memory of the process that reads it.
+_COPIES = {"tflite": 1, "onnx": 3, "keras": 3, "saved_model": 3}
+_MAX_ONNX_BYTES = 2**31 - 1  # of one protobuf message
+
+
+def inspect_model(path: Path) -> ModelFacts:
+    """Read a .tflite, .onnx or .keras file, or a SavedModel's folder.
+
+    InputError for a file that is none, is damaged, or does not fit into memory; UnavailableError where the
+    package that reads the format is not installed.
+    """
+    try:
+        files = folder_files(path) if is_saved_model(path) else [path]
+        states = [file.stat() if file.is_dir() else require_regular(file) for file in files]
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"there is no model file {path}",
+            why=reason(error),
+            fix="name a .tflite, .onnx or .keras file, or a SavedModel's folder",
+        ) from error
+    size_bytes = sum(state.st_size for state in states)
+    return _inspect(path.absolute(), size_bytes, max(state.st_mtime_ns for state in states))
+
+
+@lru_cache(maxsize=64)
+def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
+    """`inspect_model` of a file in the state that size and time of change stand for."""
+    format_ = _format(path)
+    _check_size(path, format_, size_bytes)
+    job = {
+        "what": f"reading {path.name}",
+        "path": str(path),
+        "format": format_,
+        "limit_bytes": _limit(format_, size_bytes),
+    }
+    try:
+        with tempfile.TemporaryDirectory(prefix="edgebench-") as scratch:
+            outcomes = run_jobs("edgebench.prepare.workers.inspecting", [job], Path(scratch), lambda _: None)
+            (facts,) = results_of(outcomes)
+    except HelperError as error:
+        ended = isinstance(error, HelperEndedError) and not isinstance(error, HelperTimeoutError)
+        raise InputError(
+            f"{path} cannot be read as {'a SavedModel' if path.is_dir() else 'a model'}",
+            why=error.why if ended else "; ".join(part for part in (error.what, error.why) if part),
+            fix=("" if ended else error.fix) or _check(path, format_),
+        ) from error
+    digest = folder_sha256(path) if path.is_dir() else sha256_file(path)
+    try:
+        return TypeAdapter(ModelFacts).validate_python(
+            {**facts, "format": format_, "size_bytes": size_bytes, "sha256": digest}
+        )
+    except ValidationError as error:
+        raise InputError(
+            f"{path} cannot be read as a model", why=str(error).splitlines()[-1], fix="export it again"
+        ) from error
+
+
+def _format(path: Path) -> str:
+    reader = _SAVED_MODEL if is_saved_model(path) else SUFFIXES.get(path.suffix.lower())
+    if reader is None or (path.is_dir() and reader is not _SAVED_MODEL):
+        raise InputError(
+            f"{path} is no model file that can be shown",
+            why="it is a folder without saved_model.pb"
+            if path.is_dir()
+            else f"its name ends in {path.suffix or 'nothing'!r}",
+            fix=f"name one of {', '.join(SUFFIXES)}, or a SavedModel's folder",
+        )
+    format_, package, fix = reader
+    if importlib.util.find_spec(package) is None:
+        raise UnavailableError(f"{path} cannot be read", why=f"{package} is not installed", fix=fix)
+    return format_
+
+
+def _check_size(path: Path, format_: str, size_bytes: int) -> None:
+    if size_bytes == 0:
+        raise InputError(f"{path} is empty", fix="export the model again")
+    if format_ == "onnx" and size_bytes > _MAX_ONNX_BYTES:
+        raise InputError(
+            f"{path} is too large",
+            why=f"it has {size_bytes / 1e9:.1f} GB and one .onnx file holds 2 GB at most",
+            fix="use a smaller model",
+        )
+    needed, free = _needed(format_, size_bytes), available_bytes()
+    # Where the system does not tell, the reading process has its own bound.
+    if free is not None and needed > free:
+        raise InputError(
+            f"{path} does not fit into memory",
+            why=f"reading it takes {needed / _MIB:,.0f} MiB and {free / _MIB:,.0f} MiB are free",
+            fix="use a smaller model, or a machine with more memory",
+        )
+
+
+def _needed(format_: str, size_bytes: int) -> int:
+    return _COPIES[format_] * size_bytes + (
+        _ROOM_TENSORFLOW_BYTES if format_ in _BY_TENSORFLOW else _ROOM_BYTES
+    )
+
+
+def _limit(format_: str, size_bytes: int) -> int:
+    """The address space of the process, in bytes: libraries reserve far more than they use."""
+    return _needed(format_, size_bytes) + (64 if format_ in _BY_TENSORFLOW else 4) * 1024 * _MIB
+
+
+def _check(path: Path, format_: str) -> str:
+    if path.is_dir():
+        return "check that the folder is whole, or export the model again"
+    return f"check that the file is whole and is {'an' if format_ == 'onnx' else 'a'} {path.suffix} file"
+
+
+def as_record(facts: ModelFacts) -> dict[str, Any]:
+    """The facts as plain data for JSON."""
+    record: dict[str, Any] = TypeAdapter(ModelFacts).dump_python(facts, mode="json")
+    return record

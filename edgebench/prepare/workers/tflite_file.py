@@ -1,0 +1,296 @@
+"""Facts of a .tflite file, from its flatbuffer alone: no runtime is loaded."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from math import prod
+from pathlib import Path
+from typing import Any, TypeVar
+
+from edgebench.records.model import Precision, Shape, TensorFacts
+
+# Counting of a model's operations, multiply-accumulates and precision, whatever its format.
+
+
+class Malformed(ValueError):
+    """The file contradicts itself; the message says how."""
+
+
+@dataclass
+class Tally:
+    """What was seen so far, operation by operation."""
+
+    operations: Counter[str] = field(default_factory=Counter)
+    counted: Counter[str] = field(default_factory=Counter)
+    precisions: Counter[Precision] = field(default_factory=Counter)
+    unknown: list[str] = field(default_factory=list)
+    macs: int = 0
+
+    def product(
+        self, operation: str, factors: Sequence[Shape], weights: str | None, inputs: str | None
+    ) -> None:
+        """Count one convolution or matrix product.
+
+        Args:
+            operation: its name.
+            factors: shapes whose lengths, multiplied, are its multiply-accumulates.
+            weights: the dtype in which its weights are stored; None: it has none, two activations meet.
+            inputs: the dtype of its activations, as they come in.
+        """
+        self.counted[operation] += 1
+        self.precisions[_precision(weights or inputs, inputs)] += 1
+        lengths = [length for shape in factors for length in shape]
+        if any(length is None for length in lengths):
+            self.hidden(operation, "has no fixed shape")
+        else:
+            self.macs += prod(length for length in lengths if length is not None)
+
+    def hidden(self, operation: str, why: str) -> None:
+        """Note an operation whose work cannot be counted."""
+        self.unknown.append(f"{operation} {why}")
+
+    def facts(self, parameters: int, stored: Counter[str], dtypes: Iterable[str]) -> dict[str, Any]:
+        """The fields of `ModelFacts` that come from counting.
+
+        Args:
+            parameters: numbers in the weights and biases.
+            stored: how many of these are of which dtype; where nothing is multiplied, it tells the precision.
+            dtypes: of the inputs, which tell it where nothing is stored either.
+        """
+        if self.precisions:
+            precision: Precision = next(iter(self.precisions)) if len(self.precisions) == 1 else "mixed"
+        else:
+            commonest = stored.most_common(1)
+            dtype = commonest[0][0] if commonest else next(iter(dtypes), None)
+            precision = _precision(dtype, dtype)
+        return {
+            "operations": dict(self.operations.most_common()),
+            "macs": None if self.unknown else self.macs,
+            "macs_reason": _several(self.unknown),
+            "macs_counted": dict(self.counted.most_common()),
+            "parameters": parameters,
+            "precision": precision,
+        }
+
+
+def _precision(weights: str | None, inputs: str | None) -> Precision:
+    if weights in ("int8", "uint8"):
+        return "int8" if inputs in ("int8", "uint8") else "mixed"
+    if weights == "float16":
+        return "fp16"
+    return "fp32" if (weights, inputs) == ("float32", "float32") else "mixed"
+
+
+def _several(reasons: Sequence[str]) -> str:
+    if not reasons:
+        return ""
+    first = reasons[0]
+    more = len(set(reasons)) - 1
+    return first + (f", and {more} more" if more else "")
+
+
+_Item = TypeVar("_Item")
+
+_MAX_ITEMS = 200_000  # tensors, operations or buffers of one file
+_MAX_RANK = 16
+_NAME = 200
+_BITS = {
+    "float32": 32, "float16": 16, "float64": 64, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16,
+    "int32": 32, "uint32": 32, "int64": 64, "uint64": 64, "bool": 8, "int4": 4,
+}  # fmt: skip
+# Work that their shapes do not tell: recurrent cells, other graphs, and what a compiler put into one.
+_HIDDEN = {
+    "LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "SVDF",
+    "BIDIRECTIONAL_SEQUENCE_RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "WHILE", "IF", "CALL",
+    "CONV_3D_TRANSPOSE", "DELEGATE",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    name: str
+    dtype: str
+    shape: Shape
+    open: Shape  # as the signature has it: None where the axis may have any length
+    stored: bool  # a constant of the file
+    quantised: bool
+    scale: float | None
+    zero_point: int | None
+
+    def facts(self) -> dict[str, Any]:
+        return asdict(TensorFacts(self.name, self.dtype, self.open, self.scale, self.zero_point))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The fields of `ModelFacts`; Malformed where the file is none or contradicts itself."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if content[4:8] != b"TFL3":
+            raise Malformed("it does not begin like a .tflite file")
+        try:
+            return _read(schema, schema.Model.GetRootAs(content, 0), len(content))
+        except (struct.error, IndexError, UnicodeDecodeError, OverflowError, TypeError) as error:
+            raise Malformed(f"its flatbuffer is damaged ({error})") from error
+
+
+def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
+    if not _count(model.SubgraphsLength(), "graphs"):
+        raise Malformed("it holds no graph")
+    buffers = [
+        model.Buffers(index).DataLength() or model.Buffers(index).Size()
+        for index in range(_count(model.BuffersLength(), "buffers"))
+    ]
+    codes = [
+        _operation(schema, model.OperatorCodes(index))
+        for index in range(_count(model.OperatorCodesLength(), "operation codes"))
+    ]
+    tally = Tally()
+    stored: Counter[str] = Counter()
+    for number in range(model.SubgraphsLength()):
+        graph = model.Subgraphs(number)
+        tensors = [
+            _tensor(schema, graph.Tensors(index), buffers, size)
+            for index in range(_count(graph.TensorsLength(), "tensors"))
+        ]
+        operators = [graph.Operators(index) for index in range(_count(graph.OperatorsLength(), "operations"))]
+        sources: dict[int, int] = {}  # the constant that a dequantised or densified tensor comes from
+        for operator in operators:
+            name = _at(codes, operator.OpcodeIndex(), "operation codes")
+            tally.operations[name] += 1
+            if number == 0:
+                _tally(name, operator, tensors, sources, tally)
+        for tensor in tensors:
+            # Numbers, not the shapes and axes that operations take as small integer tensors.
+            if tensor.stored and tensor.shape and (tensor.quantised or tensor.dtype.startswith("float")):
+                stored[tensor.dtype] += prod(length or 0 for length in tensor.shape)
+        if number == 0:
+            inputs = [
+                _at(tensors, graph.Inputs(place), "tensors")
+                for place in range(_count(graph.InputsLength(), "inputs"))
+            ]
+            outputs = [
+                _at(tensors, graph.Outputs(place), "tensors")
+                for place in range(_count(graph.OutputsLength(), "outputs"))
+            ]
+    if any(length is None for tensor in inputs for length in tensor.open[1:]):
+        tally.hidden("an input", "has no fixed shape")
+    return {
+        "inputs": [tensor.facts() for tensor in inputs],
+        "outputs": [tensor.facts() for tensor in outputs],
+        **tally.facts(sum(stored.values()), stored, [tensor.dtype for tensor in inputs]),
+    }
+
+
+def _tally(name: str, operator: Any, tensors: list[_Tensor], sources: dict[int, int], tally: Tally) -> None:
+    """Layouts as in TensorFlow Lite's kernels: a convolution's weights are [out, height, width, in]."""
+
+    def input_at(place: int) -> _Tensor:
+        if place >= operator.InputsLength():
+            raise Malformed(f"{name} lacks input {place}")
+        return _at(tensors, operator.Inputs(place), "tensors")
+
+    def stored(place: int) -> str | None:
+        index = operator.Inputs(place)
+        tensor = _at(tensors, sources.get(index, index), "tensors")
+        return tensor.dtype if tensor.stored else None
+
+    def output_shape() -> Shape:
+        if not operator.OutputsLength():
+            raise Malformed(f"{name} has no output")
+        return _at(tensors, operator.Outputs(0), "tensors").shape
+
+    if name in ("DEQUANTIZE", "DENSIFY") and operator.OutputsLength():
+        input_at(0)
+        sources[operator.Outputs(0)] = sources.get(operator.Inputs(0), operator.Inputs(0))
+    elif name in ("CONV_2D", "FULLY_CONNECTED"):
+        tally.product(name, [output_shape(), input_at(1).shape[1:]], stored(1), input_at(0).dtype)
+    elif name == "DEPTHWISE_CONV_2D":
+        tally.product(name, [output_shape(), input_at(1).shape[1:3]], stored(1), input_at(0).dtype)
+    elif name == "CONV_3D":
+        tally.product(name, [output_shape(), input_at(1).shape[:4]], stored(1), input_at(0).dtype)
+    elif name == "TRANSPOSE_CONV":
+        tally.product(name, [input_at(2).shape, input_at(1).shape[:3]], stored(1), input_at(2).dtype)
+    elif name == "BATCH_MATMUL":
+        # Of either orientation, the inner length is what the left one has beside the rows of the result.
+        left, result = input_at(0).shape, output_shape()
+        if len(left) < 2 or len(result) < 2:
+            raise Malformed(f"{name} of fewer than two axes")
+        inner = left[-2] if _adjoint(operator) else left[-1]
+        tally.product(name, [result, (inner,)], stored(1), input_at(0).dtype)
+    elif name in _HIDDEN or name.startswith(("custom:", "STABLEHLO_")):
+        tally.hidden(name, "does not tell its work")
+
+
+def _adjoint(operator: Any) -> bool:
+    from ai_edge_litert import schema_py_generated as schema
+
+    table = operator.BuiltinOptions()
+    if table is None or operator.BuiltinOptionsType() != schema.BuiltinOptions.BatchMatMulOptions:
+        return False
+    options = schema.BatchMatMulOptions()
+    options.Init(table.Bytes, table.Pos)
+    return bool(options.AdjX())
+
+
+def _tensor(schema: Any, tensor: Any, buffers: list[int], size: int) -> _Tensor:
+    dtype = _names(schema.TensorType).get(tensor.Type(), f"type {tensor.Type()}").lower()
+    rank = tensor.ShapeLength()
+    if rank > _MAX_RANK:
+        raise Malformed(f"a tensor of {rank} axes")
+    shape = tuple(int(tensor.Shape(axis)) for axis in range(rank))
+    if any(length < 0 for length in shape):
+        raise Malformed(f"a tensor of shape {list(shape)}")
+    open_ = tuple(
+        int(tensor.ShapeSignature(axis)) for axis in range(min(rank, tensor.ShapeSignatureLength()))
+    )
+    stored_bytes = _at(buffers, tensor.Buffer(), "buffers")
+    if stored_bytes > size:
+        raise Malformed("a buffer is longer than the file")
+    if stored_bytes and tensor.Sparsity() is None and prod(shape) * _BITS.get(dtype, 0) > stored_bytes * 8:
+        raise Malformed(f"a tensor of shape {list(shape)} has {stored_bytes} bytes of numbers")
+    quantisation = tensor.Quantization()
+    scales = 0 if quantisation is None else quantisation.ScaleLength()
+    is_per_tensor = scales == 1 and quantisation.ZeroPointLength() <= 1
+    return _Tensor(
+        name=(tensor.Name() or b"").decode(errors="replace")[:_NAME],
+        dtype=dtype,
+        shape=shape,
+        open=tuple(None if length < 0 else length for length in open_) if len(open_) == rank else shape,
+        stored=stored_bytes > 0,
+        quantised=scales > 0,
+        scale=float(quantisation.Scale(0)) if is_per_tensor else None,
+        zero_point=(int(quantisation.ZeroPoint(0)) if quantisation.ZeroPointLength() else 0)
+        if is_per_tensor
+        else None,
+    )
+
+
+def _operation(schema: Any, code: Any) -> str:
+    # Files of before schema 3a have the short field alone, later ones may have the placeholder in it.
+    number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    if number == schema.BuiltinOperator.CUSTOM:
+        return f"custom:{(code.CustomCode() or b'?').decode(errors='replace')[:_NAME]}"
+    return _names(schema.BuiltinOperator).get(number, f"operation {number}")
+
+
+@cache
+def _names(enumeration: type) -> Mapping[int, str]:
+    return {value: name for name, value in vars(enumeration).items() if isinstance(value, int)}
+
+
+def _count(claimed: int, what: str) -> int:
+    if claimed > _MAX_ITEMS:
+        raise Malformed(f"it claims {claimed:,} {what}")
+    return claimed
+
+
+def _at(items: list[_Item], index: int, what: str) -> _Item:
+    if not 0 <= index < len(items):
+        raise Malformed(f"it has {len(items)} {what} and asks for number {index}")
+    return items[index]

@@ -1,0 +1,205 @@
+"""A model as .tflite, in a process of its own: `python -m edgebench.prepare.workers.tflite_steps`.
+
+Jobs come in as JSON lines (see `edgebench.prepare.workers.processes`), one a model and batch::
+
+    {"what": text, "kind": "family", ..., "batch": 1, "shapes": [[...]], "input": InputSpec or null,
+     "golden": path, "n": 5, "golden_batch": 1, "published": true, "calibration": path or null,
+     "outputs": {"fp32": path, "int8": path}}
+
+`kind` and what belongs to it are those of `edgebench.prepare.workers.keras.build_keras`, or `tflite`
+with `path`, a file that is taken as it is. `shapes` are those of the inputs; `input` is null where they are
+no picture. The golden patches are run at `golden_batch`, and `published` asks for the published quantisation
+of the input. Every output is written; its note has `scores` [golden][scores] with what they were computed
+by, `steps`, the outputs' scales, and where it was converted `input` and `check`; or `unsupported`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.errors import InputError, UnsupportedError
+from edgebench.prepare import families as catalogue
+from edgebench.prepare.workers import litert
+from edgebench.prepare.workers.checking import (
+    compare,
+    golden_feeds,
+    note_or_refusal,
+    picture_feeds,
+    refusal,
+    require,
+    require_finite,
+)
+from edgebench.prepare.workers.keras import build_keras, require_shapes
+from edgebench.prepare.workers.processes import Job, Report, serve
+
+_CHECKS = {"fp32": "export", "fp16": "fp16", "int8": "int8"}
+_FLEX = ("custom op", "flex", "select tensorflow", "select tf")
+
+
+def make(job: Job, report: Report) -> dict[str, Any]:
+    """Make every file that the job asks for."""
+    if job["kind"] == "tflite":
+        report(f"checking {job['what']}")
+        return {
+            precision: note_or_refusal(partial(_as_it_is, job, precision, Path(file)))
+            for precision, file in job["outputs"].items()
+        }
+    try:
+        return _converted(job, report)
+    except UnsupportedError as error:  # of the network: none of its files can be made
+        return dict.fromkeys(job["outputs"], refusal(error))
+
+
+def _as_it_is(job: Job, precision: str, output: Path) -> dict[str, Any]:
+    """The user's file; the runtime says here, and not on the board, what it cannot take."""
+    shutil.copyfile(job["path"], output)
+    # Reference kernels are the yardstick of integers; of floats they only are slow.
+    kernels = litert.REFERENCE if precision == "int8" else litert.WITHOUT_DELEGATES
+    try:
+        scores = _scores(job, output, job["input"], kernels)
+    except (RuntimeError, ValueError) as error:
+        raise _not_run(str(job["what"]), error) from error
+    require_finite(scores, str(job["what"]))
+    return {
+        "scores": scores.tolist(),
+        "reference": f"LiteRT {kernels}",
+        "steps": litert.output_scales(output),
+    }
+
+
+def _converted(job: Job, report: Report) -> dict[str, Any]:
+    import tensorflow as tf
+
+    network = build_keras(job)
+    require_shapes(network, job["shapes"])
+    float_scores = network.scores(_golden_feeds(job, job["input"]), job["golden_batch"])[: job["n"]]
+    require_finite(float_scores, str(job["what"]))
+    names = ["patches"] if job["kind"] == "family" else [f"input_{at}" for at in range(len(job["shapes"]))]
+    specs = [
+        tf.TensorSpec(shape, tensor.dtype, name=name)
+        for name, shape, tensor in zip(names, job["shapes"], network.inputs, strict=True)
+    ]
+    # The function is traced at its batch, so that nothing in the graph asks for a shape at run time.
+    traced = tf.function(network.call).get_concrete_function(*specs)
+    notes: dict[str, Any] = {}
+    for precision, file in job["outputs"].items():
+        report(f"converting {job['what']}-{precision}")
+        notes[precision] = note_or_refusal(
+            partial(_conversion, tf, traced, job, precision, Path(file), float_scores)
+        )
+    return notes
+
+
+def _conversion(
+    tf: Any, traced: Any, job: Job, precision: str, output: Path, float_scores: NDArray[np.float32]
+) -> dict[str, Any]:
+    # Without a trackable object the converter freezes the function itself: 0.3 s instead of 4 s.
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([traced])
+    _configure(tf, converter, precision, partial(_representative, job))
+    try:
+        output.write_bytes(converter.convert())
+    except Exception as error:  # the converter's errors are its own
+        raise UnsupportedError(
+            f"{job['what']} cannot be converted to TFLite at {precision}",
+            why=" ".join(str(error).split())[:500] or type(error).__name__,
+            fix="use operations that TFLite has built in, or take another runtime (--device onnxruntime)",
+        ) from error
+    quantised = _input_of(job, output)
+    if precision == "int8" and job["published"]:
+        _require_published(quantised)
+    is_int8 = precision == "int8"
+    spec = {**job["input"], **quantised} if is_int8 else job["input"]
+    kernels = litert.REFERENCE if is_int8 else litert.WITHOUT_DELEGATES
+    scores = _scores(job, output, spec, kernels)
+    check = compare(_CHECKS[precision], float_scores, scores)
+    # How well integers do is what the accuracy says: the agreement is stated, and forbids nothing.
+    if not is_int8:
+        require(check, job["what"], "report it, with the model; another runtime may take it")
+    return {
+        "scores": (scores if is_int8 else float_scores).tolist(),
+        "reference": f"LiteRT {kernels}" if is_int8 else "Keras float32",
+        "check": check,
+        "input": quantised,
+        "steps": litert.output_scales(output),
+    }
+
+
+def _configure(
+    tf: Any, converter: Any, precision: str, representative: Callable[[], Iterator[list[Any]]]
+) -> None:
+    if precision == "fp32":
+        return
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if precision == "fp16":
+        converter.target_spec.supported_types = [tf.float16]
+        return
+    converter.representative_dataset = representative
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    converter.inference_input_type = converter.inference_output_type = tf.int8
+
+
+def _representative(job: Job) -> Iterator[list[Any]]:
+    """The calibration images as inputs."""
+    # The last batch is filled up from the front: minima and maxima stay those of the whole set.
+    patches = np.load(job["calibration"], mmap_mode="r")
+    for feed in picture_feeds(patches, job["shapes"][0], job["input"], cycle=True):
+        yield list(feed)
+
+
+def _golden_feeds(job: Job, spec: Mapping[str, Any] | None) -> Sequence[tuple[NDArray[Any], ...]]:
+    shapes = [[job["golden_batch"], *shape[1:]] if shape else [] for shape in job["shapes"]]
+    return golden_feeds(Path(job["golden"]), shapes, spec)
+
+
+def _scores(
+    job: Job, file: Path, spec: Mapping[str, Any] | None, kernels: litert.Kernels
+) -> NDArray[np.float32]:
+    """Scores float32 [golden, scores] of the golden patches by a file whose input is as in `spec`."""
+    return litert.run(file, _golden_feeds(job, spec), job["golden_batch"], kernels=kernels)[: job["n"]]
+
+
+def _input_of(job: Job, file: Path) -> dict[str, Any]:
+    """Type and quantisation of the converted input; UnsupportedError where its shape is another."""
+    tensors = litert.open_interpreter(file).get_input_details()
+    shapes = [[int(side) for side in tensor["shape"]] for tensor in tensors]
+    if shapes != job["shapes"]:
+        raise UnsupportedError(
+            f"{job['what']} changes its inputs when it is converted",
+            why=f"they become {shapes}: {', '.join(str(tensor['name']) for tensor in tensors)}"[:300],
+        )
+    quantisation = litert.quantisation(tensors[0]) if len(tensors) == 1 else None
+    scale, zero_point = quantisation or (None, None)
+    return {"dtype": np.dtype(tensors[0]["dtype"]).name, "scale": scale, "zero_point": zero_point}
+
+
+def _require_published(quantised: Mapping[str, Any]) -> None:
+    """Preprocessing is pixel - 128 on every device, so the input must be quantised just so."""
+    dtype, scale, zero_point = quantised["dtype"], quantised["scale"] or 0.0, quantised["zero_point"]
+    if dtype != "int8" or abs(scale - catalogue.INT8_SCALE) > 1e-6 or zero_point != catalogue.INT8_ZERO_POINT:
+        raise InputError(
+            f"the converted input is {dtype} with scale {scale} and zero point {zero_point}",
+            why=f"int8 with {catalogue.INT8_SCALE} and {catalogue.INT8_ZERO_POINT} was due",
+            fix="calibrate with images that hold black and white",
+        )
+
+
+def _not_run(what: str, error: Exception) -> UnsupportedError | InputError:
+    message = " ".join(str(error).split())[:500] or type(error).__name__
+    if any(word in message.lower() for word in _FLEX):
+        return UnsupportedError(
+            f"{what} has an operation that LiteRT does not have",
+            why=message,
+            fix="convert it with TFLite's built-in operations alone, or take a runtime that has it",
+        )
+    return InputError(f"LiteRT cannot run {what}", why=message, fix="convert the model again")
+
+
+if __name__ == "__main__":
+    serve(make)

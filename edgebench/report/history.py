@@ -1,0 +1,622 @@
+"""The document of `edgebench history --json`: a series a trial, its results oldest first."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from edgebench.judge.history import HistoryFigure, HistoryPoint, LevelChange, TrialSeries
+from edgebench.report import words
+from edgebench.report.console import cell, line, new_table
+from edgebench.report.words import SCHEMA_VERSION, clean
+from edgebench.results.listing import ResultOverview, UnreadableResult
+from edgebench.stats.compare import ALPHA, Comparison
+from edgebench.stats.interval import Interval
+
+
+@dataclass(frozen=True)
+class AgainstResult:
+    """A result against another of its series."""
+
+    word: str
+    """same, better, worse or undecided. Source: fit."""
+    ratio: float | None
+    """This result over the other. Source: fit."""
+    low: float | None
+    """Lower end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
+    high: float | None
+    """Upper end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
+    p: float | None
+    """Of the test, two-sided; null without one. Source: fit."""
+    reason: str
+    """Why a figure is missing; empty where none is. Source: fit."""
+
+
+@dataclass(frozen=True)
+class ResultInSeries:
+    """One result of a series."""
+
+    result: str
+    """The folder's name. Source: results."""
+    begun_utc: str | None
+    """When it began, ISO 8601; null where that is not known. Source: experiment.json."""
+    trial: str
+    """Key of the trial. Source: experiment.json."""
+    value: float | None
+    """What the trial came to, in the series' unit. Source: sessions."""
+    low: float | None
+    """Lower end of its interval; null without one. Source: sessions."""
+    high: float | None
+    """Upper end of its interval; null without one. Source: sessions."""
+    session_values: tuple[float, ...]
+    """One number a session, where the metric has them. Source: sessions."""
+    to_previous: AgainstResult | None
+    """Against the result before; null for the first. Source: fit."""
+    to_baseline: AgainstResult | None
+    """Against the baseline; null for itself. Source: fit."""
+    facts: dict[str, str]
+    """Versions, host and settings, as they are compared at a change. Source: sessions."""
+
+
+@dataclass(frozen=True)
+class ChangeInSeries:
+    """A change of a series' level."""
+
+    result: str
+    """The first result after the change. Source: fit."""
+    after_result: str
+    """The last result before it. Source: fit."""
+    word: str
+    """Whether it is for the better. Source: fit."""
+    before: float | None
+    """Level before, in the series' unit. Source: fit."""
+    after: float | None
+    """Level after. Source: fit."""
+    ratio: float | None
+    """After over before. Source: fit."""
+    low: float | None
+    """Lower end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
+    high: float | None
+    """Upper end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
+    p: float | None
+    """Share of the orders of the tested part that look as much like a change. Source: fit."""
+    differences: tuple[str, ...]
+    """What else differs there. Source: sessions."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A trial over the results that have it."""
+
+    metric: str
+    """What is followed: its name in the catalogue of metrics. Source: command line."""
+    unit: str
+    """Of values and levels. Source: fit."""
+    better: str
+    """The metric's better direction. Source: fit."""
+    target: str
+    """Of the trials. Source: experiment.json."""
+    variant: str
+    """Of the trials. Source: experiment.json."""
+    batch: int
+    """Images in one inference. Source: experiment.json."""
+    concurrency: int
+    """Inferences that the device has in flight. Source: experiment.json."""
+    settings: dict[str, Any]
+    """Those in which its target differs within a sweep. Source: experiment.json."""
+    scope: str
+    """What the meter covers; empty for a metric without one. Source: session.json."""
+    scene: str
+    """What was timed. Source: experiment.json."""
+    results: tuple[ResultInSeries, ...]
+    """Those that have the trial, oldest first. Source: results."""
+    changes: tuple[ChangeInSeries, ...]
+    """Changes of the level, oldest first. Source: fit."""
+    change_reason: str
+    """Why no change was looked for; empty where it was. Source: fit."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A folder that was passed over."""
+
+    result: str
+    """The folder's name. Source: results."""
+    reason: str
+    """Why it is left out. Source: results."""
+
+
+@dataclass(frozen=True)
+class HistoryDocument:
+    """The whole of it, without the version of its layout."""
+
+    alpha: float
+    """In so many series without a change, one is found all the same. Source: command line."""
+    minimum_effect: float
+    """The smallest change that counts, as a share. Source: command line."""
+    series: tuple[Series, ...]
+    """One a trial: of one target, variant, batch, settings, scope and scene. Source: fit."""
+    left_out: tuple[LeftOut, ...]
+    """Folders that cannot be read. Source: results."""
+
+
+def history_document(
+    series: Sequence[TrialSeries], left_out: Sequence[UnreadableResult], minimum_effect: float
+) -> dict[str, Any]:
+    """Plain data as `history.schema.json` describes it, in the metric's base unit."""
+    document = HistoryDocument(
+        alpha=ALPHA,
+        minimum_effect=minimum_effect,
+        series=tuple(_series(each) for each in series),
+        left_out=tuple(LeftOut(each.path.name, each.reason) for each in left_out),
+    )
+    cleaned: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **asdict(document)})
+    return cleaned
+
+
+def _series(series: TrialSeries) -> Series:
+    return Series(
+        metric=series.metric.name,
+        unit=series.metric.unit,
+        better=series.metric.better,
+        target=series.target,
+        variant=series.variant,
+        batch=series.batch,
+        concurrency=series.concurrency,
+        settings=dict(series.settings),
+        scope=series.scope,
+        scene=series.scene,
+        results=tuple(_point(point) for point in series.points),
+        changes=tuple(_change(change) for change in series.changes),
+        change_reason=series.change_reason,
+    )
+
+
+def _point(point: HistoryPoint) -> ResultInSeries:
+    return ResultInSeries(
+        result=point.result,
+        begun_utc=point.begun_utc or None,
+        trial=point.key,
+        value=point.figure.value,
+        low=point.figure.low,
+        high=point.figure.high,
+        session_values=point.figure.session_values,
+        to_previous=_comparison(point.to_previous),
+        to_baseline=_comparison(point.to_baseline),
+        facts=dict(point.facts),
+    )
+
+
+def _comparison(comparison: Comparison | None) -> AgainstResult | None:
+    if comparison is None:
+        return None
+    return AgainstResult(
+        comparison.word,
+        comparison.ratio,
+        comparison.low,
+        comparison.high,
+        comparison.p,
+        comparison.reason,
+    )
+
+
+def _change(change: LevelChange) -> ChangeInSeries:
+    figures = asdict(change.point)
+    del figures["at"]
+    return ChangeInSeries(
+        result=change.first_after,
+        after_result=change.last_before,
+        word=change.word,
+        differences=change.differences,
+        **figures,
+    )
+
+
+# What `edgebench history` prints: one series result by result, several as a line each.
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+_TREND = 12  # results in the trend of one series among several
+_STYLES = {"better": "green", "worse": "bold red"}
+
+
+def print_history(console: Console, series: Sequence[TrialSeries]) -> None:
+    """Print one series as a table of its results, several as a table with a line each; then the changes."""
+    names = series_names(series)
+    if len(series) == 1:
+        _print_results(console, series[0], names[0])
+    else:
+        _print_overview(console, series, names)
+    for text, word in _change_texts(names, series):
+        line(console, text, _STYLES.get(word, ""), indent=2)
+    for reason, alike in _reasons(names, series).items():
+        sentence = f"{_some(alike)}: {reason}." if len(alike) < len(series) else f"{reason.capitalize()}."
+        line(console, sentence, indent=2)
+    if not any(each.changes or each.change_reason for each in series):
+        line(console, "No change of the level was found.", indent=2)
+    baselines = list(dict.fromkeys(_baseline(each) for each in series))
+    which = words.plain(baselines[0], 80) if len(baselines) == 1 else "the oldest result of each"
+    line(console, f"Baseline: {which}.", indent=2)
+    if len(series) > 1:
+        line(console, f"Result by result: {_narrower(series)}", indent=2)
+
+
+def _narrower(series: Sequence[TrialSeries]) -> str:
+    """A command that shows the first series alone, or nearly so."""
+    first = series[0]
+    command = f"edgebench history {shlex.quote(words.plain(first.target, 60))}"
+    if len({each.variant for each in series}) > 1:
+        command += f" --trial {shlex.quote(words.plain(first.variant, 120))}"
+    return command
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names, or of many how many."""
+    return words.listed(list(names)) if len(names) <= 3 else f"{len(names)} of these"
+
+
+def _baseline(series: TrialSeries) -> str:
+    """The result that has nothing to be compared with."""
+    return next(point.result for point in series.points if point.to_baseline is None)
+
+
+def series_names(series: Sequence[TrialSeries]) -> list[str]:
+    """A name for each: variant, with target, settings, meter's scope, scene and metric where they differ."""
+    differing = {
+        part: len({_parts(each)[part] for each in series}) > 1
+        for part in ("target", "batch", "concurrency", "settings", "scope", "metric")
+    }
+    names = []
+    for each in series:
+        parts = _parts(each)
+        details = [parts[part] for part in differing if part != "target" and differing[part] and parts[part]]
+        name = f"{parts['target']}: {parts['variant']}" if differing["target"] else parts["variant"]
+        names.append(f"{name} ({', '.join(details)})" if details else name)
+    # Where the names are still the same, the scene or the images are others.
+    return [
+        name
+        if names.count(name) == 1
+        else f"{name}, scene {words.plain(each.scene, 40)}, from {_first(each)}"
+        for name, each in zip(names, series, strict=True)
+    ]
+
+
+def _first(series: TrialSeries) -> str:
+    return words.plain(series.points[0].result, 80)
+
+
+def _parts(series: TrialSeries) -> dict[str, str]:
+    settings = ", ".join(f"{name}={value}" for name, value in series.settings.items())
+    return {
+        "target": words.plain(series.target, 60),
+        "variant": words.plain(series.variant, 120),
+        "batch": f"batch {series.batch}",
+        "concurrency": f"{series.concurrency} in flight",
+        "settings": words.plain(settings, 120),
+        "scope": words.power_of(series.scope) if series.metric.rail else "",
+        "metric": series.metric.name,
+    }
+
+
+def heading(series: TrialSeries) -> str:
+    """`image_s [s]`."""
+    unit = "%" if series.is_share else series.metric.unit
+    return series.metric.name if unit in ("", "1") else f"{series.metric.name} [{unit}]"
+
+
+def value_text(series: TrialSeries, figure: HistoryFigure) -> str:
+    """A value with its interval; a share in per cent."""
+    if series.is_share:
+        ends = "" if figure.low is None or figure.high is None else f" ({_ends(figure.low, figure.high)})"
+        return f"{100 * figure.value:.1f}{ends}"
+    if series.metric.unit == "bytes":
+        return words.number(figure.value)
+    return words.interval(
+        Interval(figure.value, figure.low, figure.high, sessions=len(figure.session_values), n=0)
+    )
+
+
+def _ends(low: float, high: float) -> str:
+    return f"{100 * low:.1f} to {100 * high:.1f}"
+
+
+def change_cell(series: TrialSeries, figure: HistoryFigure, comparison: Comparison | None) -> str:
+    """`+8.2 % worse`, `-0.1 %`; of shares points; the sign where there is nothing to compare with."""
+    if comparison is None:
+        return words.MISSING
+    if series.is_share:
+        points = 100 * (figure.value - figure.value / comparison.ratio)
+        return f"{points:+.1f}" if abs(points) >= 0.05 else "same"
+    word = f" {comparison.word}" if comparison.word in _STYLES else ""
+    return f"{ratio_text(comparison.ratio)}{word}"
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio as the change that it is: `+8.2 %`; from twice on as a factor: `2.13 x`."""
+    return f"{100 * (ratio - 1):+.1f} %" if 0.5 < ratio < 2 else f"{words.number(ratio)} x"
+
+
+def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> list[tuple[str, str]]:
+    """A paragraph a place where levels changed, with better or worse where all of them did one of these."""
+    places: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, TrialSeries, LevelChange]]] = {}
+    for name, each in zip(names, series, strict=True):
+        for change in each.changes:
+            place = change.first_after, change.last_before, change.differences
+            places.setdefault(place, []).append((name, each, change))
+    texts: list[tuple[str, str]] = []
+    for (first, last, differences), changed in places.items():
+        _, example, _ = changed[0]
+        day = next(point.begun_utc[:10] for point in example.points if point.result == first)
+        levels = [
+            f"{name} {ratio_text(change.point.ratio)} {change.word}"
+            if len(series) > 1
+            else level_text(each, change)
+            for name, each, change in changed
+        ]
+        since = f"since {words.plain(last, 80)}"
+        explained = (
+            f"What else is different {since}: {words.plain('; '.join(differences), 1000)}."
+            if differences
+            else f"Nothing else that the results record is different {since}."
+        )
+        text = f"Changed at {words.plain(first, 80)} ({day or 'no date'}): {', '.join(levels)}. {explained}"
+        verdicts = {change.word for _, _, change in changed}
+        texts.append((text, verdicts.pop() if len(verdicts) == 1 else ""))
+    return texts
+
+
+def level_text(series: TrialSeries, change: LevelChange) -> str:
+    """`from 0.199 to 0.216 s, +8.3 % (+7.7 % to +9.0 %), worse (p 0.01)`."""
+    point = change.point
+    levels = f"from {words.number(point.before)} to {words.number(point.after)}"
+    if series.is_share:
+        levels = f"from {100 * point.before:.1f} to {100 * point.after:.1f} %"
+    elif series.metric.unit not in ("", "1"):
+        levels += f" {series.metric.unit}"
+    span = f"{ratio_text(point.low)} to {ratio_text(point.high)}"
+    return f"{levels}, {ratio_text(point.ratio)} ({span}), {change.word} (p {point.p:.2g})"
+
+
+def trend(points: Sequence[HistoryPoint], most: int) -> str:
+    """The last values as bars, the lowest of them the lowest bar."""
+    values = [point.figure.value for point in points[-most:]]
+    low, high = min(values), max(values)
+    # A hundredth between them is no hill.
+    step = max(high - low, 0.01 * high) / (len(_BARS) - 1)
+    return "".join(_BARS[round((value - low) / step)] for value in values)
+
+
+def dates(points: Sequence[HistoryPoint]) -> list[str]:
+    """The days, with the time of day where two are of one day."""
+    days = [point.begun_utc[:10] for point in points]
+    if len(set(days)) == len(days):
+        return [day or words.MISSING for day in days]
+    return [point.begun_utc[:16].replace("T", " ") or words.MISSING for point in points]
+
+
+def _print_results(console: Console, series: TrialSeries, name: str) -> None:
+    line(console, f"{words.plain(series.target, 60)}: {name}", "bold")
+    table = new_table(
+        console,
+        [
+            ("date", True),
+            ("result", False),
+            (heading(series), True),
+            *_change_headings([series]),
+        ],
+    )
+    changed = {change.first_after: change.word for change in series.changes}
+    for day, point in zip(dates(series.points), series.points, strict=True):
+        mark = changed.get(point.result, "")
+        table.add_row(
+            cell(console, day),
+            cell(console, f"{point.result} *" if mark else point.result, "bold" if mark else ""),
+            cell(console, value_text(series, point.figure)),
+            *(
+                cell(
+                    console,
+                    change_cell(series, point.figure, comparison),
+                    "" if comparison is None else _STYLES.get(comparison.word, ""),
+                )
+                for comparison in (point.to_previous, point.to_baseline)
+            ),
+        )
+    console.print(table)
+    shown = min(len(series.points), max(8, console.width - 24))
+    line(console, f"Trend of the last {shown}: {trend(series.points, shown)}", indent=2)
+    if changed:
+        line(console, "* The level changed here.", indent=2)
+
+
+def _print_overview(console: Console, series: Sequence[TrialSeries], names: Sequence[str]) -> None:
+    shared = _shared_start(names)
+    targets = {each.target for each in series}
+    title = [words.plain(series[0].target, 60)] if len(targets) == 1 else []
+    line(console, ": ".join([*title, shared.rstrip("-: ")] if shared else title), "bold")
+    headings = list(dict.fromkeys(map(heading, series)))
+    table = new_table(
+        console,
+        [
+            ("trial", False),
+            ("results", True),
+            (f"latest\n{headings[0]}" if len(headings) == 1 else "latest", True),
+            *_change_headings(series),
+            ("trend", True),
+        ],
+    )
+    for name, each in zip(names, series, strict=True):
+        latest = each.points[-1]
+        table.add_row(
+            cell(console, name.removeprefix(shared)),
+            str(len(each.points)),
+            cell(console, value_text(each, latest.figure).replace(" (", "\n(")),
+            *(
+                cell(
+                    console,
+                    change_cell(each, latest.figure, comparison),
+                    "" if comparison is None else _STYLES.get(comparison.word, ""),
+                )
+                for comparison in (latest.to_previous, latest.to_baseline)
+            ),
+            cell(console, trend(each.points, _TREND)),
+        )
+    console.print(table)
+
+
+def _change_headings(series: Sequence[TrialSeries]) -> list[tuple[str, bool]]:
+    unit = " [points]" if all(each.is_share for each in series) else ""
+    return [(f"to the one\nbefore{unit}", True), (f"to the\nbaseline{unit}", True)]
+
+
+def _shared_start(names: Sequence[str]) -> str:
+    """What all names begin with, such as `mobilenet_v1-`; it need not stand in every row."""
+    start = os.path.commonprefix(list(names))  # noqa: RUF071  # characters are what is meant
+    return start[: max(start.rfind("-"), start.rfind(": ") + 1) + 1]
+
+
+def _reasons(names: Sequence[str], series: Sequence[TrialSeries]) -> dict[str, list[str]]:
+    """Why no change was looked for, and of which series."""
+    reasons: dict[str, list[str]] = {}
+    for name, each in zip(names, series, strict=True):
+        if each.change_reason:
+            reasons.setdefault(each.change_reason, []).append(name)
+    return reasons
+
+
+# The document of `edgebench results --json`: the results of a folder, newest first.
+
+
+VERDICT_WORDS = ("pass", "fail", "inconclusive", "unknown")
+
+
+@dataclass(frozen=True)
+class ResultsDocument:
+    """The whole of it, without the version of its layout."""
+
+    output_dir: str
+    """The folder that was looked into. Source: command line."""
+    results: tuple[ResultOverview, ...]
+    """Its results, newest first. Source: results."""
+    left_out: tuple[LeftOut, ...]
+    """Folders that cannot be read. Source: results."""
+
+
+def results_document(
+    rows: Sequence[ResultOverview], unreadable: Sequence[UnreadableResult], output_dir: Path
+) -> dict[str, Any]:
+    """Plain data as `results.schema.json` describes it."""
+    document = ResultsDocument(
+        output_dir=str(output_dir),
+        results=tuple(_listed(row) for row in rows),
+        left_out=tuple(LeftOut(each.path.name, each.reason) for each in unreadable),
+    )
+    plain: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **asdict(document)})
+    return plain
+
+
+def _listed(row: ResultOverview) -> ResultOverview:
+    """With a count of each verdict, also of those that no trial came to."""
+    if row.verdicts is None:
+        return row
+    verdicts = {
+        name: {word: counts.get(word, 0) for word in VERDICT_WORDS} for name, counts in row.verdicts.items()
+    }
+    return replace(row, verdicts=verdicts)
+
+
+# What `edgebench results` prints: a line a result.
+
+
+_LIST_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": ""}
+_ENDS = {"time": "time was over", "interrupted": "interrupted", "error": "ended by an error"}
+_TARGETS = 3  # named in a cell
+
+
+def print_results(
+    console: Console, rows: Sequence[ResultOverview], unreadable: Sequence[UnreadableResult], output_dir: Path
+) -> None:
+    """Print the results newest first; below them what the signs mean and what cannot be read."""
+    if rows:
+        table = new_table(
+            console,
+            [
+                ("result", False),
+                ("begun (UTC)", True),
+                ("targets", False),
+                ("trials", True),
+                ("verdicts", True),
+            ],
+        )
+        for row in rows:
+            name = f"{row.result} (latest)" if row.latest else row.result
+            table.add_row(
+                cell(console, name, "bold" if row.latest else ""),
+                cell(console, (row.begun_utc or "")[:16].replace("T", " ") or words.MISSING),
+                cell(console, _targets(row)),
+                cell(console, _trials(row)),
+                _verdicts(console, row),
+            )
+        console.print(table)
+        for note in _notes(rows):
+            line(console, note, indent=2)
+    else:
+        none = "No result in {} can be read." if unreadable else "There is no result in {}."
+        line(console, none.format(output_dir))
+        line(console, "Measure first: edgebench run --device cpu --profile disco-realtime --quick", indent=2)
+    for each in unreadable:
+        line(console, f"{each.path.name}: {each.reason}", "yellow", indent=2)
+
+
+def _targets(row: ResultOverview) -> str:
+    named = ", ".join(row.targets[:_TARGETS])
+    more = len(row.targets) - _TARGETS
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _trials(row: ResultOverview) -> str:
+    counts = str(row.trials) if row.measured == row.trials else f"{row.measured} of {row.trials}"
+    return f"{counts}\n{_ENDS[row.ended]}" if row.ended in _ENDS else counts
+
+
+def _verdicts(console: Console, row: ResultOverview) -> Text:
+    """A line a profile: its name and how many trials got which verdict."""
+    if not row.profiles:
+        return cell(console, words.MISSING)
+    if row.verdicts is None:
+        return cell(console, "not recorded")
+    lines = []
+    for name, counts in row.verdicts.items():
+        text = cell(console, words.plain(name, 30))
+        for word in VERDICT_WORDS:
+            if counts.get(word):
+                text += cell(console, f"  {words.SYMBOLS[word]} {counts[word]}", _LIST_STYLES[word])
+        lines.append(text)
+    return Text("\n").join(lines)
+
+
+def _notes(rows: Sequence[ResultOverview]) -> list[str]:
+    notes = []
+    shown_words = {
+        word
+        for row in rows
+        for counts in ([] if row.verdicts is None else list(row.verdicts.values()))
+        for word, count in counts.items()
+        if count and word in VERDICT_WORDS
+    }
+    if shown_words:
+        signs = ", ".join(f"{words.SYMBOLS[word]} {word}" for word in VERDICT_WORDS if word in shown_words)
+        notes.append(f"Verdicts: how many trials came to which, by profile, as the run ended with: {signs}.")
+    unrecorded = [row for row in rows if row.profiles and row.verdicts is None]
+    if unrecorded:
+        notes.append(
+            "Not recorded: the run is going on or was killed; judge it with "
+            f"edgebench fit {words.plain(unrecorded[0].result, 80)}"
+        )
+    return notes

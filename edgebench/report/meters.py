@@ -1,0 +1,263 @@
+"""The documents of `edgebench meters`: what each meter is, what a check saw of it, what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+
+from edgebench import registry
+from edgebench.records.session import ProbeInfo
+from edgebench.report import words
+from edgebench.report.console import cell, line, new_table
+from edgebench.report.listings import write_json
+
+
+@dataclass(frozen=True)
+class Rail:
+    """The figures of one power or energy channel; each that is missing is None."""
+
+    channel: str
+    """The rail's name, or that of their sum. Source: probe."""
+    total: bool
+    """Whether it is all that the board or module draws. Source: probe."""
+    mean_w: float | None
+    """Mean power, by the trapezoid rule; null with its reason. Unit: W. Source: samples."""
+    peak_w: float | None
+    """The highest sample. Unit: W. Source: samples."""
+    energy_j: float | None
+    """Energy from the first sample to the last. Unit: J. Source: samples."""
+    rate_hz: float
+    """The probe's stated rate. Unit: Hz. Source: probe."""
+    effective_hz: float | None
+    """Samples a second, as they came. Unit: Hz. Source: samples."""
+    longest_gap_s: float | None
+    """The longest time between two samples. Unit: s. Source: samples."""
+    samples: int
+    """How many samples there are. Source: samples."""
+    read_s: float
+    """From the first reading to the last; without the longest hole where that leaves no mean. Unit: s.
+    Source: samples."""
+    reason: str
+    """Why there is no mean, and of how much of the recorded time there is no reading, and so no energy; empty
+    where neither is missing. Source: samples."""
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A meter, and whether it can be read."""
+
+    meter: str
+    """The meter, KIND[:ADDRESS]. Source: command line."""
+    description: str
+    """What it is, in a line. Source: probe."""
+    place: str
+    """Where it samples: board, or host for one that is plugged in here. Source: probe."""
+    rate_hz: float | None
+    """Its stated rate; null where only its address decides. Unit: Hz. Source: probe."""
+    readable: bool
+    """Whether it can be read there. Source: probe."""
+    reason: str
+    """Why not; empty where it can be. Source: probe."""
+    fix: str
+    """What helps; empty where it can be read. Source: probe."""
+    port: str
+    """What it is read from: a node, a file, a program or a library; empty where that is not known. Source:
+    probe."""
+    permission: str
+    """Mode, owner and group of that, as crw-rw---- root:dialout; or empty. Source: probe."""
+    held_by: tuple[str, ...]
+    """Other processes that have a device's node open; those that this user sees. Source: probe."""
+
+
+@dataclass(frozen=True)
+class CheckedMeter(Meter):
+    """A meter that was listened to for a moment."""
+
+    scope: str
+    """What it measures: chip, module, board, usb or wall. Source: probe."""
+    averaging_ms: float | None
+    """The time before its stamp that a reading is the mean over; null where nobody knows it. Unit: ms.
+    Source: probe."""
+    resolution: str
+    """What a reading is exact to, in words. Source: probe."""
+    channels: tuple[str, ...]
+    """All that it samples, by name. Source: probe."""
+    absent: Mapping[str, str]
+    """What it looked for in vain, and why. Source: probe."""
+    rejected: int
+    """Readings that could not be parsed or were out of their channel's range. Source: probe."""
+    rejected_first: tuple[str, ...]
+    """The first of them, verbatim. Source: probe."""
+    rails: tuple[Rail, ...]
+    """One entry a power or energy channel. Source: probe."""
+
+
+@dataclass(frozen=True)
+class RecordedMeter:
+    """What one meter said while it was recorded."""
+
+    meter: str
+    """The meter, KIND[:ADDRESS]. Source: command line."""
+    scope: str
+    """What it measures: chip, module, board, usb or wall. Source: probe."""
+    duration_s: float
+    """From the first sample to the last. Unit: s. Source: samples."""
+    recorded_s: float
+    """How long it was recorded, also without samples. Unit: s. Source: host clock."""
+    rejected: int
+    """Readings that could not be parsed or were out of their channel's range. Source: probe."""
+    rails: tuple[Rail, ...]
+    """One entry a power or energy channel. Source: probe."""
+
+
+def of_unchecked(
+    name: str, access: Mapping[str, Any], *, readable: bool, reason: str = "", fix: str = ""
+) -> dict[str, Any]:
+    """The fields of `Meter`, of one that was opened for a moment, or cannot be read.
+
+    Args:
+        name: KIND[:ADDRESS].
+        access: `port`, `permission` and `held_by`.
+        readable: whether it could be opened.
+        reason: why not.
+        fix: what helps.
+    """
+    return asdict(Meter(**_meter(name), readable=readable, reason=reason, fix=fix, **access))
+
+
+def of_checked(
+    name: str, access: Mapping[str, Any], info: ProbeInfo, rails: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The fields of `CheckedMeter`, of what it says of itself and the figures of its rails."""
+    checked = CheckedMeter(
+        **(_meter(name) | {"rate_hz": info.rate_hz}),
+        readable=True,
+        reason="",
+        fix="",
+        **access,
+        scope=info.scope,
+        averaging_ms=info.averaging_ms,
+        resolution=info.resolution,
+        channels=tuple(channel.name for channel in info.channels),
+        absent=dict(info.absent),
+        rejected=info.rejected,
+        rejected_first=tuple(info.rejected_first),
+        rails=_rails(rails),
+    )
+    return asdict(checked)
+
+
+def of_recorded(
+    name: str, info: ProbeInfo, duration_s: float, recorded_s: float, rails: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The fields of `RecordedMeter`."""
+    return asdict(RecordedMeter(name, info.scope, duration_s, recorded_s, info.rejected, _rails(rails)))
+
+
+def _meter(name: str) -> dict[str, Any]:
+    kind = name.partition(":")[0]
+    return {
+        "meter": name,
+        "description": registry.probe_description(kind),
+        "place": str(getattr(registry.probe_module(kind), "PLACE", "")),
+        "rate_hz": registry.rate_hz(kind),
+    }
+
+
+def _rails(rails: Sequence[Mapping[str, Any]]) -> tuple[Rail, ...]:
+    return tuple(Rail(**rail) for rail in rails)
+
+
+# The terminal's tables of meters on their own: which there are, what they are, what one of them recorded.
+
+
+def print_meters(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+    """Print meters, each with the fields of `meter_documents.Meter`.
+
+    Of one that was checked `scope`, `averaging_ms`, `resolution`, `channels`, `total`, `absent`, `rejected`,
+    `rejected_first` and `rails` as well.
+    """
+    if as_json:
+        write_json(console, {"meters": list(rows)})
+        return
+    for row in rows:
+        state = "readable" if row["readable"] else "not readable"
+        console.print(cell(console, f"{row['meter']}: {state}", "bold"))
+        line(console, row["description"], indent=4)
+        if row["port"]:
+            line(console, f"read from {row['port']}{_in_brackets(row['permission'])}", indent=4)
+        if row["held_by"]:
+            line(console, f"open in {', '.join(row['held_by'])} as well", indent=4)
+        if not row["readable"]:
+            line(console, f"why: {row['reason']}", indent=4)
+            line(console, f"fix: {row['fix'] or 'use another meter'}", indent=4)
+        if "rails" in row:
+            _print_checked(console, row)
+    if not rows:
+        line(console, "No meter is installed.")
+
+
+def print_recording(console: Console, recording: Mapping[str, Any], *, as_json: bool = False) -> None:
+    """Print what was recorded: the fields of `meter_documents.RecordedMeter`."""
+    if as_json:
+        write_json(console, recording)
+        return
+    read_s = max((rail["read_s"] for rail in recording["rails"]), default=0.0)
+    headline = (
+        f"{recording['meter']} ({recording['scope']}), readings for {read_s:.1f} s "
+        f"of {recording['recorded_s']:.1f} s"
+    )
+    console.print(cell(console, headline, "bold"))
+    _print_rails(console, recording["rails"])
+    if recording["rejected"]:
+        line(console, f"{words.counted(recording['rejected'], 'reading')} rejected")
+
+
+def _print_checked(console: Console, row: Mapping[str, Any]) -> None:
+    others = [name for name in row["channels"] if name not in {rail["channel"] for rail in row["rails"]}]
+    line(console, f"{row['scope']}, {row['rate_hz']:g} samples a second, {row['resolution']}", indent=4)
+    _print_rails(console, row["rails"])
+    if others:
+        line(console, f"beside the power: {', '.join(others)}", indent=4)
+    for name, reason in row["absent"].items():
+        line(console, f"missing: {name}: {reason}", indent=4)
+    if row["rejected"]:
+        first = f", the first was {row['rejected_first'][0]!r}" if row["rejected_first"] else ""
+        line(console, f"{words.counted(row['rejected'], 'reading')} rejected{first}", indent=4)
+
+
+def _print_rails(console: Console, rails: Sequence[Mapping[str, Any]]) -> None:
+    table = new_table(
+        console,
+        [
+            ("rail", False),
+            ("mean, W", True),
+            ("peak, W", True),
+            ("energy, J", True),
+            ("samples", True),
+            ("Hz", True),
+            ("gap, s", True),
+        ],
+    )
+    for rail in rails:
+        name = f"{rail['channel']} (total)" if rail["total"] else str(rail["channel"])
+        names = ("mean_w", "peak_w", "energy_j", "samples", "effective_hz", "longest_gap_s")
+        cells = (name, *(_figure(rail[figure]) for figure in names))
+        table.add_row(*(cell(console, text) for text in cells))
+    console.print(table)
+    for rail in rails:
+        if rail["reason"]:
+            line(console, f"{rail['channel']}: {rail['reason']}", indent=4)
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def _figure(value: int | float | None) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return words.MISSING if value is None else f"{value:.4g}"

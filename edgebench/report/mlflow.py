@@ -1,0 +1,325 @@
+"""A result in an MLflow tracking store: an experiment, a run a result, and below it a run a trial.
+
+MLflow is an extra (`edgebench[mlflow]`) and is imported here alone, without its telemetry and without retries
+that go on for minutes. A result is recognised by the checksum of its archive and is put into a store once.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import re
+import sqlite3
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from edgebench.errors import StoredResultError, UnavailableError, UsageError
+from edgebench.judge.columns import Column, trial_columns
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.report import notes as verdict_groups
+from edgebench.report import tables, words
+
+# A result as a tracking store takes it: a run a trial, with parameters, metrics and tags.
+
+
+PARAMETERS = (
+    "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "timed",
+    "measured_patches", "untimed_stages",
+)  # fmt: skip
+"""Columns that say what was measured, and how; the other numbers are metrics, the other texts tags."""
+
+BY_SESSION = ("image_s", "infer_s")
+"""Figures whose sessions' medians are a metric of their own, a step a session."""
+
+LONGEST_TEXT = 5000
+"""What tracking stores take of a parameter or a tag: MLflow up to 6,000 characters of a parameter."""
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """One trial.
+
+    Attributes:
+        name: what reports call the trial.
+        parameters, tags: texts by name, none of them empty.
+        metrics: finite numbers by name: `edgebench.judge.columns` says what each holds, with its unit.
+        series: a number a session, in order, by name.
+        measured: whether the trial has its figures.
+    """
+
+    name: str
+    parameters: dict[str, str]
+    metrics: dict[str, float]
+    series: dict[str, tuple[float, ...]]
+    tags: dict[str, str]
+    measured: bool
+
+
+def tracked_runs(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[TrackedRun]:
+    """A run a trial. A figure that is missing is no metric."""
+    columns = trial_columns(summaries)
+    names = tables.trial_names(summaries)
+    wholes = verdict_groups.wholes(verdicts)
+    runs = []
+    for summary in summaries:
+        parameters, metrics, tags = _cells(columns, summary)
+        tags |= {
+            _name(f"verdict.{profile}"): whole.verdict
+            for (trial, profile), whole in wholes.items()
+            if trial == summary.key
+        }
+        tags |= {
+            _name(f"verdict.{verdict.profile}.{verdict.requirement}"): verdict.verdict
+            for verdict in verdicts
+            if verdict.trial == summary.key
+        }
+        series = {
+            f"{figure}_of_session": tuple(map(median, filter(None, getattr(summary, f"{figure}_values"))))
+            for figure in BY_SESSION
+        }
+        runs.append(
+            TrackedRun(
+                name=words.plain(names[summary.key], 120),
+                parameters=parameters,
+                metrics=metrics,
+                series={name: values for name, values in series.items() if values},
+                tags=tags,
+                measured=summary.status in ("done", "partial"),
+            )
+        )
+    return runs
+
+
+def _cells(
+    columns: Sequence[Column], summary: TrialSummary
+) -> tuple[dict[str, str], dict[str, float], dict[str, str]]:
+    parameters: dict[str, str] = {}
+    metrics: dict[str, float] = {}
+    tags: dict[str, str] = {}
+    for column in columns:
+        value = column.value(summary)
+        if value is None or value == "":
+            continue
+        name = _name(column.heading)
+        if column.heading in PARAMETERS or column.heading.startswith("setting:"):
+            parameters[name] = words.plain(value, LONGEST_TEXT)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            if math.isfinite(value):
+                metrics[name] = float(value)
+        else:
+            tags[name] = words.plain(value, LONGEST_TEXT)
+    return parameters, metrics, tags
+
+
+def _name(text: str) -> str:
+    """A name with letters, digits, `_`, `-`, `.`, `/` and spaces alone, as every tracking store takes it."""
+    return re.sub(r"[^A-Za-z0-9_\-. /]", "_", text.replace(":", ".")).strip("/. ")[:_LONGEST_NAME] or "_"
+
+
+CHECKSUM_TAG = "edgebench.result_sha256"
+_ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ALLOW_FILE_STORE": "true",  # a folder was named: that is the wish for one
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+}
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
+
+
+def tracking_uri(store: str) -> str:
+    """What MLflow calls a store that a user names: a folder, a database or a server's address.
+
+    UsageError where a folder or an SQLite database is not there: a mistyped name makes no store.
+    """
+    if not _SCHEME.match(store):
+        folder = Path(store)
+        if not folder.is_dir():
+            raise _missing(store, f"an empty one is made by: mkdir {store}")
+        strangers = [entry.name for entry in folder.iterdir() if not _is_of_a_store(entry)]
+        if strangers:
+            raise UsageError(
+                f"{store} is no folder of an MLflow store",
+                why=f"{min(strangers)[:80]!r} lies in it",
+                fix="name a store, or an empty folder",
+            )
+        return folder.resolve().as_uri()
+    if store.startswith("sqlite:"):
+        database = _database(store)
+        if not database.is_file():
+            raise _missing(store, f"an empty one is made by: touch {database}")
+        try:
+            with open(database, "rb") as file:  # noqa: PTH123  # sixteen bytes
+                head = file.read(16)
+        except OSError as error:
+            raise _unusable(store, error.strerror or str(error)) from error
+        if head and head != b"SQLite format 3\x00":
+            raise _unusable(store, f"{database} is no SQLite database")
+    return store
+
+
+def _artifact_location(uri: str) -> str | None:
+    """Where a new experiment keeps files: beside a database, which would choose whoever's working folder."""
+    if not uri.startswith("sqlite:"):
+        return None
+    return (_database(uri).resolve().parent / "mlruns").as_uri()
+
+
+def _database(uri: str) -> Path:
+    return Path(uri.removeprefix("sqlite:///").partition("?")[0])
+
+
+def _is_of_a_store(entry: Path) -> bool:
+    return entry.name in (".trash", "models", ".DS_Store") or (entry / "meta.yaml").is_file()
+
+
+def record_result(
+    store: str,
+    experiment: str,
+    name: str,
+    runs: Sequence[TrackedRun],
+    tags: dict[str, str],
+    files: Sequence[Path],
+    checksum: str,
+    started_utc: str,
+) -> str:
+    """Put a result into a store; returns the id of its run.
+
+    Args:
+        store: as of `tracking_uri`.
+        experiment: its name in the store, made where it is missing.
+        name: of the result.
+        runs: one a trial.
+        tags: of the result as a whole.
+        files: what is kept with it.
+        checksum: of its archive; a result with the same one is in the store already.
+        started_utc: when it was measured.
+
+    Raises:
+        UnavailableError: MLflow is not installed.
+        UsageError: the store is not there.
+        StoredResultError: the store has this result, is of another version, or refuses. What of a result was
+            put into it before is marked as failed.
+    """
+    uri = tracking_uri(store)
+    with _quiet_mlflow(store) as client_class:
+        client = client_class(tracking_uri=uri)
+        existing = client.get_experiment_by_name(experiment)
+        experiment_id = (
+            existing.experiment_id
+            if existing
+            else client.create_experiment(experiment, artifact_location=_artifact_location(uri))
+        )
+        earlier = client.search_runs([experiment_id], f"tags.`{CHECKSUM_TAG}` = '{checksum}'")
+        finished = [run for run in earlier if run.info.status == "FINISHED"]
+        if finished:
+            raise StoredResultError(
+                f"{_shown(store)} has this result already",
+                why=f"run {finished[0].info.run_id} of experiment {experiment!r}",
+                fix="choose another --experiment, or remove that run",
+            )
+        began_ms = _milliseconds(started_utc)
+        opened: list[str] = []
+        try:
+            parent = client.create_run(experiment_id, start_time=began_ms, run_name=name, tags=tags)
+            opened.append(parent.info.run_id)
+            for run in runs:
+                _record_trial(client, experiment_id, run, opened[0], began_ms, opened)
+            for file in files:
+                client.log_artifact(opened[0], str(file))
+            client.set_tag(opened[0], CHECKSUM_TAG, checksum)
+            client.set_terminated(opened.pop(0))
+        except BaseException:
+            for run_id in opened:
+                client.set_terminated(run_id, status="FAILED")
+            raise
+    return str(parent.info.run_id)
+
+
+def _record_trial(
+    client: Any, experiment_id: str, run: TrackedRun, parent_id: str, began_ms: int, opened: list[str]
+) -> None:
+    from mlflow.entities import Metric, Param, RunTag
+
+    child = client.create_run(
+        experiment_id, start_time=began_ms, run_name=run.name, tags={"mlflow.parentRunId": parent_id}
+    )
+    run_id = child.info.run_id
+    opened.append(run_id)
+    metrics = [Metric(name, value, began_ms, 0) for name, value in run.metrics.items()]
+    metrics += [
+        Metric(name, value, began_ms, step)
+        for name, values in run.series.items()
+        for step, value in enumerate(values)
+    ]
+    parameters = [Param(name, text) for name, text in run.parameters.items()]
+    tags = [RunTag(name, text) for name, text in run.tags.items()]
+    for at in range(0, max(len(metrics), len(parameters), len(tags)), 100):  # of a kind a call takes so many
+        part = slice(at, at + 100)
+        client.log_batch(run_id, metrics[part], parameters[part], tags[part])
+    client.set_terminated(run_id, status="FINISHED" if run.measured else "FAILED")
+    opened.remove(run_id)
+
+
+@contextmanager
+def _quiet_mlflow(store: str) -> Iterator[Any]:
+    """MLflow's client class, in an environment that keeps it still; its errors in words."""
+    before = {name: os.environ.get(name) for name in _ENVIRONMENT}
+    os.environ.update(_ENVIRONMENT)
+    try:
+        try:
+            from mlflow.exceptions import MlflowException
+            from mlflow.tracking import MlflowClient
+        except ImportError as error:
+            raise UnavailableError(
+                "MLflow is not installed", why=str(error), fix="pip install 'edgebench[mlflow]'"
+            ) from error
+        for logger in ("mlflow", "alembic"):
+            logging.getLogger(logger).setLevel(logging.WARNING)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                yield MlflowClient
+            except MlflowException as error:
+                raise _unusable(store, str(error).splitlines()[0]) from error
+            except (OSError, sqlite3.Error) as error:
+                raise _unusable(store, getattr(error, "strerror", None) or str(error)) from error
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _milliseconds(utc: str) -> int:
+    try:
+        return int(datetime.fromisoformat(utc).timestamp() * 1000)
+    except ValueError:
+        return 0
+
+
+def _missing(store: str, fix: str) -> UsageError:
+    return UsageError(f"there is no MLflow store {_shown(store)}", fix=fix)
+
+
+def _shown(text: str) -> str:
+    """An address without the name and password that may stand in it."""
+    return re.sub(r"//[^/@\s]+@", "//...@", text)
+
+
+def _unusable(store: str, why: str) -> StoredResultError:
+    store = _shown(store)
+    fix = "see that it is a store of MLflow 3, and that it may be written"
+    if "schema" in why.lower() or "revision" in why.lower():
+        fix = f"bring it up to date (mlflow db upgrade {store}), or install the MLflow that made it"
+    elif "HTTPConnection" in why:
+        fix = "start the server (mlflow server), or mend the address"
+    return StoredResultError(f"the MLflow store {store} cannot be used", why=_shown(why)[:300], fix=fix)

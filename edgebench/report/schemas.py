@@ -1,0 +1,263 @@
+"""The JSON Schemas of what is written and printed (draft 2020-12), made from the classes that hold it.
+
+`edgebench schema NAME` prints one. Fields and their texts come from records, summaries and documents, those
+of metrics from their catalogue; only what a document puts around them is described here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter
+
+from edgebench.judge.answers import ExcludedBy, Front
+from edgebench.judge.columns import document_names
+from edgebench.judge.decision import Decision, Nearest
+from edgebench.judge.metric import BYTE_UNITS, Metric
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.records.described import Described, Texts, object_schema
+from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
+from edgebench.report.comparison_document import ComparisonDocument
+from edgebench.report.document import CONDITIONS, IDENTITY
+from edgebench.report.history import HistoryDocument, ResultsDocument
+from edgebench.report.meters import CheckedMeter, Meter, RecordedMeter
+from edgebench.report.mission_descriptions import MISSIONS
+from edgebench.report.words import SCHEMA_VERSION
+from edgebench.results.layout import SCHEMA_VERSION as RECORD_VERSION
+from edgebench.results.parquet import table_schemas
+
+Schema = dict[str, Any]
+
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_STORED = {"experiment", "run", "images", "session", "trial"}
+"""Those of the records on disk, which have a version of their own."""
+_VERSION = Described("Version of this document's layout; a reader refuses a newer one.", "EdgeBench").schema(
+    {"const": SCHEMA_VERSION}
+)
+_RECORD_VERSION = Described(
+    "Version of this document's layout; a reader refuses every other one.", "EdgeBench"
+).schema({"const": RECORD_VERSION})
+_WARNINGS = {
+    "warnings": Described("What a reader should mind, one sentence each.", "sessions").schema(_TEXTS),
+    "said": Described(
+        "Those of the warnings that the device or its runtime gave itself, such as an accelerator on a "
+        "slow bus.",
+        "sessions",
+    ).schema(_TEXTS),
+}
+"""What trial.json holds in place of the summary's cautions."""
+
+
+@cache
+def schema(name: str) -> Schema:
+    """One of `NAMES` as plain data; ValueError for another name."""
+    if name not in _MAKERS:
+        raise ValueError(f"there is no schema {name!r}; there are {', '.join(_MAKERS)}")
+    return _MAKERS[name]()
+
+
+def _document(name: str, title: str, text: str, whole: Mapping[str, Any]) -> Schema:
+    version = RECORD_VERSION if name in _STORED else SCHEMA_VERSION
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:edgebench:{name}:{version}",
+        "title": title,
+        "description": text,
+        **whole,
+    }
+
+
+def _printed(name: str, title: str, text: str, type_: Any) -> Schema:
+    """A document that a command prints."""
+    whole = object_schema(type_)
+    whole["properties"] = {"schema_version": _VERSION, **whole["properties"]}
+    whole["required"] = ["schema_version", *whole["required"]]
+    return _document(name, title, text, whole)
+
+
+def _object(properties: Mapping[str, Any], required: Iterable[str] | None = None) -> Schema:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties if required is None else required),
+    }
+
+
+def _list_of(entry: Schema, text: str) -> Schema:
+    return Described(text, "fit").schema({"type": "array", "items": entry})
+
+
+def _described(metric: Metric) -> Described:
+    return Described(metric.sentence, metric.source, {"1": "", "bytes": "byte"}.get(metric.unit, metric.unit))
+
+
+def _metrics() -> dict[str, Texts]:
+    """The texts of those fields of a summary that are metrics."""
+    return {
+        "TrialSummary": {
+            name: _described(metric) for name, metric in METRICS.items() if metric.json_place == name
+        }
+    }
+
+
+def _trial() -> Schema:
+    fields = object_schema(TrialSummary, _metrics())
+    stored = {field.name for field in dataclasses.fields(TrialSummary)}
+    for name, metric in METRICS.items():
+        if metric.json_place != name:
+            continue
+        if name not in stored:  # computed: its type is what its function returns
+            returned = TypeAdapter(get_type_hints(metric.value)["return"]).json_schema()
+            fields["properties"][name] = _described(metric).schema(returned)
+            fields["required"].append(name)
+        if metric.units is BYTE_UNITS:
+            fields["properties"][name]["minimum"] = 0
+    properties = {"schema_version": _RECORD_VERSION, **fields["properties"], **_WARNINGS}
+    return _document(
+        "trial",
+        "trial.json",
+        "One trial summed up from its sessions; derived, and can be made again at any time.",
+        _object(properties, ["schema_version", *fields["required"], *_WARNINGS]),
+    )
+
+
+def _result() -> Schema:
+    trial = _trial()["properties"]
+    names = dict.fromkeys([*IDENTITY, *document_names(), *CONDITIONS])
+    reasons = {"type": "object", "additionalProperties": {"type": "string"}}
+    entry = _object(
+        {name: trial[name] for name in names}
+        | {"reasons": Described("Why a figure is null, by the figure's name.", "sessions").schema(reasons)}
+    )
+    experiment = object_schema(ExperimentRecord)
+    del experiment["properties"]["trials"]
+    del experiment["properties"]["scene"]["properties"]["labels"]
+    for private in ("host", "port"):
+        del experiment["properties"]["targets"]["items"]["properties"][private]
+    for part in (experiment["properties"]["scene"], experiment["properties"]["targets"]["items"]):
+        part["required"] = [name for name in part["required"] if name in part["properties"]]
+    experiment["properties"]["path"] = Described("The result folder.", "command line").schema(
+        {"type": "string"}
+    )
+    run = object_schema(RunRecord)
+    parts = {
+        "schema_version": _VERSION,
+        "experiment": Described(
+            "The experiment: what experiment.json has, without its trials and the scene's labels, and its "
+            "folder.",
+            "experiment.json",
+        ).schema(_object(experiment["properties"])),
+        "run": Described(
+            "The last run of the experiment, as run.json has it; null without one.", "run.json"
+        ).schema({**run, "type": ["object", "null"]}),
+        "trials": Described("One entry a planned trial.", "sessions").schema(
+            {"type": "array", "items": entry}
+        ),
+        "verdicts": _list_of(
+            object_schema(Verdict),
+            "One entry a trial, profile and requirement; empty when no profile was asked for.",
+        ),
+        "decisions": _list_of(object_schema(Decision), "The answer to each profile: one entry a profile."),
+        "nearest": _list_of(
+            object_schema(Nearest),
+            "What would pass: one entry a profile and target with a trial that fails the profile.",
+        ),
+        "pareto": _list_of(
+            object_schema(Front),
+            "The trials that no other is better than in all quantities of a profile, or of the command line.",
+        ),
+        "excluded_by": _list_of(
+            object_schema(ExcludedBy),
+            "Which requirement excludes which targets: a row a requirement, an entry a target.",
+        ),
+        **MISSIONS,
+    }
+    return _document(
+        "result",
+        "the document of --json",
+        "What `edgebench run`, `show` and `fit` print with --json.",
+        _object(parts, ["schema_version", "experiment", "trials", "verdicts"]),
+    )
+
+
+def _meters() -> Schema:
+    """Of those that were not checked, or cannot be read, without what a check adds."""
+    entry = object_schema(CheckedMeter)
+    entry["required"] = object_schema(Meter)["required"]
+    meters = Described("One entry a meter.", "probes").schema({"type": "array", "items": entry})
+    return _document(
+        "meters",
+        "the document of `edgebench meters list` and `check`",
+        "Power meters: which can be read and, where they were checked, what they show.",
+        {**_object({"schema_version": _VERSION, "meters": meters}), "additionalProperties": False},
+    )
+
+
+def _stored(name: str) -> Callable[[], Schema]:
+    return lambda: json.loads(
+        resources.files("edgebench.results").joinpath("schemas", f"{name}.schema.json").read_text("utf-8")
+    )
+
+
+_MAKERS: Mapping[str, Callable[[], Schema]] = {
+    "experiment": lambda: _document(
+        "experiment",
+        "experiment.json",
+        "One `edgebench run`: its plan, its command and the machine it was started on. Written once, before "
+        "the first session.",
+        object_schema(ExperimentRecord),
+    ),
+    "run": lambda: _document(
+        "run", "run.json", "The last run of an experiment: how it ended.", object_schema(RunRecord)
+    ),
+    "images": lambda: _document(
+        "images",
+        "images.json",
+        "Which file each image was that accuracy is taken on. Absent where the images are no files.",
+        object_schema(ImagePathsRecord),
+    ),
+    "session": lambda: _document(
+        "session",
+        "session.json",
+        "One fresh process's go at a trial, finished or failed. Its tables are in its folder: see the "
+        "schema `tables`.",
+        object_schema(SessionRecord),
+    ),
+    "trial": _trial,
+    "result": _result,
+    "comparison": lambda: _printed(
+        "comparison",
+        "the document of `edgebench compare`",
+        "Results against a baseline: trials in pairs, each by metrics, and what else differs.",
+        ComparisonDocument,
+    ),
+    "history": lambda: _printed(
+        "history",
+        "the document of `edgebench history`",
+        "A metric over the results of a folder, and where its level changed.",
+        HistoryDocument,
+    ),
+    "results": lambda: _printed(
+        "results",
+        "the document of `edgebench results`",
+        "The results of a folder, newest first.",
+        ResultsDocument,
+    ),
+    "error": _stored("error"),
+    "meters": _meters,
+    "recording": lambda: _printed(
+        "recording",
+        "the document of `edgebench meters record`",
+        "What a power meter showed while it was recorded on its own.",
+        RecordedMeter,
+    ),
+    "tables": table_schemas,
+}
+NAMES = tuple(_MAKERS)
+"""`tables` describes the Parquet columns; the others are schemas of a JSON document."""

@@ -1,0 +1,369 @@
+"""All results of a folder, in order of time, and what lies beside them that cannot be read."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from edgebench.errors import StoredResultError
+from edgebench.records.stored import ExperimentRecord, RunRecord, SessionStatus
+from edgebench.results.layout import EXPERIMENT_FILE, TRIAL_FILE, WRITING_PREFIX, check_name, trial_folder
+from edgebench.results.record_reading import read_experiment, read_run, read_sessions
+from edgebench.results.revisions import planned_keys, planned_name, swept_name
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """One result folder.
+
+    Attributes:
+        path: the folder.
+        experiment: what its experiment.json says.
+        begun_s: when it began, seconds since 1970; 0 where that is not known.
+    """
+
+    path: Path
+    experiment: ExperimentRecord
+    begun_s: float
+
+    @property
+    def begun_utc(self) -> str:
+        """ISO 8601, whole seconds, Z; empty where it is not known."""
+        if not self.begun_s:
+            return ""
+        return datetime.fromtimestamp(self.begun_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True)
+class UnreadableResult:
+    """A folder with an experiment.json that is damaged, of another version or may not be read.
+
+    `reason` is one line.
+    """
+
+    path: Path
+    reason: str
+
+    @classmethod
+    def of(cls, folder: Path, error: StoredResultError) -> UnreadableResult:
+        """A folder of which a file cannot be read, as the error says."""
+        sentence = "; ".join(part for part in (error.what, error.why) if part)
+        return cls(folder, sentence.replace(f"{folder}{os.sep}", ""))
+
+
+def unreadable_reason(unreadable: Sequence[UnreadableResult]) -> str:
+    """How many results cannot be read, and why the first cannot; empty where there are none."""
+    if not unreadable:
+        return ""
+    return f"{len(unreadable)} cannot be read: {unreadable[0].path.name}: {unreadable[0].reason}"
+
+
+def list_results(output_dir: Path) -> tuple[list[StoredResult], list[UnreadableResult]]:
+    """The results directly under a folder, newest first, and those that cannot be read, by name.
+
+    A folder without an experiment.json is neither. No folder has no results; StoredResultError for one that
+    may not be read.
+    """
+    dated: list[tuple[float, int, str, StoredResult]] = []
+    unreadable: list[UnreadableResult] = []
+    now_s = time.time()
+    for folder in _folders(output_dir):
+        if not _holds_experiment(folder):
+            continue
+        try:
+            record = read_experiment(folder)
+            written_ns = (folder / EXPERIMENT_FILE).stat().st_mtime_ns
+        except StoredResultError as error:
+            unreadable.append(UnreadableResult.of(folder, error))
+            continue
+        except OSError as error:
+            unreadable.append(UnreadableResult(folder, error.strerror or str(error)))
+            continue
+        begun_s = begun_at(created_s(record), written_ns / 1e9, now_s)
+        dated.append((begun_s, written_ns, folder.name, StoredResult(folder, record, begun_s)))
+    dated.sort(key=lambda entry: entry[:3], reverse=True)
+    return [result for *_, result in dated], sorted(unreadable, key=lambda entry: entry.path.name)
+
+
+def _folders(output_dir: Path) -> Iterator[Path]:
+    try:
+        yield from list(output_dir.iterdir())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoredResultError(
+            f"{output_dir} cannot be read",
+            why=error.strerror or str(error),
+            fix="choose another folder with --output-dir",
+        ) from error
+
+
+def _holds_experiment(folder: Path) -> bool:
+    """Whether it is one by its look; what may not be looked into, such as a disk's lost+found, is none."""
+    try:
+        return (folder / EXPERIMENT_FILE).is_file()
+    except OSError:
+        return False
+
+
+def begun_at(created_s: float, written_s: float, now_s: float) -> float:
+    """When an experiment began, for the order of results; seconds since 1970.
+
+    A date in the future is that of a clock that was wrong: the file's counts then, and where that lies in
+    the future too, nothing is known, and every other result is newer.
+    """
+    return next((moment_s for moment_s in (created_s, written_s) if 0 <= moment_s <= now_s), 0.0)
+
+
+def created_s(record: ExperimentRecord) -> float:
+    """When an experiment began as its record says, seconds since 1970 (UTC); 0 for what is no later date."""
+    try:
+        created = datetime.fromisoformat(record.created_utc)
+    except ValueError:
+        return 0.0
+    return max(0.0, (created if created.tzinfo else created.replace(tzinfo=UTC)).timestamp())
+
+
+# Whether a trial has been measured enough, from its sessions and from how the last run ended.
+
+
+def is_done(
+    key: str, statuses: Sequence[SessionStatus], run: RunRecord | None, *, least: int | None, most: int
+) -> bool:
+    """Whether the trial has all its sessions, or was ended by a rule, or by the time with an interval there.
+
+    Args:
+        key: of the trial.
+        statuses: of all its sessions, by number.
+        run: how the last run of its experiment ended, where that is known.
+        least: sessions before which no rule ends a trial; None where no rule was asked for.
+        most: sessions at which every trial ends.
+    """
+    ok = statuses.count("ok")
+    if ok >= most:
+        return True
+    if least is None or run is None:
+        return False
+    in_time = run.ended == "time" and ok >= least and not is_given_up(statuses)
+    return in_time or ended_by_rule(key, run)
+
+
+def ended_by_rule(key: str, run: RunRecord | None) -> bool:
+    """Whether a rule that was asked for ended the trial, as the last run recorded it."""
+    return run is not None and key in (run.settled or ())
+
+
+def is_given_up(statuses: Sequence[SessionStatus]) -> bool:
+    """Whether the last sessions failed again and again, or gave other outputs."""
+    last = [status for status in statuses if status != "interrupted"][-2:]
+    return last[-1:] == ["golden_mismatch"] or (len(last) == 2 and "ok" not in last)
+
+
+# What a list says of each result, from its records alone: no table is read and nothing is judged.
+
+
+@dataclass(frozen=True)
+class ResultOverview:
+    """One result in the list."""
+
+    result: str
+    """The folder's name, which commands take for RESULTS. Source: results."""
+    path: str
+    """The folder. Source: results."""
+    begun_utc: str | None
+    """When it began, ISO 8601; null where that is not known. Source: experiment.json."""
+    latest: bool
+    """Whether `latest` means it. Source: results."""
+    targets: tuple[str, ...]
+    """Names of its targets. Source: experiment.json."""
+    variants: int
+    """How many variants it has. Source: experiment.json."""
+    trials: int
+    """How many trials were planned. Source: experiment.json."""
+    measured: int
+    """How many of them have a finished session. Source: session.json."""
+    ended: str | None
+    """How its last run ended; null where nothing says so. Source: run.json."""
+    profiles: tuple[str, ...]
+    """Those that it was run with. Source: experiment.json."""
+    verdicts: dict[str, dict[str, int]] | None
+    """By profile, how many trials came to which verdict; null where the run did not record them. Source:
+    run.json."""
+
+
+def overview(result: StoredResult, *, latest: bool) -> ResultOverview:
+    """The line of one result; a run.json that is damaged is as none."""
+    experiment = result.experiment
+    try:
+        run = read_run(result.path)
+    except StoredResultError:
+        run = None
+    taken = [trial for trial in experiment.trials if trial.status != "unsupported"]
+    measured = sum(
+        trial.status == "planned"
+        and is_done(
+            trial.key,
+            [session.status for session in read_sessions(result.path, trial.key)[0]],
+            run,
+            least=experiment.least_sessions,
+            most=experiment.sessions,
+        )
+        for trial in taken
+    )
+    return ResultOverview(
+        result=result.path.name,
+        path=str(result.path),
+        begun_utc=result.begun_utc or None,
+        latest=latest,
+        targets=tuple(dict.fromkeys(map(swept_name, experiment.targets))),
+        variants=len({trial.variant for trial in experiment.trials}),
+        trials=len(taken),
+        measured=measured,
+        ended=_ended(run),
+        profiles=tuple(str(profile.get("name", "")) for profile in experiment.profiles),
+        verdicts=None if run is None else _recorded_verdicts(run, experiment),
+    )
+
+
+def _recorded_verdicts(run: RunRecord, experiment: ExperimentRecord) -> dict[str, dict[str, int]] | None:
+    """Those of the run's profiles; None where these trials cannot have come to them."""
+    recorded = run.verdicts or {}
+    verdicts = {
+        name: recorded[name]
+        for profile in experiment.profiles
+        if (name := str(profile.get("name", ""))) in recorded
+    }
+    most = len(experiment.trials)
+    for counts in verdicts.values():
+        if any(count < 0 for count in counts.values()) or sum(counts.values()) > most:
+            return None
+    return None if run.verdicts is None else verdicts
+
+
+def _ended(run: RunRecord | None) -> str | None:
+    if run is None:
+        return None
+    return run.ended or ("error" if run.faults else None)
+
+
+# Which folder a user means: `latest`, a folder, or the experiment that `--resume` goes on with.
+
+
+LATEST = "latest"
+
+
+def default_output_dir() -> Path:
+    """Where results lie unless somebody says otherwise: EDGEBENCH_OUTPUT_DIR, else ./results."""
+    return Path(os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results")
+
+
+def resolve_results(text: str, output_dir: Path) -> Path:
+    """The result folder that `text` names: `latest`, a folder, or the name of one under `output_dir`.
+
+    `results/latest` is the newest one in that folder, whatever `output_dir` is.
+
+    StoredResultError, with its fix, when there is none, when it is not an EdgeBench result, when nothing
+    was measured yet, or when its experiment.json is truncated or of another version.
+    """
+    path = Path(text)
+    if text == LATEST:
+        return _newest(output_dir)
+    if path.name == LATEST and not path.exists():
+        return _newest(path.parent)
+    if not path.exists() and len(path.parts) == 1 and (output_dir / path / EXPERIMENT_FILE).exists():
+        path = output_dir / path
+    read_experiment(path)
+    return path
+
+
+def _newest(folder: Path) -> Path:
+    """The newest experiment in a folder; StoredResultError where there is none."""
+    experiments, left_out = _experiments(folder)
+    if not experiments:
+        raise StoredResultError(
+            f"no result in {folder} can be read" if left_out else f"nothing was measured yet in {folder}",
+            why=left_out,
+            fix="measure first: edgebench run --device NAME; or say where with --output-dir",
+        )
+    return experiments[0][0]
+
+
+def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -> Path:
+    """The newest unfinished experiment under `output_dir` whose trials have these keys, or that of the name.
+
+    Where all of them are finished it is the newest of those. StoredResultError, saying what differs, when
+    there is none.
+    """
+    run_keys, left_out = set(keys), ""
+    fix = "run without --resume to start a new one"
+    if name is not None:
+        path = output_dir / check_name(name)
+        experiments = [(path, read_experiment(path))] if path.exists() else []
+    else:
+        experiments, left_out = _experiments(output_dir)
+    same = [(path, record) for path, record in experiments if planned_keys(record) == run_keys]
+    if same:
+        return next((path for path, record in same if not is_finished(path, record)), same[0][0])
+    if not experiments:
+        place = output_dir if name is None else output_dir / name
+        raise StoredResultError(f"there is no experiment in {place} to go on with", why=left_out, fix=fix)
+    path, record = experiments[0]
+    stored_keys = planned_keys(record)
+    raise StoredResultError(
+        "there is no experiment of these trials to go on with",
+        why=(
+            f"{path.name} has {len(stored_keys)} trials, this run {len(run_keys)}: "
+            f"{len(run_keys - stored_keys)} of this run are not in it, "
+            f"{len(stored_keys - run_keys)} of it are not in this run"
+        ),
+        fix=f"{fix}, or repeat the command that it was begun with",
+    )
+
+
+def is_finished(path: Path, record: ExperimentRecord) -> bool:
+    """Whether the experiment was measured to its end: no trial of it has a session left to measure.
+
+    Of a target with revisions, the trials of one of them are enough.
+    One that could not be prepared is tried again, as one whose sessions failed. A run that was killed
+    before its trials were summed up, or while it wrote, has that still to do.
+    """
+    if any(trial.status == "failed" for trial in record.trials):
+        return False
+    if not all((trial_folder(path, trial.key) / TRIAL_FILE).is_file() for trial in record.trials):
+        return False
+    if any(path.rglob(f"{WRITING_PREFIX}*")):
+        return False
+    try:
+        run = read_run(path)
+    except StoredResultError:
+        return False
+    if run is None or run.ended != "complete":
+        return False
+    unfinished = {
+        trial.target
+        for trial in record.trials
+        if trial.status == "planned"
+        and not is_done(
+            trial.key,
+            [session.status for session in read_sessions(path, trial.key)[0]],
+            run,
+            least=record.least_sessions,
+            most=record.sessions,
+        )
+    }
+    # A target whose device became another one is measured to its end as one of its revisions.
+    finished = {planned_name(target) for target in record.targets if target.name not in unfinished}
+    return unfinished.issubset(target.name for target in record.targets if planned_name(target) in finished)
+
+
+def _experiments(output_dir: Path) -> tuple[list[tuple[Path, ExperimentRecord]], str]:
+    """The sound experiments directly under a folder, newest first, and why others are left out.
+
+    What is none is passed over, and so is what may not be read, such as a disk's lost+found.
+    """
+    results, unreadable = list_results(output_dir)
+    return [(result.path, result.experiment) for result in results], unreadable_reason(unreadable)

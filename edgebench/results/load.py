@@ -1,0 +1,564 @@
+"""A result folder as pandas frames, each read when it is first asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from edgebench.errors import StoredResultError
+from edgebench.files import read_regular
+from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialRecord
+from edgebench.results import layout
+from edgebench.results.layout import regular_file
+from edgebench.results.listing import LATEST, default_output_dir, is_done, resolve_results
+from edgebench.results.parquet import (
+    COLUMN_TYPES,
+    TABLE_COLUMNS,
+    Columns,
+    MemoryBudget,
+    first_fault,
+    is_stage_column,
+    unfolded_bytes,
+)
+from edgebench.results.parquet import MAX_BYTES as MAX_UNFOLDED_BYTES
+from edgebench.results.record_reading import (
+    read_bounded,
+    read_experiment,
+    read_image_paths,
+    read_run,
+    read_sessions,
+)
+from edgebench.results.redaction import exported_settings
+
+# Trials and sessions as frames: one row each, the records' figures as columns.
+
+
+_INT64_MAX = 2**63 - 1
+_STATUSES = pd.Index(get_args(SessionStatus), dtype="str")
+
+
+def trial_frame(
+    experiment: ExperimentRecord,
+    records: Mapping[str, Sequence[SessionRecord]],
+    run: RunRecord | None = None,
+) -> pd.DataFrame:
+    """One row a planned trial: how far it came, and how many of its sessions ended how.
+
+    `run` is how the last run of the experiment ended: it says whether a rule has ended the trials.
+    """
+    devices = {target.name: target.device for target in experiment.targets}
+    settings = {target.name: exported_settings(target) for target in experiment.targets}
+    trials = experiment.trials
+    statuses = {trial.key: [session.status for session in records.get(trial.key, ())] for trial in trials}
+    ok = [statuses[trial.key].count("ok") for trial in trials]
+    interrupted = [statuses[trial.key].count("interrupted") for trial in trials]
+    failed = [
+        len(statuses[trial.key]) - good - stopped
+        for trial, good, stopped in zip(trials, ok, interrupted, strict=True)
+    ]
+    columns: dict[str, Any] = {
+        "key": _texts([trial.key for trial in trials]),
+        "target": _texts([trial.target for trial in trials]),
+        "device": _texts([devices.get(trial.target) for trial in trials]),
+        "variant": _texts([trial.variant for trial in trials]),
+        "depth_multiplier": _floats([trial.depth_multiplier for trial in trials]),
+        "precision": _texts([trial.precision for trial in trials]),
+        "batch": _ints([trial.batch for trial in trials]),
+        "concurrency": _ints([trial.concurrency for trial in trials]),
+        "settings": pd.Series([settings.get(trial.target, {}) for trial in trials], dtype="object"),
+        "status": _texts([_progress(experiment, trial, statuses[trial.key], run) for trial in trials]),
+        "reason": _texts([trial.reason for trial in trials]),
+        "artifact_bytes": _ints([trial.artifact_bytes for trial in trials]),
+        "artifact_sha256": _texts([trial.artifact_sha256 for trial in trials]),
+        "sessions_ok": pd.Series(ok, dtype="int64"),
+        "sessions_failed": pd.Series(failed, dtype="int64"),
+        "sessions_interrupted": pd.Series(interrupted, dtype="int64"),
+    }
+    return pd.DataFrame(columns)
+
+
+def _progress(
+    experiment: ExperimentRecord, trial: TrialRecord, statuses: Sequence[SessionStatus], run: RunRecord | None
+) -> str:
+    """How far a trial came: done, partial, failed, unsupported or not_run."""
+    if trial.status != "planned":
+        return trial.status
+    ok = statuses.count("ok")
+    if is_done(trial.key, statuses, run, least=experiment.least_sessions, most=experiment.sessions):
+        return "done"
+    if ok:
+        return "partial"
+    return "failed" if any(status != "interrupted" for status in statuses) else "not_run"
+
+
+def session_frame(keys: list[str], records: Mapping[str, Sequence[SessionRecord]]) -> pd.DataFrame:
+    """One row a session, by trial and then by number."""
+    sessions = [session for key in keys for session in records.get(key, ())]
+    code_by_key = {key: number for number, key in enumerate(keys)}
+    columns: dict[str, Any] = {
+        "trial": pd.Categorical.from_codes(
+            [code_by_key[session.trial] for session in sessions], categories=pd.Index(keys, dtype="str")
+        ),
+        "session": pd.Series([session.n for session in sessions], dtype="int32"),
+        "round": _ints([session.round for session in sessions]),
+        "status": pd.Categorical([session.status for session in sessions], categories=_STATUSES),
+        "started_utc": _times([session.started_utc for session in sessions]),
+        "duration_s": _floats([session.duration_s for session in sessions]),
+        "harness_s": _floats([session.harness_s for session in sessions]),
+    }
+    for name in ("import_s", "load_s", "first_inference_s", "first_pass_s", "start_s"):
+        columns[f"cold_{name}"] = _floats([session.cold.get(name) for session in sessions])
+    columns["warmup_batches"] = _ints([session.warmup.get("batches") for session in sessions])
+    columns["warmup_steady"] = _flags([session.warmup.get("steady") for session in sessions])
+    for name in ("after_load_bytes", "peak_bytes"):
+        columns[f"memory_{name}"] = _ints([session.memory.get(name) for session in sessions])
+    for part, fields in _NESTED.items():
+        for name, to_column in fields.items():
+            columns[f"{part}_{name}"] = to_column(
+                [getattr(getattr(session, part), name, None) for session in sessions]
+            )
+    return pd.DataFrame(columns)
+
+
+def _ints(values: Sequence[Any]) -> pd.Series:
+    """Whole numbers, missing where there is none or none that fits in 64 bits."""
+    sound = [
+        value if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _INT64_MAX else None
+        for value in values
+    ]
+    return pd.Series(sound, dtype="Int64")
+
+
+def _floats(values: Sequence[Any]) -> pd.Series:
+    return pd.Series(values, dtype="float64")
+
+
+def _flags(values: Sequence[Any]) -> pd.Series:
+    return pd.Series([value if isinstance(value, bool) else None for value in values], dtype="boolean")
+
+
+def _texts(values: Sequence[str | None]) -> pd.Series:
+    return pd.Series(values, dtype="str")
+
+
+def _times(values: Sequence[str]) -> pd.Series:
+    stamps = pd.to_datetime(pd.Series(values, dtype="str"), utc=True, errors="coerce", format="ISO8601")
+    return stamps.astype("datetime64[ms, UTC]")
+
+
+_NESTED: dict[str, dict[str, Callable[[Sequence[Any]], pd.Series]]] = {
+    "golden": {
+        "max_abs_diff": _floats,
+        "tolerance": _floats,
+        "top1_equal": _ints,
+        "n": _ints,
+        "reference": _texts,
+    },
+    "failure": {"what": _texts, "why": _texts, "fix": _texts, "stage": _texts, "signal": _texts},
+}
+"""The parts of a session's record that may be absent, and their fields as columns."""
+
+
+# Parquet files of many sessions as one pandas frame: checked, read side by side, copied once.
+
+
+MAX_ROWS = 400_000_000
+"""A file that declares more rows was not written by a session: an hour of 100 kHz has 360 million."""
+
+MAX_BYTES = 4 * 2**30
+"""A larger file was not written by a session."""
+
+_READERS = 3
+_BLOCK = 256  # files that are held in Arrow at a time
+
+
+@dataclass(frozen=True)
+class Source:
+    """One session's file.
+
+    Attributes:
+        trial: the number of its trial among the keys.
+        session: the session's number.
+        path: the file, which is absent when the session had nothing to put in it.
+        sha256: of its bytes, as the session's record has it; None where the record knows of no such file.
+    """
+
+    trial: int
+    session: int
+    path: Path
+    sha256: str | None = None
+
+
+def read_frame(
+    name: str,
+    sources: Sequence[Source],
+    keys: list[str],
+    root: Path,
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """The rows of all `sources` that exist, in order, with `trial` (category) and `session` in front.
+
+    Args:
+        name: passes, batches, windows, probes, predictions, or the name of a further table.
+        sources: the files.
+        keys: the trials' keys, all of which are categories of `trial`.
+        root: the experiment's folder, which no link may leave.
+        columns: of the table, when not all are wanted; StoredResultError when a file lacks one, except
+            for those that not every session has (of a stage): they are missing there.
+
+    Raises:
+        StoredResultError: a file is truncated, damaged or has other columns; it says which, and the fix.
+    """
+    fixed = TABLE_COLUMNS.get(name)
+    joined: Columns | _FurtherTables = _FurtherTables(root, name)
+    if fixed is not None:
+        joined = Columns([column for column in fixed if columns is None or column in columns])
+    read_sources: list[Source] = []
+    rows: list[int] = []
+    budget = MemoryBudget()
+    with ThreadPoolExecutor(_READERS) as pool:
+        # Reading is Arrow's work, outside the interpreter's lock; one block is joined while the next is read.
+        blocks = deque(sources[at : at + _BLOCK] for at in range(0, len(sources), _BLOCK))
+        ahead: deque[tuple[Sequence[Source], list[Future[pa.Table | None]]]] = deque()
+        while blocks or ahead:
+            while blocks and len(ahead) < 2:
+                block = blocks.popleft()
+                futures = [pool.submit(_read_table, source, name, root, columns, budget) for source in block]
+                ahead.append((block, futures))
+            block, futures = ahead.popleft()
+            results = zip(block, (future.result() for future in futures), strict=True)
+            tables_read = [(source, table) for source, table in results if table is not None]
+            read_sources += [source for source, _ in tables_read]
+            rows += [table.num_rows for _, table in tables_read]
+            joined.take([table for _, table in tables_read])
+    values = joined.done()
+    if fixed is not None and (fault := first_fault(name, values)) is not None:
+        row, why = fault
+        raise _damaged(read_sources[int(np.searchsorted(np.cumsum(rows), row, side="right"))].path, why)
+    trials = np.repeat(np.array([source.trial for source in read_sources], dtype=np.int32), rows)
+    sessions = np.repeat(np.array([source.session for source in read_sources], dtype=np.int32), rows)
+    categories = pd.Index(keys, dtype="str")
+    front = {"trial": pd.Categorical.from_codes(trials, categories=categories), "session": sessions}
+    return pd.DataFrame({**front, **values}, copy=False)
+
+
+class _FurtherTables:
+    """Joins tables of another name, which have whatever columns they have, as `Columns` does its own."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        self._label = f"the tables {name!r} of {root}"
+        self._tables: list[pa.Table] = []
+
+    def take(self, tables: Sequence[pa.Table]) -> None:
+        self._tables += tables
+
+    def done(self) -> dict[str, Any]:
+        if not self._tables:
+            return {}
+        try:
+            joined = pa.concat_tables(self._tables, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise StoredResultError(
+                f"{self._label} do not fit each other", why=str(error).partition("\n")[0][:200]
+            ) from error
+        return {str(column): values for column, values in _to_pandas(joined).items()}
+
+
+def _read_table(
+    source: Source, name: str, root: Path, columns: Sequence[str] | None, budget: MemoryBudget
+) -> pa.Table | None:
+    path = source.path
+    size = regular_file(path, root)
+    if size is None:
+        if source.sha256 is None:
+            return None
+        raise _damaged(path, "the file is missing")
+    if size > MAX_BYTES:
+        raise _damaged(path, f"it is larger than {MAX_BYTES} bytes")
+    if lack := budget.lack(size):
+        raise _too_large(path, lack)
+    try:
+        # At once: the files are small, and nothing changes between the checks and the reading.
+        data = read_regular(path, MAX_BYTES)
+        # Parquet's own checksums leave out headers, where a flipped bit can change a figure unnoticed.
+        if source.sha256 is not None and hashlib.sha256(data).hexdigest() != source.sha256:
+            raise _damaged(path, "it is not what was written: the SHA-256 in session.json differs")
+        with pq.ParquetFile(pa.py_buffer(data)) as parquet:
+            schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
+            unfolded = unfolded_bytes(data, parquet.metadata, schema, columns)
+            fault = _fault(name, schema) or (f"its footer declares {rows} rows" if rows > MAX_ROWS else "")
+            if not fault and unfolded > MAX_UNFOLDED_BYTES:
+                fault = f"{size / 1e6:.1f} MB of it unfold to {unfolded / 1e9:.1f} GB"
+            if fault:
+                raise _damaged(path, fault)
+            lacking = [column for column in columns or () if column not in schema.names]
+            for column in lacking:
+                if not is_stage_column(name, column):
+                    raise StoredResultError(f"{path} has no column {column[:60]!r}")
+            if lack := budget.take(unfolded):
+                raise _too_large(path, lack)
+            held = None if columns is None else [column for column in columns if column not in lacking]
+            table = parquet.read(columns=held, use_threads=False)
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        raise _damaged(path, str(error).partition("\n")[0][:200]) from error
+    return table
+
+
+@lru_cache(maxsize=64)  # thousands of files have the same few schemas
+def _fault(name: str, schema: pa.Schema) -> str:
+    """What is wrong with the columns of a table, or ""."""
+    if len(set(schema.names)) != len(schema.names):
+        return "two columns have the same name"
+    if {"trial", "session"} & set(schema.names):
+        return "it has a column 'trial' or 'session', which loading adds"
+    fixed = TABLE_COLUMNS.get(name)
+    if fixed is None:
+        return ""
+    missing = [column for column in fixed if column not in schema.names]
+    if missing:
+        return f"it has no column {missing[0]}"
+    for field in schema:
+        if field.name in fixed:
+            type_fits = field.type.equals(COLUMN_TYPES[field.name])
+        else:
+            type_fits = is_stage_column(name, field.name) and field.type.equals(pa.int64())
+        if not type_fits:
+            return f"its column {field.name[:60]!r} is of type {str(field.type)[:60]}"
+    return ""
+
+
+def _to_pandas(table: pa.Table) -> pd.DataFrame:
+    # Whole numbers stay whole where some are missing (a stage that only some trials have).
+    gaps = {
+        column: table[column]
+        for column in table.column_names
+        if table[column].null_count and pa.types.is_integer(table[column].type)
+    }
+    names = table.column_names
+    table = table.drop_columns(list(gaps)).unify_dictionaries()
+    # Each column's memory is given back as soon as it has been copied.
+    frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True, use_threads=True)
+    for column in frame.columns:
+        # An empty dictionary comes back without a type.
+        if isinstance(frame[column].dtype, pd.CategoricalDtype) and not len(frame[column].cat.categories):
+            frame[column] = frame[column].astype(pd.CategoricalDtype(pd.Index([], dtype="str")))
+    for column, values in gaps.items():
+        frame[column] = values.cast(pa.int64()).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    return frame[names] if gaps else frame
+
+
+def _too_large(path: Path, lack: str) -> StoredResultError:
+    fix = "read the result on a machine with more memory"
+    return StoredResultError(f"{path} does not fit into memory", why=lack, fix=fix)
+
+
+def _damaged(path: Path, why: str) -> StoredResultError:
+    return StoredResultError(
+        f"{path} is damaged, or not what EdgeBench writes",
+        why=why,
+        fix=f"remove {path.parent}, then run again with --resume to measure it anew",
+    )
+
+
+class StoredResults:
+    """One experiment, read from disk; nothing in it is ever written.
+
+    What was on disk when `.sessions` was first needed is what all frames show, though a run goes on.
+
+    Attributes:
+        path: the result folder.
+        experiment: what experiment.json says.
+    """
+
+    def __init__(self, path: Path, experiment: ExperimentRecord) -> None:
+        self.path = path
+        self.experiment = experiment
+        self._warnings: list[str] = []
+
+    @cached_property
+    def _records(self) -> dict[str, list[SessionRecord]]:
+        records_by_key: dict[str, list[SessionRecord]] = {}
+        for trial in self.experiment.trials:
+            records, warnings = read_sessions(self.path, trial.key)
+            records_by_key[trial.key] = records
+            self._warnings += warnings
+        self._warnings += self._unplanned_entries()
+        return records_by_key
+
+    @property
+    def warnings(self) -> list[str]:
+        """One line for each thing in the folder that is damaged or foreign, and is left out."""
+        _ = self._records, self.run, self.image_paths
+        return list(self._warnings)
+
+    def session_records(self, key: str) -> list[SessionRecord]:
+        """The sessions of a trial in order, failed ones too; ValueError for no trial of this experiment."""
+        if key not in self._records:
+            raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
+        return list(self._records[key])
+
+    @cached_property
+    def run(self) -> RunRecord | None:
+        """How the last run ended; None where run.json is missing or damaged."""
+        try:
+            return read_run(self.path)
+        except StoredResultError as error:
+            self._warnings.append("; ".join(part for part in (error.what, error.why, error.fix) if part))
+            return None
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """One row a planned trial.
+
+        key, target, device, variant, depth_multiplier, precision, batch, concurrency, settings (a dict: those
+        in which its target differs from the others of its sweep), status (done, partial, failed,
+        unsupported, not_run), reason (why it could not be measured), artifact_bytes, artifact_sha256,
+        sessions_ok, sessions_failed, sessions_interrupted.
+        """
+        return trial_frame(self.experiment, self._records, self.run)
+
+    @cached_property
+    def sessions(self) -> pd.DataFrame:
+        """One row a session, failed ones too; reads no Parquet file.
+
+        trial (category), session, round, status, started_utc (datetime), duration_s, harness_s, cold_*_s,
+        warmup_batches, warmup_steady, memory_*_bytes, golden_*, failure_*. Missing figures are missing.
+        """
+        return session_frame([trial.key for trial in self.experiment.trials], self._records)
+
+    @cached_property
+    def passes(self) -> pd.DataFrame:
+        """One row a pass: trial, session, the columns of `records.PASS_COLUMNS`, and a sum a stage in ns."""
+        return self.table("passes")
+
+    @cached_property
+    def batches(self) -> pd.DataFrame:
+        """One row a batch: trial, session, `records.BATCH_COLUMNS`, start and end of each stage in ns."""
+        return self.table("batches")
+
+    @cached_property
+    def windows(self) -> pd.DataFrame:
+        """One row a window: trial, session, `records.WINDOW_COLUMNS`; empty where devices gave passes."""
+        return self.table("windows")
+
+    @cached_property
+    def probes(self) -> pd.DataFrame:
+        """One row a sample and channel: trial, session, `records.PROBE_COLUMNS`."""
+        return self.table("probes")
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """One row a patch and set: trial, session, `records.PREDICTION_COLUMNS`; scores are arrays."""
+        return self.table("predictions")
+
+    def table(
+        self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """A table of all sessions, read anew, perhaps only some of its columns.
+
+        Args:
+            name: passes, batches, windows, probes, predictions, or that of a further table.
+            columns: those that are wanted; None for all.
+            trials: the keys of the trials whose sessions are read; None for all.
+
+        Raises:
+            StoredResultError: a file is truncated, damaged or has other columns.
+            ValueError: no table can have that name, or a key is no trial's of this experiment.
+        """
+        keys = [trial.key for trial in self.experiment.trials] if trials is None else list(trials)
+        return self._read(name, {key: self.session_records(key) for key in keys}, columns)
+
+    def session_table(self, name: str, session: SessionRecord) -> pd.DataFrame:
+        """A table of one session, read anew: with all its columns, and otherwise as `table`."""
+        return self._read(name, {session.trial: [session]})
+
+    def _read(
+        self,
+        name: str,
+        records_by_key: Mapping[str, Sequence[SessionRecord]],
+        columns: Sequence[str] | None = None,
+    ) -> pd.DataFrame:
+        if not layout.is_table_name(name):
+            raise ValueError(f"not the name of a table: {name[:100]!r}")
+        sources = [
+            Source(
+                at,
+                record.n,
+                layout.session_folder(self.path, key, record.n) / f"{name}.parquet",
+                record.tables.get(name),
+            )
+            for at, (key, records) in enumerate(records_by_key.items())
+            for record in records
+        ]
+        return read_frame(name, sources, list(records_by_key), self.path, columns)
+
+    @cached_property
+    def image_paths(self) -> dict[str, tuple[str, ...]]:
+        """The path of each image by its index, by the SHA-256 of the set's pixels.
+
+        Empty where the images were no files, and where images.json is
+        damaged, which `warnings` says then.
+        """
+        try:
+            record = read_image_paths(self.path)
+        except StoredResultError as error:
+            self._warnings.append("; ".join(part for part in (error.what, error.why, error.fix) if part))
+            return {}
+        return {} if record is None else record.sets
+
+    @cached_property
+    def scene_jpeg(self) -> bytes | None:
+        """The scene's picture, small, as JPEG bytes; None when none was kept."""
+        return read_bounded(self.path / layout.SCENE_FILE, self.path)
+
+    def __repr__(self) -> str:
+        return f"StoredResults({str(self.path)!r})"
+
+    def _unplanned_entries(self) -> list[str]:
+        """One line for each entry of the trials' folder that is not in the plan."""
+        planned: set[str] = {trial.key for trial in self.experiment.trials}
+        folder = self.path / layout.TRIALS_FOLDER
+        try:
+            folder_names = sorted(os.listdir(folder))  # noqa: PTH208  # a thousand names, no objects
+        except OSError:
+            return []
+        unplanned = set(folder_names) - planned
+        return [
+            f"{name[:60]!r} among the trials is not in the plan, and is left out"
+            for name in folder_names
+            if name in unplanned and not name.startswith(layout.WRITING_PREFIX)
+        ]
+
+
+def load(path: str | Path) -> StoredResults:
+    """The experiment in a result folder; reads experiment.json only.
+
+    As for the commands, `latest` is the newest result, `DIR/latest` the newest in a folder, and a bare name
+    is looked for among the results: in the folder that EDGEBENCH_OUTPUT_DIR names, else ./results. Unlike the
+    commands it reads no configuration file: where one sets output_dir, `latest` is another folder's.
+
+    StoredResultError, with its fix, when there is no such folder, when it is not an EdgeBench result, or
+    when experiment.json is truncated, damaged or of another version.
+    """
+    folder = found_folder(path)
+    return StoredResults(folder, read_experiment(folder))
+
+
+def found_folder(path: str | Path) -> Path:
+    """The folder that `load` means; StoredResultError where there is none of a bare name, and no latest."""
+    folder = Path(path)
+    is_name = len(folder.parts) == 1 or folder.name == LATEST
+    return resolve_results(str(path), default_output_dir()) if is_name else folder

@@ -1,0 +1,527 @@
+"""The columns and types of the Parquet tables, and frames turned into them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol, get_type_hints
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from edgebench.records.described import texts_of
+from edgebench.records.stored import (
+    BatchRow,
+    BatchStageRow,
+    PacedPassRow,
+    PassRow,
+    PassStageRow,
+    PredictionRow,
+    ProbeRow,
+    WindowRow,
+    columns_of,
+)
+from edgebench.session_stages import STAGE_NAME
+from edgebench.this_machine import available_bytes
+
+ROWS: dict[str, type] = {
+    "passes": PassRow,
+    "batches": BatchRow,
+    "probes": ProbeRow,
+    "predictions": PredictionRow,
+    "windows": WindowRow,
+}
+_MORE_COLUMNS: dict[str, dict[str, type]] = {
+    "passes": {"stage_columns": PassStageRow, "paced_columns": PacedPassRow},
+    "batches": {"stage_columns": BatchStageRow},
+}
+TABLE_COLUMNS = {name: columns_of(row) for name, row in ROWS.items()}
+
+_ARROW: dict[str, pa.DataType] = {
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "double": pa.float64(),
+    "dictionary<string>": pa.dictionary(pa.int32(), pa.string()),
+    "list<float>": pa.list_(pa.float32()),
+}
+
+
+def _dtypes(row: type) -> dict[str, str]:
+    hints = get_type_hints(row, include_extras=True)
+    return {name.rstrip("_"): hint.__metadata__[0] for name, hint in hints.items()}
+
+
+COLUMN_TYPES = {name: _ARROW[dtype] for row in ROWS.values() for name, dtype in _dtypes(row).items()}
+"""Type of every column that has a fixed name; a stage's columns are int64."""
+
+
+def table_schemas() -> dict[str, Any]:
+    """The Parquet tables and their columns: dtype, unit and description."""
+    tables = {}
+    for name, row in ROWS.items():
+        kinds = {"columns": row, **_MORE_COLUMNS.get(name, {})}
+        tables[name] = {"description": (row.__doc__ or "").strip()} | {
+            kind: {
+                re.sub("^stage_", "<stage>_", column.rstrip("_")): {
+                    "dtype": _dtypes(of)[column.rstrip("_")],
+                    "unit": text.unit or None,
+                    "description": text.text,
+                }
+                for column, text in texts_of(of).items()
+            }
+            for kind, of in kinds.items()
+        }
+    description = (
+        "The Parquet files of a session. Every *_ns column is on the device's monotonic clock; a stage is a "
+        "named part of a batch's time: patchify, preprocess, infer. load() puts `trial` and `session` first."
+    )
+    return {"schema_version": 1, "description": description, "tables": tables}
+
+
+DICTIONARY_COLUMNS = (
+    "worker",
+    "pass",
+    "phase",
+    "patches",
+    "probe",
+    "channel",
+    "quantity",
+    "unit",
+    "set",
+    "label",
+)
+"""Columns with few distinct values; a dictionary of stamps would only be thrown away again."""
+
+_STAGE_COLUMN = {
+    "passes": re.compile(rf"{STAGE_NAME}_ns"),
+    "batches": re.compile(rf"{STAGE_NAME}_(start|end)_ns"),
+}
+
+
+def is_stage_column(table: str, column: str) -> bool:
+    """Whether a column beside the fixed ones belongs to a stage of that table."""
+    pattern = _STAGE_COLUMN.get(table)
+    return pattern is not None and pattern.fullmatch(column) is not None
+
+
+def to_arrow(frame: pd.DataFrame, name: str) -> pa.Table:
+    """A frame as the table that is written; ValueError when its columns are not those of the table.
+
+    Tables beyond EdgeBench's own have whatever columns they have.
+    """
+    fixed = TABLE_COLUMNS.get(name)
+    columns = [str(column) for column in frame.columns]
+    if fixed is None:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    else:
+        extra = columns[len(fixed) :]
+        stages_alone = all(is_stage_column(name, column) for column in extra)
+        if tuple(columns[: len(fixed)]) != fixed or not stages_alone:
+            raise ValueError(f"these are not the columns of {name}: {columns}")
+        schema = pa.schema([(column, COLUMN_TYPES.get(column, pa.int64())) for column in columns])
+        table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+    # What pandas notes about itself would differ between versions and adds two kilobytes a file.
+    return table.replace_schema_metadata(None)
+
+
+# Columns of many small tables, joined block by block: each figure is copied into its place as it comes.
+#
+# Joining all of them in Arrow and turning the whole into pandas would hold everything twice.
+
+
+class Column(Protocol):
+    """One column, of as many rows as were taken in so far."""
+
+    def take(self, part: pa.ChunkedArray) -> None:
+        """Append the rows of a block."""
+
+    def done(self) -> Any:
+        """The values, as a column of a frame; nothing can be taken in afterwards."""
+
+
+class Columns:
+    """The columns of one kind of table, in the order in which they first came.
+
+    Args:
+        names: of the columns that are always present; their types are those of `COLUMN_TYPES`.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._rows = 0
+        self._columns: dict[str, Column] = {name: _column(COLUMN_TYPES[name]) for name in names}
+        self._types: dict[str, pa.DataType] = {name: COLUMN_TYPES[name] for name in names}
+
+    def take(self, tables: Sequence[pa.Table]) -> None:
+        """Append the rows of some tables; a column's type is the same in all that have it."""
+        if not tables:
+            return
+        block = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
+        for field in block.schema:
+            if field.name not in self._columns:
+                self._types[field.name] = field.type
+                self._columns[field.name] = column = _column(field.type)
+                column.take(_absent(self._rows, field.type))
+        for name, column in self._columns.items():
+            present = name in block.schema.names
+            column.take(block[name] if present else _absent(block.num_rows, self._types[name]))
+        self._rows += block.num_rows
+
+    def done(self) -> dict[str, Any]:
+        """The columns by name; each gives its memory away, so once only."""
+        return {name: self._columns.pop(name).done() for name in list(self._columns)}
+
+
+class _Numbers:
+    """Whole numbers or float64; a missing float is NaN, missing whole numbers make it Int64."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._values: NDArray[Any] = np.empty(0, dtype)
+        self._missing: list[tuple[int, NDArray[np.bool_]]] = []  # from which row on, and which
+
+    def take(self, part: pa.ChunkedArray) -> None:
+        at = len(self._values)
+        # In place: the system moves the pages of a large array, and copies nothing.
+        self._values.resize(at + len(part), refcheck=False)
+        if part.null_count:
+            self._missing.append((at, part.is_null().to_numpy()))
+            part = pc.fill_null(part, 0)
+        self._values[at:] = part.to_numpy()
+
+    def done(self) -> Any:
+        values = self._values
+        if not self._missing:
+            return values
+        missing = np.zeros(len(values), dtype=np.bool_)
+        for at, which in self._missing:
+            missing[at : at + len(which)] = which
+        if values.dtype.kind == "f":
+            values[missing] = np.nan
+            return values
+        return pd.arrays.IntegerArray(values.astype(np.int64, copy=False), missing)
+
+
+class _Words:
+    """Texts of few kinds: numbers of their categories, in the order in which those first came."""
+
+    def __init__(self) -> None:
+        self._codes = _Numbers(np.dtype(np.int32))
+        self._code_by_word: dict[str, int] = {}
+
+    def take(self, part: pa.ChunkedArray) -> None:
+        words = part.combine_chunks() if part.num_chunks != 1 else part.chunk(0)
+        # The last place is that of a missing text.
+        category_codes = [self._code(word) for word in words.dictionary.to_pylist()] + [-1]
+        codes = np.array(category_codes, np.int32)[pc.fill_null(words.indices, -1).to_numpy()]
+        self._codes.take(pa.chunked_array([codes]))
+
+    def _code(self, word: str | None) -> int:
+        return -1 if word is None else self._code_by_word.setdefault(word, len(self._code_by_word))
+
+    def done(self) -> Any:
+        categories = pd.Index(list(self._code_by_word), dtype="str")
+        return pd.Categorical.from_codes(self._codes.done(), categories=categories)
+
+
+class _ArrowValues:
+    """Values of any other type, such as lists: held in Arrow until the end."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._chunks: list[pa.Array] = []
+
+    def take(self, part: pa.ChunkedArray) -> None:
+        self._chunks += part.chunks
+
+    def done(self) -> Any:
+        return pa.chunked_array(self._chunks, type=self._kind).to_pandas()
+
+
+def _column(kind: pa.DataType) -> Column:
+    if pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type):
+        return _Words()
+    if pa.types.is_signed_integer(kind) or pa.types.is_float64(kind):
+        return _Numbers(np.dtype(kind.to_pandas_dtype()))
+    return _ArrowValues(kind)
+
+
+def _absent(rows: int, kind: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.nulls(rows, kind)])
+
+
+# What the columns of EdgeBench's own tables may hold; anything else was not written by a session.
+
+
+MOST_NS = 2**62 - 1
+"""146 years: the difference of two such moments is still a whole number of 64 bits."""
+
+MAY_BE_MISSING = frozenset({"infer_ns", "value", "instructions"})
+"""Of the columns that every table has; a stage's may be missing, too."""
+
+_LEAST = dict.fromkeys(
+    ("worker", "pass", "patches", "batch", "first_patch", "index", "window", "patch"), 0
+) | {"inferences": 1, "instructions": 1}
+"""Of columns that count something."""
+_MOMENTS = frozenset({"start_ns", "end_ns", "due_ns", "lateness_ns"})  # of passes; the others are durations
+
+
+def first_fault(table: str, columns: Mapping[str, Any]) -> tuple[int, str] | None:
+    """The first row that cannot be, and why; None when every row can be.
+
+    Args:
+        table: passes, batches, windows, probes or predictions.
+        columns: as `columns.Columns` gives them.
+    """
+    for name, column in columns.items():
+        required = name in TABLE_COLUMNS[table] and name not in MAY_BE_MISSING
+        if required and len(missing := _missing(column)):
+            return int(missing[0]), f"column {name!r} has gaps"
+        values, present = _numbers(column)
+        if values is None or not len(values):
+            continue
+        low, high = _bounds(table, name)
+        if values.min() < low or values.max() > high:
+            rows = np.flatnonzero(((values < low) | (values > high)) & present)
+            if len(rows):  # what is missing holds a 0 beneath
+                return int(rows[0]), f"{name!r} of a row is {int(values[rows[0]])}"
+    return None if table == "passes" else _first_reversed(columns)
+
+
+def _first_reversed(columns: Mapping[str, Any]) -> tuple[int, str] | None:
+    """The first window, or stage of a batch, that ends before it starts; a pass has a column of durations."""
+    for end in columns:
+        start = f"{end.removesuffix('end_ns')}start_ns"
+        if not end.endswith("end_ns") or start not in columns:
+            continue
+        (start_ns, started), (end_ns, ended) = _numbers(columns[start]), _numbers(columns[end])
+        if start_ns is None or end_ns is None:
+            continue
+        backwards = np.flatnonzero((end_ns < start_ns) & started & ended)
+        if len(backwards):
+            return int(backwards[0]), f"{end!r} of a row lies before its {start!r}"
+    return None
+
+
+def _bounds(table: str, name: str) -> tuple[int, int]:
+    if name.endswith("_ns"):
+        duration = table == "passes" and name not in _MOMENTS
+        return (0 if duration else -MOST_NS), MOST_NS
+    return _LEAST.get(name, -(2**63)), 2**63 - 1
+
+
+def _missing(column: Any) -> NDArray[np.intp]:
+    """The rows without a value, of whole numbers and of words; lists and floats have none."""
+    if isinstance(column, pd.Categorical):
+        return np.flatnonzero(column.codes < 0)
+    if isinstance(column, pd.arrays.IntegerArray):
+        return np.flatnonzero(column.isna())
+    return np.empty(0, dtype=np.intp)
+
+
+def _numbers(column: Any) -> tuple[NDArray[Any] | None, NDArray[np.bool_] | bool]:
+    """Whole numbers with 0 for the missing ones, and which are there; None for anything else."""
+    if isinstance(column, pd.arrays.IntegerArray):
+        return column.to_numpy(dtype=np.int64, na_value=0), ~column.isna()
+    if isinstance(column, np.ndarray) and column.dtype.kind == "i":
+        return column, True
+    return None, True
+
+
+# How many values each column of a Parquet file has, out of its footer.
+#
+# pyarrow would end the process for a footer that was made to do harm, where it is asked for a single
+# column.
+#
+# The footer is a struct of Thrift's compact protocol; fields by number as in parquet-format's
+# parquet.thrift.
+
+
+_MAGIC = b"PAR1"
+_MAX_DEPTH = 16
+_ROW_GROUPS, _COLUMNS, _COLUMN, _PATH, _VALUES = 4, 1, 3, 3, 5
+
+
+def values_of(data: bytes) -> dict[str, int]:
+    """Values by column, over all row groups; those of a list by the column that the list is.
+
+    ValueError where the bytes are no Parquet file, or its footer is damaged.
+    """
+    if len(data) < 12 or data[-4:] != _MAGIC:
+        raise ValueError("it does not end like a Parquet file")
+    length = int.from_bytes(data[-8:-4], "little")
+    if length > len(data) - 12:
+        raise ValueError("its footer is longer than the file")
+    counts: dict[str, int] = {}
+    try:
+        for group in _Compact(data[-8 - length : -8]).struct().get(_ROW_GROUPS, ()):
+            for chunk in group[_COLUMNS]:
+                column = chunk[_COLUMN]
+                name = column[_PATH][0].decode()
+                counts[name] = counts.get(name, 0) + int(column[_VALUES])
+    except (IndexError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError("its footer is damaged") from error
+    return counts
+
+
+class _Compact:
+    """Values of Thrift's compact protocol in bytes, one after the other; a struct's are by field number."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        if depth > _MAX_DEPTH:
+            raise ValueError("its footer is nested too deeply")
+        fields: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            step, kind = head >> 4, head & 15
+            number = number + step if step else self._zigzag()
+            # A field that is true or false has its value in its type.
+            fields[number] = kind == 1 if kind in (1, 2) else self._value(kind, depth)
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (1, 2, 3):
+            return self._byte()
+        if kind in (4, 5, 6):
+            return self._zigzag()
+        if kind == 7:
+            return self._bytes(8)
+        if kind == 8:
+            return self._bytes(self._varint())
+        if kind in (9, 10):
+            head = self._byte()
+            size = head >> 4 if head >> 4 < 15 else self._varint()
+            return [self._value(head & 15, depth + 1) for _ in range(self._within(size))]
+        if kind == 12:
+            return self.struct(depth + 1)
+        raise ValueError(f"its footer has a value of the unknown kind {kind}")
+
+    def _byte(self) -> int:
+        self._at += 1
+        return self._data[self._at - 1]
+
+    def _bytes(self, size: int) -> bytes:
+        self._at += self._within(size)
+        return self._data[self._at - size : self._at]
+
+    def _within(self, size: int) -> int:
+        """The size, which takes at least as many bytes; IndexError where there are fewer."""
+        if size > len(self._data) - self._at:
+            raise IndexError
+        return size
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+            if shift > 63:
+                raise ValueError("its footer has a number of more than 64 bits")
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+
+# How much memory a Parquet table takes, from its footer: a file of megabytes may unfold to all there is.
+#
+# Runs of equal values and dictionaries take next to nothing on disk, so neither the size of a file nor the
+# size
+# that its pages have unpacked bounds what is read; the rows times what the types of their columns take do.
+
+
+MAX_BYTES = 16 * 2**30
+"""Of one session's table: more than 400 million rows of samples take, an hour of 100 kHz."""
+
+_CODE_BYTES = 4  # of a dictionary's index, and of a list's or a text's offset
+
+
+def unfolded_bytes(
+    data: bytes, metadata: pq.FileMetaData, schema: pa.Schema, columns: Sequence[str] | None
+) -> int:
+    """What the columns of a file take in memory, in bytes, as its footer has it.
+
+    Args:
+        data: the file's bytes.
+        metadata: of the same, as pyarrow reads it.
+        schema: the columns' types in memory.
+        columns: those that are wanted; None for all.
+
+    Raises:
+        ValueError: the footer is damaged.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    rows = int(max(metadata.num_rows, sum(group.num_rows for group in groups)))
+    row_bytes, lists = _widths(schema, tuple(schema.names if columns is None else columns))
+    # A list's values are a column of their own, with more of them than there are rows.
+    values = values_of(data) if lists else {}
+    unfolded = rows * row_bytes + sum(values.get(name, 0) * width for name, width in lists.items())
+    return max(unfolded, sum(int(group.total_byte_size) for group in groups))
+
+
+@lru_cache(maxsize=64)  # thousands of files have the same few schemas
+def _widths(schema: pa.Schema, columns: tuple[str, ...]) -> tuple[int, dict[str, int]]:
+    """Bytes of a row without its lists, and of a value of each list by column."""
+    row_bytes, lists = 0, {}
+    for field in schema:
+        if field.name not in columns:
+            continue
+        if pa.types.is_nested(field.type):
+            row_bytes += _CODE_BYTES
+            value = field.type.value_type if pa.types.is_list(field.type) else pa.float64()
+            lists[field.name] = _width(value)
+        else:
+            row_bytes += _width(field.type)
+    return row_bytes, lists
+
+
+def _width(kind: pa.DataType) -> int:
+    if pa.types.is_dictionary(kind):
+        kind = kind.index_type
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:  # text and the like: its content is in the size of the pages
+        return _CODE_BYTES
+
+
+class MemoryBudget:
+    """The memory that the tables of one frame may take together; may be asked from several threads."""
+
+    def __init__(self) -> None:
+        self._free = available_bytes()
+        self._taken = 0
+        self._lock = threading.Lock()
+
+    def take(self, size_bytes: int) -> str:
+        """Why a table of that size does not fit with those before it; "" where it fits, and is counted.
+
+        It counts twice: while the tables are joined, its rows are held both as read and as joined.
+        """
+        with self._lock:
+            lack = self._lack(2 * size_bytes)
+            if not lack:
+                self._taken += size_bytes
+            return lack
+
+    def lack(self, size_bytes: int) -> str:
+        """Why so many bytes more do not fit for a moment; "" where they do. They are not counted."""
+        with self._lock:
+            return self._lack(size_bytes)
+
+    def _lack(self, size_bytes: int) -> str:
+        needed = self._taken + size_bytes
+        if self._free is None or needed <= self._free:
+            return ""
+        return f"reading takes {needed / 1e9:.1f} GB of memory, and {self._free / 1e9:.1f} GB are free"

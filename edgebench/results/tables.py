@@ -1,0 +1,537 @@
+"""From what a session measured to the rows that are stored: passes, windows, predictions."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike, NDArray
+
+from edgebench.errors import SessionError
+from edgebench.records.session import Channel, Pass, ProbeChunk, ProbeInfo, Window, probe_name
+from edgebench.records.stored import (
+    BATCH_COLUMNS,
+    PACED_COLUMNS,
+    PASS_COLUMNS,
+    PREDICTION_COLUMNS,
+    PROBE_COLUMNS,
+    WINDOW_COLUMNS,
+    TableFile,
+)
+from edgebench.records.values import Scores
+from edgebench.results.parquet import COLUMN_TYPES, DICTIONARY_COLUMNS, MOST_NS
+from edgebench.session_stages import fault_of_stages
+
+# What a pass, a window and a chunk of samples from a device have to be before a session takes them in.
+#
+# Raises SessionError (`protocol_error`) here everywhere, with what is wrong.
+
+
+PHASES = ("first", "warmup", "steady")
+MOST_INDEX = 2**31 - 1
+MOST_INFERENCES = 2**62 - 1
+MOST_INSTRUCTIONS = 2**62 - 1
+
+
+def require_valid_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None = None) -> None:
+    """A pass in the stages of the session's others, whose stamps can be.
+
+    Args:
+        pass_: from the device.
+        stages: of the first pass.
+        workers: of the session; None where that is not known.
+    """
+    if why := _fault_of_pass(pass_, stages, workers):
+        raise _refused("pass", pass_.index, why)
+    if pass_.scores is not None:
+        require_finite_scores(pass_.scores, "measure", f"pass {pass_.index}")
+
+
+def require_valid_window(window: Window, scene_patches: int, before: Window | None = None) -> None:
+    """A window of a patch that the scene of `scene_patches` has, which took some time.
+
+    Args:
+        window: from the device.
+        scene_patches: of the scene.
+        before: the window before it, after whose end it begins; None for the first.
+    """
+    if why := _fault_of_window(window, scene_patches, before):
+        raise _refused("window", window.index, why)
+    if window.scores is not None:
+        require_finite_scores(window.scores, "measure", f"window {window.index}")
+
+
+def require_valid_chunk(chunk: ProbeChunk) -> None:
+    """Samples with stamps that can be, and of each channel as many values.
+
+    Args:
+        chunk: of a probe.
+    """
+    if not are_storable(chunk.stamps_ns):
+        raise misfit(chunk, "its time stamps are out of range")
+    for name, values in chunk.values.items():
+        if len(values) != len(chunk.stamps_ns):
+            raise misfit(chunk, f"{len(values)} values of {name!r} for {len(chunk.stamps_ns)} time stamps")
+
+
+def require_finite_scores(scores: Scores, stage: str, of: str) -> None:
+    """Scores [n, classes] that are finite numbers: a class that follows from any others is none.
+
+    Args:
+        scores: from the device.
+        stage: of the session.
+        of: what they are of, in words.
+    """
+    rows = np.isfinite(np.atleast_2d(scores)).all(axis=1)
+    if not rows.all():
+        raise SessionError(
+            f"the device's scores of {of} are not finite numbers",
+            status="protocol_error",
+            stage=stage,
+            why=f"NaN or infinite scores in {int((~rows).sum())} of {rows.size} rows, first in row "
+            f"{int(rows.argmin())}",
+            fix="take another precision or runtime: a model at a low precision can overflow; or repair its "
+            "runner or firmware",
+        )
+
+
+def misfit(chunk: ProbeChunk, why: str) -> SessionError:
+    """The error of samples that do not fit their probe."""
+    what = f"the probe {chunk.probe} sent samples that do not fit it"
+    return SessionError(what, status="protocol_error", stage="measure", why=why)
+
+
+def are_storable(stamps_ns: ArrayLike) -> bool:
+    """Whether the stamps lie within the range that the tables hold."""
+    try:
+        stamps = np.asarray(stamps_ns, dtype=np.int64)
+    except OverflowError:
+        return False
+    return not stamps.size or bool(stamps.min() >= -MOST_NS and stamps.max() <= MOST_NS)
+
+
+def _refused(what: str, index: object, why: str) -> SessionError:
+    return SessionError(
+        f"{what} {index} from the device is invalid", status="protocol_error", stage="measure", why=why
+    )
+
+
+def _fault_of_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None) -> str:
+    if workers is not None and not (_is_count(pass_.worker) and pass_.worker < workers):
+        numbers = "0" if workers == 1 else f"0 to {workers - 1}"
+        return f"it is of worker {pass_.worker!r}, and the session has {numbers}"
+    if not 0 <= pass_.index <= MOST_INDEX:
+        return "its number is out of range"
+    if pass_.stages != stages:
+        return f"stages {pass_.stages} after {stages}"
+    if fault := fault_of_stages(stages):
+        return fault
+    if pass_.phase not in PHASES:
+        return f"its phase is {pass_.phase!r}"
+    if pass_.stamps_ns.ndim != 3 or pass_.stamps_ns.shape[1:] != (len(stages), 2):
+        return f"stamps of shape {pass_.stamps_ns.shape} for {len(stages)} stages"
+    if pass_.end_ns < pass_.start_ns or (pass_.stamps_ns[:, :, 1] < pass_.stamps_ns[:, :, 0]).any():
+        return "the pass, or a stage of it, ended before it started"
+    if not (are_storable([pass_.start_ns, pass_.end_ns]) and are_storable(pass_.stamps_ns)):
+        return "its time stamps are out of range"
+    if pass_.batch < 1 or (
+        pass_.scores is not None and len(pass_.stamps_ns) != -(-len(pass_.scores) // pass_.batch)
+    ):
+        return f"{len(pass_.stamps_ns)} batches of {pass_.batch}"
+    return ""
+
+
+def _fault_of_window(window: Window, scene_patches: int, before: Window | None) -> str:
+    for name in ("index", "patch", "inferences", "start_ns", "end_ns"):
+        if not _is_whole(getattr(window, name)):
+            return f"its {name} is {getattr(window, name)!r}, a whole number was due"
+    if window.phase not in PHASES:
+        return f"its phase is {window.phase!r}"
+    if not 0 <= window.index <= MOST_INDEX:
+        return "its number is out of range"
+    if not 1 <= window.inferences <= MOST_INFERENCES:
+        return f"it holds {window.inferences} inferences"
+    if not 0 <= window.patch < scene_patches:
+        return f"patch {window.patch} of a scene of {scene_patches}"
+    if window.end_ns < window.start_ns:
+        return "it ended before it started"
+    if not are_storable([window.start_ns, window.end_ns, window.duration_ns]):
+        return "its time stamps are out of range"
+    if window.end_ns == window.start_ns:
+        return "its inferences took no time"
+    if before is not None and window.start_ns < before.end_ns:
+        return f"it started before window {before.index} had ended"
+    return _fault_of_instructions(window) or _fault_of_scores(window, before)
+
+
+def _fault_of_instructions(window: Window) -> str:
+    if window.instructions is None:
+        return ""
+    if not _is_whole(window.instructions):
+        return f"its number of instructions is {window.instructions!r}, a whole number was due"
+    if not window.inferences <= window.instructions <= MOST_INSTRUCTIONS:
+        return f"it executed {window.instructions} instructions in {window.inferences} inferences"
+    return ""
+
+
+def _fault_of_scores(window: Window, before: Window | None) -> str:
+    if window.scores is None:
+        return ""
+    scores = np.asarray(window.scores)
+    if scores.ndim != 1 or scores.dtype.kind not in "fiu":
+        return f"scores of shape {scores.shape} and type {scores.dtype}, one row of numbers was due"
+    if before is not None and before.scores is not None and len(before.scores) != len(scores):
+        return f"{len(scores)} scores after {len(before.scores)}"
+    return ""
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_count(value: int) -> bool:
+    return _is_whole(value) and value >= 0
+
+
+INFER = "infer"
+"""The stage whose intervals make `infer_s`."""
+
+
+def union_ns(intervals: NDArray[np.int64]) -> int:
+    """The time covered by int64 [n, 2] (start, end) intervals, each moment counted once, in ns."""
+    if len(intervals) == 0:
+        return 0
+    ordered = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    starts, ends = ordered[:, 0], ordered[:, 1]
+    reached = np.maximum.accumulate(ends)
+    # What an earlier interval has covered is not covered again.
+    covered_from = np.maximum(starts[1:], reached[:-1])
+    return int(ends[0] - starts[0] + np.maximum(ends[1:] - covered_from, 0).sum())
+
+
+def pass_rows(passes: Sequence[Pass]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One row a pass and one row a batch, with the columns of `passes` and `batches`, times in ns.
+
+    The warm-up goes round the scene again and again: its batches are numbered on, and say which patches
+    of the scene they held when the size of the scene is known from another pass. `infer_ns` is empty
+    where no stage is called infer. Paced passes bring PACED_COLUMNS. SessionError (`protocol_error`) for
+    stamps that cannot be.
+    """
+    stages = passes[0].stages if passes else ()
+    scene_patches = next((len(pass_.scores) for pass_ in passes if pass_.scores is not None), None)
+    rows: list[dict[str, Any]] = []
+    parts: list[pd.DataFrame] = []
+    for pass_ in passes:
+        require_valid_pass(pass_, stages)
+        first, patches = _batch_spans(pass_, scene_patches)
+        sums = (pass_.stamps_ns[:, :, 1] - pass_.stamps_ns[:, :, 0]).sum(axis=0)
+        rows.append(
+            {
+                "worker": pass_.worker,
+                "pass": pass_.index,
+                "phase": pass_.phase,
+                "start_ns": pass_.start_ns,
+                "end_ns": pass_.end_ns,
+                "image_ns": pass_.image_ns,
+                "infer_ns": union_ns(pass_.stamps_ns[:, stages.index(INFER)]) if INFER in stages else pd.NA,
+                "patches": int(patches.sum()),
+            }
+            | {f"{name}_ns": int(sums[at]) for at, name in enumerate(stages) if name != INFER}
+        )
+        parts.append(_batches(pass_, first, patches))
+    pass_columns = [*PASS_COLUMNS, *(f"{name}_ns" for name in stages if name != INFER)]
+    frame = pd.DataFrame(rows, columns=pass_columns)
+    if any(pass_.due_ns is not None for pass_ in passes):
+        for column in PACED_COLUMNS:
+            frame[column] = pd.array([getattr(pass_, column) for pass_ in passes], dtype="Int64")
+    if INFER not in stages:
+        frame["infer_ns"] = frame["infer_ns"].astype("Int64")
+    return frame, _stacked(parts, BATCH_COLUMNS)
+
+
+def window_rows(windows: Sequence[Window], scene_patches: int, worker: int = 0) -> pd.DataFrame:
+    """One row a window, with the columns of `windows`, times in ns.
+
+    SessionError (`protocol_error`) for a window that cannot be: of no inference or no time, of a patch that
+    the scene of `scene_patches` does not have, of an unknown phase, or from before the last one had ended.
+    """
+    for before, window in zip((None, *windows), windows, strict=False):
+        require_valid_window(window, scene_patches, before)
+    frame = pd.DataFrame(
+        [
+            {
+                "worker": worker,
+                "window": window.index,
+                "phase": window.phase,
+                "patch": window.patch,
+                "inferences": window.inferences,
+                "start_ns": window.start_ns,
+                "end_ns": window.end_ns,
+                "instructions": pd.NA if window.instructions is None else window.instructions,
+            }
+            for window in windows
+        ],
+        columns=list(WINDOW_COLUMNS),
+    )
+    frame["instructions"] = frame["instructions"].astype("Int64")
+    return frame
+
+
+def prediction_rows(
+    set_name: str,
+    scores: Scores,
+    labels: Sequence[int] | None,
+    worker: int = 0,
+    patches: Sequence[int] | None = None,
+) -> pd.DataFrame:
+    """One row a patch of `scores` float32 [n, classes]; `predicted` is -1 where a score is no number.
+
+    `patches` are the numbers of those that the scores are of, and the labels are then of all; 0 to n - 1
+    where it is None. `label` is -1 where it is unknown; ValueError when labels and scores do not fit.
+    """
+    n = len(scores)
+    if labels is not None and patches is not None:
+        labels = [labels[patch] for patch in patches] if max(patches, default=-1) < len(labels) else ()
+    if labels is not None and len(labels) != n:
+        raise ValueError(f"{len(labels)} labels for {n} scores")
+    # A score that is no number says nothing about the class.
+    usable = np.isfinite(scores).all(axis=1) & (scores.shape[1] > 0)
+    predicted = np.full(n, -1, dtype=np.int16)
+    if usable.any():
+        predicted[usable] = scores[usable].argmax(axis=1)
+    return pd.DataFrame(
+        {
+            "worker": np.full(n, worker, dtype=np.int16),
+            "set": set_name,
+            "index": np.asarray(range(n) if patches is None else patches, dtype=np.int32),
+            "label": np.full(n, -1, np.int16) if labels is None else np.asarray(labels, dtype=np.int16),
+            "predicted": predicted,
+            "scores": pd.Series(list(np.asarray(scores, dtype=np.float32)), dtype=object),
+        },
+        columns=list(PREDICTION_COLUMNS),
+    )
+
+
+def concat(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Rows of the same table one after the other; at least one part."""
+    return pd.concat(parts, ignore_index=True)
+
+
+def _stacked(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+    return concat(parts) if parts else pd.DataFrame(columns=list(columns))
+
+
+def _batch_spans(pass_: Pass, scene_patches: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First patch and number of patches of each batch, int64 [batches]; padding is not counted."""
+    number = np.arange(len(pass_.stamps_ns), dtype=np.int64)
+    total = len(pass_.scores) if pass_.scores is not None else scene_patches
+    if not total:
+        return number * pass_.batch, np.full(len(number), pass_.batch, dtype=np.int64)
+    first = number % -(-total // pass_.batch) * pass_.batch
+    return first, np.minimum(pass_.batch, total - first)
+
+
+def _batches(pass_: Pass, first: NDArray[np.int64], patches: NDArray[np.int64]) -> pd.DataFrame:
+    n = len(pass_.stamps_ns)
+    columns: dict[str, Any] = {
+        "worker": np.full(n, pass_.worker, dtype=np.int16),
+        "pass": np.full(n, pass_.index, dtype=np.int32),
+        "phase": pass_.phase,
+        "batch": np.arange(n, dtype=np.int32),
+        "first_patch": first,
+        "patches": patches,
+    }
+    for at, name in enumerate(pass_.stages):
+        columns[f"{name}_start_ns"] = pass_.stamps_ns[:, at, 0]
+        columns[f"{name}_end_ns"] = pass_.stamps_ns[:, at, 1]
+    return pd.DataFrame(columns)
+
+
+# The table `probes` as a Parquet file that grows row group by row group: memory holds no more than one.
+
+
+ROW_GROUP_ROWS = 1 << 20
+"""Rows of a row group: 32 MiB in memory. Each of them costs the footer about a kilobyte."""
+
+_WORDS = ("probe", "channel", "quantity", "unit")
+_SCHEMA = pa.schema([(name, COLUMN_TYPES[name]) for name in PROBE_COLUMNS])
+
+
+class ProbeTableWriter:
+    """Writes one row a sample and channel, in the order of the chunks; within a chunk channel by channel.
+
+    Used as a context: what it has not closed by its end is removed.
+
+    Args:
+        path: of the file, which is new; OSError where it cannot be written, here and in all that follows.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = _HashingFile(path)
+        self._channels = _ChannelWords()
+        self._columns: list[tuple[int, NDArray[np.int64], NDArray[np.float64]]] = []
+        self._waiting_rows = 0
+        self._rows = 0
+        self._open = True
+        self._parquet = pq.ParquetWriter(
+            pa.PythonFile(self._file, mode="w"),
+            _SCHEMA,
+            compression="zstd",
+            use_dictionary=[name for name in PROBE_COLUMNS if name in DICTIONARY_COLUMNS],
+            # Stamps at an even distance take next to nothing so.
+            column_encoding={"t_ns": "DELTA_BINARY_PACKED"},
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are so far."""
+        return self._rows + self._waiting_rows
+
+    def write(self, chunk: ProbeChunk, infos: Sequence[ProbeInfo]) -> None:
+        """Append the samples of a chunk.
+
+        SessionError (`protocol_error`) for one of a probe or channel that is none of the `infos`, or whose
+        values are not as many as its stamps.
+        """
+        require_valid_chunk(chunk)
+        codes = [self._channels.code(chunk, name, infos) for name in chunk.values]
+        t_ns = np.asarray(chunk.stamps_ns, dtype=np.int64)
+        for code, values in zip(codes, chunk.values.values(), strict=True):
+            self._columns.append((code, t_ns, np.asarray(values, dtype=np.float64)))
+            self._waiting_rows += len(t_ns)
+            if self._waiting_rows >= ROW_GROUP_ROWS:
+                self._flush()
+
+    def close(self, metadata: Mapping[str, str] | None = None) -> TableFile:
+        """End the file and flush it to the disk.
+
+        Args:
+            metadata: what stands in its footer beside the schema.
+        """
+        self._flush()
+        if metadata:
+            self._parquet.add_key_value_metadata(dict(metadata))
+        self._parquet.close()
+        self._open = False
+        return TableFile(self._path, self._rows, self._file.finished())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._open:
+            self._open = False
+            self._file.abandon()
+            with contextlib.suppress(OSError, pa.ArrowException):  # after an error it may not be whole
+                self._parquet.close()  # which it else does when it is collected
+            self._path.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        if not self._waiting_rows:
+            return
+        rows, columns = self._waiting_rows, self._columns
+        self._waiting_rows, self._columns = 0, []
+        codes = np.repeat(
+            np.array([code for code, _, _ in columns], np.int32), [len(t_ns) for _, t_ns, _ in columns]
+        )
+        table = pa.table(
+            {
+                **self._channels.dictionaries(codes),
+                "t_ns": np.concatenate([t_ns for _, t_ns, _ in columns]),
+                "value": np.concatenate([values for _, _, values in columns]),
+            },
+            schema=_SCHEMA,
+        )
+        self._parquet.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        self._rows += rows
+
+
+class _ChannelWords:
+    """The words of each channel that has come: a code stands for the four of them."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], int] = {}
+        self._words: list[tuple[str, str, str, str]] = []  # by code
+
+    def code(self, chunk: ProbeChunk, channel: str, infos: Sequence[ProbeInfo]) -> int:
+        """That of a chunk's channel; SessionError where none of the `infos` has it."""
+        key = chunk.probe, channel
+        if key not in self._codes:
+            announced = _announced(chunk, channel, infos)
+            words = (probe_name(chunk.probe), channel, announced.quantity, announced.unit)
+            self._codes[key] = len(self._words)
+            self._words.append(words)
+        return self._codes[key]
+
+    def dictionaries(self, codes: NDArray[np.int32]) -> dict[str, pa.DictionaryArray]:
+        """The columns of the words of rows with these codes."""
+        columns = {}
+        for name, words in zip(_WORDS, zip(*self._words, strict=True), strict=True):
+            distinct = list(dict.fromkeys(words))
+            indices = np.array([distinct.index(word) for word in words], np.int32)
+            columns[name] = pa.DictionaryArray.from_arrays(indices[codes], pa.array(distinct, pa.string()))
+        return columns
+
+
+def _announced(chunk: ProbeChunk, channel: str, infos: Sequence[ProbeInfo]) -> Channel:
+    probe = probe_name(chunk.probe)
+    for info in infos:
+        if info.name == probe:
+            for announced in info.channels:
+                if announced.name == channel:
+                    return announced
+    raise misfit(chunk, f"it has announced no channel {channel!r}")
+
+
+class _HashingFile(io.RawIOBase):
+    """A new file, and the SHA-256 of what has been written to it.
+
+    Args:
+        path: FileExistsError when there is one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb")
+        self._sha256 = hashlib.sha256()
+        self._abandoned = False
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Append bytes."""
+        if self._abandoned:
+            return len(data)
+        self._sha256.update(data)
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        """How many bytes there are."""
+        return 0 if self._abandoned else self._file.tell()
+
+    def finished(self) -> str:
+        """Flush it to the disk; the hex SHA-256 of its bytes."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return self._sha256.hexdigest()
+
+    def abandon(self) -> None:
+        """Close it, whatever state it is in, and take in what is still written without keeping it."""
+        self._abandoned = True
+        with contextlib.suppress(OSError):  # a full disk did not take the rest
+            self._file.close()

@@ -1,0 +1,1 @@
+"""Measuring: the queue of each host, its sessions, and what is kept of them."""

@@ -1,0 +1,494 @@
+"""One `edgebench run`, from a plan to a finished folder: prepare, record, measure."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from edgebench.contract import Device
+from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
+from edgebench.files import reason
+from edgebench.installed import versions_of
+from edgebench.judge.judged import verdict_counts
+from edgebench.judge.summarise import summarise, trial_json
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.pictures import scene_preview
+from edgebench.records.model import Artifact, Companion, Prepared
+from edgebench.records.stored import (
+    ExperimentRecord,
+    ImagePathsRecord,
+    ImagesRecord,
+    RunEnd,
+    RunRecord,
+    SceneRecord,
+    TrialRecord,
+)
+from edgebench.records.values import ImageSet, Progress, Scene
+from edgebench.results.listing import find_unfinished, is_finished
+from edgebench.results.load import load
+from edgebench.results.record_reading import image_paths, read_experiment
+from edgebench.results.redaction import PrivateNames, written
+from edgebench.results.writing import ExperimentStore
+from edgebench.run.config import Resolved
+from edgebench.run.cost import note_cost, note_spread, noted_costs, spread_of, steady_words
+from edgebench.run.measuring.host_queue import Experiment, Outcome
+from edgebench.run.measuring.host_trials import TargetRevisions, never, settled_on_disk
+from edgebench.run.measuring.preflight import preflight
+from edgebench.run.measuring.progress import Observer
+from edgebench.run.measuring.session_record import traceback_text
+from edgebench.run.planner import Built
+from edgebench.run.setting import share_text
+from edgebench.run.settings import RunConfig
+from edgebench.run.trials import Plan, PlannedTrial
+from edgebench.this_machine import UNAVAILABLE_ERRORS
+from edgebench.version import __version__
+
+# What preparation made of each trial: its artifact, or why it has none.
+
+
+PreparedTrials = Mapping[str, Prepared]
+"""By trial key."""
+
+
+def prepare_trials(built: Built, cache: Cache, progress: Progress) -> PreparedTrials:
+    """Every target's artifacts, or why there are none; what cannot be made is said to `progress`.
+
+    A target of which nothing can be prepared fails its own trials where there are others; alone its error
+    is raised. UsageErrors are always raised.
+    """
+    prepared: dict[str, Prepared] = {}
+    for target in built.targets:
+        trials = [trial for trial in built.plan.trials if trial.target is target]
+        try:
+            requests = [trial.request for trial in trials]
+            outcomes = built.backends[target.device].prepare(requests, cache, progress)
+        except UsageError:
+            raise
+        except EdgeBenchError as error:
+            if len(built.targets) == 1:
+                raise
+            outcomes = [error] * len(trials)
+        prepared |= {trial.key: outcome for trial, outcome in zip(trials, outcomes, strict=True)}
+        failures = {
+            trial.variant.name: outcome
+            for trial, outcome in zip(trials, outcomes, strict=True)
+            if isinstance(outcome, EdgeBenchError) and not isinstance(outcome, UnsupportedError)
+        }
+        for variant, failure in failures.items():
+            progress(f"{target.name} {variant} cannot be prepared: {reason_of(failure)}")
+    return prepared
+
+
+def require_any(plan: Plan, prepared: PreparedTrials) -> None:
+    """The first reason, as an error, where there is nothing to measure: no folder is made.
+
+    What a device does not take of the models that it is given by name is a result, and is recorded, unless
+    all of them are the user's own.
+    """
+    if not prepared or any(isinstance(outcome, Artifact) for outcome in prepared.values()):
+        return
+    refused = [outcome for outcome in prepared.values() if isinstance(outcome, EdgeBenchError)]
+    failures = [error for error in refused if not isinstance(error, UnsupportedError)]
+    if failures:
+        raise failures[0]
+    if all(trial.request.source.is_users for trial in plan.trials):
+        raise refused[0]
+
+
+def requested_in_vain(plan: Plan, prepared: PreparedTrials, config: RunConfig) -> frozenset[str]:
+    """The keys of unsupported trials that the command asked for by name.
+
+    Those of a precision that was named; and those of a model or depth that was named, where the target
+    takes it at none of the precisions that were tried.
+    """
+    supported = {
+        _model(trial) for trial in plan.trials if not isinstance(prepared[trial.key], UnsupportedError)
+    }
+    model_named = bool(config.model or config.depth or config.width)
+    return frozenset(
+        trial.key
+        for trial in plan.trials
+        if isinstance(prepared[trial.key], UnsupportedError)
+        and (config.precision or (model_named and _model(trial) not in supported))
+    )
+
+
+def reason_of(error: EdgeBenchError) -> str:
+    """An error on one line."""
+    return "; ".join(str(error).splitlines())
+
+
+def _model(trial: PlannedTrial) -> tuple[str, str]:
+    return trial.target.name, trial.variant.model
+
+
+# What is known of the machine that the harness runs on; each fact is absent when it cannot be had.
+
+
+_PACKAGES = ("ai-edge-litert", "onnxruntime", "tensorflow", "openvino", "numpy", "scipy", "pyarrow", "pandas")
+
+
+def host_facts() -> dict[str, Any]:
+    """Operating system, processor, memory, load and versions; no host or user name.
+
+    A fact that cannot be had is None, and `absent` (left out where all can) says why by its name.
+    """
+    facts: dict[str, Any] = {}
+    absent: dict[str, str] = {}
+    for name, find in _FINDERS.items():
+        try:
+            facts[name] = find()
+        except (*UNAVAILABLE_ERRORS, AttributeError, NotImplementedError) as error:
+            facts[name] = None
+            absent[name] = _why(error)
+    return facts | ({"absent": absent} if absent else {})
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {reason(error)}"
+    return reason(error)
+
+
+def _os_name() -> str | None:
+    return platform.freedesktop_os_release().get("PRETTY_NAME")
+
+
+def _cpu_model() -> str | None:
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        if platform.processor():
+            return platform.processor()
+        raise
+    return platform.processor() or None
+
+
+def _cpu_mhz() -> float | None:
+    frequency = psutil.cpu_freq()
+    return round(frequency.current, 1) if frequency else None
+
+
+def _cpus_available() -> int | None:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+
+
+def _load_average() -> list[float] | None:
+    return list(os.getloadavg()) if hasattr(os, "getloadavg") else None
+
+
+def _packages() -> dict[str, str]:
+    return {name: version for name, version in versions_of(_PACKAGES).items() if version is not None}
+
+
+_FINDERS: Mapping[str, Callable[[], Any]] = {
+    "system": platform.system,
+    "kernel": platform.release,
+    "os": _os_name,
+    "machine": platform.machine,
+    "cpu_model": _cpu_model,
+    "cpus": os.cpu_count,
+    "cpus_available": _cpus_available,
+    "cpu_mhz": _cpu_mhz,
+    "memory_bytes": lambda: psutil.virtual_memory().total,
+    "memory_free_bytes": lambda: psutil.virtual_memory().available,
+    "load_average": _load_average,
+    "python": platform.python_version,
+    "python_implementation": lambda: sys.implementation.name,
+    "packages": _packages,
+}
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What one run needs to know beside its plan."""
+
+    built: Built
+    resolved: Resolved
+    profiles: tuple[dict[str, Any], ...]
+    command: tuple[str, ...]
+    resume: bool
+    cache: Cache
+    observer: Observer
+    clock: Callable[[], float] = time.monotonic
+
+    def carry_out(self) -> tuple[Path, Outcome]:
+        """Prepare, open the folder, measure; returns the folder and how it ended.
+
+        A finished experiment is left as it is.
+        """
+        plan = self.built.plan
+        folder = self._unfinished() if self.resume else None
+        if folder is not None and is_finished(folder, record := read_experiment(folder)):
+            begun_with = _as_begun(plan, record)
+            counts = "" if begun_with == plan else f" with what it was begun with ({_numbers(begun_with)})"
+            self.observer.note(
+                f"{folder} is finished{counts}: nothing is left to measure; to measure anew, run without "
+                "--resume" + ("" if self.resolved.config.name is None else ", with another --name")
+            )
+            return folder, Outcome(interrupted=False, sessions=0)
+        prepared = prepare_trials(self.built, self.cache, self.observer.note)
+        require_any(plan, prepared)
+        if folder is not None:
+            record = read_experiment(folder)
+            if changed := _changed(record, prepared):
+                self.observer.note(f"starting anew beside {folder.name}: {changed}")
+                folder = None
+            else:
+                # The experiment that goes on was planned once: its own numbers count.
+                asked, plan = plan, _as_begun(plan, record)
+                if plan != asked:
+                    self.observer.note(f"{folder.name} keeps what it was begun with: {_numbers(plan)}")
+        store = self._store(folder, prepared)
+        try:
+            experiment = Experiment(
+                plan=plan,
+                artifacts={
+                    key: artifact for key, artifact in prepared.items() if isinstance(artifact, Artifact)
+                },
+                open_device=self._open,
+                store=store,
+                observer=self.observer,
+                costs=noted_costs(self.cache, plan.trials),
+                note_cost=lambda trial, cost: note_cost(self.cache, trial.inputs, cost),
+                explain=lambda trial, error: self.built.backends[trial.target.device].explain(error),
+                settled=settled_on_disk(store) if plan.adaptive else never,
+                revise=TargetRevisions(store, self.observer.note),
+                clock=self.clock,
+            )
+            begun = RunRecord(started_utc=_now_utc(), max_time_s=plan.max_time_s)
+            store.write_run(begun)
+            outcome = experiment.run()
+            over = _run_record(begun, outcome, self._private_names())
+            store.write_run(over)
+            store.write_run(over.model_copy(update=self._conclude(store, plan)))
+            return store.path, outcome
+        finally:
+            store.close()
+
+    def _conclude(self, store: ExperimentStore, plan: Plan) -> dict[str, Any]:
+        """Write what follows from the sessions: each trial's summary, and its spread for later estimates.
+
+        Returns what the run's record says of it: the keys of the trials that a rule ended, and how many
+        trials got which verdict of each profile.
+        """
+        inputs = {trial.key: trial.inputs for trial in plan.trials}
+        summaries = summarise(load(store.path))
+        for summary in summaries:
+            store.write_trial(summary.key, trial_json(summary))
+            seen = spread_of(summary.latency_values)
+            # A revision is of another device than the plan's: what it shows is no estimate of that one.
+            if seen is not None and summary.key in inputs:
+                note_spread(self.cache, inputs[summary.key], seen)
+        settled = tuple(
+            summary.key for summary in summaries if summary.ended is not None and summary.ended.by == "rule"
+        )
+        return {"settled": settled, "verdicts": verdict_counts(summaries, store.record)}
+
+    def _unfinished(self) -> Path:
+        config = self.resolved.config
+        keys = [trial.key for trial in self.built.plan.trials]
+        return find_unfinished(config.output_dir, config.name, keys)
+
+    def _open(self, trial: PlannedTrial) -> Device:
+        return self.built.backends[trial.target.device].open(trial.target)
+
+    def _store(self, folder: Path | None, prepared: PreparedTrials) -> ExperimentStore:
+        if folder is not None:
+            self.observer.note(f"going on with {folder}")
+            store = ExperimentStore.open(folder)
+            for warning in store.warnings:
+                self.observer.note(f"warning: {warning}")
+            return store
+        config = self.resolved.config
+        record = self._record(prepared)
+        return ExperimentStore.create(
+            config.output_dir, config.name, record, _preview(self.built.plan.scene), self._image_paths()
+        )
+
+    def _image_paths(self) -> ImagePathsRecord | None:
+        plan = self.built.plan
+        of_trials = (trial.model_data.images for trial in plan.trials if trial.model_data is not None)
+        image_sets = (images for images in (plan.images, *of_trials) if images is not None)
+        return image_paths(image_sets, self._private_names())
+
+    def _record(self, prepared: PreparedTrials) -> ExperimentRecord:
+        plan, config = self.built.plan, self.resolved.config
+        in_vain = requested_in_vain(plan, prepared, config)
+        record = ExperimentRecord(
+            name=config.name
+            or "-".join(dict.fromkeys(target.declared_name for target in self.built.targets)),
+            created_utc=_now_utc(),
+            edgebench_version=__version__,
+            command=self.command,
+            config=self.resolved.as_record(),
+            seed=plan.seed,
+            sessions=plan.sessions,
+            passes=plan.passes,
+            target_ci=plan.target_ci,
+            decide=plan.decide,
+            min_sessions=plan.min_sessions,
+            max_time_s=plan.max_time_s,
+            period_s=plan.period_s,
+            sustained_s=plan.sustained_s,
+            scene=_scene_record(plan.scene),
+            images=_images_record(plan.images),
+            images_reason="" if plan.images else "no images were given (--images)",
+            targets=self.built.targets,
+            trials=tuple(
+                _trial_record(trial, prepared[trial.key], plan, requested=trial.key in in_vain)
+                for trial in plan.trials
+            ),
+            profiles=self.profiles,
+            host=host_facts(),
+            preflight=tuple(preflight(self.built.targets, self.built.backends)),
+            warnings=plan.notes,
+        )
+        return written(record, self._private_names())
+
+    def _private_names(self) -> PrivateNames:
+        """The names that stand in the record's targets alone."""
+        return PrivateNames.of_this_machine() | PrivateNames.of_targets(self.built.targets)
+
+
+def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:
+    """The plan of an experiment that goes on: it was planned once, and its own numbers count.
+
+    Not its `max_time_s`, which is what one run is given.
+    """
+    recorded = {trial.key: trial.passes or record.passes for trial in record.trials}
+    return replace(
+        plan,
+        trials=tuple(replace(trial, passes=recorded.get(trial.key, record.passes)) for trial in plan.trials),
+        sessions=record.sessions,
+        passes=record.passes,
+        seed=record.seed,
+        target_ci=record.target_ci,
+        decide=record.decide,
+        min_sessions=record.min_sessions,
+    )
+
+
+def _numbers(plan: Plan) -> str:
+    """How much is measured of each trial, in words."""
+    most = "at most " if plan.adaptive else ""
+    sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
+    clauses = [f"{most}{sessions} of {steady_words(plan)}, seed {plan.seed}"]
+    if plan.target_ci is not None:
+        clauses.append(f"until a half-width of {share_text(plan.target_ci)}")
+    if plan.decide:
+        clauses.append("until every verdict that can be settled is settled")
+    return ", ".join(clauses)
+
+
+def _run_record(begun: RunRecord, outcome: Outcome, names: PrivateNames) -> RunRecord:
+    ended: RunEnd | None = (
+        "interrupted" if outcome.interrupted else "time" if outcome.out_of_time else "complete"
+    )
+    faults = tuple(traceback_text(fault) for fault in outcome.faults)
+    record = begun.model_copy(
+        update={
+            "ended": None if faults and not outcome.interrupted else ended,
+            "elapsed_s": outcome.elapsed_s,
+            "sessions": outcome.sessions,
+            "faults": faults,
+        }
+    )
+    return written(record, names)
+
+
+def _now_utc() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _preview(scene: Scene) -> bytes | None:
+    return scene_preview(scene) if scene.kind == "picture" else None
+
+
+def _scene_record(scene: Scene) -> SceneRecord:
+    return SceneRecord(**{name: getattr(scene, name) for name in SceneRecord.model_fields})
+
+
+def _images_record(images: ImageSet | None) -> ImagesRecord | None:
+    if images is None:
+        return None
+    return ImagesRecord(
+        name=images.name,
+        sha256=images.sha256,
+        n=images.n,
+        labelled=images.labels is not None,
+        class_names=images.class_names,
+        overlapping=images.overlapping,
+    )
+
+
+def _trial_record(trial: PlannedTrial, prepared: Prepared, plan: Plan, *, requested: bool) -> TrialRecord:
+    common: dict[str, Any] = {
+        "key": trial.key,
+        "target": trial.target.name,
+        "variant": trial.variant.name,
+        "depth_multiplier": trial.variant.depth_multiplier,
+        "precision": trial.variant.precision,
+        "batch": trial.batch,
+        "inputs": dict(trial.inputs),
+        "passes": None if trial.passes == plan.passes else trial.passes,
+    }
+    if trial.model_data is not None:
+        scene, images = trial.model_data.scene, trial.model_data.images
+        # What the experiment says already is not said again.
+        common |= {
+            "scene": None if scene == plan.scene else _scene_record(scene),
+            "images": None if images == plan.images else _images_record(images),
+            "images_reason": ""
+            if images
+            else trial.model_data.images_reason or "no images were given (--images)",
+        }
+    if isinstance(prepared, EdgeBenchError):
+        common |= {"reason": reason_of(prepared), "requested": requested}
+        return TrialRecord(
+            **common, status="unsupported" if isinstance(prepared, UnsupportedError) else "failed"
+        )
+    return TrialRecord(
+        **common,
+        class_names=prepared.class_names,
+        artifact_bytes=prepared.size_bytes,
+        artifact_sha256=prepared.sha256,
+        companions=_hashes(prepared.companions),
+        accuracy_reason=prepared.accuracy_reason,
+        assumed=prepared.assumed,
+        mark=prepared.mark,
+        provenance=prepared.provenance,
+    )
+
+
+def _hashes(companions: Mapping[str, Companion]) -> dict[str, str]:
+    return {name: companion.sha256 for name, companion in companions.items()}
+
+
+def _changed(record: ExperimentRecord, prepared: PreparedTrials) -> str:
+    """Which artifact of an unfinished experiment is another one now, or "" when none is.
+
+    What came out of preparation is recorded, not hashed into the key; sessions on another artifact must not
+    join those that are there. What a device is, its own sessions recorded: see `TargetRevisions`.
+    """
+    for trial in record.trials:
+        artifact = prepared.get(trial.key)
+        if isinstance(artifact, Artifact) and trial.status != "planned":
+            return f"{trial.variant} could not be prepared for it, and now it can"
+        if isinstance(artifact, Artifact) and artifact.sha256 != trial.artifact_sha256:
+            return f"the artifact of {trial.variant} is not the one that it measured"
+        if isinstance(artifact, Artifact) and _hashes(artifact.companions) != trial.companions:
+            return f"a companion of the artifact of {trial.variant} is not the one that it measured"
+    return ""

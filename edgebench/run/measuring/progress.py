@@ -1,0 +1,387 @@
+"""Progress on stderr: which session runs, how far it is, the last median, the time left."""
+
+from __future__ import annotations
+
+import logging
+import math
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import InitVar, dataclass, field
+from typing import Literal, Protocol
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
+
+from edgebench.judge.trial_summary import times_images
+from edgebench.records.stored import SessionTables
+from edgebench.run.estimate import Span, longest
+from edgebench.run.setting import clock_text, span_text
+from edgebench.suggest import printable
+
+# What one session took for the scene, for progress lines and estimates.
+
+
+@dataclass(frozen=True)
+class SessionLatency:
+    """The median over a session's steady passes, or windows, in seconds a scene.
+
+    `quantity` is `image_s`, or `infer_s` where windows or passes tell of the runtime alone. Of
+    several workers it is that of the slowest, as long as a round of passes takes.
+    """
+
+    quantity: Literal["image_s", "infer_s"]
+    median_s: float
+    workers: int = 1
+
+    def __str__(self) -> str:
+        """For a progress line: `0.432 s`; of windows `infer_s 0.432 s`."""
+        slowest = f"slowest of {self.workers} workers " if self.workers > 1 else ""
+        return f"{slowest}{'' if self.quantity == 'image_s' else 'infer_s '}{self.median_s:.3f} s"
+
+
+def session_latency(
+    tables: SessionTables, scene_patches: int, untimed_stages: Sequence[str] = ()
+) -> SessionLatency | None:
+    """The latency in a session's tables, scaled up to the scene; None without a steady pass or window.
+
+    Passes without these stages may tell of the runtime alone.
+    """
+    passes, windows = tables.passes, tables.windows
+    if passes is not None:
+        steady = passes[(passes["phase"] == "steady") & (passes["patches"] > 0)]
+        if len(steady):
+            quantity: Literal["image_s", "infer_s"] = "image_s" if times_images(untimed_stages) else "infer_s"
+            time_ns = steady["image_ns" if quantity == "image_s" else "infer_ns"]
+            scene_s = time_ns / 1e9 * scene_patches / steady["patches"]
+            medians = [float(statistics.median(values)) for _, values in scene_s.groupby(steady["worker"])]
+            return SessionLatency(quantity, max(medians), len(medians))
+    if windows is not None:
+        steady = windows[windows["phase"] == "steady"]
+        if len(steady):
+            duration_ns = steady["end_ns"] - steady["start_ns"]
+            scene_s = duration_ns / 1e9 * scene_patches / steady["inferences"]
+            return SessionLatency("infer_s", float(statistics.median(scene_s)))
+    return None
+
+
+BAR_WIDTH = 12
+REDRAW_S = 0.2
+"""How long a bar stands still at least within one stage of a session."""
+
+
+@dataclass(frozen=True)
+class RunState:
+    """How far a run is, over all of its targets and hosts.
+
+    Attributes:
+        session: the number of the session that began last, from 1.
+        sessions: how many there will be; with `at_most` there may turn out to be fewer.
+        left: seconds.
+        share: of the sessions, how much is done.
+    """
+
+    session: int
+    sessions: int
+    left: Span
+    share: float = 0.0
+    at_most: bool = False
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """How far one host's session is.
+
+    Attributes:
+        host: whose line it is; "" for this machine.
+        label: the trial.
+        stage: what goes on, in words.
+        share: of the session, how much is done.
+    """
+
+    host: str
+    label: str
+    stage: str = ""
+    share: float = 0.0
+
+
+class Observer(Protocol):
+    """Told what an experiment does; never from a timed region."""
+
+    def note(self, text: str) -> None:
+        """One line about what is being done."""
+
+    def session_starts(self, run: RunState, session: SessionState) -> None:
+        """A session begins on a host."""
+
+    def moves(self, *, begins: bool) -> bool:
+        """Whether `sessions_move` is wanted now, where a stage begins or where one goes on."""
+
+    def sessions_move(self, run: RunState, sessions: Sequence[SessionState]) -> None:
+        """The sessions that run now are further than they were."""
+
+    def session_ended(
+        self, session: SessionState, latency: SessionLatency | None, status: str, took_s: float
+    ) -> None:
+        """A session ended, with what it took for the scene; None where it has no such figure."""
+
+    def host_ended(self, host: str) -> None:
+        """Nothing more is measured on a host."""
+
+    def close(self) -> None:
+        """Nothing more will come."""
+
+
+class SilentObserver:
+    """For --quiet and for tests."""
+
+    def note(self, text: str) -> None:
+        """Say nothing."""
+
+    def session_starts(self, run: RunState, session: SessionState) -> None:
+        """Say nothing."""
+
+    def moves(self, *, begins: bool) -> bool:
+        """It is not wanted."""
+        return False
+
+    def sessions_move(self, run: RunState, sessions: Sequence[SessionState]) -> None:
+        """Say nothing."""
+
+    def session_ended(
+        self, session: SessionState, latency: SessionLatency | None, status: str, took_s: float
+    ) -> None:
+        """Say nothing."""
+
+    def host_ended(self, host: str) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
+        """Say nothing."""
+
+
+class StderrObserver:
+    """A bar for the run and one for each host's session on a terminal, a plain line a session elsewhere.
+
+    Nothing moves of its own: bars are drawn when something arrives from a device, between its passes. A
+    refreshing thread would take time from the measurement. Lanes of several hosts may call it, from threads
+    of their own.
+    """
+
+    def __init__(
+        self, console: Console, *, verbose: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._console = console
+        self._verbose = verbose
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._last: dict[str, str] = {}
+        self._bars: Progress | None = None
+        self._run: TaskID | None = None
+        self._hosts: dict[str, TaskID] = {}
+        self._drawn_s = 0.0
+
+    def note(self, text: str) -> None:
+        """One line, above the bars where there are any."""
+        with self._lock:
+            self._console.print(_shown(text), highlight=False, style="dim")
+
+    def session_starts(self, run: RunState, session: SessionState) -> None:
+        """A plain line, or the bars drawn anew with what runs now."""
+        with self._lock:
+            if self._console.is_terminal:
+                self._draw(run, [session])
+                return
+            last = self._last.get(session.host, "")
+            text = f"{_count(run)}: {session.label}{last}, {_left(run)}"
+            self._console.print(_shown(text), highlight=False, soft_wrap=True)
+
+    def moves(self, *, begins: bool) -> bool:
+        """Only on a terminal, and within a stage only a few times a second."""
+        return self._console.is_terminal and (begins or self._clock() - self._drawn_s >= REDRAW_S)
+
+    def sessions_move(self, run: RunState, sessions: Sequence[SessionState]) -> None:
+        """Draw the bars anew; nothing off a terminal."""
+        with self._lock:
+            if self._console.is_terminal:
+                self._draw(run, sessions)
+
+    def session_ended(
+        self, session: SessionState, latency: SessionLatency | None, status: str, took_s: float
+    ) -> None:
+        """Remember the median for the next line; say failures, and with --verbose every session."""
+        figure = str(latency) if latency is not None else status
+        with self._lock:
+            self._last[session.host] = f", last {figure}"
+            if self._verbose:
+                figure += f", in a session of {clock_text(took_s)}"
+            if status != "ok" or self._verbose:
+                self._console.print(_shown(f"  {session.label}: {figure}"), highlight=False, soft_wrap=True)
+
+    def host_ended(self, host: str) -> None:
+        """Take its line away."""
+        with self._lock:
+            if self._bars is not None and host in self._hosts:
+                self._bars.remove_task(self._hosts.pop(host))
+                self._bars.refresh()
+
+    def close(self) -> None:
+        """Take the bars away."""
+        with self._lock:
+            if self._bars is not None:
+                self._bars.stop()
+                self._bars = self._run = None
+                self._hosts.clear()
+
+    def _draw(self, run: RunState, sessions: Sequence[SessionState]) -> None:
+        if self._bars is None:
+            self._bars = Progress(
+                BarColumn(bar_width=BAR_WIDTH),
+                TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+            )
+            self._run = self._bars.add_task("", total=1.0)
+            self._bars.start()
+        assert self._run is not None
+        text = f"{_count(run)}, {_left(run)}"
+        self._bars.update(self._run, completed=run.share, description=_shown(text))
+        for session in sessions:
+            if session.host not in self._hosts:
+                self._hosts[session.host] = self._bars.add_task("", total=1.0)
+            text = _shown(self._line(session))
+            self._bars.update(self._hosts[session.host], completed=session.share, description=text)
+        self._bars.refresh()
+        self._drawn_s = self._clock()
+
+    def _line(self, session: SessionState) -> str:
+        """What goes on, and the last median where there is room for it."""
+        text = f"{session.label}: {session.stage}" if session.stage else session.label
+        last = self._last.get(session.host, "")
+        fits = len(text) + len(last) <= self._console.width - BAR_WIDTH - 1
+        return text + last if fits else text
+
+
+@contextmanager
+def warnings_noted(observer: Observer) -> Iterator[None]:
+    """What EdgeBench's own loggers warn of in the block becomes a note, such as a board waited for."""
+    handler = _Noting(observer)
+    logger = logging.getLogger("edgebench")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _Noting(logging.Handler):
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(logging.WARNING)
+        self._observer = observer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._observer.note(record.getMessage())
+
+
+def _shown(text: str) -> str:
+    """Text for the console: names in it come from outside, and neither steer the terminal nor are markup."""
+    return escape(printable(text))
+
+
+def _count(run: RunState) -> str:
+    return f"session {run.session} of {'at most ' if run.at_most else ''}{run.sessions}"
+
+
+def _left(run: RunState) -> str:
+    left = run.left
+    if run.at_most and left.known:
+        return f"at most {clock_text(left.most_s)} left"
+    text = span_text(left.least_s, left.most_s)
+    return "time left unknown yet" if text == "unknown" else f"{text} left"
+
+
+# How far a run is: sessions counted over all targets and hosts, and told to whoever watches.
+
+
+@dataclass
+class RunProgress:
+    """What the lanes of a run say of themselves, put together.
+
+    Args:
+        observer: who watches.
+        hosts: on which anything is measured.
+        sessions: still to be measured.
+        at_most: whether a rule may end trials before they have all of them.
+        lock: held wherever lanes meet.
+        beside_others: whether this machine is measured while it drives other boards: what these do within
+            their sessions is then drawn when this machine is between two passes itself.
+    """
+
+    observer: Observer
+    hosts: InitVar[Iterable[str]]
+    sessions: int
+    at_most: bool
+    lock: AbstractContextManager[object]
+    beside_others: bool = False
+    _begun: int = field(default=0, init=False)
+    _ended: int = field(default=0, init=False)
+    _left: dict[str, Span] = field(default_factory=dict, init=False)
+    _in_hand: dict[str, SessionState] = field(default_factory=dict, init=False)
+
+    def __post_init__(self, hosts: Iterable[str]) -> None:
+        # A host that has not begun yet may take however long.
+        self._left = {host: Span(0.0, math.inf) for host in hosts}
+
+    def begins(self, host: str, label: str, left: Span) -> None:
+        """A session begins on a host, which has so much before it, this session included."""
+        with self.lock:
+            self._begun += 1
+            session = self._take(SessionState(host, label), left)
+            self.observer.session_starts(self._run(), session)
+
+    def moves(self, session: SessionState, left: Callable[[], Span], *, begins: bool) -> None:
+        """A session is further; `left` is only asked where somebody looks."""
+        if not self.observer.moves(begins=begins):
+            return
+        with self.lock:
+            self._take(session, left())
+            if self.beside_others and session.host:
+                return
+            self.observer.sessions_move(self._run(), list(self._in_hand.values()))
+
+    def ended(
+        self, host: str, label: str, latency: SessionLatency | None, status: str, took_s: float
+    ) -> None:
+        """A session ended; one that never began, because its device was not reached, is told alike."""
+        with self.lock:
+            if self._in_hand.pop(host, None) is not None:
+                self._ended += 1
+            self.observer.session_ended(SessionState(host, label), latency, status, took_s)
+
+    def host_ended(self, host: str) -> None:
+        """A host has nothing more to do."""
+        with self.lock:
+            self._left.pop(host, None)
+            self._in_hand.pop(host, None)
+            self.observer.host_ended(host)
+
+    def add(self, sessions: int) -> None:
+        """So many sessions more: one that failed is measured again; fewer where it is negative."""
+        with self.lock:
+            self.sessions += sessions
+
+    def _take(self, session: SessionState, left: Span) -> SessionState:
+        self._in_hand[session.host] = session
+        self._left[session.host] = left
+        return session
+
+    def _run(self) -> RunState:
+        done = self._ended + sum(session.share for session in self._in_hand.values())
+        total = max(self.sessions, self._begun, 1)
+        left = longest(list(self._left.values()))
+        return RunState(self._begun, total, left, min(done / total, 1.0), self.at_most)

@@ -1,0 +1,473 @@
+"""One session of one trial, from a fresh process to all that the store keeps of it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgebench.contract import Device, Session
+from edgebench.errors import EdgeBenchError, SessionError
+from edgebench.interruption import held_interrupt
+from edgebench.link.failures import Explain, unexplained
+from edgebench.link.host_lag import bursts_for, response_of, settle_s
+from edgebench.link.host_probes import HostProbes
+from edgebench.records.model import Golden
+from edgebench.records.session import Pass, SessionFacts, Window
+from edgebench.records.stored import Failure, GoldenCheck, SessionStatus, SessionTables
+from edgebench.records.values import Scores
+from edgebench.results.tables import require_finite_scores
+from edgebench.results.writing import as_stored_result_error
+from edgebench.run.estimate import Cost, Shape, Span, cost_of_session, left_s, session_s, steady_passes
+from edgebench.run.measuring.session_record import (
+    Gathered,
+    Job,
+    Measured,
+    SessionSamples,
+    bare_record,
+    require_as_planned,
+    session_failure,
+    session_record,
+    session_tables_of,
+    take_in,
+    timed_on_device,
+    unknown_fault,
+)
+from edgebench.session_stages import BUILD, IDLE, SENDING, STAGES, SessionStage
+from edgebench.stats.clock import ClockFit
+
+# One session as it goes on: its stage, what is left of it, and what it shows of its trial's cost.
+
+
+SLACK_S = 0.1
+"""How long before the next paced pass there is still time to say that one has ended."""
+
+
+def unwatched(*, begins: bool) -> None:
+    """Nobody looks."""
+
+
+class SessionWatch:
+    """Follows a session by the stages that it reports and the passes that arrive.
+
+    Args:
+        shape: what the session consists of.
+        known: what such a session costs, as far as that is known.
+        moved: called whenever there is something new, with whether a stage begins; never from a timed region.
+        clock: seconds on a clock that never steps.
+        target: the name of what is measured.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        known: Cost | None = None,
+        moved: Callable[..., None] = unwatched,
+        clock: Callable[[], float] = time.perf_counter,
+        target: str = "the board",
+    ) -> None:
+        self.shape = shape
+        self.cost = known
+        self.text = ""
+        self.once_s = 0.0
+        self._known = known
+        self._moved = moved
+        self._clock = clock
+        self._began_s = self._stage_began_s = clock()
+        self._target = target
+        self._stage: SessionStage = "load"
+        self._reported = ""
+        self._done = 0.0
+        self._loaded_s: float | None = None
+        self._warmup_batches: int | None = None
+        self._steady_s: list[float] = []
+        self._steady_began_ns: int | None = None
+
+    # --- what is heard ---
+
+    def report(self, stage: str, done: int, steps: int) -> None:
+        """A stage begins or goes on: one of STAGES, or one in which files are sent.
+
+        BUILD may be followed by what is being built.
+        """
+        name, _, detail = stage.partition(": ") if stage.startswith(BUILD) else (stage, "", "")
+        begins = name != self._reported
+        if begins:
+            self._change_to(name)
+        if name in STAGES:
+            self._done = done / steps if steps else 0.0
+        if name == "passes":
+            self._end_warmup()
+        if name == BUILD:
+            name = f"building on {self._target}: {detail or 'starting'}"
+        unit = "window" if self.shape.windows else "pass"
+        self.text = _words(name.replace("first pass", f"first {unit}"), done, steps, unit)
+        self._moved(begins=begins)
+
+    def patch_took(self, patch_s: float) -> None:
+        """Take in what a golden patch took: an estimate, where nothing else is known of such a session."""
+        if self._known is None and not self.shape.own_clock:
+            self.cost = Cost(patch_s, self._clock() - self._began_s - self.once_s, measured=False)
+            self._done = 1.0  # of the load: nothing of it comes after the golden patches
+            self._moved(begins=False)
+
+    def arrived(self, measurement: Pass | Window) -> None:
+        """Take in a pass, the warm-up's batches, or a window."""
+        if measurement.phase == "warmup":
+            self._warmup_batches = (self._warmup_batches or 0) + _batches(measurement)
+            return
+        scene_s = _scene_s(measurement, self.shape.patches)
+        if measurement.phase == "first":
+            self._end_first(scene_s, (measurement.end_ns - measurement.start_ns) / 1e9)
+            return
+        self._steady_s.append(scene_s)
+        if self._steady_began_ns is None:
+            self._steady_began_ns = measurement.start_ns
+        self._end_warmup()
+        self._learn(statistics.fmean(self._steady_s))
+        self._stage = "passes"
+        done = len(self._steady_s)
+        unit = "window" if isinstance(measurement, Window) else "pass"
+        if self.shape.sustained_s is None:
+            passes = self.shape.passes
+            if isinstance(measurement, Pass):
+                passes = steady_passes(statistics.fmean(self._steady_s), self.shape)
+            self._done = done / passes
+            self.text = _words("passes", done, passes, unit, "about " * (passes > self.shape.passes))
+        else:
+            lasting_s = max(self.shape.sustained_s, self.shape.least_s or 0.0)
+            self._done = (measurement.end_ns - self._steady_began_ns) / 1e9 / lasting_s
+            self.text = f"{unit} {done + 1}"
+        lateness_ns = None if isinstance(measurement, Window) else measurement.lateness_ns
+        # Nothing may delay a paced pass that is due already.
+        if lateness_ns is None or lateness_ns < -SLACK_S * 1e9:
+            self._moved(begins=False)
+
+    # --- what is known by now ---
+
+    @property
+    def left(self) -> Span:
+        """What is left of the session."""
+        if self.shape.own_clock:  # its stages say nothing of real time
+            whole = session_s(self.cost, self.shape)
+            gone_s = self._clock() - self._began_s
+            return Span(max(0.0, whole.least_s - gone_s), max(0.0, whole.most_s - gone_s))
+        return left_s(self.cost, self.shape, self._stage, self._done)
+
+    @property
+    def share(self) -> float:
+        """How much of the session is done, from 0 to 1; 0 while nobody knows what all of it takes."""
+        whole = session_s(self.cost, self.shape)
+        if not whole.known or whole.most_s <= 0:
+            return 0.0
+        return min(max(1.0 - self.left.most_s / whole.most_s, 0.0), 1.0)
+
+    def cost_of(self, scene_s: float | None, took_s: float) -> Cost:
+        """What the session cost, now that it has ended: by its median for the scene and all of its time.
+
+        Without a median, because its stamps are no device's time, none of it depends on patches.
+        """
+        if scene_s is None:
+            return Cost(0.0, max(0.0, took_s - self.once_s), self._warmup_batches or 0)
+        return cost_of_session(
+            self.shape,
+            scene_s=scene_s,
+            warmup_batches=self._warmup_batches or 0,
+            took_s=max(0.0, took_s - self.once_s),
+        )
+
+    def _change_to(self, stage: str) -> None:
+        now_s = self._clock()
+        if self._reported.startswith(SENDING) or self._reported == BUILD:
+            self.once_s += now_s - self._stage_began_s
+        self._stage_began_s = now_s
+        self._reported = stage
+        if stage in STAGES:
+            self._stage = STAGES[STAGES.index(stage)]
+            if stage not in (BUILD, "load") and self._loaded_s is None:
+                self._loaded_s = now_s - self._began_s - self.once_s
+
+    def _end_first(self, scene_s: float, took_s: float) -> None:
+        # A session may report no stages at all: then its passes alone say how far it is.
+        self._stage, self._done = "first pass", 1.0
+        if self._loaded_s is None:
+            self._loaded_s = max(0.0, self._clock() - self._began_s - self.once_s - took_s)
+        self._learn(scene_s)
+
+    def _end_warmup(self) -> None:
+        self._warmup_batches = self._warmup_batches or 0
+        if self.cost is not None:
+            self.cost = replace(self.cost, warmup_batches=self._warmup_batches)
+
+    def _learn(self, scene_s: float) -> None:
+        if self.shape.own_clock:
+            return
+        overhead_s = self._loaded_s or 0.0 if self._known is None else self._known.overhead_s
+        batches = self._warmup_batches
+        if batches is None and self._known is not None:
+            batches = self._known.warmup_batches
+        self.cost = Cost(scene_s / self.shape.patches, overhead_s, batches)
+
+
+def _batches(measurement: Pass | Window) -> int:
+    """The batches of a warm-up; of a window, its inferences."""
+    return measurement.inferences if isinstance(measurement, Window) else len(measurement.stamps_ns)
+
+
+def _scene_s(measurement: Pass | Window, patches: int) -> float:
+    """Seconds for a scene of so many patches, by a pass over all or some of them, or by a window."""
+    if isinstance(measurement, Window):
+        return measurement.scene_ns(patches) / 1e9
+    covered = patches if measurement.scores is None else max(1, len(measurement.scores))
+    return measurement.image_ns / 1e9 * patches / covered
+
+
+def _words(stage: str, done: int, steps: int, unit: str = "pass", about: str = "") -> str:
+    """A stage as a user reads it; of passes, windows and images, the one in hand."""
+    if stage == "passes":
+        return f"{unit} {min(done + 1, steps)} of {about}{steps}" if steps else f"{unit} {done + 1}"
+    suffix = " MB" if stage.startswith(SENDING) else " s" if stage.startswith(IDLE) else ""
+    return f"{stage} {done} of {steps}{suffix}" if steps else stage
+
+
+# Outputs are checked before anything is timed: a device's golden scores against the artifact's.
+
+
+def compare(scores: Scores, golden: Golden, options: Mapping[str, Any]) -> GoldenCheck:
+    """How far `scores` float32 [g, classes] are from the golden ones, under the tolerance that applies.
+
+    The tolerance is 0 where one of the target's options is named in `golden.exact_with`. The class is
+    compared on the n patches whose two best classes are further apart than the tolerance.
+    """
+    reference = np.asarray(golden.scores, dtype=np.float64)
+    if scores.shape != reference.shape:
+        raise SessionError(
+            f"the device's scores have shape {list(scores.shape)}, the artifact's {list(reference.shape)}",
+            status="golden_mismatch",
+            stage="golden",
+        )
+    settings = {f"{name}={value}" for name, value in options.items()}
+    difference = np.abs(scores.astype(np.float64) - reference)
+    # A score that is not a number is as far away as can be.
+    largest = float(np.nan_to_num(difference, nan=1e9, posinf=1e9).max())
+    tolerance = 0.0 if settings & set(golden.exact_with) else golden.tolerance
+    # Two classes nearer to each other than the tolerance may change places without any fault.
+    ordered = np.sort(reference, axis=1)
+    clear = ordered[:, -1] - ordered[:, -2] > tolerance
+    equal = scores.argmax(axis=1) == reference.argmax(axis=1)
+    return GoldenCheck(
+        max_abs_diff=largest,
+        tolerance=tolerance,
+        top1_equal=int((equal & clear).sum()),
+        n=int(clear.sum()),
+        reference=golden.reference,
+    )
+
+
+def require(check: GoldenCheck) -> None:
+    """SessionError (`golden_mismatch`) when a device computes something else."""
+    if check.max_abs_diff <= check.tolerance and check.top1_equal == check.n:
+        return
+    raise SessionError(
+        "the device computes something else than the artifact's golden scores",
+        status="golden_mismatch",
+        stage="golden",
+        why=(
+            f"largest difference {check.max_abs_diff:.4g} (allowed {check.tolerance:.4g}), "
+            f"same class on {check.top1_equal} of {check.n} clear patches; reference: {check.reference}"
+        ),
+        fix="check the runtime's version and options; `edgebench models prepare` makes the artifact again",
+    )
+
+
+NO_METER = ""
+"""Among the reasons of meters: why there is none at all."""
+SPARE_MEASUREMENTS = 100
+"""Passes or windows beside the steady ones and the warm-up's that are still taken for a device's own way."""
+SPARE_TIMES = 10
+"""How many times what it has to last a worker's steady part may go on: workers wait for the slowest."""
+
+
+def measure_session(
+    device: Device,
+    job: Job,
+    describe: dict[str, Any],
+    watch: SessionWatch | None = None,
+    explain: Explain = unexplained,
+    host_probes: HostProbes | None = None,
+    folder: Path | None = None,
+) -> Measured:
+    """Run one session; a failure or Ctrl-C becomes the record's status, with all that was measured.
+
+    Args:
+        device: that is measured.
+        job: what the session is asked to do.
+        describe: the device's facts.
+        watch: follows how far it is.
+        explain: the backend's words for a failure.
+        host_probes: what samples on this machine.
+        folder: where its samples go as they come, on the disk of the results; None for a temporary one, which
+            lasts as long as what is returned.
+
+    StoredResultError where the disk does not take the samples.
+    """
+    watch = watch or SessionWatch(Shape(job.plan.scene.patches, job.plan.passes))
+    host_probes = host_probes or HostProbes()
+    samples = SessionSamples(folder)
+    metering = host_probes.begin_session((*job.host_meters, *job.host_monitors), samples.of_host)
+    settings = replace(
+        job.settings,
+        report=watch.report,
+        patch_took=watch.patch_took,
+        take_samples=samples.take,
+        host_metering=metering,
+        bursts=bursts_for(host_probes.state().probes),
+        settle_s=settle_s(host_probes.state().probes),
+    )
+    started = datetime.now(UTC)
+    clock_s = time.perf_counter()
+    gathered = Gathered(samples=samples)
+    measured_tables = SessionTables()
+    status: SessionStatus = "ok"
+    failure: Failure | None = None
+    session: Session | None = None
+    try:
+        try:
+            watch.report(BUILD if watch.shape.builds else "load", 0, 0)
+            with device.session(job.artifact, settings) as session:
+                try:
+                    _drive(session, job, gathered, watch)
+                finally:
+                    gathered.facts = session.facts()
+                    gathered.samples.take_all(session.probe_chunks())
+        finally:
+            if session is not None:
+                # Which of its processes outlive it is known when it has ended.
+                ended = session.facts()
+                gathered.facts = replace(gathered.facts or ended, warnings=ended.warnings)
+            try:
+                if session is not None:
+                    _add_host_samples(gathered, job, host_probes)
+                    _add_responses(gathered)
+            finally:
+                # Also for a session that ended early, or is interrupted while it waits for the host's probes;
+                # it may itself find that the device sent nonsense. Samples of an hour take it a minute, which
+                # no second Ctrl-C is to cut short.
+                with held_interrupt():
+                    measured_tables = session_tables_of(gathered, job.plan)
+    except SessionError as error:
+        status, failure = session_failure(error, explain)
+    except KeyboardInterrupt:
+        status = "interrupted"
+        failure = Failure(what="interrupted by the user", stage=gathered.stage)
+    except EdgeBenchError:
+        raise
+    except Exception as error:
+        status, failure = "error", unknown_fault(error, gathered.stage)
+    duration_s = time.perf_counter() - clock_s
+    try:
+        record = session_record(job, gathered, describe, status, failure, started, duration_s)
+    except Exception as error:
+        # What was measured is sound; what the device, or its backend, says of it is no record.
+        record = bare_record(job, unknown_fault(error, "stop"), started, duration_s)
+    return Measured(record, measured_tables, status == "interrupted", samples)
+
+
+def _add_host_samples(gathered: Gathered, job: Job, host_probes: HostProbes) -> None:
+    """Put what the host's probes sampled to what the session's own did."""
+    asked = (*job.host_meters, *job.host_monitors)
+    if not asked:
+        return
+    facts = gathered.facts or SessionFacts()
+    fit = facts.clock.get("fit")
+    with as_stored_result_error(gathered.samples.folder):
+        samples = host_probes.end_session(None if fit is None else ClockFit(**fit), facts.load_bursts)
+    gathered.samples.add_host_samples(samples.chunks)
+    meters = {
+        name: why for name, why in facts.probe_reasons.items() if name != NO_METER or not job.host_meters
+    }
+    monitors = dict(facts.monitor_reasons)
+    for name, reason in samples.reasons.items():
+        (monitors if name in job.host_monitors else meters)[name] = reason
+    gathered.facts = replace(
+        facts, probes=(*facts.probes, *samples.probes), probe_reasons=meters, monitor_reasons=monitors
+    )
+
+
+def _add_responses(gathered: Gathered) -> None:
+    """Put to each meter how long load stays in its readings."""
+    facts = gathered.facts or SessionFacts()
+    with as_stored_result_error(gathered.samples.folder):
+        probes = tuple(
+            replace(info, response=response_of(info, gathered.samples.of_probe(info.name), facts.load_bursts))
+            for info in facts.probes
+        )
+    gathered.facts = replace(facts, probes=probes)
+
+
+def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) -> None:
+    """Golden check, passes, accuracy: in this order, each kept as soon as it is there."""
+    gathered.stage = "golden"
+    scores = session.golden()
+    for worker_scores in _by_worker(scores, job):
+        gathered.checks.append(compare(worker_scores, job.artifact.golden, job.settings.options))
+    for check in gathered.checks:
+        require(check)
+    gathered.stage = "measure"
+    # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
+    # for before the clock's last edge is taken and the probes have given their last samples.
+    with closing(_closable(session.measure(job.plan))) as measurements:
+        for count, measurement in enumerate(measurements, 1):
+            _require_due(count, gathered, job)
+            take_in(measurement, gathered, job.plan.scene.patches, job.settings.workers)
+            gathered.samples.take_all(session.probe_chunks())
+            if isinstance(measurement, Window) or measurement.worker == 0:
+                watch.arrived(measurement)  # the others are as far, give or take a pass
+    require_as_planned(gathered, job.plan)
+    if job.plan.images is not None:
+        gathered.stage = "predict"
+        with timed_on_device(gathered):
+            scores = session.predict(job.plan.images)
+        require_finite_scores(scores, "predict", "the images")
+        gathered.image_scores = _by_worker(scores, job)
+
+
+def _require_due(count: int, gathered: Gathered, job: Job) -> None:
+    """SessionError for more passes or windows than any device gives that was asked for so many steady ones.
+
+    A sustained session has no number of them, nor has one that has to last until it has lasted long enough.
+    """
+    plan, workers = job.plan, job.settings.workers
+    most = workers * (plan.passes + plan.warmup_cap + SPARE_MEASUREMENTS)
+    has_lasted = gathered.steady_s >= workers * SPARE_TIMES * (plan.least_s or 0.0)
+    if plan.sustained_s is None and count > most and has_lasted:
+        raise SessionError(
+            "the device goes on measuring without end",
+            status="protocol_error",
+            stage="measure",
+            why=f"it gave more than {most} passes or windows, and {plan.passes} steady ones were asked for",
+        )
+
+
+def _by_worker(scores: Scores, job: Job) -> list[Scores]:
+    """Scores that the workers gave one after the other, as one array each; SessionError for a part of one."""
+    workers = job.settings.workers
+    if len(scores) % workers:
+        raise SessionError(
+            f"the device gave {len(scores)} rows of scores for {workers} workers",
+            status="protocol_error",
+            stage="predict",
+        )
+    return np.split(scores, workers)
+
+
+def _closable(measurements: Iterator[Pass | Window]) -> Generator[Pass | Window, None, None]:
+    """Closes what it takes from, where that can be closed: a session may give its passes by any iterator."""
+    yield from measurements

@@ -1,0 +1,526 @@
+"""The record of a session: of one that was measured, and of one that was not or that no file can hold."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import statistics
+import tempfile
+import time
+import traceback
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgebench.errors import DiskFullError, EdgeBenchError, NoPermissionError, SessionError, UnavailableError
+from edgebench.link.failures import Explain, explained, unexplained
+from edgebench.link.host_probes import SampleSpool
+from edgebench.records.model import Artifact
+from edgebench.records.session import (
+    MeasurePlan,
+    Pass,
+    ProbeChunk,
+    ProbeInfo,
+    SessionFacts,
+    SessionSettings,
+    Window,
+    probe_name,
+)
+from edgebench.records.stored import (
+    Failure,
+    GoldenCheck,
+    SessionRecord,
+    SessionStatus,
+    SessionTables,
+    TableFile,
+)
+from edgebench.records.values import Scores
+from edgebench.results import tables
+from edgebench.results.redaction import PrivateNames, written
+from edgebench.results.tables import (
+    ProbeTableWriter,
+    require_valid_chunk,
+    require_valid_pass,
+    require_valid_window,
+)
+from edgebench.results.writing import as_stored_result_error
+
+# What the probes sample beside one session: on disk as it comes, and one table at the session's end.
+
+
+MEMORY_CHANNEL = "memory_available"
+
+
+class SessionSamples:
+    """The samples of one session, in a folder that is the session's until the store has taken the table.
+
+    Args:
+        folder: on the disk of the results; where it is None a temporary one, which lasts as long as this.
+
+    Attributes:
+        folder: of its files.
+        of_host: takes what the probes on this machine sample, on its clock.
+        lowest_memory_bytes: the least memory that was available at any sample; known with the table.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="edgebench-"))
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._of_device = SampleSpool(self.folder / "device")
+        self.of_host = SampleSpool(self.folder / "host")
+        self._host_chunks: Mapping[str, Iterable[ProbeChunk]] = {}
+        self.lowest_memory_bytes = math.inf
+
+    def take(self, chunk: ProbeChunk) -> None:
+        """Keep what a probe of the device's sampled; `require_written` says where that failed."""
+        self._of_device.add(chunk)
+
+    def take_all(self, chunks: Iterable[ProbeChunk]) -> None:
+        """Keep chunks that a session gave when it was asked.
+
+        SessionError for one that cannot be, StoredResultError where any so far could not be written.
+        """
+        for chunk in chunks:
+            require_valid_chunk(chunk)
+            self.take(chunk)
+        self.require_written()
+
+    def require_written(self) -> None:
+        """StoredResultError where a sample could not be written."""
+        with as_stored_result_error(self.folder):
+            self._of_device.require_written()
+            self.of_host.require_written()
+
+    def add_host_samples(self, chunks: Mapping[str, Iterable[ProbeChunk]]) -> None:
+        """Have the table hold what this machine's probes sampled, by probe and on the device's clock."""
+        self._host_chunks = chunks
+
+    def table(self, infos: Sequence[ProbeInfo]) -> TableFile | None:
+        """All of them as one Parquet file; None where there is none.
+
+        Probe by probe: in which order two processes were heard says nothing. SessionError where a probe of
+        the `infos` has not announced a channel; StoredResultError where the disk refuses.
+        """
+        try:
+            self.require_written()
+            if not self._of_device.probes and not self._host_chunks:
+                return None
+            path = self.folder / "probes.parquet"
+            with as_stored_result_error(self.folder), ProbeTableWriter(path) as table:
+                for chunk in self._chunks():
+                    table.write(chunk, infos)
+                    self._note_memory(chunk)
+                return table.close() if table.rows else None
+        finally:
+            self._of_device.close()
+            self.of_host.close()
+
+    def of_probe(self, name: str) -> Iterator[ProbeChunk]:
+        """What one probe sampled, by `kind:address`, on the device's clock; OSError of the disk."""
+        for asked in sorted({*self._of_device.probes, *self._host_chunks}):
+            if probe_name(asked) == name:
+                yield from self._of_device.chunks(asked)
+                yield from self._host_chunks.get(asked, ())
+
+    def _chunks(self) -> Iterator[ProbeChunk]:
+        for probe in sorted({*self._of_device.probes, *self._host_chunks}):
+            yield from self._of_device.chunks(probe)
+            yield from self._host_chunks.get(probe, ())
+
+    def _note_memory(self, chunk: ProbeChunk) -> None:
+        samples = chunk.values.get(MEMORY_CHANNEL)
+        if samples is not None and not np.isnan(samples).all():
+            self.lowest_memory_bytes = min(self.lowest_memory_bytes, float(np.nanmin(samples)))
+
+
+# What one session has given so far, and the tables and figures of its record that follow from it.
+
+
+SCARCE_MEMORY_BYTES = 64 << 20
+"""Available memory below which a session's figures come with a warning."""
+
+LEAST_SUSTAINED = 0.5
+"""The share of the time asked for that steady passes go on at least; the last may end a while before it."""
+
+
+@dataclass
+class Gathered:
+    """What has arrived so far; whatever ends the session, this much is kept."""
+
+    passes: list[Pass] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
+    samples: SessionSamples = field(default_factory=SessionSamples)
+    facts: SessionFacts | None = None
+    checks: list[GoldenCheck] = field(default_factory=list)  # one a worker
+    image_scores: list[Scores] = field(default_factory=list)  # likewise
+    stage: str = "start"  # which the session has reached, in the words of SessionError
+    device_s: float = 0.0  # time that belongs to the device and not to the harness
+    steady_s: float = 0.0  # within the steady passes or windows of all workers
+
+
+def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, workers: int) -> None:
+    """Keep a pass or a window; SessionError for one beside the other kind, or that cannot be.
+
+    What came before it is kept, whatever is wrong with it.
+    """
+    if (gathered.windows and isinstance(measurement, Pass)) or (
+        gathered.passes and isinstance(measurement, Window)
+    ):
+        raise SessionError(
+            "the device gave both passes and windows",
+            status="protocol_error",
+            stage="measure",
+            why="a session is timed by one of them",
+        )
+    if isinstance(measurement, Window):
+        require_valid_window(measurement, scene_patches, gathered.windows[-1] if gathered.windows else None)
+        gathered.windows.append(measurement)
+        gathered.device_s += measurement.duration_ns / 1e9
+        gathered.steady_s += measurement.duration_ns / 1e9 if measurement.phase == "steady" else 0.0
+        return
+    first = gathered.passes[0] if gathered.passes else measurement
+    require_valid_pass(measurement, first.stages, workers)
+    if measurement.scores is not None and len(measurement.scores) > scene_patches:
+        raise SessionError(
+            f"pass {measurement.index} from the device is invalid",
+            status="protocol_error",
+            stage="measure",
+            why=f"scores of {len(measurement.scores)} patches of a scene of {scene_patches}",
+        )
+    if measurement.due_ns is not None and gathered.passes:
+        # The pause before a paced pass is the schedule's, not the harness's.
+        gathered.device_s += max(0, measurement.due_ns - gathered.passes[-1].end_ns) / 1e9
+    gathered.passes.append(measurement)
+    gathered.device_s += measurement.image_ns / 1e9
+    gathered.steady_s += measurement.image_ns / 1e9 if measurement.phase == "steady" else 0.0
+
+
+def require_as_planned(gathered: Gathered, plan: MeasurePlan) -> None:
+    """SessionError where there is no steady pass or window, or none of the pace or length that was planned.
+
+    Figures that are recorded as paced or sustained and are not would be taken for what they are not.
+    """
+    measurements: list[Pass | Window] = [*gathered.passes, *gathered.windows]
+    steady = [timed for timed in measurements if timed.phase == "steady"]
+    if not steady:
+        raise SessionError("the device gave no steady pass", status="protocol_error", stage="measure")
+    if plan.period_s is not None and any(
+        isinstance(timed, Window) or timed.due_ns is None for timed in steady
+    ):
+        raise SessionError(
+            f"the device did not pace what it measured by {plan.period_s:g} s",
+            status="protocol_error",
+            stage="measure",
+            why="its steady passes do not say when each was due",
+            fix="leave --period out; its backend can refuse it beforehand (check_plan)",
+        )
+    steady_s = (max(timed.end_ns for timed in steady) - min(timed.start_ns for timed in steady)) / 1e9
+    lasted_s = steady_s + (plan.period_s or 0.0)  # the last pass's period belongs to it
+    if plan.sustained_s is not None and lasted_s < LEAST_SUSTAINED * plan.sustained_s:
+        raise SessionError(
+            f"the device measured for {steady_s:.3g} s, and {plan.sustained_s:g} s were asked for",
+            status="protocol_error",
+            stage="measure",
+            why="its session took no notice of how long steady passes go on",
+            fix="leave --sustained out; its backend can refuse it beforehand (check_plan)",
+        )
+
+
+@contextmanager
+def timed_on_device(gathered: Gathered) -> Iterator[None]:
+    """Count the time of what is within as the device's, not the harness's."""
+    start_s = time.perf_counter()
+    try:
+        yield
+    finally:
+        gathered.device_s += time.perf_counter() - start_s
+
+
+@dataclass(frozen=True)
+class _SceneScores:
+    """Scores float32 [n, classes] that a worker gave n patches of the scene, and which these are."""
+
+    worker: int
+    patches: Sequence[int]
+    scores: Scores
+
+
+def _scene_scores(gathered: Gathered) -> list[_SceneScores]:
+    """Of each worker its last pass's: every pass classifies the same scene; of windows, each patch's last."""
+    last = {
+        scene_pass.worker: scene_pass.scores
+        for scene_pass in gathered.passes
+        if scene_pass.scores is not None
+    }
+    if last:
+        return [_SceneScores(worker, range(len(scores)), scores) for worker, scores in sorted(last.items())]
+    by_patch = {window.patch: window.scores for window in gathered.windows if window.scores is not None}
+    if not by_patch:
+        return []
+    patches = sorted(by_patch)
+    return [_SceneScores(0, patches, np.stack([by_patch[patch] for patch in patches]))]
+
+
+def prediction_counts(gathered: Gathered) -> dict[str, int]:
+    """How many predictions of each set there are, of all workers."""
+    sets = {"scene": [part.scores for part in _scene_scores(gathered)], "images": gathered.image_scores}
+    return {name: sum(len(scores) for scores in parts) for name, parts in sets.items() if parts}
+
+
+def clock_wait(gathered: Gathered) -> dict[str, dict[str, int]]:
+    """Under `wait`, the medians over the steady passes or windows: what they took, and were waited for."""
+    measurements: list[Pass | Window] = [*gathered.passes, *gathered.windows]
+    steady = [timed for timed in measurements if timed.phase == "steady"]
+    known = [(timed.end_ns - timed.start_ns, timed.waited_ns) for timed in steady if timed.waited_ns]
+    if not known:
+        return {}
+    stamped_ns, waited_ns = (int(statistics.median(values)) for values in zip(*known, strict=True))
+    return {"wait": {"stamped_ns": stamped_ns, "waited_ns": waited_ns}}
+
+
+def worker_records(gathered: Gathered) -> tuple[dict[str, Any], ...]:
+    """What the record has of the workers: of several, what each alone can say."""
+    facts = gathered.facts.workers if gathered.facts else ()
+    if not facts:
+        return ({"worker": 0},)
+    checks = dict(enumerate(gathered.checks))
+    return tuple(
+        {**asdict(worker), "golden": check.model_dump() if (check := checks.get(worker.worker)) else None}
+        for worker in facts
+    )
+
+
+def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
+    """The tables of a session; SessionError where the device sent nonsense."""
+    session_tables = SessionTables()
+    if gathered.passes:
+        session_tables.passes, session_tables.batches = tables.pass_rows(gathered.passes)
+    if gathered.windows:
+        session_tables.windows = tables.window_rows(gathered.windows, plan.scene.patches)
+    session_tables.probes = gathered.samples.table(gathered.facts.probes if gathered.facts else ())
+    labels = plan.scene.labels
+    predictions = [
+        tables.prediction_rows("scene", part.scores, labels, part.worker, patches=part.patches)
+        for part in _scene_scores(gathered)
+    ]
+    if plan.images is not None:
+        predictions += [
+            tables.prediction_rows("images", scores, plan.images.labels, worker)
+            for worker, scores in enumerate(gathered.image_scores)
+        ]
+    if predictions:
+        session_tables.predictions = tables.concat(predictions)
+    return session_tables
+
+
+def memory_warnings(describe: Mapping[str, Any], lowest_sampled_bytes: float) -> list[str]:
+    """That the device had little memory left, before the session or at any sample of it."""
+    before = describe.get("memory_available_bytes")
+    lowest = min(lowest_sampled_bytes, float(before) if isinstance(before, int) else math.inf)
+    if lowest >= SCARCE_MEMORY_BYTES:
+        return []
+    return [
+        f"less than {SCARCE_MEMORY_BYTES >> 20} MiB of the device's memory were available: it may have "
+        "swapped, or read the model and the runtime from its disk again"
+    ]
+
+
+# What one session is asked to do, and what comes of it.
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one session is asked to do."""
+
+    key: str
+    n: int
+    round: int
+    artifact: Artifact
+    settings: SessionSettings
+    plan: MeasurePlan
+    host_meters: tuple[str, ...] = ()  # probes that sample on this machine, each `kind:address`
+    host_monitors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A session's record and tables, and whether the user asked to stop."""
+
+    record: SessionRecord
+    tables: SessionTables
+    interrupted: bool
+    samples: SessionSamples | None = None  # whose folder holds the table of the samples
+
+
+MOST_REASON, MOST_TRACEBACK = 2000, 16_000
+"""Characters that are kept of an error that has no words of its own."""
+
+
+def session_record(
+    job: Job,
+    gathered: Gathered,
+    describe: dict[str, Any],
+    status: SessionStatus,
+    failure: Failure | None,
+    started: datetime,
+    duration_s: float,
+) -> SessionRecord:
+    """The record of a session that began, with all that it has gathered.
+
+    Args:
+        job: what it was asked to do.
+        gathered: by now.
+        describe: the device's facts; its `private` names are taken out of the record.
+        status: how it ended.
+        failure: why it did; None where it ended well.
+        started: when it began.
+        duration_s: of the whole session.
+    """
+    facts = gathered.facts or SessionFacts()
+    device_s = gathered.device_s + (facts.cold.import_s or 0.0) + (facts.cold.load_s or 0.0)
+    device_s += facts.built.seconds if facts.built and not facts.built.cached else 0.0
+    idle_windows = [window for window in (facts.windows_ns.idle, facts.windows_ns.idle_after) if window]
+    if idle_windows:
+        device_s += len(idle_windows) * job.settings.idle_s
+        begin_ns, end_ns = facts.windows_ns.settling or (0, 0)
+        device_s += len(idle_windows) * (end_ns - begin_ns) / 1e9
+        # Where power is metered, the pause after the last paced pass goes by as well.
+        last_ns = gathered.passes[-1].lateness_ns if gathered.passes else None
+        device_s += max(0, -(last_ns or 0)) / 1e9
+    device_s += facts.load_bursts.total_s if facts.load_bursts else 0.0
+    # What several workers do at the same time is no sum of theirs.
+    timed_alone = status == "ok" and not facts.other_time and not facts.workers
+    record = SessionRecord(
+        trial=job.key,
+        n=job.n,
+        round=job.round,
+        status=status,
+        started_utc=_utc(started),
+        duration_s=duration_s,
+        harness_s=duration_s - device_s if timed_alone else None,
+        failure=failure,
+        # Of several workers the one that is farthest off; each is among the workers.
+        golden=max(gathered.checks, key=lambda check: check.max_abs_diff, default=None),
+        workers=worker_records(gathered),
+        device={name: fact for name, fact in describe.items() if name != "private"},
+        predicted=prediction_counts(gathered),
+        warnings=(*facts.warnings, *memory_warnings(describe, gathered.samples.lowest_memory_bytes)),
+        **({} if gathered.facts is None else _recorded(gathered.facts, clock_wait(gathered))),
+    )
+    # Private names come with the description, and serve to take them out of the record.
+    return written(record, PrivateNames.of(private=describe.get("private")))
+
+
+def _recorded(facts: SessionFacts, wait: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a record that its session fills in itself."""
+    return {
+        "cold": asdict(facts.cold),
+        "built": facts.built,
+        "warmup": {} if facts.warmup is None else asdict(facts.warmup),
+        "memory": asdict(facts.memory),
+        "runtime": facts.runtime,
+        "clock": {**facts.clock, **wait},
+        "probes": tuple(asdict(info) for info in facts.probes),
+        "probe_reasons": facts.probe_reasons,
+        "monitor_reasons": facts.monitor_reasons,
+        "windows_ns": asdict(facts.windows_ns),
+        "load_bursts": facts.load_bursts,
+        "measured_patches": facts.measured_patches,
+        "untimed_stages": facts.untimed_stages,
+        "emulated": facts.emulated,
+        "instructions_reason": facts.instructions_reason,
+    }
+
+
+def bare_record(
+    job: Job,
+    failure: Failure,
+    started: datetime,
+    duration_s: float = 0.0,
+    status: SessionStatus = "error",
+) -> SessionRecord:
+    """The record of a session of which nothing is known but why it failed."""
+    return SessionRecord(
+        trial=job.key,
+        n=job.n,
+        round=job.round,
+        status=status,
+        started_utc=_utc(started),
+        duration_s=duration_s,
+        failure=failure,
+    )
+
+
+def _utc(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def unmeasured_session(job: Job, error: Exception, explain: Explain = unexplained) -> Measured:
+    """A session that never began, because its device could not be reached or asked: its record says why."""
+    status: SessionStatus = "error"
+    if isinstance(error, UnavailableError | NoPermissionError):
+        status = "disk_full" if isinstance(error, DiskFullError) else "lost_connection"
+    if isinstance(error, SessionError):
+        status, failure = session_failure(error, explain)
+    elif isinstance(error, EdgeBenchError):
+        why = "; ".join(part for part in (error.why, error.fix) if part)
+        failure = Failure(what=error.what, why=why, stage="start")
+    else:
+        failure = unknown_fault(error, "start")
+    record = bare_record(job, failure, datetime.now(UTC), status=status)
+    return Measured(record, SessionTables(), interrupted=False)
+
+
+def unwritable_session(measured: Measured, error: Exception) -> Measured:
+    """The same session where no file can hold it: why, and nothing of what the device said."""
+    record = SessionRecord.model_validate(
+        measured.record.model_dump(include={"trial", "n", "round", "started_utc", "duration_s"})
+        | {"status": "error", "failure": unknown_fault(error, "stop")}
+    )
+    return Measured(record, SessionTables(), measured.interrupted)
+
+
+def unknown_fault(error: Exception, stage: str) -> Failure:
+    """The failure of a session in an error that is none of EdgeBench's."""
+    return Failure(
+        what="the session ended in an error that EdgeBench does not know",
+        why=_writable(f"{type(error).__name__}: {error}")[:MOST_REASON],
+        fix="its traceback is in session.json: report it to whoever maintains the device's backend",
+        stage=stage,
+        stderr_tail=traceback_text(error),
+    )
+
+
+def traceback_text(error: Exception) -> str:
+    """The end of an error's traceback, as a record can hold it."""
+    return _writable("".join(traceback.format_exception(error)))[-MOST_TRACEBACK:]
+
+
+def _writable(text: str) -> str:
+    """An error may quote what could not be written."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def session_failure(error: SessionError, explain: Explain) -> tuple[SessionStatus, Failure]:
+    """Status and failure of a session that ended in such an error, in the backend's words if it has any."""
+    try:
+        error = explained(error, explain)
+    except Exception as fault:
+        # The failure itself is worth more than that a backend has no words for it.
+        error.stderr_tail += f"\nedgebench: its backend could not explain it: {type(fault).__name__}: {fault}"
+    failure = Failure(
+        what=error.what,
+        why=error.why,
+        fix=error.fix,
+        stage=error.stage,
+        signal=error.signal,
+        stderr_tail=error.stderr_tail,
+    )
+    return error.status, failure  # type: ignore[return-value]  # validated by the record

@@ -1,0 +1,432 @@
+"""Which models a run measures: the shipped family, families by name, and the user's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from edgebench.contract import Backend
+from edgebench.errors import InputError, UnavailableError, UsageError
+from edgebench.prepare import families as catalogue
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.families import RANDOM_REASON, SIZE, has_shipped
+from edgebench.prepare.image_sets import (
+    load_calibration,
+    refuse_overlap,
+    shipped_images,
+    shipped_scene,
+    shipped_scene_for,
+)
+from edgebench.prepare.images import cut, load_images, load_scene, read_labels
+from edgebench.prepare.landcover import CLASS_NAMES
+from edgebench.prepare.samples import given_samples, golden_samples, random_samples, samples_scene
+from edgebench.prepare.user_model import (
+    golden_of_images,
+    golden_of_scene,
+    place_of,
+    read_source,
+    require_labels_fit,
+    source_from_weights,
+)
+from edgebench.records.model import SHIPPED, InputChoice, ModelSource, PrepareRequest, UserModel
+from edgebench.records.target import Target
+from edgebench.records.values import ImageSet, Json, Progress, Scene
+from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.run.settings import RunConfig
+from edgebench.run.trials import batches_of, default_precisions
+
+_ONLY_FOUND = "mixed"  # a precision that a file may have and none is made at
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A model of a run, and the widths (depth multipliers) that it is measured in."""
+
+    source: ModelSource
+    widths: tuple[float | None, ...]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the pictures that it takes."""
+        picture = self.source.model.picture if self.source.model else None
+        return (picture.height, picture.width) if picture else (catalogue.SIZE, catalogue.SIZE)
+
+    @property
+    def takes_pictures(self) -> bool:
+        """False for a model that is timed with samples."""
+        return self.source.model is None or self.source.model.picture is not None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was assumed of the file, and what is to be known of its calibration images."""
+        model, calibration = self.source.model, self.source.calibration
+        file = self.source.path.name if self.source.path else self.source.name
+        assumed = model.assumed if model else ()
+        return (
+            *(f"{file}: assumed of its input: {assumption}" for assumption in assumed),
+            *(calibration.notes if calibration else ()),
+        )
+
+    @property
+    def random(self) -> bool:
+        """Whether its weights are random."""
+        return self.source.kind == "family" and not any(
+            has_shipped(self.source.name, width) for width in self.widths
+        )
+
+
+def resolve_sources(
+    models: Sequence[str],
+    *,
+    cache: Cache,
+    progress: Progress,
+    widths: Sequence[float] = (),
+    labels: Path | None = None,
+    choice: InputChoice | None = None,
+    calibration: Path | None = None,
+    inputs: Path | None = None,
+) -> tuple[Chosen, ...]:
+    """What `--model` names, in order, each read and understood; the shipped family without any.
+
+    Sources of files have their calibration images and, where they take no picture, the samples that they are
+    timed with; `with_golden` gives them what their outputs are checked with.
+
+    Args:
+        models: families by name, model files, SavedModel folders, weights (.npz).
+        cache: where images and samples are kept.
+        progress: told what is read.
+        widths: of the families; empty for all that are shipped, else the default one.
+        labels: class names of the user's files, one a line.
+        choice: what the user said of the files' inputs.
+        calibration: images for post-training quantisation.
+        inputs: samples for models that take no picture; None for random ones.
+
+    Raises:
+        UsageError: no such family or width, or a choice or calibration images that fit no model.
+        InputError: a file that is none, is damaged, or does not fit its labels.
+    """
+    names = read_labels(labels) if labels else None
+    chosen = tuple(
+        _resolve(model, widths, names, choice or InputChoice(), calibration, inputs, cache, progress)
+        for model in dict.fromkeys(models or (SHIPPED.name,))
+    )
+    _refuse_choices_without_use(chosen, widths, names, choice, inputs)
+    if calibration is not None and all(model.source.calibration is None for model in chosen):
+        raise UsageError(
+            "--calibration is used by no model of this run",
+            why="the shipped family has images of its own for that; a model that takes no picture needs none",
+            fix="leave it out, or add --model FILE",
+        )
+    for note in dict.fromkeys(note for model in chosen for note in model.notes):
+        progress(f"note: {note}")
+    return chosen
+
+
+def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()) -> tuple[Variant, ...]:
+    """The variants that a run takes of one model on one backend.
+
+    Empty `precisions` stand for what the backend supports, and for a file that is taken as it is, for its
+    own. UsageError for one that was asked for and does not exist or is not supported.
+    """
+    source = chosen.source
+    own = source.model.precision if source.model else None
+    for precision in precisions:
+        if precision not in PRECISIONS and precision != own:
+            raise UsageError(f"there is no precision {precision}", fix=f"known: {', '.join(PRECISIONS)}")
+        if precision not in backend.precisions and precision != _ONLY_FOUND:
+            raise UsageError(
+                f"{backend.name} does not take {precision}",
+                why=backend.precision_reasons.get(precision, ""),
+                fix=f"it takes {', '.join(backend.precisions)}",
+            )
+    taken = tuple(dict.fromkeys(precisions))
+    if not taken:
+        as_it_is = source.kind == "tflite" or (source.kind == "onnx" and own != "fp32")
+        taken = (own,) if as_it_is and own else default_precisions(backend)
+    return tuple(Variant(width, precision, source.name) for width in chosen.widths for precision in taken)
+
+
+def with_golden(chosen: Chosen, cache: Cache, images: ImageSet | None, scene: Scene | None) -> Chosen:
+    """The same with its golden patches: calibration images, else test images, else patches of the scene.
+
+    A family of ours keeps the shipped ones; samples are checked with the first few of them.
+    """
+    source = chosen.source
+    if source.kind == "family":
+        return chosen
+    if source.inputs is not None:
+        return replace(chosen, source=replace(source, golden=golden_samples(source.inputs, cache)))
+    if source.calibration is not None:
+        golden = golden_of_images(source.calibration, "calibration images", cache)
+    elif images is not None:
+        golden = golden_of_images(images, f"images of {images.name}", cache)
+    else:
+        golden = golden_of_scene(scene or shipped_scene_for(cache, *chosen.size), *chosen.size, cache)
+    return replace(chosen, source=replace(source, golden=golden))
+
+
+def requests_for(
+    chosen: Sequence[Chosen],
+    backend: Backend,
+    precisions: Sequence[str],
+    batch: int,
+    cache: Cache,
+    options: Mapping[str, Json] | None = None,
+) -> tuple[PrepareRequest, ...]:
+    """What a backend is asked to prepare without a run: with the shipped scene, and its default options."""
+    taken = backend.options_model().model_dump(mode="json") if options is None else options
+    return tuple(
+        PrepareRequest(variant, batch, taken, source=model.source)
+        for model in (with_golden(each, cache, None, None) for each in chosen)
+        for variant in variants_of(model, backend, precisions)
+    )
+
+
+def _resolve(
+    model: str,
+    widths: Sequence[float],
+    names: tuple[str, ...] | None,
+    choice: InputChoice,
+    calibration: Path | None,
+    inputs: Path | None,
+    cache: Cache,
+    progress: Progress,
+) -> Chosen:
+    path = Path(model).expanduser()
+    if model in catalogue.known():
+        return _family(model, widths, calibration, cache)
+    if not path.exists() and not path.suffix and path.name == model:
+        catalogue.spec(model)  # raises, with the families that there are
+    progress(f"reading {path.name}")
+    if path.suffix.lower() == ".npz":
+        source = source_from_weights(path, cache, calibration=calibration)
+        if names is not None and len(names) != len(source.class_names or ()):
+            raise InputError(
+                f"the labels are {len(names)} and {path.name} has {len(source.class_names or ())} classes",
+                fix="leave --labels out: the record beside the weights has them",
+            )
+        return Chosen(replace(source, class_names=names or source.class_names), (source.width,))
+    source = read_source(path, choice, cache)
+    known = source.model
+    assert known is not None
+    if known.picture is None:
+        samples = (
+            given_samples(inputs, known.inputs, cache) if inputs else random_samples(known.inputs, cache)
+        )
+        return Chosen(replace(source, inputs=samples), (None,))
+    source = replace(source, class_names=names if known.scores is not None else None)
+    require_labels_fit(source)
+    size = (known.picture.height, known.picture.width)
+    images = load_calibration(calibration, cache, size) if calibration else None
+    return Chosen(replace(source, calibration=images), (None,))
+
+
+def _family(name: str, widths: Sequence[float], calibration: Path | None, cache: Cache) -> Chosen:
+    family = catalogue.spec(name)
+    if widths:
+        taken: tuple[float | None, ...] = tuple(dict.fromkeys(family.width(width) for width in widths))
+    else:
+        taken = DEPTH_MULTIPLIERS if name == SHIPPED.name else (family.default_width,)
+    source = SHIPPED if name == SHIPPED.name else ModelSource(name=name)
+    if calibration is not None and source is not SHIPPED:
+        source = replace(source, calibration=load_calibration(calibration, cache))
+    return Chosen(source, taken)
+
+
+def _refuse_choices_without_use(
+    chosen: Sequence[Chosen],
+    widths: Sequence[float],
+    names: tuple[str, ...] | None,
+    choice: InputChoice | None,
+    inputs: Path | None,
+) -> None:
+    files = [model.source.model for model in chosen if model.source.model is not None]
+    if widths and all(model.source.is_users for model in chosen):
+        raise UsageError(
+            "--width and --depth are of families", why="a model file has one width", fix="leave them out"
+        )
+    if names is not None and not any(model.source.is_users for model in chosen):
+        raise UsageError("--labels names the classes of a model of yours", fix="add --model FILE")
+    if choice is not None:
+        _refuse_input_without_use(files, choice)
+    if inputs is not None and all(model.takes_pictures for model in chosen):
+        raise UsageError(
+            "--inputs is for models that take no picture",
+            why="those of this run are timed with the scene",
+            fix="leave it out, or use --scene",
+        )
+
+
+def _refuse_input_without_use(files: Sequence[UserModel], choice: InputChoice) -> None:
+    if choice.identity() and not files:
+        raise UsageError(
+            "what was said of the input fits no model of this run",
+            why="a family knows its input",
+            fix="leave it out, or add --model FILE",
+        )
+    values = {"--layout": choice.layout, "--input-scale": choice.scale, "--input-mean": choice.mean}
+    for flag, value in values.items():
+        if value is not None and all(model.picture is None for model in files):
+            raise UsageError(
+                f"{flag} fits no model of this run", why=files[0].accuracy_reason, fix=f"leave {flag} out"
+            )
+    for asked, _ in choice.shapes:
+        names = [[tensor.name for tensor in model.inputs] for model in files]
+        if all(place_of(asked, inputs) is None for inputs in names):
+            raise UsageError(
+                f"--input-shape: no model of this run has {'one input alone' if not asked else repr(asked)}",
+                fix=f"write NAME=...; the inputs: {', '.join(name for inputs in names for name in inputs)}"[
+                    :500
+                ],
+            )
+
+
+# What each model of a run is timed and tested with: its scene, its images, and why there are none.
+
+
+@dataclass(frozen=True)
+class ModelPictures:
+    """One model with all that its trials need; `images_reason` says why there are no images."""
+
+    chosen: Chosen
+    scene: Scene
+    images: ImageSet | None
+    images_reason: str = ""
+
+    @property
+    def source(self) -> ModelSource:
+        """The model."""
+        return self.chosen.source
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of its pictures, beside what its model's notes say."""
+        images, scene, size = self.images, self.scene, self.chosen.size
+        notes = () if images is None else images.notes
+        if scene.cropped is not None:
+            notes = (
+                f"the shipped scene is cropped to its middle {scene.width} x {scene.height} pixels for "
+                f"{self.source.name}: image_s is the time of these {scene.patches} patches (--scene FILE is "
+                "never cropped)",
+                *notes,
+            )
+        if images is None:
+            return notes
+        if images.labels is None:
+            return (
+                *notes,
+                f"{images.name}: the pictures have no labels, so there is no accuracy (a folder a class "
+                "or a CSV of paths and labels has them)",
+            )
+        if len(images.class_names) == 1:
+            notes = (
+                *notes,
+                f"{images.name}: all pictures are of one class, {images.class_names[0]}; accuracy on them "
+                "cannot show what other classes are taken for",
+            )
+        cut_to = (scene.patch, scene.patch_width or scene.patch)
+        if scene.kind == "samples" or cut_to == size:
+            return notes
+        return (
+            *notes,
+            f"patches of {cut_to[1]} x {cut_to[0]} are resized to {size[1]} x {size[0]} on the device by the "
+            "nearest pixel, images on the host bilinearly: the accuracy does not show what the nearest pixel "
+            "costs",
+        )
+
+
+def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[ModelPictures, ...]:
+    """Scene, images and golden patches for each model; read or rendered once, then found in the cache.
+
+    UsageError for a geometry that cannot be; InputError for pictures that cannot be read, are too small, or
+    are in the test and in the calibration.
+    """
+    if config.stride is not None and config.whole:
+        raise UsageError("--stride and --whole exclude each other", fix="leave one of them out")
+    if config.patch is not None and config.whole:
+        raise UsageError("--patch and --whole exclude each other", fix="leave one of them out")
+    return tuple(_Gathering(model, config, cache).model_pictures() for model in chosen)
+
+
+@dataclass(frozen=True)
+class _Gathering:
+    chosen: Chosen
+    config: RunConfig
+    cache: Cache
+
+    def model_pictures(self) -> ModelPictures:
+        source = self.chosen.source
+        if source.inputs is not None:
+            own_inputs = self.config.inputs is not None
+            checked_model = with_golden(self.chosen, self.cache, None, None)
+            reason = source.model.accuracy_reason if source.model else ""
+            return ModelPictures(checked_model, samples_scene(source.inputs, own_inputs), None, reason)
+        images, reason = self.images
+        if images is not None and source.calibration is not None and self.config.images is not None:
+            refuse_overlap(source.calibration, images)
+        return ModelPictures(
+            with_golden(self.chosen, self.cache, images, self.scene), self.scene, images, reason
+        )
+
+    @cached_property
+    def scene(self) -> Scene:
+        config, cache = self.config, self.cache
+        height, width = self.chosen.size
+        if not (config.scene or config.whole or config.patch or config.stride):
+            return shipped_scene_for(cache, height, width)
+        scene = load_scene(config.scene, cache, 1) if config.scene else shipped_scene(cache)
+        if config.whole:
+            return cut(scene, scene.height, scene.width)
+        if config.patch is not None:
+            width, height = config.patch
+        return cut(scene, height, width, config.stride)
+
+    @property
+    def images(self) -> tuple[ImageSet | None, str]:
+        config, source, size = self.config, self.chosen.source, self.chosen.size
+        if self.chosen.random:
+            return None, RANDOM_REASON
+        if config.images is not None:
+            return load_images(config.images, self.cache, size), ""
+        if source == SHIPPED:
+            return shipped_images(self.cache, "test"), ""
+        names = source.class_names
+        if names is not None and set(CLASS_NAMES) <= set(names) and size == (SIZE, SIZE):
+            return shipped_images(self.cache, "test"), ""
+        return None, "no images were given (--images)"
+
+
+# Which variants can be prepared with what is installed here; asked before anything that takes long.
+
+
+def available_variants(
+    target: Target, backend: Backend, chosen: Sequence[Chosen], config: RunConfig
+) -> tuple[tuple[Variant, ...], str]:
+    """The variants of a target that can be prepared, and a note that names the others; "" where all can.
+
+    UnavailableError, on one line, where a depth or batch that was named lacks a package, or all of a model.
+    """
+    batches = batches_of(backend, config.batch)
+    variants: list[Variant] = []
+    left_out: dict[Variant, UnavailableError] = {}
+    for model in chosen:
+        asked = variants_of(model, backend, config.precision)
+        lacking: dict[Variant, UnavailableError] = {}
+        for variant in asked:
+            for batch in batches:
+                request = PrepareRequest(variant, batch, target.options, source=model.source)
+                if (error := backend.missing(request)) is not None:
+                    if config.depth or config.width or batch != backend.default_batch:
+                        raise error
+                    lacking[variant] = error
+        if lacking and len(lacking) == len(asked):
+            raise next(iter(lacking.values()))
+        variants += [variant for variant in asked if variant not in lacking]
+        left_out |= lacking
+    if not left_out:
+        return tuple(variants), ""
+    names = ", ".join(variant.name for variant in list(left_out)[1:])
+    also = f"; left out as well: {names}" if names else ""
+    return tuple(variants), f"left out on {target.name}: {next(iter(left_out.values())).what}{also}"

@@ -1,0 +1,275 @@
+"""From a configuration to a plan: backends, scene and images looked up, trials made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from edgebench import registry
+from edgebench.contract import Backend
+from edgebench.errors import UnavailableError, UsageError
+from edgebench.prepare.cache import Cache
+from edgebench.prepare.image_sets import shipped_images, shipped_scene
+from edgebench.prepare.images import load_images, load_scene
+from edgebench.prepare.user_model import input_choice
+from edgebench.records.model import SHIPPED
+from edgebench.records.session import MeasurePlan
+from edgebench.records.target import Target
+from edgebench.records.values import ImageSet, Pictures, Progress, Scene
+from edgebench.records.variant import Variant
+from edgebench.run.config import MIN_SESSIONS
+from edgebench.run.meters import require_meters_of_their_own
+from edgebench.run.model_choice import Chosen, ModelPictures, available_variants, gather, resolve_sources
+from edgebench.run.settings import RunConfig
+from edgebench.run.targets import make_targets
+from edgebench.run.targets_file import read_targets
+from edgebench.run.trials import Extent, ModelData, Plan, batches_of, choose_variants, make_trials
+
+
+@dataclass(frozen=True)
+class Built:
+    """A plan with the backends that it speaks of."""
+
+    plan: Plan
+    targets: tuple[Target, ...]
+    backends: Mapping[str, Backend]
+
+
+def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
+    """The backends and targets of a configuration; UsageError for whatever does not exist."""
+    if not config.device and not config.target:
+        raise UsageError(
+            "no device was named",
+            fix=f"add --device NAME or --target NAME; known devices: "
+            f"{', '.join(registry.names('edgebench.backends'))}",
+        )
+    declared = read_targets(config.targets_file).named(config.target) if config.target else ()
+    backends = {
+        name: registry.backend(name)
+        for name in dict.fromkeys((*config.device, *(entry.device for entry in declared)))
+    }
+    targets = make_targets(
+        backends,
+        _settings(config, backends),
+        config.meter,
+        devices=config.device,
+        declared=declared,
+        host=config.host,
+        port=config.port,
+        python=config.python,
+        power_modes=config.power_mode,
+        set_power_mode=config.set_power_mode,
+        boards=config.board,
+        declared_power=config.declared_power,
+        declared_conditions=config.declared,
+        no_meter=config.no_meter,
+    )
+    meters = (meter for target in targets for meter in (*target.meters, *target.preferred_meters))
+    for meter in dict.fromkeys(meters):
+        registry.probe_module(meter.partition(":")[0])
+    return backends, targets
+
+
+def _settings(config: RunConfig, backends: Mapping[str, Backend]) -> tuple[str, ...]:
+    """What --set names, and the options that have flags of their own, which beat it.
+
+    UsageError for such a flag where no device has the option.
+    """
+    flagged = {"artifact": config.artifact, "build": config.build, "flash": config.flash}
+    options = {name: value for name, value in flagged.items() if value is not None and value is not False}
+    for name in options:
+        if not any(name in backend.options_model.model_fields for backend in backends.values()):
+            raise UsageError(
+                f"--{name}: no device here has that option",
+                why=f"{', '.join(backends)} {'takes' if len(backends) == 1 else 'take'} no {name}",
+                fix=f"leave --{name} out; `edgebench devices` lists the options of each device",
+            )
+    typed = [setting for setting in config.set if setting.partition("=")[0].strip() not in options]
+    return (*typed, *(f"{name}={'true' if value is True else value}" for name, value in options.items()))
+
+
+def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
+    """The whole plan; reads the models, renders or reads scene and images once, then finds them cached."""
+    if config.decide and not config.profile:
+        raise UsageError(
+            "decide needs something to decide",
+            why="it ends a trial when every verdict on it is settled, and no profile was named",
+            fix="add --profile NAME (`edgebench profiles list`), or leave --decide out",
+        )
+    backends, targets = choose(config)
+    require_meters_of_their_own(targets)
+    extent = Extent.of(config)
+    extent.require_patches_taken(backends.values())
+    for target in targets:
+        batches_of(backends[target.device], config.batch)  # before anything is read
+    variants = _offered(config, backends, targets)
+    measured = [target for target in targets if target.name not in variants]
+    chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)
+    left_out: list[str] = []
+    lacking: dict[str, UnavailableError] = {}
+    for target in measured:
+        try:
+            variants[target.name], note = available_variants(target, backends[target.device], chosen, config)
+        except UnavailableError as error:
+            if config.names_variants:
+                raise
+            lacking[target.name] = error
+            note = f"{target.name} is left out: {error.what}"
+        left_out += [note] if note else []
+    if lacking and len(lacking) == len(targets):
+        raise next(iter(lacking.values()))
+    targets = tuple(target for target in targets if target.name not in lacking)
+    progress("scene and images")
+    model_pictures = gather(chosen, config, cache)
+    own_pictures = _own_pictures(config, backends, [t for t in targets if t not in measured], cache)
+    scene, images = _pictures(config, model_pictures, own_pictures.values(), cache)
+    pictured = [note for data in model_pictures for note in data.notes]
+    sets = [images, *(data.images for data in model_pictures)]
+    sets += [own.images for own in own_pictures.values()]
+    fewer = [note for note in map(extent.images_note, sets) if note]
+    notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ()), *fewer]))
+    for note in notes:
+        progress(f"note: {note}")
+    period_s = config.period
+    sustained_s = None if config.sustained is None else 60.0 * config.sustained
+    for target in targets:
+        backend, timed = backends[target.device], own_pictures.get(target.name, Pictures(scene, images))
+        one_session = MeasurePlan(
+            timed.scene,
+            extent.passes_of(backend, timed.scene),
+            period_s=period_s,
+            sustained_s=sustained_s,
+            patches=extent.patches_of(backend, timed.scene),
+        )
+        backend.check_plan(
+            target, one_session, extent.images_of(backend, timed.images, cache), config.sessions
+        )
+    main_backend = backends[targets[0].device]
+    run_images = extent.images_of(main_backend, images, cache)
+    trials = make_trials(
+        targets,
+        backends,
+        variants,
+        batches=config.batch,
+        scene=scene,
+        images=run_images,
+        period_s=period_s,
+        sustained_s=sustained_s,
+        model_data={data.source.name: _model_data(data) for data in model_pictures if data.source != SHIPPED},
+        target_data={
+            name: ModelData(SHIPPED, own.scene, own.images)
+            for name, own in own_pictures.items()
+            if own != Pictures(scene, images)
+        },
+        extent=extent,
+        images_for=lambda backend, own: extent.images_of(backend, own.images if own else images, cache),
+    )
+    plan = Plan(
+        trials=trials,
+        scene=scene,
+        images=run_images,
+        sessions=config.sessions,
+        passes=extent.passes_of(main_backend, scene),
+        seed=config.seed,
+        period_s=period_s,
+        sustained_s=sustained_s,
+        retries=config.retries,
+        telemetry=config.telemetry,
+        target_ci=config.target_ci,
+        decide=config.decide,
+        min_sessions=MIN_SESSIONS,
+        max_time_s=config.max_time,
+        notes=(*dict.fromkeys(note for model in chosen for note in model.notes), *notes),
+    )
+    return Built(plan, targets, backends)
+
+
+def _offered(
+    config: RunConfig, backends: Mapping[str, Backend], targets: Sequence[Target]
+) -> dict[str, tuple[Variant, ...]]:
+    """By target, the variants of those that bring their own, such as a replay; the others measure models."""
+    offered = {}
+    for target in targets:
+        backend = backends[target.device]
+        if backend.offers(target.options) is None:
+            continue
+        if config.model:
+            raise UsageError(
+                f"{target.name} has its own models",
+                fix="leave --model out, or take another device",
+            )
+        offered[target.name] = choose_variants(backend, config.depth, config.precision, target.options)
+    return offered
+
+
+def _chosen(
+    config: RunConfig, backends: Mapping[str, Backend], cache: Cache, progress: Progress
+) -> tuple[Chosen, ...]:
+    """The models of the backends that measure any; what does not exist is said before anything is read."""
+    if not backends:
+        return ()
+    if not config.model:
+        for backend in backends.values():
+            choose_variants(backend, config.depth, config.precision)
+    return resolve_sources(
+        config.model,
+        cache=cache,
+        progress=progress,
+        widths=config.width or config.depth,
+        labels=config.labels,
+        choice=input_choice(
+            layout=config.layout,
+            scale=config.input_scale,
+            mean=config.input_mean,
+            shapes=config.input_shape,
+        ),
+        calibration=config.calibration,
+        inputs=config.inputs,
+    )
+
+
+def _own_pictures(
+    config: RunConfig, backends: Mapping[str, Backend], targets: Sequence[Target], cache: Cache
+) -> dict[str, Pictures]:
+    """By target, the pictures of those that bring their own; what the run names beats them."""
+    scene = load_scene(config.scene, cache) if config.scene and targets else None
+    images = load_images(config.images, cache) if config.images and targets else None
+    if scene is not None and images is not None:
+        return {target.name: Pictures(scene, images) for target in targets}
+    pictures = {target.name: backends[target.device].pictures(target.options, cache) for target in targets}
+    return {
+        name: Pictures(scene or own.scene, images or own.images)
+        for name, own in pictures.items()
+        if own is not None
+    }
+
+
+def _pictures(
+    config: RunConfig,
+    model_pictures: Sequence[ModelPictures],
+    own_pictures: Iterable[Pictures],
+    cache: Cache,
+) -> tuple[Scene, ImageSet | None]:
+    """The run's scene and images: the first model's, else the first target's own, else the shipped ones."""
+    if model_pictures:
+        first = _main(model_pictures)
+        return first.scene, first.images
+    for own in own_pictures:
+        return own.scene, own.images
+    scene = load_scene(config.scene, cache) if config.scene else shipped_scene(cache)
+    return scene, load_images(config.images, cache) if config.images else shipped_images(cache, "test")
+
+
+def _main(model_pictures: Sequence[ModelPictures]) -> ModelPictures:
+    """Whose scene and images stand for the run: the first with both, else the first with a picture."""
+    for wanted in (
+        [data for data in model_pictures if data.images is not None],
+        [data for data in model_pictures if data.scene.kind == "picture"],
+    ):
+        if wanted:
+            return wanted[0]
+    return model_pictures[0]
+
+
+def _model_data(data: ModelPictures) -> ModelData:
+    return ModelData(data.source, data.scene, data.images, data.images_reason)

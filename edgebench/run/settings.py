@@ -1,0 +1,372 @@
+"""The settings of `edgebench run`, each declared once: the one place where a setting is added.
+
+From a declaration come its flag and help (edgebench/cli/common.py), its key in edgebench.toml, its
+environment variable, its validation (edgebench/run/config.py) and its line in docs/settings.md.
+Imports nothing heavy: the command line's help is made of it. For the same reason its annotations are no texts
+(`from __future__ import annotations`), each of which would be compiled whenever a command starts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from edgebench.run import setting as setting_values
+from edgebench.run.setting import Bounds, DeclaredSetting, Panel, Setting, declared_settings
+
+WHAT: Panel = "What is measured"
+DEVICE: Panel = "On what device"
+HOW_LONG: Panel = "For how long"
+PICTURES: Panel = "Pictures and model"
+OUTPUT: Panel = "Results and output"
+PANELS: tuple[Panel, ...] = (WHAT, DEVICE, HOW_LONG, PICTURES, OUTPUT)
+SESSIONS_LIMIT = 1000
+"""The most sessions a trial that a run takes."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that `edgebench run` can be asked for; see the declarations for units and forms."""
+
+    model: Annotated[
+        tuple[str, ...],
+        Setting(
+            WHAT,
+            "A family by name, or a file of yours: .tflite, .onnx, .keras, a SavedModel's folder, weights "
+            "(.npz).",
+            "FILE|NAME",
+            "mobilenet_v1",
+            short="-m",
+        ),
+    ] = ()
+    width: Annotated[tuple[float, ...], Setting(WHAT, "Width of a family, like --depth.", "A")] = ()
+    depth: Annotated[tuple[float, ...], Setting(WHAT, "Depth multiplier: 0.25, 0.5 or 1.0.", "A", "all")] = ()
+    precision: Annotated[
+        tuple[str, ...], Setting(WHAT, "fp32, fp16 or int8.", "P", "what the device takes")
+    ] = ()
+    batch: Annotated[
+        tuple[int, ...],
+        Setting(WHAT, "Patches in one inference.", "N", "the device's, often 1", read=setting_values.batches),
+    ] = ()
+    artifact: Annotated[
+        Path | None,
+        Setting(
+            WHAT,
+            "For a device with a compiler of its own: the model compiled already, or a folder of them.",
+            "FILE|DIR",
+        ),
+    ] = None
+    meter: Annotated[
+        tuple[str, ...],
+        Setting(
+            WHAT,
+            "A power meter, KIND[:ADDRESS], such as rapl (`edgebench meters list`).",
+            "METER",
+            "the device's or the targets file's, if any",
+            completion="meter",
+        ),
+    ] = ()
+    no_meter: Annotated[bool, Setting(WHAT, "No power meter, even of the device or the targets file.")] = (
+        False
+    )
+    telemetry: Annotated[
+        bool,
+        Setting(
+            WHAT,
+            "Clocks, temperatures, throttling and load, once a second.",
+            default_text="on",
+            switch_off=True,
+        ),
+    ] = True
+
+    device: Annotated[
+        tuple[str, ...],
+        Setting(DEVICE, "What is measured (`edgebench devices`).", "NAME", short="-d", completion="device"),
+    ] = ()
+    target: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "A board of the targets file (`edgebench targets list`). Repeatable; beside --device too.",
+            "NAME",
+            short="-t",
+            completion="target",
+        ),
+    ] = ()
+    targets_file: Annotated[
+        Path | None,
+        Setting(
+            DEVICE,
+            "Where --target looks.",
+            "FILE",
+            "./targets.toml, else the one in the user's config folder",
+        ),
+    ] = None
+    host: Annotated[
+        str | None,
+        Setting(DEVICE, "--device's USER@BOARD[:PORT], by SSH.", "ADDRESS", "this machine"),
+    ] = None
+    port: Annotated[
+        Annotated[str, Bounds(min_length=1, max_length=1000)] | None,
+        Setting(
+            DEVICE,
+            "Port of --device, such as /dev/ttyACM0.",
+            "PORT",
+            completion="port",
+        ),
+    ] = None
+    python: Annotated[
+        str | None, Setting(DEVICE, "Python 3.6 or newer there.", "PATH", "python3 on a board")
+    ] = None
+    board: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "What --device is made of (mass, size, power), such as coral-usb.",
+            "NAME",
+            completion="board",
+        ),
+    ] = ()
+    declared_power: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "Power, where no meter decides: 9.5:maximum:'its label'.",
+            "POWER",
+        ),
+    ] = ()
+    declared: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "Boot time: boot_s:25:typical:SOURCE.",
+            "FIGURE",
+        ),
+    ] = ()
+    set: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "An option of the device, such as threads=2. Repeatable; several values of one are a target "
+            "each.",
+            "KEY=VALUE",
+            completion="option",
+        ),
+    ] = ()
+    build: Annotated[bool, Setting(DEVICE, "Build the device's firmware first.")] = False
+    flash: Annotated[bool, Setting(DEVICE, "Flash the device's firmware first.")] = False
+    power_mode: Annotated[
+        tuple[str, ...],
+        Setting(
+            DEVICE,
+            "The nvpmodel mode (number or name) that the board has to be in; set only with "
+            "--set-power-mode. Repeatable: trials of other modes fail until the board is in theirs and the "
+            "run is resumed.",
+            "MODE",
+            read=setting_values.text_list,
+        ),
+    ] = ()
+    set_power_mode: Annotated[
+        bool,
+        Setting(
+            DEVICE,
+            "Set each --power-mode by nvpmodel, pin the clocks by jetson_clocks, and put both back at the "
+            "end. Its sudo has to allow both without a password. Nothing is rebooted.",
+        ),
+    ] = False
+
+    sessions: Annotated[
+        int,
+        Bounds(ge=1, le=SESSIONS_LIMIT),
+        Setting(
+            HOW_LONG,
+            "Fresh processes a trial.",
+            "N",
+            "5; with --target-ci or --decide at most so many, and 30",
+        ),
+    ] = 5
+    passes: Annotated[
+        Annotated[int, Bounds(ge=1, le=100_000)] | None,
+        Setting(
+            HOW_LONG,
+            "Steady passes, or windows, a session; more where a slow meter takes them.",
+            "N",
+            "the device's, 10 or 5",
+        ),
+    ] = None
+    patches: Annotated[
+        Annotated[int, Bounds(ge=1, le=1_000_000)] | None,
+        Setting(
+            HOW_LONG,
+            "Patches of the scene, where a device measures windows or a part of it.",
+            "N",
+            "the device's",
+        ),
+    ] = None
+    target_ci: Annotated[
+        float | None,
+        Setting(
+            HOW_LONG,
+            "End a trial when the half-width of image_s' 95 % interval (infer_s' of windows) is so small: "
+            "1% or 0.01",
+            "SHARE",
+            read=setting_values.target_ci,
+        ),
+    ] = None
+    decide: Annotated[
+        bool,
+        Setting(
+            HOW_LONG,
+            "End a trial when all verdicts of --profile that can be are settled. With --target-ci whichever "
+            "comes first",
+            switch_off=True,
+        ),
+    ] = False
+    max_time: Annotated[
+        float | None,
+        Setting(
+            HOW_LONG,
+            "Start no session after so much measuring: 30m, 90s, 1h30m, or seconds",
+            "TIME",
+            read=setting_values.max_time_s,
+        ),
+    ] = None
+    period: Annotated[
+        float | None,
+        Bounds(gt=0, le=86_400),
+        Setting(HOW_LONG, "A scene every S seconds, as a camera delivers.", "S", "back to back"),
+    ] = None
+    sustained: Annotated[
+        float | None,
+        Bounds(gt=0, le=10_080),
+        Setting(HOW_LONG, "Steady passes for MIN minutes a session, in place of --passes", "MIN"),
+    ] = None
+    retries: Annotated[
+        int, Bounds(ge=0, le=100), Setting(HOW_LONG, "How often a failed session is repeated.", "N", "1")
+    ] = 1
+    seed: Annotated[
+        int,
+        Bounds(ge=0),
+        Setting(HOW_LONG, "Seed of the order of sessions and of --accuracy-images.", "N", "7"),
+    ] = 7
+
+    scene: Annotated[
+        Path | None, Setting(PICTURES, "The picture that is timed.", "FILE", "the shipped one")
+    ] = None
+    patch: Annotated[
+        tuple[int, int] | None,
+        Setting(
+            PICTURES,
+            "How the scene is cut; resized on the device, by the nearest pixel, to the model's input; what "
+            "is left over at the edges is not classified.",
+            "WxH",
+            "that input's size",
+            read=setting_values.patch_size,
+        ),
+    ] = None
+    stride: Annotated[
+        int | None,
+        Bounds(ge=1, le=100_000),
+        Setting(PICTURES, "Pixels from patch to patch.", "N", "the patch's size, so that none overlap"),
+    ] = None
+    whole: Annotated[bool, Setting(PICTURES, "The scene as one patch, resized on the device.")] = False
+    images: Annotated[
+        Path | None,
+        Setting(
+            PICTURES,
+            "For accuracy: a folder a class, a CSV of paths and labels, or a folder without labels; turned "
+            "upright (EXIF) and resized (bilinear) beforehand.",
+            "DIR|CSV",
+            "the shipped test set",
+        ),
+    ] = None
+    accuracy_images: Annotated[
+        Annotated[int, Bounds(ge=1, le=10_000_000)] | None,
+        Setting(PICTURES, "So many of --images, by class.", "N", "the device's, often all"),
+    ] = None
+    inputs: Annotated[
+        Path | None,
+        Setting(
+            PICTURES,
+            "Inputs for a model that takes no picture: .npy files or a .npz, one array an input.",
+            "DIR|FILE",
+            "random ones",
+        ),
+    ] = None
+    calibration: Annotated[
+        Path | None,
+        Setting(
+            PICTURES,
+            "Pictures for the ranges of int8 (a folder or CSV); none of --images.",
+            "DIR",
+        ),
+    ] = None
+    labels: Annotated[
+        Path | None, Setting(PICTURES, "The model's classes, one name a line, in order.", "FILE")
+    ] = None
+    layout: Annotated[
+        Literal["NHWC", "NCHW"] | None,
+        Setting(PICTURES, "NHWC or NCHW, where the input's shape does not tell.", "L"),
+    ] = None
+    input_scale: Annotated[
+        tuple[float, ...] | None,
+        Setting(
+            PICTURES,
+            "A pixel p becomes (p - mean) / scale; one number, or one a channel.",
+            "S[,S,S]",
+            "read from the model, else -1..1",
+            read=setting_values.input_scale,
+        ),
+    ] = None
+    input_mean: Annotated[
+        tuple[float, ...] | None,
+        Setting(
+            PICTURES,
+            "The mean of --input-scale.",
+            "M[,M,M]",
+            "0 where only a scale is given",
+            read=setting_values.input_mean,
+        ),
+    ] = None
+    input_shape: Annotated[
+        tuple[str, ...],
+        Setting(
+            PICTURES,
+            "An input's shape where the model leaves it open, batch included.",
+            "[NAME=]N,N",
+            "1 a side",
+        ),
+    ] = ()
+
+    profile: Annotated[
+        tuple[str, ...],
+        Setting(
+            OUTPUT,
+            "A requirement profile: a name (`edgebench profiles list`) or a TOML file.",
+            "P",
+            short="-p",
+            completion="profile",
+        ),
+    ] = ()
+    output_dir: Annotated[
+        Path,
+        Setting(OUTPUT, "Where results go; made where it is not there.", "DIR", "results", short="-o"),
+    ] = Path("results")
+    name: Annotated[str | None, Setting(OUTPUT, "Name of the result folder.", "NAME", "the time")] = None
+
+    @property
+    def names_variants(self) -> bool:
+        """Whether models, widths, precisions or batches were named: one that cannot be made is an error."""
+        return bool(self.model or self.depth or self.width or self.precision) or self.batch not in ((), (1,))
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a rule ends a trial, with `sessions` as the most."""
+        return self.target_ci is not None or self.decide
+
+
+@cache
+def run_settings() -> Mapping[str, DeclaredSetting]:
+    """The settings of a run by name."""
+    return declared_settings(RunConfig)

@@ -1,0 +1,485 @@
+"""The targets of a run: those that --device makes with its flags, and those of the targets file."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from types import MappingProxyType
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from edgebench import registry
+from edgebench.contract import Backend
+from edgebench.errors import EdgeBenchError, UsageError
+from edgebench.records.session import probe_name
+from edgebench.records.target import Launch, Target, check_address, masked_launch
+from edgebench.records.values import Json
+from edgebench.refusals import refusal
+from edgebench.run.boards import assemble
+from edgebench.run.declarations import declared_figures
+from edgebench.run.meters import with_meters
+from edgebench.run.targets_file import DeclaredTarget
+from edgebench.suggest import choose
+
+# Swept settings: several values of an option, or of the power mode, are a target for each combination.
+
+
+MAX_COMBINATIONS = 200
+"""Of one target's settings: a mistyped sweep is refused before days of measuring are planned."""
+
+POWER_MODE = "power_mode"
+_READABLE = re.compile(r"[A-Za-z0-9._+-]{1,32}")
+_NOT_READABLE = re.compile(r"[^A-Za-z0-9._+-]+")
+# Names of targets are in every report and export: of a path the folders, or a home, may name a user.
+_FOLDERS = re.compile(r"(?:.*/)?(?:home|Users)/[^/]+/?$|.*/(?=[^/])", re.DOTALL)
+
+
+def alternatives(options: Mapping[str, Any], model: type[BaseModel]) -> dict[str, list[Any]]:
+    """The values of each declared option: a list sweeps, unless it is empty or the option takes lists.
+
+    `allow-cpu` is `allow_cpu`, as in BackendOptions.
+    """
+    named = {name.replace("-", "_"): value for name, value in options.items()}
+    return {
+        name: list(dict.fromkeys(value)) if _sweeps(value, model, name) else [value]
+        for name, value in named.items()
+    }
+
+
+def _sweeps(value: Any, model: type[BaseModel], name: str) -> bool:
+    if not isinstance(value, list) or not value or not all(isinstance(v, str | int | float) for v in value):
+        return False
+    option = model.model_fields.get(name)
+    return option is not None and not _takes_lists(option.annotation)
+
+
+def _takes_lists(annotation: Any) -> bool:
+    kind = get_origin(annotation) or annotation
+    return kind in (list, tuple, set, frozenset, Sequence) or any(map(_takes_lists, get_args(annotation)))
+
+
+def combinations(values: Mapping[str, Sequence[Any]], name: str) -> Iterator[dict[str, Any]]:
+    """Every combination of the values, the last setting changing fastest; UsageError for too many."""
+    count = 1
+    for choices in values.values():
+        count *= len(choices)
+    if count > MAX_COMBINATIONS:
+        raise UsageError(
+            f"the settings of {name} make {count} combinations",
+            why=f"each is a target of its own, and at most {MAX_COMBINATIONS} are taken",
+            fix="sweep fewer settings at a time",
+        )
+    for chosen in itertools.product(*values.values()):
+        yield dict(zip(values, chosen, strict=True))
+
+
+def swept(target: Target, settings: Sequence[tuple[Mapping[str, Json], str | None]]) -> tuple[Target, ...]:
+    """The target under each of several options and power modes, equal ones once.
+
+    Where they differ, the settings that differ end the name and stand in `settings`; a single one leaves
+    the target's name, and so its trials' keys, as they are.
+    """
+    different: list[tuple[Mapping[str, Json], str | None]] = []
+    for candidate in settings:
+        if candidate not in different:
+            different.append(candidate)
+    named = [{**options, POWER_MODE: mode} for options, mode in different]
+    differing = [
+        setting for setting in named[0] if any(values[setting] != named[0][setting] for values in named)
+    ]
+    return tuple(
+        _as_swept(
+            replace(target, options=dict(options), power_mode=mode),
+            {setting: values[setting] for setting in differing},
+        )
+        for (options, mode), values in zip(different, named, strict=True)
+    )
+
+
+def _as_swept(target: Target, settings: Mapping[str, Json]) -> Target:
+    if not settings:
+        return target
+    return replace(target, name=f"{target.name}[{settings_text(settings)}]", settings=dict(settings))
+
+
+def declared_once(targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Each declared target under its first combination of settings, for commands that measure nothing."""
+    first: dict[str, Target] = {}
+    for target in targets:
+        first.setdefault(target.declared_name, target)
+    return tuple(replace(target, name=name, settings={}) for name, target in first.items())
+
+
+def require_unswept(targets: Sequence[Target]) -> Target:
+    """The only target, for what takes one; UsageError where settings have several values."""
+    if len(targets) > 1:
+        raise UsageError(
+            f"several values of {', '.join(targets[0].settings)} were given",
+            why="this command takes one combination of settings",
+            fix="name each setting once; `edgebench run` measures several",
+        )
+    return targets[0]
+
+
+def settings_text(settings: Mapping[str, Json]) -> str:
+    """Settings as they stand in names: `threads=2,power_mode=MAXN`."""
+    return ",".join(f"{name}={_value_text(value)}" for name, value in settings.items())
+
+
+def whole_settings_text(settings: Mapping[str, Json]) -> str:
+    """Settings with whole values, however long, as a table's cell has them: `delegate=~/lib/x.so`."""
+    return ",".join(f"{name}={_text_of(value)}" for name, value in settings.items())
+
+
+def _value_text(value: Json) -> str:
+    """A value as a part of a name; of a long or unusual one its end, of a path the file's, and a digest."""
+    text = _text_of(value)
+    if _READABLE.fullmatch(text):
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:6]
+    end = _NOT_READABLE.sub("-", _FOLDERS.sub("", text, count=1))[-20:].strip("-")
+    return f"{end}~{digest}"
+
+
+def _text_of(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def make_targets(
+    backends: Mapping[str, Backend],
+    settings: Sequence[str],
+    meters: Sequence[str],
+    *,
+    devices: Sequence[str] | None = None,
+    declared: Sequence[DeclaredTarget] = (),
+    host: str | None = None,
+    port: str | None = None,
+    python: str | None = None,
+    power_modes: Sequence[str] = (),
+    set_power_mode: bool = False,
+    boards: Sequence[str] = (),
+    declared_power: Sequence[str] = (),
+    declared_conditions: Sequence[str] = (),
+    no_meter: bool = False,
+) -> tuple[Target, ...]:
+    """One target a device, then the declared ones; one a combination where settings have several values.
+
+    Args:
+        backends: by name, those of the devices and of the declared targets.
+        settings: `key=value`; each target takes those that its backend's options model knows, and a key with
+            several values sweeps it.
+        meters: of every target; a declared target keeps its own where this is empty.
+        devices: names of backends; None for all of `backends`.
+        declared: targets of the targets file.
+        host: where the targets of `devices` are; None for this machine.
+        port: at which the targets of `devices` are; None where their backends find them.
+        python: of the targets of `devices`.
+        power_modes: of every target; a declared target keeps its own where there are none.
+        set_power_mode: whether the boards of all targets with a power mode are put into it; a declared
+            target may say so itself.
+        boards: what the targets of `devices` are made of, by their backend's names.
+        declared_power: `[TARGET=]WATTS:KIND:SOURCE`; of a target with one it is all that counts.
+        declared_conditions: boot times, as `plan.condition_declarations` has them; likewise.
+        no_meter: none has a meter, be it of the targets file or of its backend.
+
+    Raises:
+        UsageError: a setting without "=", one that no backend knows, a value that does not fit, a name
+            that two targets share, a host for a device that is not reached by SSH, a
+            port for one that is at none, a power mode to be set where none is named, or for a device
+            whose board has no agent.
+    """
+    typed = _typed_values(settings)
+    _refuse_unknown_settings(typed, backends)
+    names = tuple(backends if devices is None else dict.fromkeys(devices))
+    _refuse_flags_without_device(names, declared, host=host, port=port, python=python)
+    if boards and not names:
+        raise UsageError(
+            "--board belongs to --device, and there is none",
+            fix="a --target takes its board from the targets file: board = ['NAME']",
+        )
+    if host is not None:
+        check_address(host)
+    targets: list[Target] = []
+    for name in names:
+        plain = Target(
+            name=name,
+            device=name,
+            launch=Launch(python=python),
+            meters=_each_once(meters),
+            host=host,
+            port=port,
+            **body_of(boards, backends[name]),
+        )
+        plain = with_meters(plain, backends[name], no_meter=no_meter)
+        targets += _swept(plain, backends[name], {}, typed, power_modes)
+    for entry in declared:
+        backend = backends[entry.device]
+        targets += _swept(
+            with_meters(_from_file(entry, backend, meters), backend, no_meter=no_meter),
+            backend,
+            entry.options,
+            typed,
+            power_modes or entry.power_modes,
+        )
+    if set_power_mode:
+        targets = _with_modes_set(targets)
+    targets = _with_declared(targets, declared_power, declared_conditions)
+    seen: set[str] = set()
+    for target in targets:
+        if target.set_power_mode and not backends[target.device].takes_host:
+            raise UsageError(
+                f"{target.device} has no board whose power mode could be set",
+                fix="leave --set-power-mode (or set_power_mode in the targets file) out",
+            )
+        if target.name in seen:
+            raise UsageError(
+                f"two targets of this run are called {target.name!r}",
+                fix="leave --device out where --target names the board, or rename it in the targets file",
+            )
+        seen.add(target.name)
+    of_several = "; several devices have theirs in targets.toml, and are named by --target"
+    fix = "leave --{} out" + (of_several if len(names) > 1 else "")
+    for name in names:
+        _refuse_address(backends[name], host, port, fix)
+    for entry in declared:
+        address = f"leave the {{}} of target {entry.name!r} out of the targets file"
+        _refuse_address(backends[entry.device], entry.host, entry.port, address)
+    return tuple(targets)
+
+
+def _with_modes_set(targets: Sequence[Target]) -> list[Target]:
+    """The targets, those with a power mode to be put into it; UsageError where none has one."""
+    if all(target.power_mode is None for target in targets):
+        raise UsageError(
+            "--set-power-mode does not say which",
+            fix="add --power-mode MODE, once for each mode to measure in",
+        )
+    return [replace(target, set_power_mode=target.power_mode is not None) for target in targets]
+
+
+def _with_declared(
+    targets: Sequence[Target], powers: Sequence[str], conditions: Sequence[str]
+) -> list[Target]:
+    """The targets, each with what was declared of it in place of what it had."""
+    aliases = {target.name: (target.name, target.declared_name) for target in targets}
+    declared = declared_figures(powers, conditions, aliases)
+    return [
+        replace(
+            target,
+            **(figures := declared.get(target.name, {})),
+            from_boards=tuple(name for name in target.from_boards if name not in figures),
+        )
+        for target in targets
+    ]
+
+
+def _refuse_address(backend: Backend, host: str | None, port: str | None, fix: str) -> None:
+    """UsageError for a device that is not reached so; `{}` in the fix becomes `host` or `port`."""
+    if host is not None and not backend.takes_host:
+        raise UsageError(f"{backend.name} is not reached by SSH", fix=fix.format("host"))
+    if port is not None and not backend.takes_port:
+        raise UsageError(f"{backend.name} is not at a port", fix=fix.format("port"))
+
+
+def _from_file(entry: DeclaredTarget, backend: Backend, meters: Sequence[str]) -> Target:
+    """A declared target, without the settings that may be swept."""
+    return Target(
+        name=entry.name,
+        device=entry.device,
+        launch=Launch(entry.python, dict(entry.launch.env), entry.launch.prefix, entry.launch.affinity),
+        meters=_each_once(meters or entry.meters),
+        host=entry.host,
+        port=entry.port,
+        set_power_mode=entry.set_power_mode,
+        **_body_of_entry(entry, backend),
+    )
+
+
+def _swept(
+    target: Target,
+    backend: Backend,
+    declared: Mapping[str, Any],
+    typed: Mapping[str, Sequence[str]],
+    power_modes: Sequence[str],
+) -> tuple[Target, ...]:
+    """The target for each combination of its options and power modes; what was typed beats the file."""
+    mine = {name: values for name, values in typed.items() if name in backend.options_model.model_fields}
+    values = {**alternatives(declared, backend.options_model), **mine}
+    places = backend.options_model.places
+    for name in sorted(backend.options_model.not_in_key | places):
+        if len(values.get(name, ())) > 1:
+            raise UsageError(
+                f"{name} has several values for {target.name}",
+                why="it decides no result: trials that differ in it alone are the same trial",
+                fix="name it once",
+            )
+    options = [
+        _options(backend, chosen, {name: chosen[name] for name in mine}, target.name)
+        for chosen in combinations(values, target.name)
+    ]
+    modes = power_modes or (None,)
+    target = replace(target, places=tuple(sorted(places)))
+    return swept(target, [(chosen, mode) for mode in modes for chosen in options])
+
+
+def _each_once(meters: Sequence[str]) -> tuple[str, ...]:
+    """Meters as they were asked for first: their words decide the keys of trials that are on disk."""
+    asked: dict[str, str] = {}
+    for meter in meters:
+        asked.setdefault(probe_name(meter), meter)
+    return tuple(asked.values())
+
+
+def listed(target: DeclaredTarget) -> dict[str, Any]:
+    """A declared target as plain data, with mass, size and power that a run takes and where they are from.
+
+    Its launch is masked, as in every report. `sweeps` has the settings of several values, each combination of
+    which is a target of its own. `device_error` says why a run would refuse its device, `body_error` why it
+    would take no figures by its board; each is "" where nothing is wrong.
+    """
+    declared = target.model_dump(mode="json") | {"boot_s": target.boot_s and asdict(target.boot_s.declared)}
+    row = {**declared, "launch": masked_launch(declared["launch"]), "body": "", "from_boards": ()}
+    row |= {"sweeps": {}, "device_error": "", "body_error": ""}
+    try:
+        backend = registry.backend(target.device)
+        _refuse_address(backend, target.host, target.port, "leave its {} out")
+    except EdgeBenchError as error:
+        return row | {"device_error": _reason_text(error)}
+    settings = {
+        **alternatives(target.options, backend.options_model),
+        POWER_MODE: dict.fromkeys(target.power_modes),
+    }
+    row["sweeps"] = {name: list(values) for name, values in settings.items() if len(values) > 1}
+    if not target.board:
+        return row
+    try:
+        body = _body_of_entry(target, backend)
+    except EdgeBenchError as error:
+        return row | {"body_error": _reason_text(error)}
+    powers = [asdict(power) for power in body.get("declared_power", ())]
+    return (
+        row
+        | {name: body.get(name) for name in ("mass_g", "size_mm", "body", "from_boards")}
+        | {"boot_s": body.get("boot_s") and asdict(body["boot_s"]), "declared_power": powers}
+    )
+
+
+def _reason_text(error: EdgeBenchError) -> str:
+    return "; ".join(part for part in (error.what, error.why, error.fix) if part)
+
+
+def _body_of_entry(entry: DeclaredTarget, backend: Backend) -> dict[str, Any]:
+    return body_of(
+        entry.board,
+        backend,
+        {
+            "mass_g": entry.mass_g,
+            "size_mm": entry.size_mm,
+            "declared_power": tuple(figure.power for figure in entry.declared_power),
+            "boot_s": entry.boot_s and entry.boot_s.declared,
+        },
+    )
+
+
+def body_of(
+    boards: Sequence[str],
+    backend: Backend | None,
+    declared: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Each of BOARD_FIGURES as it was declared, else that of the boards, with where they are from.
+
+    They are fields of a Target; one that was not declared is absent, None or empty in `declared`. UsageError
+    for a board that there is not.
+    """
+    own: dict[str, Any] = {name: figure for name, figure in declared.items() if figure not in (None, ())}
+    if not boards:
+        return dict(own)
+    assembly = assemble(boards, backend)
+    added: dict[str, Any] = {
+        "mass_g": assembly.mass_g,
+        "size_mm": assembly.size_mm,
+        "declared_power": assembly.power,
+        "boot_s": assembly.boot_s,
+    }
+    from_boards = tuple(
+        name for name, figure in added.items() if name not in own and figure not in (None, ())
+    )
+    return {
+        **own,
+        **{name: added[name] for name in from_boards},
+        "body": assembly.sources,
+        "boards": assembly.machines,
+        "from_boards": from_boards,
+    }
+
+
+def _refuse_flags_without_device(
+    devices: Sequence[str],
+    declared: Sequence[DeclaredTarget],
+    *,
+    host: str | None,
+    port: str | None,
+    python: str | None,
+) -> None:
+    for flag, value in (("--host", host), ("--port", port), ("--python", python)):
+        if value is not None and declared and not devices:
+            raise UsageError(
+                f"{flag} belongs to --device, and there is none",
+                fix=f"a --target takes its {flag.strip('-')} from the targets file",
+            )
+    if python is not None and (not python or python.startswith("-")):
+        raise UsageError(
+            f"--python {python!r} is no interpreter", fix="name a path, such as /usr/bin/python3"
+        )
+
+
+def _typed_values(settings: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each key, each once, in the order in which they were typed."""
+    values: dict[str, list[str]] = {}
+    for name, value in map(_split_setting, settings):
+        if value not in values.setdefault(name, []):
+            values[name].append(value)
+    return values
+
+
+def _split_setting(setting: str) -> tuple[str, str]:
+    name, equals, value = setting.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--set {setting!r} is not key=value", fix="write it like --set threads=2")
+    return name.strip().replace("-", "_"), value.strip()
+
+
+def _refuse_unknown_settings(typed: Collection[str], backends: Mapping[str, Backend]) -> None:
+    known = {name for backend in backends.values() for name in backend.options_model.model_fields}
+    if unknown := set(typed) - known:
+        raise UsageError(
+            f"--set: no device here has the option {sorted(unknown)[0]!r}",
+            fix=choose(sorted(unknown)[0], sorted(known)),
+        )
+
+
+def _options(
+    backend: Backend, options: Mapping[str, Any], typed: Mapping[str, str], target: str
+) -> dict[str, Any]:
+    """The options of one combination, validated; those of `typed` came from the command line."""
+    try:
+        return backend.options_model.model_validate(dict(options)).model_dump(mode="json")
+    except ValidationError as error:
+        refused = refusal(error, dict(options), backend.options_model)
+        name = str(refused.place[0]) if refused.place else ""
+        known = ", ".join(backend.options_model.model_fields) or "none"
+        if name in typed:
+            what = f"--set {name}={typed[name]}: {refused.sentence(skip=1)}"
+        elif name:
+            at = replace(refused, place=("options", *refused.place))
+            what = f"the targets file: target {target!r}: {at.sentence()}"
+        else:
+            what = f"the options of {target!r}: {refused.sentence()}"
+        takes = "" if refused.names_place else f"{backend.name} takes: {known}"
+        fix = "; ".join(part for part in (refused.fix, takes, "see `edgebench devices`") if part)
+        raise UsageError(what, fix=fix) from error

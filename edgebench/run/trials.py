@@ -1,0 +1,431 @@
+"""Targets x variants x batches become trials, each with a key that hashes whatever decides its result."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edgebench.contract import Backend
+from edgebench.errors import UnsupportedError, UsageError
+from edgebench.prepare.cache import Cache, canonical_hash
+from edgebench.prepare.image_sets import subset
+from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
+from edgebench.records.target import Target
+from edgebench.records.values import ImageSet, Json, Scene
+from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.run.meters import meters_of
+from edgebench.run.settings import RunConfig
+
+# How much a device measures: passes or windows, patches of the scene, images for accuracy.
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a run names of it; None leaves that to each device.
+
+    Attributes:
+        passes: steady passes, or windows, of a session.
+        patches: of the scene, on devices that measure a part of it; the others measure all the same.
+        accuracy_images: that accuracy is taken on; all where there are fewer.
+        seed: of the choice of images.
+    """
+
+    passes: int | None = None
+    patches: int | None = None
+    accuracy_images: int | None = None
+    seed: int = 7
+
+    @classmethod
+    def of(cls, config: RunConfig) -> Extent:
+        """What a configuration names."""
+        return cls(config.passes, config.patches, config.accuracy_images, config.seed)
+
+    def require_patches_taken(self, backends: Collection[Backend]) -> None:
+        """UsageError where a number of patches is named and no device measures a part of the scene."""
+        names = [backend.name for backend in backends if backend.default_patches is None]
+        if self.patches is not None and len(names) == len(backends):
+            raise UsageError(
+                f"--patches: {', '.join(names)} {'measures' if len(names) == 1 else 'measure'} whole scenes",
+                why="each pass goes through all patches; the number is for devices that measure windows of "
+                "a patch, or a part of the scene",
+                fix="leave --patches out; smaller scenes come by --scene, --patch or --stride",
+            )
+
+    def patches_of(self, backend: Backend, scene: Scene) -> int | None:
+        """How many patches of the scene a device measures; None where its passes go through all.
+
+        UsageError for more than the scene has, or than there are windows.
+        """
+        default = backend.default_patches
+        if default is None:
+            return None
+        if self.patches is None:
+            windows = self.passes if backend.gives_windows and self.passes is not None else default
+            return min(default, windows, scene.patches)
+        if self.patches > scene.patches:
+            raise UsageError(
+                f"--patches {self.patches} is more than the scene has",
+                why=f"{scene.name} has {scene.patches}",
+                fix=f"write --patches N with N from 1 to {scene.patches}",
+            )
+        if backend.gives_windows and self.passes is not None and self.patches > self.passes:
+            raise UsageError(
+                f"--patches {self.patches} is more than the {self.passes} windows of a session",
+                why=f"a window of {backend.name} is of one patch, and passes are its windows",
+                fix=f"add --passes {self.patches}, or leave --passes out: there are then enough",
+            )
+        return self.patches
+
+    def passes_of(self, backend: Backend, scene: Scene) -> int:
+        """How many steady passes, or windows, a session of a device has: a window for each patch at least."""
+        if self.passes is not None:
+            return self.passes
+        patches = self.patches_of(backend, scene) if backend.gives_windows else None
+        return max(backend.default_passes, patches or 1)
+
+    def images_of(self, backend: Backend, images: ImageSet | None, cache: Cache) -> ImageSet | None:
+        """The images that a device's accuracy is taken on: all, or so many of each class as is its share."""
+        wanted = backend.default_accuracy_images if self.accuracy_images is None else self.accuracy_images
+        if images is None or wanted is None:
+            return images
+        return subset(images, wanted, self.seed, cache)
+
+    def images_note(self, images: ImageSet | None) -> str:
+        """What is to be known where fewer images are there than were asked for; "" where there are enough."""
+        if images is None or self.accuracy_images is None or self.accuracy_images <= images.n:
+            return ""
+        return f"--accuracy-images {self.accuracy_images}: {images.name} has {images.n}, and all are taken"
+
+
+# The batches that a run measures on a device: those that were asked for, else the device's own.
+
+
+def batches_of(backend: Backend, asked: Sequence[int]) -> tuple[int, ...]:
+    """The batches, each once, in patches; the device's default where none was asked for.
+
+    UsageError for one that the device does not take.
+    """
+    for batch in asked:
+        if not 1 <= batch <= backend.most_batch:
+            most = backend.most_batch
+            takes = "one patch at a time" if most == 1 else f"1 to {most} patches in one inference"
+            raise UsageError(
+                f"{backend.name} does not take a batch of {batch}",
+                why=f"it takes {takes}",
+                fix="leave --batch out" if most == 1 else f"write --batch N with N from 1 to {most}",
+            )
+    return tuple(dict.fromkeys(asked)) or (backend.default_batch,)
+
+
+MEASURING_PROTOCOL = 1
+"""Raised when the way of measuring changes so that figures are no longer comparable."""
+
+KEY_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """One trial: what is measured on what, and the inputs that its key hashes."""
+
+    key: str
+    target: Target
+    variant: Variant
+    batch: int
+    request: PrepareRequest
+    inputs: Mapping[str, Any]
+    model_data: ModelData | None = None  # what it is timed and tested with; None: what the plan says
+    passes: int | None = None  # steady passes, or windows, of a session; None: what the plan says
+
+    @property
+    def patches(self) -> int | None:
+        """How many patches of the scene are measured; None where its passes go through all."""
+        patches: int | None = self.inputs["settings"].get("patches")
+        return patches
+
+    @property
+    def concurrency(self) -> int:
+        """Inferences that the device has in flight."""
+        return int(self.inputs["settings"]["concurrency"])
+
+    @property
+    def macs(self) -> int | None:
+        """Multiply-accumulates of one inference of a user's model; None where they are not known."""
+        model = self.request.source.model
+        return model.macs if model else None
+
+
+@dataclass(frozen=True)
+class ModelData:
+    """What trials of a model, or of a target with pictures of its own, are timed and tested with."""
+
+    source: ModelSource
+    scene: Scene
+    images: ImageSet | None
+    images_reason: str = ""  # why there are none
+
+
+ImagesFor = Callable[[Backend, ModelData | None], ImageSet | None]
+"""By a device and what its trials have of their own, if anything: the images for their accuracy."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trials of one experiment and how often each is measured.
+
+    `scene` and `images` are those of the trials that have none of their own.
+    """
+
+    trials: tuple[PlannedTrial, ...]
+    scene: Scene
+    images: ImageSet | None
+    sessions: int
+    passes: int
+    seed: int
+    period_s: float | None = None  # between two steady passes; None: back to back
+    sustained_s: float | None = None  # of steady passes a session, instead of a number of them
+    retries: int = 1  # how often a failed session is measured again
+    telemetry: bool = False  # whether telemetry runs beside every session; not in the key
+    target_ci: float | None = None  # a trial ends at this half-width of image_s, as a share of its value
+    decide: bool = False  # a trial ends when every verdict on it is settled
+    min_sessions: int = 3  # no rule ends a trial before
+    max_time_s: float | None = None  # no session starts after so much of this run
+    notes: tuple[str, ...] = ()  # what was assumed of the models
+
+    def scene_of(self, trial: PlannedTrial) -> Scene:
+        """What a trial is timed with."""
+        return self.scene if trial.model_data is None else trial.model_data.scene
+
+    def images_of(self, trial: PlannedTrial) -> ImageSet | None:
+        """What a trial's accuracy is taken on."""
+        return self.images if trial.model_data is None else trial.model_data.images
+
+    def passes_of(self, trial: PlannedTrial) -> int:
+        """How many steady passes, or windows, a session of a trial has."""
+        return self.passes if trial.passes is None else trial.passes
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a rule ends a trial, with `sessions` as the most."""
+        return self.target_ci is not None or self.decide
+
+
+def choose_variants(
+    backend: Backend,
+    depths: Sequence[float],
+    precisions: Sequence[str],
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Variant, ...]:
+    """The variants that a run takes on one backend, by depth and precision.
+
+    Empty `depths` or `precisions` stand for what the backend supports, or offers under a target's `options`;
+    UsageError for one that was asked for and does not exist, is not supported or is not offered.
+    """
+    offered = backend.offers(options) if options is not None else None
+    if offered is not None:
+        return _among(backend, offered, depths, precisions)
+    _refuse_unknown(depths, DEPTH_MULTIPLIERS, "depth multiplier")
+    _refuse_unknown(precisions, PRECISIONS, "precision")
+    refused = [precision for precision in precisions if precision not in backend.precisions]
+    if refused:
+        raise UsageError(
+            f"{backend.name} does not take {refused[0]}",
+            why=backend.precision_reasons.get(refused[0], ""),
+            fix=f"it takes {', '.join(backend.precisions)}",
+        )
+    return tuple(
+        Variant(depth, precision)
+        for depth in dict.fromkeys(depths or DEPTH_MULTIPLIERS)
+        for precision in dict.fromkeys(precisions or default_precisions(backend))
+    )
+
+
+def default_precisions(backend: Backend) -> tuple[str, ...]:
+    """The precisions that a run takes on a backend where it names none."""
+    return backend.default_precisions or backend.precisions
+
+
+def make_trials(
+    targets: Sequence[Target],
+    backends: Mapping[str, Backend],
+    variants: Mapping[str, Sequence[Variant]],
+    *,
+    batches: Sequence[int] = (),
+    scene: Scene,
+    images: ImageSet | None,
+    period_s: float | None = None,
+    sustained_s: float | None = None,
+    model_data: Mapping[str, ModelData] | None = None,
+    target_data: Mapping[str, ModelData] | None = None,
+    extent: Extent | None = None,
+    images_for: ImagesFor | None = None,
+) -> tuple[PlannedTrial, ...]:
+    """The trials, in the order in which tables show them; `variants` are by target or backend.
+
+    Without `batches` each backend's default is taken; UsageError for one that a backend does not take.
+    `model_data` has, by the variants' family, what trials of other models than the shipped one need;
+    `target_data`, by target, what those with pictures of their own do. `extent` is how much the run measures,
+    where it names that; without `images_for` accuracy is taken on all images.
+    """
+    # Absent where they are not asked for: keys of back-to-back trials are what they always were.
+    pace = {"period_s": period_s, "sustained_s": sustained_s}
+    pace = {name: value for name, value in pace.items() if value is not None}
+    trials: list[PlannedTrial] = []
+    for target in targets:
+        backend = backends[target.device]
+        for variant in variants[target.name if target.name in variants else target.device]:
+            for batch in batches_of(backend, batches):
+                own = (target_data or {}).get(target.name) or (model_data or {}).get(variant.family)
+                source = SHIPPED if own is None else own.source
+                request = PrepareRequest(variant, batch, target.options, source=source)
+                timed, available = (scene, images) if own is None else (own.scene, own.images)
+                tested = available if images_for is None else images_for(backend, own)
+                if tested != available:
+                    own = replace(own or ModelData(SHIPPED, timed, None), images=tested)
+                patches = (extent or Extent()).patches_of(backend, timed)
+                measured = pace if patches is None else {**pace, "patches": patches}
+                inputs = _inputs(target, request, backend, timed, tested, measured)
+                passes = None if extent is None else extent.passes_of(backend, timed)
+                trials.append(
+                    PlannedTrial(key_of(inputs), target, variant, batch, request, inputs, own, passes)
+                )
+    return tuple(trials)
+
+
+def key_of(inputs: Mapping[str, Any]) -> str:
+    """The key of the trial that these inputs decide."""
+    return canonical_hash(inputs)[:KEY_LENGTH]
+
+
+def _inputs(
+    target: Target,
+    request: PrepareRequest,
+    backend: Backend,
+    scene: Scene,
+    images: ImageSet | None,
+    measured: Mapping[str, float | None],
+) -> dict[str, Any]:
+    launch = target.launch
+    return {
+        "measuring_protocol": MEASURING_PROTOCOL,
+        "variant": request.variant.name,
+        "artifact": _artifact_inputs(backend, request),
+        "scene": _scene_inputs(scene),
+        "images": images.sha256 if images else None,
+        "target": {
+            "name": target.declared_name,  # settings are in the key already, a sweep of them is not
+            "device": target.device,
+            "power_mode": target.power_mode,
+            "meters": list(meters_of(target)),
+            **({"set_power_mode": True} if target.set_power_mode else {}),  # which pins its clocks too
+            **({"preferred_meters": list(target.preferred_meters)} if target.preferred_meters else {}),
+            **_host(target),
+        },
+        "settings": {
+            "batch": request.batch,
+            "concurrency": backend.concurrency(target.options),
+            "options": _options_of_key(backend, target.options),
+            "launch": {
+                "python": launch.python,
+                "env": dict(launch.env),
+                "prefix": list(launch.prefix),
+                "affinity": list(launch.affinity),
+            },
+            **measured,
+        },
+    }
+
+
+def _artifact_inputs(backend: Backend, request: PrepareRequest) -> dict[str, Any]:
+    """What decides the artifact; for one that cannot be made, the reason, so that the trial can say it."""
+    try:
+        return backend.prepare_inputs(request)
+    except UnsupportedError as error:
+        return {"unsupported": str(error), "source": request.source.identity(), "batch": request.batch}
+
+
+def _options_of_key(backend: Backend, options: Mapping[str, Json]) -> dict[str, Json]:
+    """All options that decide a result, as results on disk have them: see BackendOptions."""
+    model = backend.options_model
+    return dict(model.removed) | {
+        name: value
+        for name, value in options.items()
+        if name not in model.not_in_key | model.places
+        and (name not in model.added_later or value != model.model_fields[name].default)
+    }
+
+
+def _scene_inputs(scene: Scene) -> dict[str, Any]:
+    """A picture and how it is cut; samples and how many of them are a pass."""
+    if scene.kind == "samples":
+        return {"sha256": scene.sha256, "samples": scene.patches}
+    return {"sha256": scene.sha256, **scene.grid}
+
+
+def _host(target: Target) -> dict[str, str]:
+    """The declared host as a digest: another host is another trial, and its name stays out of the inputs."""
+    return {} if target.host is None else {"host_sha256": hashlib.sha256(target.host.encode()).hexdigest()}
+
+
+def _among(
+    backend: Backend, offered: Sequence[Variant], depths: Sequence[float], precisions: Sequence[str]
+) -> tuple[Variant, ...]:
+    chosen: list[Variant] = []
+    for depth in tuple(dict.fromkeys(depths)) or (None,):
+        for precision in tuple(dict.fromkeys(precisions)) or (None,):
+            matching = [
+                variant
+                for variant in offered
+                if depth in (None, variant.depth_multiplier) and precision in (None, variant.precision)
+            ]
+            if not matching:
+                wanted = " at ".join(str(part) for part in (depth, precision) if part is not None)
+                raise UsageError(
+                    f"{backend.name} has no variant {wanted} here".replace("  ", " "),
+                    fix=f"it has {', '.join(variant.name for variant in offered) or 'none at all'}",
+                )
+            chosen += matching
+    return tuple(chosen)
+
+
+def _refuse_unknown(asked: Sequence[object], known: Sequence[object], what: str) -> None:
+    for value in asked:
+        if value not in known:
+            raise UsageError(
+                f"there is no {what} {value}", fix=f"known: {', '.join(str(item) for item in known)}"
+            )
+
+
+# The order of sessions: rounds that interleave the trials, shuffled from a stored seed.
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One session to come: which trial, in which round."""
+
+    round: int
+    key: str
+
+
+def turns(
+    keys: Sequence[str], sessions: int, seed: int, *, finished: Mapping[str, int], together: frozenset[str]
+) -> list[Turn]:
+    """The sessions still to be measured, in order.
+
+    Each round holds every trial once, shuffled by (seed, round), so that slow drifts of the machine fall
+    on all trials alike. A trial with `finished` sessions skips its first rounds. Trials in `together`,
+    whose placement is slow or manual, come after the rounds with all their sessions in a row.
+    The order depends on the seed alone: a resumed experiment goes on where it was.
+    """
+    interleaved = [key for key in keys if key not in together]
+    order: list[Turn] = []
+    for number in range(sessions):
+        row = list(interleaved)
+        random.Random(f"{seed}/{number}").shuffle(row)
+        order += [Turn(number, key) for key in row]
+    for key in keys:
+        if key in together:
+            order += [Turn(number, key) for number in range(sessions)]
+    return [turn for turn in order if turn.round >= finished.get(turn.key, 0)]
