@@ -16,7 +16,6 @@ from .children import take_over_descriptors
 from .clock import Pace, asked_for, monotonic_clock, ns_since_spawn
 from .files import patches, require_content, samples
 from .frames import FrameStream, Message
-from .timed import in_turn, load_burst, steady_after
 
 if TYPE_CHECKING:
     from .runner_contract import Model
@@ -194,6 +193,8 @@ class Worker:
 
         A meter on the host sees them: by when it does its clock is matched with this one.
         """
+        from .timed import load_burst
+
         loop = self._begin("burst")
         golden = self._golden(request)
         began = self._clock()
@@ -244,6 +245,8 @@ class Worker:
         Counted from the session's first batch: those of the first pass are warm-up already. A session that
         is not steady when the cap is reached is marked and goes on.
         """
+        from .timed import in_turn, steady_after
+
         loop = self._begin("measure")
         floor, cap = request["floor"], request["cap"]
         parts: List[Timed] = []

@@ -245,8 +245,7 @@ class MeasuringOrder:
         idle_s = self._settings.idle_s
 
         def report(gone_s: float) -> None:
-            if gone_s >= pause_s:
-                self._report(stage, int(gone_s - pause_s), round(idle_s))
+            self._report(stage, int(gone_s), round(idle_s))
 
         window = self._workers[0].idle(idle_s, report, pause_s)
         return window if idle_s > 0 else None

@@ -558,8 +558,8 @@ class WorkerConversation:
     ) -> tuple[int, int] | None:
         """Have the device do nothing for so long, after a pause that is none of it.
 
-        Probes are heard meanwhile, and `report` is told how many seconds are gone. An interrupt ends it at
-        once.
+        Probes are heard meanwhile, and `report` is told how many seconds of the window are gone. An interrupt
+        ends it at once.
 
         Returns:
             Start and end of it in ns; None where a runner's own time does not know them.
@@ -567,7 +567,8 @@ class WorkerConversation:
         limit_s = self._timeouts.measure + pause_s + idle_s
         request = self.calls.send("idle", "measure", limit_s, {"idle_s": idle_s, "pause_s": pause_s})
         if not self.replies.own_time:  # nobody waits for that
-            self.calls.hear_for(pause_s + idle_s, report)
+            self.calls.hear_for(pause_s, lambda gone_s: None)
+            self.calls.hear_for(idle_s, report)
         return self.replies.idle_window(self.calls.wait(request, "measure", limit_s), idle_s)
 
     def burst(self, plan: LoadBursts, report: Callable[[int, int], None]) -> BurstTimes:

@@ -99,11 +99,12 @@ def test_passes_of_a_part_are_scaled_up_and_flagged_everywhere(run, call, board,
 
 
 @pytest.mark.slow
-def test_a_meter_on_this_machine_gives_energy(run, tmp_path):
+def test_a_meter_on_this_machine_gives_power_and_no_energy_of_passes_too_short_for_it(run, tmp_path):
     meter = f"csv:{played_files.write(tmp_path)}?time=t_s&power=p_mw&clock=start&scope=usb&rate_hz=50"
     [trial] = summarise(run("--sessions", "1", "--passes", "2", "--meter", meter))
     [power] = trial.power or ()
-    assert power.mean_w == pytest.approx(5.0) and power.energy_j is not None
+    assert power.mean_w == pytest.approx(5.0) and power.energy_j is None
+    assert "are too short for readings over 0.02 s" in power.reason
 
 
 @pytest.mark.slow

@@ -77,12 +77,13 @@ def test_windows_become_the_runtimes_time_for_a_scene(run):
 
 
 @pytest.mark.slow
-def test_a_meter_on_this_machine_gives_energy(run, tmp_path):
+def test_a_meter_on_this_machine_gives_power_and_no_energy_of_passes_too_short_for_it(run, tmp_path):
     meter = f"csv:{played_files.write(Path(tmp_path))}?time=t_s&power=p_mw&clock=start&scope=usb&rate_hz=50"
     results = run("--sessions", "1", "--passes", "2", "--meter", meter)
     [trial] = summarise(results)
     [power] = trial.power or ()
-    assert power.mean_w == pytest.approx(5.0) and power.energy_j is not None
+    assert power.mean_w == pytest.approx(5.0) and power.energy_j is None
+    assert "are too short for readings over 0.02 s" in power.reason
     [record] = results.session_records(results.experiment.trials[0].key)
     idle, steady, idle_after = (record.windows_ns[name] for name in ("idle", "steady", "idle_after"))
     assert idle[1] <= steady[0] < steady[1] <= idle_after[0]
