@@ -1,18 +1,22 @@
-"""`edgebench --help` against a bare typer program of two commands."""
+"""`edgebench --help` against a bare typer program of two commands, as installed here and from a wheel."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import venv
+import zipfile
 from pathlib import Path
 
-from benchmarks.pairs import abba
+from benchmarks.pairs import Paired, abba
 from benchmarks.row import Row, ratio_row
 from edgebench.prepare.cache import Cache
 
 BAR = 1.3
+ROOT = Path(__file__).parent.parent
 BARE = '''
 import typer
 app = typer.Typer()
@@ -32,12 +36,35 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "bare.py"
         bare.write_text(BARE)
-        ours_command = [sys.executable, "-c", OURS, "--help"]
-        bare_command = [sys.executable, str(bare), "--help"]
-        _seconds(ours_command)
-        _seconds(bare_command)
-        paired = abba(lambda: _seconds(ours_command), lambda: _seconds(bare_command), pairs)
-    return [ratio_row("edgebench --help against a bare typer program", paired, BAR)]
+        pythons = {"": sys.executable, ", from a wheel": str(_with_wheel(Path(folder)))}
+        return [
+            ratio_row(
+                f"edgebench --help against a bare typer program{how}", _paired(python, bare, pairs), BAR
+            )
+            for how, python in pythons.items()
+        ]
+
+
+def _paired(python: str, bare: Path, pairs: int) -> Paired:
+    ours_command = [python, "-c", OURS, "--help"]
+    bare_command = [python, str(bare), "--help"]
+    _seconds(ours_command)
+    _seconds(bare_command)
+    return abba(lambda: _seconds(ours_command), lambda: _seconds(bare_command), pairs)
+
+
+def _with_wheel(folder: Path) -> Path:
+    """The Python of an environment with EdgeBench from a wheel, and the packages that are installed here."""
+    tree = folder / "tree"  # what a build leaves behind would hide this installation
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "tests", "build", "*.egg-info"))
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", str(folder), str(tree)], check=True, timeout=300)
+    [wheel] = folder.glob("*.whl")
+    venv.create(folder / "venv", symlinks=True)
+    packages = next((folder / "venv").glob("lib/python*/site-packages"))
+    zipfile.ZipFile(wheel).extractall(packages)  # as pip installs a wheel without scripts and data
+    (packages / "here.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
+    return folder / "venv/bin/python"
 
 
 def _seconds(command: list[str]) -> float:
