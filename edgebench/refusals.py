@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from edgebench.suggest import choose, short
 
@@ -21,6 +21,7 @@ Place = tuple[int | str, ...]
 """Keys and list indices from the top of a document to a value in it."""
 
 _PROBLEM = "edgebench"
+_NAMED = "named"
 _FORM = "form"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
@@ -28,6 +29,28 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 def problem(what: str, fix: str) -> PydanticCustomError:
     """What a validator raises, with the two texts that the user is to see."""
     return PydanticCustomError(_PROBLEM, "{what}", {"what": what, "fix": fix})
+
+
+def placed(place: Place, error: PydanticCustomError | ValidationError) -> list[InitErrorDetails]:
+    """What is wrong with a part of a document, to be raised with what is wrong with the rest of it.
+
+    Args:
+        place: of the part; of a `problem` that of the value, which the problem names itself.
+        error: of validating the part, or a `problem`.
+    """
+    if isinstance(error, PydanticCustomError):
+        context = {**(error.context or {}), _NAMED: True}
+        return [
+            InitErrorDetails(type=PydanticCustomError(_PROBLEM, "{what}", context), loc=place, input=None)
+        ]
+    return [
+        InitErrorDetails(
+            type=PydanticCustomError(fault["type"], fault["msg"], fault.get("ctx")),
+            loc=(*place, *fault["loc"]),
+            input=fault["input"],
+        )
+        for fault in error.errors(include_url=False)
+    ]
 
 
 def form(words: str) -> dict[str, Any]:
@@ -64,7 +87,12 @@ class Refusal:
 
 
 def refusal(error: ValidationError, document: Any, model: type[object]) -> Refusal:
-    """What a validation found first, where an unknown key comes before what it leaves missing.
+    """What a validation found first, where an unknown key comes before what it leaves missing."""
+    return refusals(error, document, model)[0]
+
+
+def refusals(error: ValidationError, document: Any, model: type[object]) -> list[Refusal]:
+    """What a validation found, unknown keys first: they may be what is missing.
 
     Args:
         error: of validating `document` with `model`.
@@ -72,13 +100,24 @@ def refusal(error: ValidationError, document: Any, model: type[object]) -> Refus
         model: knows the keys that an unknown one could have been meant for.
     """
     faults = [(_place(fault, document), fault) for fault in error.errors(include_url=False)]
-    unknown = [candidate for candidate in faults if candidate[1]["type"] == "extra_forbidden"]
-    first = faults[0][0]
-    # A value of several kinds has a fault by kind: the deepest is of the kind that it came nearest to.
-    place, fault = max(
-        unknown or [candidate for candidate in faults if candidate[0][: len(first)] == first],
-        key=lambda candidate: len(candidate[1]["loc"]),
-    )
+    unknown = [fault for fault in faults if _is_unknown_key(fault[1])]
+    found = [_refusal(*fault, model) for fault in sorted(unknown, key=lambda fault: -len(fault[1]["loc"]))]
+    faults = [fault for fault in faults if fault not in unknown]
+    while faults:
+        first = faults[0][0]
+        # Whatever is wrong with a whole document has nothing else within it.
+        alike = [fault for fault in faults if fault[0][: len(first) or None] == first]
+        # A value of several kinds has a fault by kind: the deepest is of the kind that it came nearest to.
+        found.append(_refusal(*max(alike, key=lambda fault: len(fault[1]["loc"])), model))
+        faults = [fault for fault in faults if fault not in alike]
+    return found
+
+
+def _is_unknown_key(fault: ErrorDetails) -> bool:
+    return fault["type"] == "extra_forbidden" or fault["msg"].startswith("unknown key")
+
+
+def _refusal(place: Place, fault: ErrorDetails, model: type[object]) -> Refusal:
     key = str(place[-1]) if place else ""
     if fault["type"] == "extra_forbidden":
         known = choose(key, names_at(model, place[:-1]))
@@ -92,7 +131,8 @@ def refusal(error: ValidationError, document: Any, model: type[object]) -> Refus
     if fault["type"] != _PROBLEM:  # that knows best
         is_key = fault["loc"][-1:] == ("[key]",)  # and not what lies under it
         fix = form_at(model, place[:-1] if is_key else place) or fix
-    return Refusal(place, what, fix, numeric=fault["type"] in _NUMERIC)
+    named = _NAMED in fault.get("ctx", {})
+    return Refusal(place, what, fix, names_place=named, numeric=fault["type"] in _NUMERIC)
 
 
 def in_words(place: Place, noun: str = "entry") -> str:
@@ -179,7 +219,8 @@ def _place(fault: ErrorDetails, document: Any) -> Place:
         if isinstance(inside, Mapping) and part in inside:
             value = inside[part]
             parts.append(part)
-    return (*parts, fault["loc"][-1]) if fault["type"] == "missing" else tuple(parts)
+    named = _NAMED in fault.get("ctx", {}) and fault["loc"][-1:] != tuple(parts[-1:])
+    return (*parts, fault["loc"][-1]) if fault["type"] == "missing" or named else tuple(parts)
 
 
 def _fault(fault: ErrorDetails) -> tuple[str, str]:

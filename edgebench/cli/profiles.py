@@ -14,7 +14,7 @@ from edgebench.cli.common import JsonOption, complete_profile, echo_path, read_p
 from edgebench.cli.panels import CommandGroup
 from edgebench.errors import EXIT_USAGE, InterruptedByUser, UsageError
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.profile_check import ASKED, Draft, Limit, profile_text
+from edgebench.judge.profile_file import ASKED, Draft, Limit, profile_text
 
 app = CommandGroup(no_args_is_help=True, help="List, show, check and write requirement profiles.")
 
@@ -47,7 +47,7 @@ def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
 
     Exit codes: 0 nothing is, 2 something is.
     """
-    from edgebench.judge.profile_check import problems_of
+    from edgebench.judge.profile import problems_of
     from edgebench.report.listings import print_problems
 
     problems = problems_of(profile)
@@ -68,7 +68,7 @@ def schema() -> None:
     """
     import json
 
-    from edgebench.judge.profile_check import profile_schema
+    from edgebench.judge.profile_file import profile_schema
 
     typer.echo(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
 
@@ -105,7 +105,7 @@ def new(
     """
     from edgebench.errors import UsageError
     from edgebench.files import require_file_name
-    from edgebench.judge.profile_check import Draft, limit_of, profile_text
+    from edgebench.judge.profile_file import Draft, limit_of, profile_text
 
     path = output or Path(f"{name}.toml")
     require_file_name(path, "-o")

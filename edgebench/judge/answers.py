@@ -19,14 +19,11 @@ from edgebench.judge.decision import (
     nearest,
     under_loosest_limit,
 )
-from edgebench.judge.metric import Metric
-from edgebench.judge.metrics import required_metrics
 from edgebench.judge.power_metrics import rail_interval
 from edgebench.judge.profile import Profile
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirement import Requirement, metric_asked
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.stats.interval import Count, Interval
-from edgebench.suggest import choose, short
 
 # Which requirement excludes which targets: those all of whose trials fail it.
 
@@ -196,31 +193,18 @@ def axes_of(text: str) -> tuple[Requirement, ...]:
     """
     axes: dict[tuple[str, str], Requirement] = {}
     for part in text.split(","):
-        name, _, statistic = part.strip().partition(":")
-        metric = required_metrics().get(name)
-        if metric is None:
-            raise UsageError(
-                f"--pareto: unknown quantity {short(name)}", fix=choose(name, required_metrics())
-            )
+        metric, statistic = metric_asked(part, "--pareto")
+        name = metric.name
         if metric.is_size:
             raise UsageError(
                 f"--pareto: {name} has three numbers, and none of them is the better one",
                 fix="leave it out, or take mass_g",
             )
-        asked = statistic or metric.statistics[0]
-        if asked not in metric.statistics:
-            fix = choose(asked, metric.statistics)
-            raise UsageError(f"--pareto: unknown statistic {short(asked)} of {name}", fix=fix)
-        if (name, asked) in axes:
+        if (name, statistic) in axes:
             raise UsageError(f"--pareto: {name} is there twice", fix="leave one of them out")
-        axes[name, asked] = _axis_requirement(metric, asked)
+        table = {"name": name, "quantity": name, "statistic": statistic, "limit": 1.0}
+        axes[name, statistic] = Requirement.model_validate(table)
     return tuple(axes.values())
-
-
-def _axis_requirement(metric: Metric, statistic: str) -> Requirement:
-    return Requirement.model_validate(
-        {"name": metric.name, "quantity": metric.name, "statistic": statistic, "limit": 1.0}
-    )
 
 
 def fronts(

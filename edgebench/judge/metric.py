@@ -224,6 +224,16 @@ class Metric:
         return self.better == "higher"
 
     @property
+    def is_latency(self) -> bool:
+        """Whether it is the time of an image, which a schedule limits."""
+        return any(shown.table == "latency" for shown in self.shown)
+
+    @property
+    def valid_limit(self) -> float | tuple[float, ...]:
+        """A limit that a requirement on it may have, whatever its unit."""
+        return (1.0, 1.0, 1.0) if self.is_size else 0.5
+
+    @property
     def csv_fields(self) -> Mapping[str, str]:
         """Heading -> which field of the value, the value itself where that is empty."""
         return {self.name: ""} if self.csv is None else self.csv

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,16 +12,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.files import parse_toml, read_toml
-from edgebench.judge.metric import OF_MISSIONS
-from edgebench.judge.metrics import METRICS, required_metrics
-from edgebench.judge.requirement import Requirement, Uplink
-from edgebench.judge.schedule import Budget, Schedule, Strict, read_times
-from edgebench.judge.units import bits_a_second
-from edgebench.refusals import Place, Refusal, form, problem, refusal
+from edgebench.files import TomlFile, parse_toml, read_toml
+from edgebench.judge.metrics import required_metrics
+from edgebench.judge.requirement import Defaults, Requirement, Uplink
+from edgebench.judge.schedule import MAX_TIME_S, Budget, Faults, Schedule, Strict, read_times
+from edgebench.judge.units import one_measured
+from edgebench.refusals import form, problem, refusals
 from edgebench.suggest import choose, short
 
 # A profile as it is written, in a file or shipped, with what it takes from the one that it extends.
@@ -30,11 +32,7 @@ from edgebench.suggest import choose, short
 # a profile (its name, title and description) is never inherited, because it would say it of another.
 
 
-KEYS = (
-    "schema_version", "name", "title", "description", "source", "extends", "without", "schedule",
-    "uplink_bps", "requirements",
-)  # fmt: skip
-"""What a document may say."""
+VERSION_FORM = "write schema_version = 1, or leave it out"
 
 INHERITED = ("source", "schedule", "uplink_bps")
 """What a profile has of the one that it extends, unless it says so itself; requirements are merged."""
@@ -49,21 +47,30 @@ class Document:
     """The tables of a profile, complete.
 
     Attributes:
-        tables: as they are written, without `extends`, `without` and files of times; what stands in them is
-            not yet checked.
+        tables: as they are written, without `extends`, `without` and files of times; not yet checked.
         where: the file, or the name of a shipped one.
         origins: by requirement, the file in which it stands, and as which one of that file.
         text: of the file alone, for the lines of what is wrong with it.
+        folder: in which the files that it names are sought.
     """
 
     tables: dict[str, Any]
     where: str
     origins: tuple[Origin, ...] = ()
     text: str = ""
+    folder: Path = Path()
 
     def origin(self, index: int) -> Origin:
         """Where a requirement stands."""
         return self.origins[index] if index < len(self.origins) else (self.where, index)
+
+    @property
+    def placed(self) -> list[tuple[Any, Origin]]:
+        """The requirements, each with its origin; none where they are no list."""
+        listed = self.tables.get("requirements")
+        return [
+            (entry, self.origin(at)) for at, entry in enumerate(listed if isinstance(listed, list) else ())
+        ]
 
 
 def shipped_names() -> list[str]:
@@ -77,34 +84,27 @@ def document_of(name_or_file: str) -> Document:
     Raises UsageError for one that does not exist, is not TOML, extends one that does not exist or itself
     extends another, or drops a requirement that it did not inherit.
     """
-    return _extended(*_written(name_or_file, None, Path()))
+    return _extended(_written(name_or_file, None))
 
 
 def document_in(data: bytes, where: str, folder: Path = Path()) -> Document:
     """The document in these bytes; the files that it names are sought in `folder`."""
-    file = parse_toml(data, f"profile {where}")
-    own = replace(_own(_with_times(file.tables, folder, where), where), text=file.text)
-    return _extended(own, folder)
+    return _extended(_with_times(parse_toml(data, f"profile {where}"), where, folder))
 
 
 @cache
 def _shipped_files() -> Mapping[str, bytes]:
     folder = resources.files("edgebench.judge") / "profiles"
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    return {
-        file.name.removesuffix(".toml"): file.read_bytes() for file in files if file.name.endswith(".toml")
-    }
+    files = {file.name: file for file in folder.iterdir() if file.name.endswith(".toml")}
+    return {name.removesuffix(".toml"): files[name].read_bytes() for name in sorted(files)}
 
 
-def _written(reference: str, extending: Document | None, folder: Path) -> tuple[Document, Path]:
-    """A profile by name or file as it is written, and the folder in which what it names is sought.
-
-    A file is sought in `folder`; `extending` is the profile that extends it.
-    """
+def _written(reference: str, extending: Document | None) -> Document:
+    """A profile by name or file as it is written; `extending` is the profile that extends it."""
     if data := _shipped_files().get(reference):
-        return _own(parse_toml(data, f"profile {reference}").tables, reference), Path()
-    path = folder / reference
-    if not (path.suffix == ".toml" or len(Path(reference).parts) > 1 or _is_file(path)):
+        return _with_times(parse_toml(data, f"profile {reference}"), reference, Path())
+    path = (extending.folder if extending else Path()) / reference
+    if path.suffix != ".toml" and len(Path(reference).parts) < 2 and not _is_file(path):
         by = f"profile {extending.where} extends {short(reference)}" if extending else ""
         missing = f"there is no profile {short(reference)}"
         raise UsageError(
@@ -112,90 +112,87 @@ def _written(reference: str, extending: Document | None, folder: Path) -> tuple[
             why=missing if by else "",
             fix=f"{choose(reference, shipped_names())}, or a TOML file of your own",
         )
-    fix = f"correct `extends` in {extending.where}" if extending else "name a profile, or another TOML file"
-    file = read_toml(path, "profile", fix=fix)
-    where = os.path.normpath(path) if extending else str(path)
-    if extending:
-        _refuse_foreign(file.tables, where)
-    return replace(_own(_with_times(file.tables, path.parent, where), where), text=file.text), path.parent
-
-
-def _refuse_foreign(tables: Mapping[str, Any], where: str) -> None:
-    """UsageError for a key that nobody would read: of one that is extended only a part is taken."""
-    for key in tables:
+    if not extending:
+        file = read_toml(path, "profile", fix="name a profile, or another TOML file")
+        return _with_times(file, str(path), path.parent)
+    document = _with_times(
+        read_toml(path, "profile", fix=f"correct `extends` in {extending.where}"),
+        os.path.normpath(path),
+        path.parent,
+    )
+    # Only a part of it is taken: nobody else would read its other keys.
+    for key in document.tables:
         if key not in KEYS:
-            raise UsageError(f"profile {where}: unknown key {short(key)}", fix=choose(key, KEYS))
-    version = tables.get("schema_version", 1)
+            raise UsageError(f"profile {document.where}: unknown key {short(key)}", fix=choose(key, KEYS))
+    version = document.tables.get("schema_version", 1)
     if version != 1 or isinstance(version, bool):
-        raise UsageError(
-            f"profile {where}: schema_version: {short(version)} is not known",
-            fix="write schema_version = 1, or leave it out",
-        )
+        what = f"profile {document.where}: schema_version: {short(version)} is not known"
+        raise UsageError(what, fix=VERSION_FORM)
+    return document
 
 
-def _with_times(tables: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
-    """The tables with the times that the schedule's file lists."""
+def _with_times(file: TomlFile, where: str, folder: Path) -> Document:
+    """A document as it is written, with the times that the schedule's file lists."""
+    tables = dict(file.tables)
     schedule = tables.get("schedule")
-    if not isinstance(schedule, Mapping) or "times" not in schedule:
-        return tables
-    named = schedule["times"]
-    if not isinstance(named, str) or not named or "times_s" in schedule:
-        raise UsageError(
-            f"profile {where}: schedule: times is not one file",
-            fix='write times = "FILE.csv", or times_s = [0.0, 4.42], in s',
-        )
-    others = {key: value for key, value in schedule.items() if key != "times"}
-    return tables | {"schedule": others | {"times_s": read_times(folder / named)}}
-
-
-def _own(tables: Mapping[str, Any], where: str) -> Document:
+    if isinstance(schedule, Mapping) and "times" in schedule:
+        others = {key: value for key, value in schedule.items() if key != "times"}
+        named = schedule["times"]
+        if not isinstance(named, str) or not named or "times_s" in schedule:
+            raise UsageError(
+                f"profile {where}: schedule: times is not one file",
+                fix='write times = "FILE.csv", or times_s = [0.0, 4.42], in s',
+            )
+        tables["schedule"] = others | {"times_s": read_times(folder / named)}
     listed = tables.get("requirements")
     count = len(listed) if isinstance(listed, list) else 0
-    return Document(dict(tables), where, tuple((where, at) for at in range(count)))
+    return Document(tables, where, tuple((where, at) for at in range(count)), file.text, folder)
 
 
-def _extended(own: Document, folder: Path) -> Document:
-    """The document with what it inherits from a profile in `folder`, or a shipped one."""
+def _extended(own: Document) -> Document:
+    """The document with what it inherits."""
     tables = dict(own.tables)
-    if "extends" not in tables:
-        if "without" in tables:
+    extends, without = tables.pop("extends", None), tables.pop("without", None)
+    if extends is None:
+        if without is not None:
             raise UsageError(
                 f"profile {own.where}: without drops inherited requirements, and nothing is inherited",
                 fix='add extends = "a profile", or take `without` out',
             )
         return own
-    extends = tables.pop("extends")
     if not isinstance(extends, str) or not extends:
         raise UsageError(
             f"profile {own.where}: extends: {short(extends)} is not the name of a profile, nor a file",
             fix='write extends = "disco-realtime", or "base.toml" beside this file',
         )
-    base, _ = _written(extends, own, folder)
+    base = _written(extends, own)
     if "extends" in base.tables:
         raise UsageError(
             f"profile {own.where} extends {base.where}, which extends another profile",
             why="a profile inherits from one profile, and that from none",
             fix=f"take `extends` out of {base.where}, and write what it inherits into it",
         )
-    inherited = {key: base.tables[key] for key in INHERITED if key in base.tables}
-    kept = _without(base, tables.pop("without", []), own.where)
-    mine = tables.get("requirements", [])
-    if not isinstance(mine, list):  # which the profile's model refuses
-        return Document(inherited | tables, own.where, own.origins, own.text)
-    merged = _merged(kept, list(zip(mine, own.origins, strict=True)))
-    requirements, origins = [pair[0] for pair in merged], tuple(pair[1] for pair in merged)
-    return Document(inherited | tables | {"requirements": requirements}, own.where, origins, own.text)
+    tables = {key: base.tables[key] for key in INHERITED if key in base.tables} | tables
+    kept = _without(base, [] if without is None else without, own.where)
+    if not isinstance(tables.get("requirements", []), list):  # which the profile's model refuses
+        return replace(own, tables=tables)
+    merged: dict[Any, tuple[Any, Origin]] = {}
+    for entry, origin in [*kept, *own.placed]:
+        about = _about(entry)
+        # A second one of the same file is a duplicate, which the profile's model refuses.
+        if about is None or (about in merged and merged[about][1][0] == origin[0]):
+            about = len(merged)
+        merged[about] = (entry, origin)
+    tables["requirements"] = [entry for entry, _ in merged.values()]
+    return replace(own, tables=tables, origins=tuple(origin for _, origin in merged.values()))
 
 
-_Placed = tuple[Any, Origin]
-"""A requirement as it is written, and where it stands."""
-
-
-def _without(base: Document, names: Any, where: str) -> list[_Placed]:
+def _without(base: Document, names: Any, where: str) -> list[tuple[Any, Origin]]:
     """The requirements of a profile but for those of these names."""
-    listed = base.tables.get("requirements", [])
-    placed = [(entry, base.origin(at)) for at, entry in enumerate(listed)] if isinstance(listed, list) else []
-    known = [str(entry.get("name")) for entry, _ in placed if isinstance(entry, Mapping)]
+    named = [
+        (entry.get("name") if isinstance(entry, Mapping) else None, entry, at) for entry, at in base.placed
+    ]
+    known = [str(name) for name, _, _ in named]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UsageError(
             f"profile {where}: without: {short(names)} is not a list of names",
@@ -207,40 +204,16 @@ def _without(base: Document, names: Any, where: str) -> list[_Placed]:
                 f"profile {where}: without: {base.where} has no requirement {short(name)}",
                 fix=choose(name, known),
             )
-    return [pair for pair in placed if not (isinstance(pair[0], Mapping) and pair[0].get("name") in names)]
+    return [(entry, at) for name, entry, at in named if name not in names]
 
 
-def _merged(inherited: Sequence[_Placed], own: Sequence[_Placed]) -> list[_Placed]:
-    """What is inherited in its order, each replaced by the own one on the same, then what is new."""
-    merged = list(inherited)
-    places: dict[tuple[str, str, bool], int] = {}
-    for at, (entry, _) in enumerate(inherited):
-        if (about := _about(entry)) is not None:
-            places[about] = at
-    for entry, where in own:
-        about = _about(entry)
-        # Once alone: a second one of the same file is a duplicate, which the profile's model refuses.
-        place = None if about is None else places.pop(about, None)
-        if place is None:
-            merged.append((entry, where))
-        else:
-            merged[place] = (entry, where)
-    return merged
-
-
-def _about(entry: Any) -> tuple[str, str, bool] | None:
-    """Quantity and statistic of a requirement as it is written, and whether it is a wish.
-
-    None where they are no known ones.
-    """
-    if not isinstance(entry, Mapping):
-        return None
-    quantity = entry.get("quantity", "image_s")
-    metric = required_metrics().get(quantity) if isinstance(quantity, str) else None
+def _about(entry: Any) -> Any:
+    """Quantity and statistic of a requirement, and whether it is a wish; None where unknown."""
+    quantity = entry.get("quantity", "image_s") if isinstance(entry, Mapping) else None
+    metric = required_metrics().get(str(quantity))
     if metric is None:
         return None
-    statistic = entry.get("statistic", metric.statistics[0])
-    return (quantity, statistic, entry.get("wanted") is True) if isinstance(statistic, str) else None
+    return metric.name, str(entry.get("statistic", metric.statistics[0])), entry.get("wanted") is True
 
 
 def _is_file(path: Path) -> bool:
@@ -253,15 +226,14 @@ def _is_file(path: Path) -> bool:
 EXAMPLE = "see `edgebench profiles show disco-realtime`"
 MAX_REQUIREMENTS = 100
 _KEPT = Requirement.model_validate({"name": "schedule", "quantity": "load", "limit": 1.0})
-ALL_WANTED = "all requirements are wanted, and none is required"
 
 
 class Profile(Strict):
     """A named set of requirements, with where they come from, and when images come."""
 
-    schema_version: Literal[1] = Field(
-        default=1, json_schema_extra=form("write schema_version = 1, or leave it out")
-    )
+    document_keys = ("extends", "without")
+
+    schema_version: Literal[1] = Field(default=1, json_schema_extra=form(VERSION_FORM))
     name: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$",
         json_schema_extra=form("up to 80 letters, digits, '.', '_' and '-', a letter or digit first"),
@@ -308,42 +280,45 @@ class Profile(Strict):
         """Its requirements, and that its schedule is kept."""
         return self.requirements if self.implied is None else (*self.requirements, self.implied)
 
-    @model_validator(mode="before")
     @classmethod
-    def _known_keys(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and (unknown := [key for key in data if key not in KEYS]):
-            raise problem(f"unknown key {short(unknown[0])}", choose(unknown[0], KEYS))
-        return data
-
-    @model_validator(mode="before")
-    @classmethod
-    def _scheduled(cls, data: Any) -> Any:
-        """Latency limits without a number get what the schedule allows an image; missions get it whole."""
-        listed = data.get("requirements") if isinstance(data, Mapping) else None
-        if not isinstance(listed, list | tuple):
-            return data
+    def complete(cls, table: dict[str, Any], context: Any) -> Faults:
+        """The uplink as a number, and the requirements with what they take from the profile."""
+        schedule, listed = table.get("schedule"), table.get("requirements")
         try:
-            if data.get("schedule") is None:
-                schedule = _of_lone_budget(listed)
-                return {**data, "requirements": [_with_schedule(entry, schedule) for entry in listed]}
-            schedule = Schedule.model_validate(data["schedule"])
-        except ValidationError:  # which the field's own validation says
-            return data
-        listed = [_with_schedule(entry, schedule) for entry in listed]
-        return {**data, "requirements": [with_allowed_time(entry, schedule) for entry in listed]}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _linked(cls, data: Any) -> Any:
-        """The uplink as a number, which update times without one of their own take."""
-        if not isinstance(data, Mapping):
-            return data
-        if isinstance(data.get("uplink_bps"), str):
-            data = {**data, "uplink_bps": bits_a_second(data["uplink_bps"])}
-        uplink, listed = data.get("uplink_bps"), data.get("requirements")
-        if not isinstance(uplink, int | float) or not isinstance(listed, list | tuple):
-            return data
-        return {**data, "requirements": [_with_uplink(entry, uplink) for entry in listed]}
+            schedule = None if schedule is None else Schedule.model_validate(schedule)
+        except ValidationError as error:
+            yield ("schedule",), error
+            schedule = Schedule(cycle_s=MAX_TIME_S, images=1)
+        table["schedule"] = schedule
+        try:
+            if isinstance(uplink := table.get("uplink_bps"), str):
+                table["uplink_bps"] = one_measured(uplink, "bit/s", "uplink_bps", "9.6 kbit/s")
+        except PydanticCustomError as error:
+            yield ("uplink_bps",), error
+            table["uplink_bps"] = 1.0
+        if not isinstance(listed, list | tuple) or not 0 < len(listed) <= MAX_REQUIREMENTS:
+            return
+        uplink = table.get("uplink_bps")  # of what is none its own field says so
+        is_rate = isinstance(uplink, int | float) and uplink is not True and 0 < uplink < math.inf
+        defaults = Defaults(
+            schedule or _of_lone_budget(listed),
+            limits=schedule is not None,
+            uplink_bps=uplink if is_rate else None,
+            written=context == WRITTEN,
+        )
+        valid: list[Requirement] = []
+        for at, entry in enumerate(listed):
+            try:
+                requirement = Requirement.model_validate(entry, context=defaults)
+                if clash := _clash(requirement, valid, schedule):
+                    raise clash
+                valid.append(requirement)
+            except (ValidationError, PydanticCustomError) as error:
+                yield ("requirements", at), error
+        table["requirements"] = tuple(valid) or (_KEPT,)
+        if len(valid) == len(listed) and all(requirement.wanted for requirement in valid):
+            what = "all requirements are wanted, and none is required"
+            yield (), problem(what, "take wanted out of one of them")
 
     @field_validator("requirements", mode="before")
     @classmethod
@@ -357,49 +332,6 @@ class Profile(Strict):
             raise problem("a text holds control characters", "write plain text")
         return value.strip()
 
-    @model_validator(mode="after")
-    def _no_duplicates(self) -> Self:
-        names: set[str] = set()
-        limited: dict[tuple[str, str, bool], Requirement] = {}
-        for requirement in self.requirements:
-            name, quantity, statistic = requirement.name, requirement.quantity, requirement.statistic
-            if name in names:
-                raise problem(f"two requirements are called {name!r}", "give each a name of its own")
-            first = limited.setdefault((quantity, statistic, requirement.wanted), requirement)
-            if first is not requirement:
-                raise problem(
-                    f"{first.name!r} and {name!r} both limit the {statistic} of {quantity}",
-                    "take one of the two out, or make it a wish: wanted = true",
-                )
-            names.add(name)
-        for (quantity, statistic, wanted), wish in limited.items():
-            need = limited.get((quantity, statistic, False))
-            if wanted and need is not None and not wish.asks_more_than(need):
-                raise problem(
-                    f"{wish.name!r} is wanted, and {need.name!r} requires as much or more of the {statistic} "
-                    f"of {quantity}",
-                    "take the wish out, or ask for more by it",
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _something_required(self) -> Self:
-        if all(requirement.wanted for requirement in self.requirements):
-            raise problem(ALL_WANTED, "take wanted out of one of them")
-        return self
-
-    @model_validator(mode="after")
-    def _one_schedule(self) -> Self:
-        for requirement in self.requirements:
-            budget, schedule = requirement.budget, self.schedule
-            if budget and schedule and (budget.cycle_s, budget.images) != (schedule.cycle_s, schedule.images):
-                raise problem(
-                    f"{requirement.name!r} has a budget of {budget.images} in {budget.cycle_s:g} s, and the "
-                    f"schedule has {schedule.images} in {schedule.cycle_s:g} s",
-                    "take the budget out, or write a [schedule] of its own",
-                )
-        return self
-
     def as_record(self) -> dict[str, Any]:
         """Plain data with every limit computed, as experiment.json keeps it."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -410,37 +342,60 @@ class Profile(Strict):
         try:
             return cls.model_validate(record)
         except ValidationError as error:
-            what, fix = _explain(error, record)
             name = record.get("name") if isinstance(record, Mapping) else None
+            first = faults_of(Document(dict(record), ""), error)[0]
             raise StoredResultError(
-                f"the result's profile {short(name)}: {what}",
-                why=fix,
+                f"the result's profile {short(name)}: {first.what}",
+                why=first.fix,
                 fix="judge it by a profile of your own: --profile FILE",
             ) from error
 
 
-def with_allowed_time(entry: Any, schedule: Schedule) -> Any:
-    """A latency's requirement with the limit of the schedule, unless it has one; any other as it is."""
-    if not isinstance(entry, Mapping) or entry.get("limit") is not None or entry.get("budget") is not None:
-        return entry
-    quantity = entry.get("quantity", "image_s")
-    metric = METRICS.get(quantity) if isinstance(quantity, str) else None
-    if metric is None or not any(shown.table == "latency" for shown in metric.shown):
-        return entry
-    if schedule.allowed_s == schedule.limit_s:
-        return {**entry, "budget": {"cycle_s": schedule.cycle_s, "images": schedule.images}}
-    scale = metric.units.get(str(entry.get("unit", metric.unit)))
-    # An unknown unit is refused by the requirement itself.
-    return entry if scale is None else {**entry, "limit": schedule.allowed_s * metric.units["s"] / scale}
+KEYS = (*Profile.document_keys, *Profile.model_fields)
+"""What a document may say."""
+
+WRITTEN = "written by a user"
+"""The context in which a profile is validated whose slips are refused."""
+
+
+def _clash(
+    requirement: Requirement, others: Sequence[Requirement], schedule: Schedule | None
+) -> PydanticCustomError | None:
+    """What is wrong with a requirement beside those before it, and beside the schedule."""
+    name, budget = requirement.name, requirement.budget
+    for other in others:
+        if name == other.name:
+            return problem(f"two requirements are called {name!r}", "give each a name of its own")
+        if (requirement.quantity, requirement.statistic) != (other.quantity, other.statistic):
+            continue
+        what = f"the {requirement.statistic} of {requirement.quantity}"
+        if requirement.wanted == other.wanted:
+            return problem(
+                f"{other.name!r} and {name!r} both limit {what}",
+                "take one of the two out, or make it a wish: wanted = true",
+            )
+        wish, need = (requirement, other) if requirement.wanted else (other, requirement)
+        if not wish.asks_more_than(need):
+            return problem(
+                f"{wish.name!r} is wanted, and {need.name!r} requires as much or more of {what}",
+                "take the wish out, or ask for more by it",
+            )
+    if budget and schedule and (budget.cycle_s, budget.images) != (schedule.cycle_s, schedule.images):
+        return problem(
+            f"{name!r} has a budget of {budget.images} in {budget.cycle_s:g} s, and the "
+            f"schedule has {schedule.images} in {schedule.cycle_s:g} s",
+            "take the budget out, or write a [schedule] of its own",
+        )
+    return None
 
 
 def _of_lone_budget(listed: Sequence[Any]) -> Schedule | None:
-    """That of the budget that its requirements share; None without one, or where they differ.
-
-    ValidationError for a budget that is none.
-    """
+    """That of the budget that its requirements share; None without one, or where they differ."""
     stated = [entry.get("budget") for entry in listed if isinstance(entry, Mapping)]
-    return _shared({Budget.model_validate(budget) for budget in stated if budget is not None})
+    try:
+        return _shared({Budget.model_validate(budget) for budget in stated if budget is not None})
+    except ValidationError:  # which the requirement says
+        return None
 
 
 def _shared(budgets: Set[Budget]) -> Schedule | None:
@@ -449,23 +404,6 @@ def _shared(budgets: Set[Budget]) -> Schedule | None:
         return None
     [budget] = budgets
     return Schedule(cycle_s=budget.cycle_s, images=budget.images)
-
-
-def _with_schedule(entry: Any, schedule: Schedule | None) -> Any:
-    """A requirement on what a mission comes to with the profile's schedule; any other as it is."""
-    if schedule is None:
-        return entry
-    quantity = entry.get("quantity") if isinstance(entry, Mapping) else None
-    metric = METRICS.get(quantity) if isinstance(quantity, str) else None
-    if metric is None or metric.judged not in OF_MISSIONS:
-        return entry
-    return {"schedule": schedule.model_dump(exclude_none=True), **entry}
-
-
-def _with_uplink(entry: Any, uplink_bps: float) -> Any:
-    """An update's requirement with the profile's uplink, unless it has one of its own; any other as it is."""
-    is_update = isinstance(entry, Mapping) and entry.get("quantity") == "update_s"
-    return {"uplink_bps": uplink_bps, **entry} if is_update else entry
 
 
 def shipped_profiles() -> list[Profile]:
@@ -517,66 +455,93 @@ def parse_profile(data: bytes, where: str, folder: Path = Path()) -> Profile:
     return checked(document_in(data, where, folder))
 
 
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a profile.
+
+    Attributes:
+        file: in which it stands; a shipped profile's name.
+        line: of the file, from 1; None where it cannot be told.
+        what: is wrong, one sentence.
+        fix: what would do.
+    """
+
+    file: str
+    line: int | None
+    what: str
+    fix: str
+
+
 def checked(document: Document) -> Profile:
     """The profile in a document; UsageError, naming the file at fault, where it is none."""
     try:
-        profile = Profile.model_validate(document.tables)
+        return Profile.model_validate(document.tables, context=WRITTEN)
     except ValidationError as error:
-        what, fix = _explain(error, document.tables)
-        place = refusal(error, document.tables, Profile).place
-        raise UsageError(f"profile {_blamed(document, place)}: {what}", fix=fix) from error
-    for at, requirement in enumerate(profile.requirements):
-        refuse_slip(requirement, _blamed(document, ("requirements", at)))
-    return profile
+        first = faults_of(document, error)[0]
+        where = document.where if first.file == document.where else f"{document.where} (extends {first.file})"
+        raise UsageError(f"profile {where}: {first.what}", fix=first.fix) from error
 
 
-def _blamed(document: Document, place: Place) -> str:
-    """The file, and the one that it extends where a requirement of that is at fault."""
-    if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
-        origin, _ = document.origin(place[1])
-        if origin != document.where:
-            return f"{document.where} (extends {origin})"
-    return document.where
+def problems_of(name_or_file: str) -> list[Problem]:
+    """All that keeps a profile from being read, in the order of the file; none where it can be."""
+    try:
+        document = document_of(name_or_file)
+        Profile.model_validate(document.tables, context=WRITTEN)
+    except UsageError as error:
+        line = re.search(r"\(at line ([0-9]+)", error.why)
+        what = f"{error.what}: {error.why}" if error.why else error.what
+        return [Problem(name_or_file, int(line[1]) if line else None, what, error.fix)]
+    except ValidationError as error:
+        faults = faults_of(document, error)
+        return sorted(faults, key=lambda fault: (fault.file != document.where, fault.line or 0))
+    return []
 
 
-def refuse_slip(requirement: Requirement, where: str) -> None:
-    """UsageError for a share that was written as a percentage; a stored profile is judged as it was."""
-    limit = requirement.limit
-    if (
-        requirement.quantity == "accuracy"
-        and requirement.unit == "%"
-        and isinstance(limit, float)
-        and limit <= 1
-    ):
-        raise UsageError(
-            f"profile {where}: requirement {short(requirement.name)}: an accuracy of at least {limit:g} %",
-            why="at most one image in a hundred would have to be right",
-            fix=f'write limit = {100 * limit:g} with unit = "%", or limit = {limit:g} without a unit',
-        )
+def faults_of(document: Document, error: ValidationError) -> list[Problem]:
+    """What a validation of a profile found, each with its requirement, file and line."""
+    faults = []
+    for refused in refusals(error, document.tables, Profile):
+        file, what, fix = document.where, refused.sentence(), refused.fix or EXAMPLE
+        table, number, key = "", 0, str(refused.place[0]) if refused.place else ""
+        match refused.place:
+            case ("requirements", int(at), *inner):
+                file, number = document.origin(at)
+                what = f"requirement {_requirement_name(document.tables, at)}: {refused.sentence(skip=2)}"
+                table, key = "requirements", str(inner[0]) if inner else ""
+            case ("requirements",):
+                fix = f"write 1 to {MAX_REQUIREMENTS} tables [[requirements]]"
+            case ("schedule", str(inner_key), *_):
+                table, key = "schedule", inner_key
+        line = line_of(document.text, table, number, key) if file == document.where else None
+        faults.append(Problem(file, line, what, fix))
+    return faults
 
 
-def _explain(error: ValidationError, table: Mapping[str, Any]) -> tuple[str, str]:
-    """What is wrong first, with the requirement it is wrong in, and the fix."""
-    refused = refusal(error, table, Profile)
-    place = refused.place
-    fix = fix_of(refused, table)
-    if len(place) > 1 and place[0] == "requirements" and isinstance(place[1], int):
-        return f"requirement {requirement_name(table, place[1])}: {refused.sentence(skip=2)}", fix
-    return refused.sentence(), fix
+def line_of(text: str, table: str, number: int, key: str) -> int | None:
+    """The line of a key, from 1, else of the head of its table; None where that cannot be told.
+
+    Args:
+        text: of the file; empty for none.
+        table: its table's name; "" for the top.
+        number: which of the tables of that name, from 0.
+        key: in it, with or without its unit; "" for the table as a whole.
+    """
+    # Texts of several lines are emptied, in which anything may stand.
+    several = r'"{3}.*?"{3}|\'{3}.*?\'{3}'
+    lines = re.sub(several, lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL).splitlines()
+    heads = [at for at, line in enumerate(lines) if re.match(r"\s*\[", line)]
+    own = [at for at in heads if re.match(rf"\s*\[+\s*{table}\s*\]", lines[at])] if table else [-1]
+    if not text or number >= len(own):
+        return None
+    begin = own[number]
+    end = next((at for at in heads if at > begin), len(lines))
+    written = rf"""\s*["']?{re.escape(key.removesuffix("_s"))}(_s)?["']?\s*="""
+    found = (at + 1 for at in range(begin + 1, end) if key and re.match(written, lines[at]))
+    return next(found, begin + 1 or None)
 
 
-def fix_of(refused: Refusal, table: Any) -> str:
-    """What mends a refused profile, schedule or requirement."""
-    if refused.place != ("requirements",):
-        return refused.fix or EXAMPLE
-    listed = table.get("requirements")
-    too_many = isinstance(listed, list) and len(listed) > MAX_REQUIREMENTS
-    return "take some of them out" if too_many else "add [[requirements]]"
-
-
-def requirement_name(table: Mapping[str, Any], index: int) -> str:
+def _requirement_name(table: Mapping[str, Any], index: int) -> str:
     """How messages call a requirement: by its name in quotes, else by its number."""
-    listed = table.get("requirements")
-    requirement = listed[index] if isinstance(listed, list | tuple) and index < len(listed) else None
+    requirement = table["requirements"][index]
     name = requirement.get("name") if isinstance(requirement, Mapping) else None
     return short(name) if isinstance(name, str) else f"number {index + 1}"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
+from pydantic_core import PydanticCustomError
 
+from edgebench.errors import UsageError
 from edgebench.judge.metric import OF_MISSIONS, Metric
 from edgebench.judge.metrics import METRICS, required_metrics
-from edgebench.judge.schedule import Budget, Schedule, Strict
+from edgebench.judge.schedule import Budget, Faults, Schedule, Strict
 from edgebench.judge.units import measured
-from edgebench.refusals import form, problem, refusal
+from edgebench.refusals import form, problem
 from edgebench.suggest import choose, short
 
 Comparison = Literal["at most", "at least"]
@@ -24,6 +26,23 @@ Uplink = Annotated[
 
 MIN_LIMIT, MAX_LIMIT = 1e-18, 1e18
 """In any unit; far beyond what is measured, and a margin as a share of it can still be printed."""
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What the requirements of a profile take from it, unless they have their own.
+
+    Attributes:
+        schedule: when images come; None where it does not say so.
+        limits: whether the schedule limits a latency that has no limit.
+        uplink_bps: bits a second that reach the device; None where it does not say so.
+        written: whether a user wrote it, whose slips are refused; a stored profile is judged as it was.
+    """
+
+    schedule: Schedule | None = None
+    limits: bool = False
+    uplink_bps: float | None = None
+    written: bool = False
 
 
 class Requirement(Strict):
@@ -81,51 +100,62 @@ class Requirement(Strict):
             return any(limit > required for limit, required in pairs)
         return any(limit < required for limit, required in pairs)
 
-    @model_validator(mode="before")
     @classmethod
-    def _complete(cls, data: Any) -> Any:
+    def complete(cls, table: dict[str, Any], context: Any) -> Faults:
         """Fill in what the quantity decides, and refuse what does not belong to it."""
-        if not isinstance(data, Mapping):
-            raise problem("a requirement is not a table", "write each one under [[requirements]]")
-        # Before what is missing: a key that is misspelt is both.
-        if unknown := [key for key in data if key not in cls.model_fields]:
-            raise problem(f"unknown key {short(unknown[0])}", choose(unknown[0], cls.model_fields))
-        filled = dict(data)
-        quantity = filled.setdefault("quantity", "image_s")
-        known_metrics = required_metrics()
+        defaults = context if isinstance(context, Defaults) else Defaults()
+        quantity, known_metrics = table.setdefault("quantity", "image_s"), required_metrics()
         metric = known_metrics.get(quantity) if isinstance(quantity, str) else None
         if metric is None:
-            raise problem(f"unknown quantity {short(quantity)}", choose(quantity, known_metrics))
-        if isinstance(filled.get("limit"), str):
-            filled |= _as_numbers(filled["limit"], filled.get("unit"), metric)
-        for name, known in (("statistic", metric.statistics), ("unit", tuple(metric.units))):
-            value = filled.setdefault(name, known[0])
-            if value not in known:
-                raise problem(f"unknown {name} {short(value)} of {quantity}", choose(value, known))
-        comparison = "at least" if metric.at_least else "at most"
-        wanted = filled.setdefault("comparison", comparison)
-        if wanted != comparison:
-            raise problem(
-                f"unknown comparison {short(wanted)} of {quantity}", f"{quantity} is judged {comparison!r}"
+            yield (
+                ("quantity",),
+                problem(f"unknown quantity {short(quantity)}", choose(quantity, known_metrics)),
             )
-        if filled.get("averaging_s") is not None and not metric.is_power:
-            raise problem(f"averaging_s does not belong to {quantity}", "leave it out")
-        if filled.get("uplink_bps") is not None and metric.judged != "update":
-            raise problem(f"uplink_bps does not belong to {quantity}", "leave it out")
-        if filled.get("schedule") is not None and metric.judged not in OF_MISSIONS:
-            raise problem(f"a schedule does not belong to {quantity}", "write it as the profile's [schedule]")
-        filled["limit"] = _limit(filled, metric)
-        return filled
-
-    @model_validator(mode="after")
-    def _in_range(self) -> Self:
-        noun = self.metric.share_of
-        if noun and isinstance(self.limit, float) and self.limit * self.scale > self.metric.units["1"]:
-            fix = 'write a share, such as 0.9, or a percentage with unit = "%"'
-            if self.metric.unit != "1":
-                fix = f"write {self.metric.unit}, such as 2.0"
-            raise problem(f"limit {self.limit:g} is more than every {noun}", fix)
-        return self
+            valid = {"quantity": "mass_g", "statistic": "declared", "comparison": "at most", "unit": "g"}
+            table |= valid | dict.fromkeys(("averaging_s", "uplink_bps", "schedule", "budget"))
+            table["limit"] = 1.0
+            return
+        try:
+            if isinstance(table.get("limit"), str):
+                table |= _as_numbers(table["limit"], table.get("unit"), metric)
+        except PydanticCustomError as error:
+            yield ("limit",), error
+            table["limit"] = metric.valid_limit
+        comparison = "at least" if metric.at_least else "at most"
+        for name, known in (
+            ("statistic", metric.statistics),
+            ("unit", tuple(metric.units)),
+            ("comparison", (comparison,)),
+        ):
+            value = table.setdefault(name, known[0])
+            if value not in known:
+                yield (name,), problem(f"unknown {name} {short(value)} of {quantity}", choose(value, known))
+                table[name] = known[0]
+        for name, belongs in (
+            ("averaging_s", metric.is_power),
+            ("uplink_bps", metric.judged == "update"),
+            ("schedule", metric.judged in OF_MISSIONS),
+            ("budget", "s" in metric.units),
+        ):
+            if table.get(name) is not None and not belongs:
+                yield (name,), problem(f"{name} does not belong to {quantity}", "leave it out")
+                table |= {name: None, "limit": table.get("limit", metric.valid_limit)}
+        if metric.judged == "update":
+            table.setdefault("uplink_bps", defaults.uplink_bps)
+        schedule = defaults.schedule
+        if schedule is not None and metric.judged in OF_MISSIONS:
+            table.setdefault("schedule", schedule)
+        bare = table.get("limit") is None and table.get("budget") is None
+        if schedule is not None and defaults.limits and bare and metric.is_latency:
+            if schedule.allowed_s == schedule.limit_s:
+                table["budget"] = Budget(cycle_s=schedule.cycle_s, images=schedule.images)
+            else:
+                table["limit"] = schedule.allowed_s * metric.units["s"] / metric.units[table["unit"]]
+        try:
+            table["limit"] = _limit(table, metric, written=defaults.written)
+        except PydanticCustomError as error:
+            yield ("limit",), error
+            table |= {"limit": metric.valid_limit, "budget": None}
 
 
 def _sides(requirement: Requirement) -> list[float]:
@@ -142,48 +172,64 @@ def _as_numbers(text: str, stated: Any, metric: Metric) -> dict[str, Any]:
     return {"limit": list(values) if len(values) > 1 else values[0], "unit": unit}
 
 
-def _limit(table: Mapping[str, Any], metric: Metric) -> Any:
+def _limit(table: Mapping[str, Any], metric: Metric, *, written: bool) -> Any:
     """The limit in the requirement's unit, from `limit` or from `budget`."""
-    limit, budget = table.get("limit"), table.get("budget")
+    limit, budget, scale = table.get("limit"), table.get("budget"), metric.units[table["unit"]]
     if budget is not None:
-        return _budgeted(budget, limit, table["unit"], metric)
+        try:
+            computed = Budget.model_validate(budget).limit_s * metric.units["s"] / scale
+        except ValidationError:  # which the field's own validation says
+            return metric.valid_limit
+        # A record keeps both; only a limit that says something else is a contradiction.
+        if limit is not None and limit != computed:
+            raise problem(f"limit {short(limit)} and a budget of {computed:g}", "keep one of the two")
+        return computed
+    form_ = "three numbers, such as [10, 70, 80]" if metric.is_size else "a positive number"
     if limit is None:
-        example = "[10, 70, 80]" if metric.is_size else "a positive number"
-        raise problem("the limit is missing", f"add limit = {example}, in {table['unit']}")
+        raise problem("the limit is missing", f"add limit =, {form_}, in {table['unit']}")
     values = limit if isinstance(limit, list | tuple) else [limit]
     if metric.is_size != isinstance(limit, list | tuple) or (metric.is_size and len(values) != 3):
-        wanted = "three numbers, such as [10, 70, 80]" if metric.is_size else "one number"
-        raise problem(f"limit {short(limit)} does not fit {table['quantity']}", f"write {wanted}")
+        raise problem(f"limit {short(limit)} does not fit {table['quantity']}", f"write {form_}")
+    share = metric.share_of
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise problem(f"limit {short(value)} is not a number", "write a number without quotes")
         # Written so that nan fails it as well.
         if not 0 < value < math.inf:
             fix = "write a positive number"
-            if metric.share_of and metric.unit == "1" and metric.better == "lower":
-                fix += f"; no number of {metric.share_of.split()[-1]}s shows a share of none: limit = 1 with "
+            if share and metric.unit == "1" and metric.better == "lower":
+                fix += f"; no number of {share.split()[-1]}s shows a share of none: limit = 1 with "
                 fix += 'unit = "%" takes some 380'
             raise problem(f"limit {value} is not above 0 and finite", fix)
-        if value and not MIN_LIMIT <= abs(value) <= MAX_LIMIT:
+        if not MIN_LIMIT <= value <= MAX_LIMIT:
             raise problem(
                 f"limit {value} is not between {MIN_LIMIT:g} and {MAX_LIMIT:g}",
                 "write a limit that can be measured",
             )
+        if share and value * scale > metric.units["1"]:
+            fix = 'write a share, such as 0.9, or a percentage with unit = "%"'
+            fix = fix if metric.unit == "1" else f"write {metric.unit}, such as 2.0"
+            raise problem(f"limit {value:g} is more than every {share}", fix)
+        if written and metric.name == "accuracy" and table["unit"] == "%" and value <= 1:
+            raise problem(
+                f"an accuracy of at least {value:g} %: at most one image in a hundred would have to be right",
+                f'write limit = {100 * value:g} with unit = "%", or limit = {value:g} without a unit',
+            )
     return tuple(float(value) for value in values) if metric.is_size else float(limit)
 
 
-def _budgeted(budget: Any, limit: Any, unit: str, metric: Metric) -> float:
-    if metric.units.get("s") is None:
-        raise problem("a budget does not belong to it", "a budget gives time; write limit = instead")
-    try:
-        computed = Budget.model_validate(budget).limit_s * metric.units["s"] / metric.units[unit]
-    except ValidationError as error:
-        refused = refusal(error, budget, Budget)
-        raise problem(
-            replace(refused, place=("budget", *refused.place)).sentence(),
-            "write budget = {cycle_s = 5739.0, images = 80}",
-        ) from error
-    # A record keeps both; only a limit that says something else is a contradiction.
-    if limit is not None and limit != computed:
-        raise problem(f"limit {short(limit)} and a budget of {computed:g}", "keep one of the two")
-    return computed
+def metric_asked(text: str, option: str) -> tuple[Metric, str]:
+    """The metric and statistic in `QUANTITY[:STATISTIC]`; UsageError, naming the option, for what is none."""
+    quantity, _, statistic = text.strip().partition(":")
+    metric = required_metrics().get(quantity)
+    if metric is None:
+        raise UsageError(
+            f"{option}: unknown quantity {short(quantity)}", fix=choose(quantity, required_metrics())
+        )
+    statistic = statistic or metric.statistics[0]
+    if statistic not in metric.statistics:
+        raise UsageError(
+            f"{option}: unknown statistic {short(statistic)} of {quantity}",
+            fix=choose(statistic, metric.statistics),
+        )
+    return metric, statistic

@@ -6,14 +6,24 @@ import csv
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from edgebench.errors import UsageError
 from edgebench.files import not_utf8, read_regular, reason
-from edgebench.judge.units import seconds
-from edgebench.refusals import problem
+from edgebench.judge.units import one_measured
+from edgebench.refusals import Place, placed, problem
 from edgebench.suggest import choose, short
 
 MIN_CYCLE_S = 1e-6
@@ -24,13 +34,48 @@ MAX_TIME_S = 1e12
 MAX_TIMES = 20_000
 """Stated times of a cycle, which every result keeps: one in four seconds for a day."""
 
-_TIMES_AS_TEXT = ("cycle", "burst", "deadline")
+Faults = Iterator[tuple[Place, PydanticCustomError | ValidationError]]
+"""What is wrong with a table, each with its place in it."""
 
 
 class Strict(BaseModel):
-    """Outside data: no unknown keys, no conversions, no NaN."""
+    """Outside data: no unknown keys, no conversions, no NaN; all that is wrong is reported at once."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    document_keys: ClassVar[tuple[str, ...]] = ()
+    """What a document may say beside the fields."""
+
+    @classmethod
+    def complete(cls, table: dict[str, Any], context: Any) -> Faults:
+        """Fill in what follows from other keys; yield what is wrong with keys that depend on each other.
+
+        What is yielded has something valid in its place afterwards, so that nothing is reported twice.
+        """
+        yield from ()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        if not isinstance(data, Mapping):
+            return handler(data)
+        known = (*cls.document_keys, *cls.model_fields)
+        table = {key: value for key, value in data.items() if key in known}
+        errors = []
+        for key in [key for key in data if key not in known]:
+            errors += placed((key,), problem(f"unknown key {short(key)}", choose(key, known)))
+        for place, fault in cls.complete(table, info.context):
+            errors += placed(place, fault)
+        try:
+            model = handler(table)
+        except ValidationError as error:
+            errors += placed((), error)
+        if errors:
+            raise ValidationError.from_exception_data(cls.__name__, errors)
+        return model
+
+
+_TIMES_AS_TEXT = ("cycle", "burst", "deadline")
 
 
 class Budget(Strict):
@@ -58,6 +103,8 @@ class Schedule(Budget):
         deadline_s: after which an image that came is worth nothing; None where it may wait.
     """
 
+    document_keys = (*_TIMES_AS_TEXT, "times")
+
     burst_s: float | None = Field(default=None, ge=0, le=MAX_TIME_S)
     times_s: tuple[float, ...] | None = Field(default=None, min_length=1, max_length=MAX_TIMES)
     deadline_s: float | None = Field(default=None, gt=0, le=MAX_TIME_S)
@@ -81,32 +128,36 @@ class Schedule(Budget):
     def _as_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
 
-    @model_validator(mode="before")
     @classmethod
-    def _complete(cls, data: Any) -> Any:
+    def complete(cls, table: dict[str, Any], context: Any) -> Faults:
         """Times as text in seconds, and the number of stated times."""
-        if not isinstance(data, Mapping):
-            raise problem("the schedule is not a table", "write it under [schedule]")
-        if unknown := [key for key in data if key not in KEYS]:
-            raise problem(f"unknown key {short(unknown[0])}", choose(unknown[0], KEYS))
-        filled = dict(data)
-        for name in _TIMES_AS_TEXT:
-            if name in filled:
-                _in_seconds(filled, name)
-        if "cycle_s" not in filled:
-            raise problem("the schedule gives no time", 'add cycle = "95.65 min"')
-        times = filled.get("times_s")
-        if isinstance(times, list | tuple):
-            if not times:
-                raise problem("times_s is empty: the schedule gives no time", "add the times, or images =")
-            stated = filled.setdefault("images", len(times))
+        for name in [name for name in _TIMES_AS_TEXT if name in table]:
+            value = table.pop(name)
+            try:
+                if f"{name}_s" in table:
+                    raise problem(f"{name} and {name}_s say the same twice", "keep one of the two")
+                table[f"{name}_s"] = one_measured(value, "s", name, "95.65 min")
+            except PydanticCustomError as error:
+                yield (name,), error
+                table[f"{name}_s"] = MAX_TIME_S if name == "cycle" else None
+        if "cycle_s" not in table:
+            yield ("cycle",), problem("the schedule gives no time", 'add cycle = "95.65 min"')
+            table["cycle_s"] = MAX_TIME_S
+        times = table.get("times_s")
+        if isinstance(times, list | tuple) and times:
+            stated = table.setdefault("images", len(times))
             if stated != len(times):
-                raise problem(f"images = {short(stated)} beside {len(times)} times", "leave images out")
-            if filled.get("burst_s") is not None:
-                raise problem("a burst beside times that are stated", "keep one of the two")
-        elif "images" not in filled:
-            raise problem("the schedule has no images", 'add images = 80, or times = "FILE.csv"')
-        return filled
+                yield (
+                    ("images",),
+                    problem(f"images = {short(stated)} beside {len(times)} times", "leave images out"),
+                )
+                table["images"] = len(times)
+            if table.get("burst_s") is not None:
+                yield ("burst_s",), problem("a burst beside times that are stated", "keep one of the two")
+                table["burst_s"] = None
+        elif "images" not in table:
+            yield ("images",), problem("the schedule has no images", 'add images = 80, or times = "FILE.csv"')
+            table["images"] = 1
 
     @model_validator(mode="after")
     def _within_the_cycle(self) -> Self:
@@ -117,41 +168,22 @@ class Schedule(Budget):
             )
         before = 0.0
         for number, time_s in enumerate(self.times_s or (), 1):
+            what = f"time {number}, {time_s:g} s,"
             if time_s < 0:
-                raise problem(
-                    f"time {number} is {time_s:g} s, before the cycle's start", "count from that start"
-                )
+                raise problem(f"{what} is before the cycle's start", "count from that start")
             if time_s < before:
-                raise problem(f"time {number}, {time_s:g} s, comes after {before:g} s", "sort the times")
+                raise problem(f"{what} comes after {before:g} s", "sort the times")
             if time_s >= self.cycle_s:
                 raise problem(
-                    f"time {number}, {time_s:g} s, is not within the cycle of {self.cycle_s:g} s",
+                    f"{what} is not within the cycle of {self.cycle_s:g} s",
                     "give the times of one cycle, or a longer one",
                 )
             before = time_s
         return self
 
 
-KEYS = (*_TIMES_AS_TEXT, "times", *Schedule.model_fields)
+KEYS = (*Schedule.document_keys, *Schedule.model_fields)
 """What a document may say of a schedule; `times` names a file, which the document's reader has read."""
-
-
-def _in_seconds(table: dict[str, Any], name: str) -> None:
-    """Replace a time with its unit by one in seconds."""
-    value = table.pop(name)
-    if f"{name}_s" in table:
-        raise problem(f"{name} and {name}_s say the same twice", "keep one of the two")
-    if not isinstance(value, str):
-        raise problem(f"{name} {short(value)} has no unit", f'write {name} = "95.65 min", or {name}_s =')
-    time_s = seconds(value, name)
-    if time_s < 0 or (time_s == 0 and name != "burst"):
-        least = "0 s or more" if name == "burst" else "above 0"
-        raise problem(f"{name} {short(value)} is not {least}", f'write one such as {name} = "95.65 min"')
-    if time_s > MAX_TIME_S:
-        raise problem(f"{name} {short(value)} is longer than {MAX_TIME_S:g} s", "write a shorter time")
-    if name == "cycle" and time_s < MIN_CYCLE_S:
-        raise problem(f"cycle {short(value)} is shorter than {MIN_CYCLE_S:g} s", "write a longer cycle")
-    table[f"{name}_s"] = time_s
 
 
 # The times at which images come, in s, from a CSV file: one column, or that which is headed `time_s`.
@@ -159,6 +191,7 @@ def _in_seconds(table: dict[str, Any], name: str) -> None:
 
 HEADING = "time_s"
 MAX_BYTES = 1024 * 1024
+_FORM = f"write a number of seconds a line, or head the column {HEADING}"
 
 
 def read_times(path: Path) -> list[float]:
@@ -168,16 +201,11 @@ def read_times(path: Path) -> list[float]:
     """
     try:
         text = read_regular(path, MAX_BYTES).decode("utf-8-sig")
-        rows = [
-            (at, row)
-            for at, row in enumerate(csv.reader(text.splitlines(keepends=True), strict=True), 1)
-            if any(row)
-        ]
+        lines = enumerate(csv.reader(text.splitlines(keepends=True), strict=True), 1)
+        rows = [(at, row) for at, row in lines if any(row)]
     except OSError as error:
         raise UsageError(
-            f"times {path} cannot be read",
-            why=reason(error),
-            fix="name a file beside the profile",
+            f"times {path} cannot be read", why=reason(error), fix="name a file beside the profile"
         ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"times {path} is not text", why=not_utf8(error), fix="save it as UTF-8") from error
@@ -185,34 +213,19 @@ def read_times(path: Path) -> list[float]:
         raise UsageError(f"times {path} is not CSV", why=str(error), fix=_FORM) from error
     names = [cell.strip() for cell in rows[0][1]] if rows else []
     column = names.index(HEADING) if HEADING in names else 0
-    if names and _is_heading(names[column]):
+    # A time that is miswritten is no heading: that would be one image less without a word.
+    if names and names[column][:1].isalpha() and names[column].lower() not in ("nan", "inf", "infinity"):
         rows = rows[1:]
     if not rows or len(rows) > MAX_TIMES:
         why = f"it has {len(rows):,} times; 1 to {MAX_TIMES:,} are taken"
         raise UsageError(f"times {path} gives no schedule", why=why, fix="give the times of one cycle")
     times = []
     for at, row in rows:
-        value = _number(row[column]) if len(row) > column and (len(row) == 1 or HEADING in names) else None
-        if value is None:
+        try:
+            times.append(float(row[column].replace("_", "no number")))  # Python takes it between digits
+        except (ValueError, IndexError):
+            times.append(math.nan)
+        if not math.isfinite(times[-1]) or (len(row) > 1 and HEADING not in names):
             why = f"line {at}: {short(','.join(row))} is not a time in s"
             raise UsageError(f"times {path} is no list of times", why=why, fix=_FORM)
-        times.append(value)
     return times
-
-
-_FORM = f"write a number of seconds a line, or head the column {HEADING}"
-
-
-def _is_heading(text: str) -> bool:
-    """Whether it is a word, and no time that is miswritten: that would be one image less without a word."""
-    return text[:1].isalpha() and text.lower() not in ("nan", "inf", "infinity")
-
-
-def _number(text: str) -> float | None:
-    if "_" in text:  # which Python takes between digits
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

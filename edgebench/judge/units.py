@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edgebench.refusals import problem
 from edgebench.suggest import choose, short
@@ -103,13 +103,13 @@ def measured(
     return tuple(_converted(*pair, base, quantity) for pair in zip(numbers, words, strict=True)), base
 
 
-def seconds(text: str, name: str) -> float:
-    """A time as text in seconds; problems as `measured`, and for several numbers."""
-    if re.fullmatch(r"[+-]?[0-9.]+", text.strip()):
-        raise problem(f"{name} {short(text)} has no unit", "write one such as '95.65 min'")
-    values, _ = measured(text, {"s": 1.0}, name)
+def one_measured(text: Any, unit: str, name: str, example: str) -> float:
+    """A number with a unit as text, in `unit`; problems as `measured`, and for what is not one such text."""
+    if not isinstance(text, str) or re.fullmatch(r"[+-]?[0-9.]+", text.strip()):
+        raise problem(f"{name} {short(text)} has no unit", f"write one such as {example!r}")
+    values, _ = measured(text, {unit: 1.0}, name)
     if len(values) != 1:
-        raise problem(f"{name} {short(text)} is not one time", "write one such as '95.65 min'")
+        raise problem(f"{name} {short(text)} is not one number", f"write one such as {example!r}")
     return values[0]
 
 
@@ -119,14 +119,6 @@ def fitting_units(units: Mapping[str, float]) -> list[str]:
     word = _OWN_WORDS.get(base, base)
     others = _fitting(_registry().parse_units(word)) if word == "" or word in _registry() else []
     return [unit for unit in dict.fromkeys([*units, *others]) if unit != "1"]
-
-
-def bits_a_second(text: str) -> float:
-    """A rate as text in bits a second; problems as `measured`, and for several numbers."""
-    values, _ = measured(text, {"bit/s": 1.0}, "uplink_bps")
-    if len(values) != 1:
-        raise problem(f"uplink_bps {short(text)} is not one rate", "write one such as '9.6 kbit/s'")
-    return values[0]
 
 
 def _part(text: str, whole: str) -> tuple[float, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.profile_check import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, Fields
+from edgebench.judge.profile_file import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, Fields
 from edgebench.judge.units import fitting_units
 
 PAGE = Path(__file__).parents[2] / "docs" / "profiles.md"

@@ -149,7 +149,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         ('comparison = "at least"\nlimit = 4\n', "unknown comparison 'at least'"),
         ("averaging_s = 1\nlimit = 4\n", "averaging_s does not belong"),
         ('quantity = "power_peak_w"\naveraging_s = -1\nlimit = 4\n', "averaging_s"),
-        ('quantity = "power_peak_w"\nbudget = { cycle_s = 1, images = 1 }\n', "a budget does not belong"),
+        ('quantity = "power_peak_w"\nbudget = { cycle_s = 1, images = 1 }\n', "budget does not belong"),
         ("limit = 4\nbudget = { cycle_s = 1, images = 1 }\n", "keep one of the two"),
         ("budget = { cycle_s = 1 }\n", "budget: images is missing"),
         ("budget = { cycle_s = 1, images = 0 }\n", "budget.images"),
@@ -198,7 +198,7 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
         ('name = "x"\n', "requirements is missing"),
         ('name = "x"\nrequirements = []\n', "requirements"),
         ('name = "x"\nrequirements = 3\n', "requirements"),
-        ('name = "x"\nrequirements = [3]\n', "requirement number 1: a requirement is not a table"),
+        ('name = "x"\nrequirements = [3]\n', "requirement number 1: 3 is not a table"),
         (
             'name = "../x"\n[[requirements]]\nname = "r"\nlimit = 1\n',
             "is taken\nup to 80 letters",

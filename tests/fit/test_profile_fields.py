@@ -8,7 +8,7 @@ import pytest
 
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.profile import KEYS, parse_profile, shipped_profiles
-from edgebench.judge.profile_check import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, profile_schema
+from edgebench.judge.profile_file import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, profile_schema
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.schedule import KEYS as SCHEDULE_KEYS
 from edgebench.judge.schedule import Budget

@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgebench.errors import UsageError
-from edgebench.judge.profile import load_profile
-from edgebench.judge.profile_check import line_of, problems_of
+from edgebench.judge.profile import line_of, load_profile, problems_of
 
 WRONG = '''schema_version = 2
 name = "../bad"
@@ -78,7 +77,7 @@ def test_all_problems_at_once_with_their_lines(tmp_path):
         (2, "name: '../bad' does not have the form that is taken"),
         (3, "unknown key 'titel'"),
         (9, "schedule: g is a mass, and cycle is a time"),
-        (10, "schedule: images: 0 is not above 0"),
+        (10, "schedule.images: 0 is not above 0"),
         (11, "schedule: unknown key 'burts'"),
         (15, "requirement 'latency': unknown key 'limt'"),
         (16, "requirement 'latency': wanted: 'yes' is not true or false"),
@@ -109,8 +108,8 @@ def test_nothing_is_wrong_with_what_is_a_profile():
         ('name = "x"\n[[requirements]\n', 2, "is not TOML"),
         ('name = "x"\n', None, "requirements is missing"),
         ('name = "x"\nrequirements = []\n', 2, "requirements"),
-        ('name = "x"\nrequirements = [3]\n', None, "requirement number 1: a requirement is not a table"),
-        ('schedule = 3\nname = "x"\n[[requirements]]\nname = "r"\nlimit = 1\n', None, "not a table"),
+        ('name = "x"\nrequirements = [3]\n', None, "requirement number 1: 3 is not a table"),
+        ('schedule = 3\nname = "x"\n[[requirements]]\nname = "r"\nlimit = 1\n', 1, "not a table"),
         ('name = "x"\n[[requirements]]\nname = "r"\n', 2, "the limit is missing"),
         ('name = "x"\n[[requirements]]\nname = "r"\nlimit = 1\nwanted = true\n', None, "all requirements"),
         (

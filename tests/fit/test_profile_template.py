@@ -5,7 +5,7 @@ import pytest
 from edgebench.errors import UsageError
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.profile import parse_profile
-from edgebench.judge.profile_check import ASKED, Draft, Limit, limit_of, profile_text
+from edgebench.judge.profile_file import ASKED, Draft, Limit, limit_of, profile_text
 
 
 def _profile(**draft):

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.requirement import Requirement
-from edgebench.judge.units import measured, seconds
+from edgebench.judge.units import measured, one_measured
 
 
 def _requirement(quantity, limit, **more):
@@ -117,10 +117,10 @@ def test_units_of_two_units():
     assert measured("9.6 kbit/s", {"bit/s": 1.0}, "a rate") == ((9600.0,), "bit/s")
 
 
-def test_seconds():
-    assert seconds("95.65 min", "cycle") == 5739.0
-    with pytest.raises(PydanticCustomError, match="cycle '1 x 2 s' is not one time"):
-        seconds("1 x 2 s", "cycle")
+def test_one_number():
+    assert one_measured("95.65 min", "s", "cycle", "1 s") == 5739.0
+    with pytest.raises(PydanticCustomError, match="cycle '1 x 2 s' is not one number"):
+        one_measured("1 x 2 s", "s", "cycle", "1 s")
 
 
 @given(st.text("0123456789.eE+-x× smgWJBKMi%°/*,()_\n", max_size=30))
