@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,10 +25,10 @@ from edgebench.results.listing import LATEST, default_output_dir, is_done, resol
 from edgebench.results.parquet import (
     COLUMN_TYPES,
     TABLE_COLUMNS,
-    Columns,
     MemoryBudget,
     first_fault,
     is_stage_column,
+    joined_columns,
     unfolded_bytes,
 )
 from edgebench.results.parquet import MAX_BYTES as MAX_UNFOLDED_BYTES
@@ -181,7 +180,6 @@ MAX_BYTES = 4 * 2**30
 """A larger file was not written by a session."""
 
 _READERS = 3
-_BLOCK = 256  # files that are held in Arrow at a time
 
 
 @dataclass(frozen=True)
@@ -221,30 +219,24 @@ def read_frame(
     Raises:
         StoredResultError: a file is truncated, damaged or has other columns; it says which, and the fix.
     """
-    fixed = TABLE_COLUMNS.get(name)
-    joined: Columns | _FurtherTables = _FurtherTables(root, name)
-    if fixed is not None:
-        joined = Columns([column for column in fixed if columns is None or column in columns])
-    read_sources: list[Source] = []
-    rows: list[int] = []
-    budget = MemoryBudget()
-    with ThreadPoolExecutor(_READERS) as pool:
-        # Reading is Arrow's work, outside the interpreter's lock; one block is joined while the next is read.
-        blocks = deque(sources[at : at + _BLOCK] for at in range(0, len(sources), _BLOCK))
-        ahead: deque[tuple[Sequence[Source], list[Future[pa.Table | None]]]] = deque()
-        while blocks or ahead:
-            while blocks and len(ahead) < 2:
-                block = blocks.popleft()
-                futures = [pool.submit(_read_table, source, name, root, columns, budget) for source in block]
-                ahead.append((block, futures))
-            block, futures = ahead.popleft()
-            results = zip(block, (future.result() for future in futures), strict=True)
-            tables_read = [(source, table) for source, table in results if table is not None]
-            read_sources += [source for source, _ in tables_read]
-            rows += [table.num_rows for _, table in tables_read]
-            joined.take([table for _, table in tables_read])
-    values = joined.done()
-    if fixed is not None and (fault := first_fault(name, values)) is not None:
+    read = partial(_read_table, name=name, root=root, columns=columns, budget=MemoryBudget())
+    with ThreadPoolExecutor(_READERS) as pool:  # reading is Arrow's work, outside the interpreter's lock
+        found = [
+            (source, table)
+            for source, table in zip(sources, pool.map(read, sources), strict=True)
+            if table is not None
+        ]
+    read_sources = [source for source, _ in found]
+    tables = [table for _, table in found]
+    rows = [table.num_rows for table in tables]
+    del found
+    try:
+        values = joined_columns(name, tables, columns)
+    except pa.ArrowException as error:
+        raise StoredResultError(
+            f"the tables {name!r} of {root} do not fit each other", why=str(error).partition("\n")[0][:200]
+        ) from error
+    if name in TABLE_COLUMNS and (fault := first_fault(name, values)) is not None:
         row, why = fault
         raise _damaged(read_sources[int(np.searchsorted(np.cumsum(rows), row, side="right"))].path, why)
     trials = np.repeat(np.array([source.trial for source in read_sources], dtype=np.int32), rows)
@@ -252,28 +244,6 @@ def read_frame(
     categories = pd.Index(keys, dtype="str")
     front = {"trial": pd.Categorical.from_codes(trials, categories=categories), "session": sessions}
     return pd.DataFrame({**front, **values}, copy=False)
-
-
-class _FurtherTables:
-    """Joins tables of another name, which have whatever columns they have, as `Columns` does its own."""
-
-    def __init__(self, root: Path, name: str) -> None:
-        self._label = f"the tables {name!r} of {root}"
-        self._tables: list[pa.Table] = []
-
-    def take(self, tables: Sequence[pa.Table]) -> None:
-        self._tables += tables
-
-    def done(self) -> dict[str, Any]:
-        if not self._tables:
-            return {}
-        try:
-            joined = pa.concat_tables(self._tables, promote_options="permissive")
-        except pa.ArrowException as error:
-            raise StoredResultError(
-                f"{self._label} do not fit each other", why=str(error).partition("\n")[0][:200]
-            ) from error
-        return {str(column): values for column, values in _to_pandas(joined).items()}
 
 
 def _read_table(
@@ -338,26 +308,6 @@ def _fault(name: str, schema: pa.Schema) -> str:
         if not type_fits:
             return f"its column {field.name[:60]!r} is of type {str(field.type)[:60]}"
     return ""
-
-
-def _to_pandas(table: pa.Table) -> pd.DataFrame:
-    # Whole numbers stay whole where some are missing (a stage that only some trials have).
-    gaps = {
-        column: table[column]
-        for column in table.column_names
-        if table[column].null_count and pa.types.is_integer(table[column].type)
-    }
-    names = table.column_names
-    table = table.drop_columns(list(gaps)).unify_dictionaries()
-    # Each column's memory is given back as soon as it has been copied.
-    frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True, use_threads=True)
-    for column in frame.columns:
-        # An empty dictionary comes back without a type.
-        if isinstance(frame[column].dtype, pd.CategoricalDtype) and not len(frame[column].cat.categories):
-            frame[column] = frame[column].astype(pd.CategoricalDtype(pd.Index([], dtype="str")))
-    for column, values in gaps.items():
-        frame[column] = values.cast(pa.int64()).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
-    return frame[names] if gaps else frame
 
 
 def _too_large(path: Path, lack: str) -> StoredResultError:

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -131,128 +131,46 @@ def to_arrow(frame: pd.DataFrame, name: str) -> pa.Table:
     return table.replace_schema_metadata(None)
 
 
-# Columns of many small tables, joined block by block: each figure is copied into its place as it comes.
-#
-# Joining all of them in Arrow and turning the whole into pandas would hold everything twice.
+# Columns of many small tables as pandas takes them.
 
 
-class Column(Protocol):
-    """One column, of as many rows as were taken in so far."""
+def joined_columns(name: str, tables: list[pa.Table], columns: Sequence[str] | None = None) -> dict[str, Any]:
+    """The rows of some tables of one kind one after the other, by column; `tables` is empty afterwards.
 
-    def take(self, part: pa.ChunkedArray) -> None:
-        """Append the rows of a block."""
-
-    def done(self) -> Any:
-        """The values, as a column of a frame; nothing can be taken in afterwards."""
-
-
-class Columns:
-    """The columns of one kind of table, in the order in which they first came.
+    A missing float is NaN; missing whole numbers make a column Int64, texts a category. What a table lacks of
+    the others' columns is missing in its rows. Raises pyarrow.ArrowException for tables that do not fit.
 
     Args:
-        names: of the columns that are always present; their types are those of `COLUMN_TYPES`.
+        name: passes, batches, windows, probes, predictions, or that of a further table.
+        tables: of any number of files.
+        columns: those that are wanted; None for all.
     """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._rows = 0
-        self._columns: dict[str, Column] = {name: _column(COLUMN_TYPES[name]) for name in names}
-        self._types: dict[str, pa.DataType] = {name: COLUMN_TYPES[name] for name in names}
-
-    def take(self, tables: Sequence[pa.Table]) -> None:
-        """Append the rows of some tables; a column's type is the same in all that have it."""
-        if not tables:
-            return
-        block = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
-        for field in block.schema:
-            if field.name not in self._columns:
-                self._types[field.name] = field.type
-                self._columns[field.name] = column = _column(field.type)
-                column.take(_absent(self._rows, field.type))
-        for name, column in self._columns.items():
-            present = name in block.schema.names
-            column.take(block[name] if present else _absent(block.num_rows, self._types[name]))
-        self._rows += block.num_rows
-
-    def done(self) -> dict[str, Any]:
-        """The columns by name; each gives its memory away, so once only."""
-        return {name: self._columns.pop(name).done() for name in list(self._columns)}
+    if name in TABLE_COLUMNS:
+        wanted = [column for column in TABLE_COLUMNS[name] if columns is None or column in columns]
+        empty = pa.schema([(column, COLUMN_TYPES[column]) for column in wanted]).empty_table()
+        whole = pa.concat_tables([empty, *tables], promote_options="default")
+    else:
+        whole = pa.concat_tables([pa.table({}), *tables], promote_options="permissive")
+    tables.clear()
+    parts = dict(zip(whole.column_names, whole.columns, strict=True))
+    del whole
+    # A column's memory in Arrow is free before the next one is copied.
+    return {column: _values(parts.pop(column)) for column in list(parts)}
 
 
-class _Numbers:
-    """Whole numbers or float64; a missing float is NaN, missing whole numbers make it Int64."""
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._values: NDArray[Any] = np.empty(0, dtype)
-        self._missing: list[tuple[int, NDArray[np.bool_]]] = []  # from which row on, and which
-
-    def take(self, part: pa.ChunkedArray) -> None:
-        at = len(self._values)
-        # In place: the system moves the pages of a large array, and copies nothing.
-        self._values.resize(at + len(part), refcheck=False)
-        if part.null_count:
-            self._missing.append((at, part.is_null().to_numpy()))
-            part = pc.fill_null(part, 0)
-        self._values[at:] = part.to_numpy()
-
-    def done(self) -> Any:
-        values = self._values
-        if not self._missing:
-            return values
-        missing = np.zeros(len(values), dtype=np.bool_)
-        for at, which in self._missing:
-            missing[at : at + len(which)] = which
-        if values.dtype.kind == "f":
-            values[missing] = np.nan
-            return values
-        return pd.arrays.IntegerArray(values.astype(np.int64, copy=False), missing)
-
-
-class _Words:
-    """Texts of few kinds: numbers of their categories, in the order in which those first came."""
-
-    def __init__(self) -> None:
-        self._codes = _Numbers(np.dtype(np.int32))
-        self._code_by_word: dict[str, int] = {}
-
-    def take(self, part: pa.ChunkedArray) -> None:
-        words = part.combine_chunks() if part.num_chunks != 1 else part.chunk(0)
+def _values(column: pa.ChunkedArray) -> Any:
+    if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
+        words = column.unify_dictionaries().combine_chunks()
+        code_by_word: dict[str, int] = {}
         # The last place is that of a missing text.
-        category_codes = [self._code(word) for word in words.dictionary.to_pylist()] + [-1]
-        codes = np.array(category_codes, np.int32)[pc.fill_null(words.indices, -1).to_numpy()]
-        self._codes.take(pa.chunked_array([codes]))
-
-    def _code(self, word: str | None) -> int:
-        return -1 if word is None else self._code_by_word.setdefault(word, len(self._code_by_word))
-
-    def done(self) -> Any:
-        categories = pd.Index(list(self._code_by_word), dtype="str")
-        return pd.Categorical.from_codes(self._codes.done(), categories=categories)
-
-
-class _ArrowValues:
-    """Values of any other type, such as lists: held in Arrow until the end."""
-
-    def __init__(self, kind: pa.DataType) -> None:
-        self._kind = kind
-        self._chunks: list[pa.Array] = []
-
-    def take(self, part: pa.ChunkedArray) -> None:
-        self._chunks += part.chunks
-
-    def done(self) -> Any:
-        return pa.chunked_array(self._chunks, type=self._kind).to_pandas()
-
-
-def _column(kind: pa.DataType) -> Column:
-    if pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type):
-        return _Words()
-    if pa.types.is_signed_integer(kind) or pa.types.is_float64(kind):
-        return _Numbers(np.dtype(kind.to_pandas_dtype()))
-    return _ArrowValues(kind)
-
-
-def _absent(rows: int, kind: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.nulls(rows, kind)])
+        codes = [code_by_word.setdefault(word, len(code_by_word)) for word in words.dictionary.to_pylist()]
+        by_row = np.array([*codes, -1], np.int32)[pc.fill_null(words.indices, -1).to_numpy()]
+        return pd.Categorical.from_codes(by_row, categories=pd.Index(list(code_by_word), dtype="str"))
+    if pa.types.is_integer(column.type) and column.null_count:
+        whole_numbers = pc.fill_null(column, 0).to_numpy().astype(np.int64, copy=False)
+        return pd.arrays.IntegerArray(whole_numbers, column.is_null().to_numpy())
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    return column.to_numpy() if is_number else column.to_pandas()
 
 
 # What the columns of EdgeBench's own tables may hold; anything else was not written by a session.
@@ -276,7 +194,7 @@ def first_fault(table: str, columns: Mapping[str, Any]) -> tuple[int, str] | Non
 
     Args:
         table: passes, batches, windows, probes or predictions.
-        columns: as `columns.Columns` gives them.
+        columns: as `joined_columns` gives them.
     """
     for name, column in columns.items():
         required = name in TABLE_COLUMNS[table] and name not in MAY_BE_MISSING

@@ -35,7 +35,7 @@ from edgebench.records.stored import (
 from edgebench.records.target import has_secrets
 from edgebench.results import layout
 from edgebench.results.layout import HOLDER_FILE, LOCK_FILE, SCHEMA_VERSION, WRITING_PREFIX, regular_file
-from edgebench.results.parquet import DICTIONARY_COLUMNS, TABLE_COLUMNS, Columns, first_fault, to_arrow
+from edgebench.results.parquet import DICTIONARY_COLUMNS, TABLE_COLUMNS, first_fault, joined_columns, to_arrow
 from edgebench.results.record_reading import read_experiment, read_sessions
 from edgebench.this_machine import started_s as process_started_s
 
@@ -80,11 +80,8 @@ def write_table(path: Path, rows: pd.DataFrame | TableFile, name: str) -> str:
         rows.path.rename(path)
         return rows.sha256
     table = to_arrow(rows, name)
-    if name in TABLE_COLUMNS:
-        columns = Columns(TABLE_COLUMNS[name])
-        columns.take([table])
-        if (fault := first_fault(name, columns.done())) is not None:
-            raise ValueError(f"the table {name}: {fault[1]}")
+    if name in TABLE_COLUMNS and (fault := first_fault(name, joined_columns(name, [table]))) is not None:
+        raise ValueError(f"the table {name}: {fault[1]}")
     sink = pa.BufferOutputStream()
     dictionaries = [column for column in table.column_names if column in DICTIONARY_COLUMNS]
     pq.write_table(table, sink, compression="zstd", use_dictionary=dictionaries)

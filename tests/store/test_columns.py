@@ -6,9 +6,8 @@ import pytest
 import edgebench
 from edgebench.errors import StoredResultError
 from edgebench.records.stored import SessionTables
-from edgebench.results import load as frames
 from edgebench.results import writing as file_writing
-from edgebench.results.parquet import MOST_NS, Columns, first_fault
+from edgebench.results.parquet import MOST_NS, first_fault, joined_columns
 from edgebench.results.writing import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
@@ -30,42 +29,14 @@ SECOND = table(
 THIRD = table(a=pa.array([4, 5], pa.int32()), w=words("y", None), late=pa.array([7, None], pa.int64()))
 
 
-@pytest.mark.parametrize(
-    "blocks", [[[FIRST, SECOND, THIRD]], [[FIRST], [SECOND, THIRD]], [[FIRST], [SECOND], [THIRD]]]
-)
-def test_however_the_tables_come_the_columns_are_the_same(blocks):
-    columns = Columns([])
-    for block in blocks:
-        columns.take(block)
-    columns.take([])
-    frame = pd.DataFrame(columns.done())
+def test_tables_of_other_columns_are_joined():
+    frame = pd.DataFrame(joined_columns("further", [FIRST, SECOND, THIRD]))
     assert frame["a"].tolist() == [1, 2, 3, 4, 5] and frame["a"].dtype == np.int32
     assert frame["w"].cat.categories.tolist() == ["x", "y", "z"]
     assert frame["w"].cat.codes.tolist() == [0, 1, 2, 1, -1]
     assert frame["v"].fillna(-1).tolist() == [0.5, -1, 1.5, -1, -1]
     assert frame["late"].isna().tolist() == [True, True, False, False, True]
     assert frame["late"].dropna().tolist() == [2**53 + 1, 7]  # whole, though some are missing
-
-
-def test_columns_that_are_always_there_are_there_without_rows():
-    frame = pd.DataFrame(Columns(["worker", "phase", "value", "scores"]).done())
-    assert list(frame.columns) == ["worker", "phase", "value", "scores"]
-    assert frame["worker"].dtype == np.int16 and frame["value"].dtype == np.float64
-    assert isinstance(frame["phase"].dtype, pd.CategoricalDtype)
-
-
-def test_many_files_are_joined_as_few_are(tmp_path, monkeypatch):
-    path = made_experiment(tmp_path, sessions=3, power=True)
-    tables = ("passes", "batches", "probes", "predictions")
-    together = {name: getattr(edgebench.load(path), name) for name in tables}
-    monkeypatch.setattr(frames, "_BLOCK", 2)
-    for name, expected in together.items():
-        frame = getattr(edgebench.load(path), name)
-        for column in expected:
-            if column == "scores":
-                assert all(np.array_equal(a, b) for a, b in zip(frame[column], expected[column], strict=True))
-            else:
-                pd.testing.assert_series_equal(frame[column], expected[column])
 
 
 PASSES = {"pass": [0, 1], "start_ns": [0, 10], "image_ns": [5, 5], "infer_ns": [4, 4], "load_ns": [1, 1]}
