@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO
 
 from rich import box
@@ -42,6 +42,20 @@ def line(console: Console, text: str, style: str = "", indent: int = 0) -> None:
     for number, part in enumerate(wrapped):
         part.rstrip()
         console.print(Text(" " * (indent if number else max(0, indent - 2))) + part)
+
+
+def lines(console: Console, texts: Iterable[str], indent: int = 0) -> None:
+    """A paragraph for each text; an empty text is left out."""
+    for text in filter(None, texts):
+        line(console, text, indent=indent)
+
+
+def print_table(console: Console, columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table of texts; columns as of `new_table`."""
+    table = new_table(console, columns)
+    for row in rows:
+        table.add_row(*(cell(console, text) for text in row))
+    console.print(table)
 
 
 def new_table(console: Console, columns: Sequence[tuple[str, bool]]) -> Table:

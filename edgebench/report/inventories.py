@@ -16,12 +16,8 @@ from edgebench.prepare.cache_contents import KINDS as CACHE_KINDS
 from edgebench.prepare.cache_contents import KindTotal
 from edgebench.records.target import BODY_FACTS, KINDS, Body
 from edgebench.report import words
-from edgebench.report.console import cell, line, new_table
+from edgebench.report.console import line, lines, print_table
 from edgebench.report.listings import print_findings, write_json
-from edgebench.report.words import SCHEMA_VERSION, as_json, clean
-
-# What `edgebench models` prints of model files and families; as text for 80 columns or as JSON.
-
 
 # What `edgebench boards` prints: the boards that are known, and one with the source of each figure.
 
@@ -51,47 +47,56 @@ def board_record(name: str, body: Body) -> dict[str, Any]:
 def print_boards(console: Console, boards: Mapping[str, Body], *, as_json: bool = False) -> None:
     """Print the boards by name: mass, size and declared power."""
     if as_json:
-        write_json(console, {"boards": [board_record(name, body) for name, body in boards.items()]})
-        return
-    table = new_table(console, [("board", False), ("mass", True), ("size", False), ("declared power", False)])
-    for name, body in boards.items():
-        power = ", ".join(f"{power.watts:g} W {power.kind}" for power in body.power) or words.MISSING
-        table.add_row(
-            *(cell(console, text) for text in (name, _text(body, "mass_g"), _text(body, "size_mm"), power))
+        return write_json(console, {"boards": [board_record(name, body) for name, body in boards.items()]})
+    rows = [
+        (
+            name,
+            _text(body, "mass_g"),
+            _text(body, "size_mm"),
+            ", ".join(f"{power.watts:g} W {power.kind}" for power in body.power) or words.MISSING,
         )
-    console.print(table)
-    if plugged_in := [name for name, body in boards.items() if body.plugged_in]:
-        line(
-            console, f"plugged into a host, which is named with a --board of its own: {', '.join(plugged_in)}"
-        )
-    line(console, f"{words.counted(len(boards), 'board')}; `edgebench boards show NAME` has their sources")
+        for name, body in boards.items()
+    ]
+    print_table(console, [("board", False), ("mass", True), ("size", False), ("declared power", False)], rows)
+    plugged_in = ", ".join(name for name, body in boards.items() if body.plugged_in)
+    lines(
+        console,
+        [
+            plugged_in and f"plugged into a host, which is named with a --board of its own: {plugged_in}",
+            f"{words.counted(len(boards), 'board')}; `edgebench boards show NAME` has their sources",
+        ],
+    )
 
 
 def print_board(console: Console, name: str, body: Body, *, as_json: bool = False) -> None:
     """Print one board: each figure with where it is from, or that it is not known."""
     if as_json:
-        write_json(console, {"board": board_record(name, body)})
-        return
+        return write_json(console, {"board": board_record(name, body)})
     line(console, name, "bold")
-    line(console, body.title, indent=2)
-    if body.plugged_in:
-        line(console, "plugged into a host, which has a --board of its own", indent=2)
-    if body.models:
-        line(console, f"calls itself: {'; '.join(body.models)}", indent=2)
+    lines(
+        console,
+        [
+            body.title,
+            "plugged into a host, which has a --board of its own" if body.plugged_in else "",
+            f"calls itself: {'; '.join(body.models)}" if body.models else "",
+        ],
+        indent=2,
+    )
     console.print()
-    table = new_table(console, [("figure", False), ("value", False), ("source", False)])
-    for fact, word in BODY_FACTS.items():
-        text = _text(body, fact)
-        source = "" if text == words.MISSING else body.source_of(fact)
-        table.add_row(*(cell(console, part) for part in (word, text if source else UNKNOWN, source)))
-    by_kind = {power.kind: power for power in body.power}
-    for kind in KINDS:
-        given = by_kind.get(kind)
-        row = (f"{given.watts:g} W", given.source) if given else (UNKNOWN, "")
-        table.add_row(*(cell(console, part) for part in (f"{kind} power", *row)))
-    console.print(table)
-    if body.note:
-        line(console, f"note: {body.note}")
+    powers = {f"{power.kind} power": (f"{power.watts:g} W", power.source) for power in body.power}
+    texts = {fact: _text(body, fact) for fact in BODY_FACTS}
+    facts = {
+        BODY_FACTS[fact]: (text, source)
+        for fact, text in texts.items()
+        if text != words.MISSING and (source := body.source_of(fact))
+    } | powers
+    names = [*BODY_FACTS.values(), *(f"{kind} power" for kind in KINDS)]
+    print_table(
+        console,
+        [("figure", False), ("value", False), ("source", False)],
+        [(name, *facts.get(name, (UNKNOWN, ""))) for name in names],
+    )
+    lines(console, [body.note and f"note: {body.note}"])
 
 
 def _text(body: Body, fact: str) -> str:
@@ -114,21 +119,17 @@ def print_cache(
 ) -> None:
     """Print the kinds of files with their number, size and last use; `others` are names of foreign files."""
     if as_json:
-        write_json(
-            console,
-            {
-                "folder": str(root),
-                **_sum(kinds),
-                "kinds": _rows(kinds),
-                "not_of_the_cache": list(others),
-            },
-        )
-        return
+        document = {**_sum(kinds), "kinds": _rows(kinds), "not_of_the_cache": list(others)}
+        return write_json(console, {"folder": str(root), **document})
     line(console, f"{root}: {_counted(kinds)}")
-    _table(console, kinds)
-    _print_others(console, others)
-    if kinds:
-        line(console, "remove it with `edgebench cache clean` (--older-than 30d, --dry-run)")
+    _print_kinds(console, kinds)
+    lines(
+        console,
+        [
+            _others(others),
+            "remove it with `edgebench cache clean` (--older-than 30d, --dry-run)" if kinds else "",
+        ],
+    )
 
 
 def print_cleaned(
@@ -143,7 +144,7 @@ def print_cleaned(
 ) -> None:
     """Print what was removed, or with `dry_run` would be, and what is left of the cache."""
     if as_json:
-        write_json(
+        return write_json(
             console,
             {
                 "folder": str(root),
@@ -153,39 +154,30 @@ def print_cleaned(
                 "not_of_the_cache": list(others),
             },
         )
-        return
     line(console, f"{root}: {'would remove' if dry_run else 'removed'} {_counted(removed)}")
-    _table(console, removed)
-    line(console, f"{'would be left' if dry_run else 'left'}: {_counted(left)}")
-    _print_others(console, others)
+    _print_kinds(console, removed)
+    lines(console, [f"{'would be left' if dry_run else 'left'}: {_counted(left)}", _others(others)])
 
 
-def _table(console: Console, kinds: Sequence[KindTotal]) -> None:
-    if not kinds:
-        return
-    table = new_table(
-        console, [("kind", False), ("what", False), ("files", True), ("size", True), ("last used", True)]
-    )
-    for total in kinds:
-        used = datetime.fromtimestamp(total.last_used_s).strftime("%Y-%m-%d")
-        row = (
+def _print_kinds(console: Console, kinds: Sequence[KindTotal]) -> None:
+    columns = [("kind", False), ("what", False), ("files", True), ("size", True), ("last used", True)]
+    rows = [
+        (
             total.kind,
             CACHE_KINDS.get(total.kind, ""),
             str(total.files),
             words.size(total.size_bytes),
-            used,
+            datetime.fromtimestamp(total.last_used_s).strftime("%Y-%m-%d"),
         )
-        table.add_row(*(cell(console, text) for text in row))
-    console.print(table)
+        for total in kinds
+    ]
+    if rows:
+        print_table(console, columns, rows)
 
 
-def _print_others(console: Console, others: Sequence[str]) -> None:
-    if others:
-        line(console, f"not of the cache, and never touched: {', '.join(map(_displayable, others))}")
-
-
-def _displayable(name: str) -> str:
-    return name if name.isprintable() else ascii(name)
+def _others(names: Sequence[str]) -> str:
+    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
+    return shown and f"not of the cache, and never touched: {shown}"
 
 
 def _counted(kinds: Sequence[KindTotal]) -> str:
@@ -230,24 +222,24 @@ def print_targets(
         as_json: print one document instead.
     """
     if as_json:
-        _print_json(console, {"file": file, "targets": [dict(target) for target in targets]})
-        return
+        return write_json(console, {"file": file, "targets": [dict(target) for target in targets]})
     if file is None:
-        line(console, "There is no targets.toml, here or in the user's configuration folder.")
-        return
+        return line(console, "There is no targets.toml, here or in the user's configuration folder.")
     headings = ("target", "device", "host", "meters", "mass", "size")
-    table = new_table(console, [(heading, heading == "mass") for heading in headings])
-    for target in targets:
-        table.add_row(*(cell(console, text) for text in _cells(target)))
     if targets:
-        console.print(table)
+        print_table(console, [(heading, heading == "mass") for heading in headings], map(_cells, targets))
     for target in targets:
-        if target.get("device_error"):
-            line(console, f"{target.get('name')} cannot be measured: {target['device_error']}", indent=2)
-        if sweeps := target.get("sweeps"):
-            line(console, f"{target.get('name')} sweeps {_sweeps_text(sweeps)}", indent=2)
-        if source := _body_source(target):
-            line(console, f"{target.get('name')}: {source}", indent=2)
+        name, error, sweeps = target.get("name"), target.get("device_error"), target.get("sweeps")
+        source = _body_source(target)
+        lines(
+            console,
+            [
+                f"{name} cannot be measured: {error}" if error else "",
+                f"{name} sweeps {_sweeps_text(sweeps)}" if sweeps else "",
+                source and f"{name}: {source}",
+            ],
+            indent=2,
+        )
     line(console, f"{words.counted(len(targets), 'target')} in {file}")
 
 
@@ -303,15 +295,14 @@ def print_checks(console: Console, checks: Sequence[Mapping[str, Any]], *, as_js
         as_json: print one document instead.
     """
     if as_json:
-        _print_json(console, {"targets": [dict(check) for check in checks]})
-        return
+        return write_json(console, {"targets": [dict(check) for check in checks]})
     for number, check in enumerate(checks):
         if number:
             console.print()
         line(console, f"{check.get('target')} ({check.get('device')})", "bold")
         facts = check.get("facts")
-        for name, text in description(facts) if facts is not None else ():
-            line(console, f"{name:<12} {text}", indent=2)
+        described = () if facts is None else description(facts)
+        lines(console, [f"{name:<12} {text}" for name, text in described], indent=2)
         print_findings(console, check.get("findings", ()))
 
 
@@ -391,9 +382,3 @@ def _accelerators(known: BoardFacts) -> str:
         for accelerator in known.usb_accelerators
     ]
     return words.plain("; ".join(accelerators), 300) or "none on USB"
-
-
-def _print_json(console: Console, value: Mapping[str, Any]) -> None:
-    # Not through the console: it would wrap long strings.
-    document: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **value})
-    console.file.write(as_json(document))

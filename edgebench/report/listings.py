@@ -13,7 +13,7 @@ from rich.table import Table
 
 from edgebench.judge.metrics import SAME_AS_FP32
 from edgebench.report import words
-from edgebench.report.console import cell, line, new_table
+from edgebench.report.console import cell, line, lines, print_table
 from edgebench.report.words import SCHEMA_VERSION, as_json, clean
 
 _LEVELS = {"ok": "green", "warning": "yellow", "error": "bold red"}
@@ -42,29 +42,28 @@ def print_devices(
 ) -> None:
     """Print what can be measured here, with the options that `--set` takes, and the meters, a line each."""
     if as_json:
-        write_json(console, {"devices": [asdict(row) for row in rows], "meters": dict(meters)})
-        return
+        return write_json(console, {"devices": [asdict(row) for row in rows], "meters": dict(meters)})
     for row in rows:
-        console.print(cell(console, row.name, "bold"))
-        line(console, row.description, indent=4)
         most = f"1 to {row.most_batch}" if row.most_batch > 1 else "1"
         batch = most if row.default_batch == 1 else f"{most} (default {row.default_batch})"
         flags = [flag for flag, taken in (("--host", row.takes_host), ("--port", row.takes_port)) if taken]
-        line(console, f"precisions: {', '.join(row.precisions)}; batch: {batch}", indent=4)
-        if flags:
-            line(console, f"takes {' and '.join(flags)}", indent=4)
-        if row.meters:
-            line(console, f"meters: {', else '.join(row.meters)}, unless --meter names another", indent=4)
-        for name, about in row.options.items():
-            line(console, f"--set {name}=...: {_option(about)}", indent=4)
-    if not rows:
-        line(console, "No device is installed.")
+        line(console, row.name, "bold")
+        lines(
+            console,
+            [
+                row.description,
+                f"precisions: {', '.join(row.precisions)}; batch: {batch}",
+                f"takes {' and '.join(flags)}" if flags else "",
+                f"meters: {', else '.join(row.meters)}, unless --meter names another" if row.meters else "",
+                *(f"--set {name}=...: {_option(about)}" for name, about in row.options.items()),
+            ],
+            indent=4,
+        )
+    lines(console, [] if rows else ["No device is installed."])
     console.print()
-    console.print(cell(console, "meters", "bold"))
-    for name, description in meters.items():
-        line(console, f"{name}: {description}", indent=4)
-    if not meters:
-        line(console, "none", indent=4)
+    line(console, "meters", "bold")
+    described = [f"{name}: {description}" for name, description in meters.items()]
+    lines(console, described or ["none"], indent=4)
 
 
 def _option(about: Mapping[str, Any]) -> str:
@@ -81,8 +80,7 @@ def _option(about: Mapping[str, Any]) -> str:
 def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
     """Print what doctor found: level, subject, message, and the fix below it; of each `meter` together."""
     if as_json:
-        write_json(console, {"findings": [dict(finding) for finding in findings]})
-        return
+        return write_json(console, {"findings": [dict(finding) for finding in findings]})
     plain = [finding for finding in findings if "meter" not in finding]
     _print_lines(console, words.subjects(plain), plain)
     of_meters = [finding for finding in findings if "meter" in finding]
@@ -90,61 +88,57 @@ def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, a
         line(console, f"{meter}{f', of {target}' if target else ''}", "bold")
         steps = list(group)
         _print_lines(console, [str(step["subject"]) for step in steps], steps)
-    if not findings:
-        line(console, "No findings.")
+    lines(console, [] if findings else ["No findings."])
 
 
 def _print_lines(console: Console, subjects: Sequence[str], findings: Sequence[Mapping[str, Any]]) -> None:
     for subject, finding in zip(subjects, findings, strict=True):
         level = str(finding.get("level", ""))
         line(console, f"{level:<8} {subject}: {finding.get('message', '')}", _LEVELS.get(level, ""), indent=2)
-        if finding.get("fix"):
-            line(console, f"fix: {finding['fix']}", indent=11)
+        lines(console, [f"fix: {finding['fix']}" if finding.get("fix") else ""], indent=11)
 
 
 def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
     """Print the profiles (as `Profile.as_record` gives them), each with its title and requirements."""
     if as_json:
-        write_json(console, {"profiles": [dict(profile) for profile in profiles]})
-        return
+        return write_json(console, {"profiles": [dict(profile) for profile in profiles]})
     for profile in profiles:
         line(console, str(profile.get("name", "")), "bold")
-        if profile.get("title"):
-            line(console, str(profile["title"]), indent=4)
-        for record in profile.get("requirements", ()):
-            line(console, requirement(record), indent=4)
-    if not profiles:
-        line(console, "There are none.")
+        requirements = map(requirement, profile.get("requirements", ()))
+        lines(console, [str(profile.get("title") or ""), *requirements], indent=4)
+    lines(console, [] if profiles else ["There are none."])
 
 
 def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool = False) -> None:
     """Print one profile: what it is, where it comes from, each requirement with how its limit came about."""
     if as_json:
-        write_json(console, {"profile": dict(profile)})
-        return
+        return write_json(console, {"profile": dict(profile)})
     line(console, str(profile.get("name", "")), "bold")
-    for name in ("title", "description", "source"):
-        if profile.get(name):
-            line(console, ("source: " if name == "source" else "") + str(profile[name]), indent=2)
-    if isinstance(profile.get("schedule"), Mapping):
-        line(console, f"schedule: {schedule(profile['schedule'])}", indent=2)
-    if profile.get("uplink_bps") is not None:
-        line(console, f"uplink: {profile['uplink_bps']:g} bit/s", indent=2)
+    plan, uplink_bps = profile.get("schedule"), profile.get("uplink_bps")
+    about = [
+        *(str(profile.get(name) or "") for name in ("title", "description")),
+        f"source: {profile['source']}" if profile.get("source") else "",
+        f"schedule: {schedule(plan)}" if isinstance(plan, Mapping) else "",
+        "" if uplink_bps is None else f"uplink: {uplink_bps:g} bit/s",
+    ]
+    lines(console, about, indent=2)
     console.print()
-    table = new_table(console, [("requirement", False), ("limit", False), ("from", False)])
-    for record in profile.get("requirements", ()):
-        budget = record.get("budget")
-        origin = (
-            f"{budget.get('cycle_s')} s a cycle / {words.counted(int(budget.get('images', 0)), 'image')}"
-            if isinstance(budget, Mapping)
-            else f"an uplink of {record['uplink_bps']:g} bit/s"
-            if record.get("uplink_bps") is not None
-            else ""
-        )
-        table.add_row(
-            *(cell(console, text) for text in (str(record.get("name", "")), requirement(record), origin))
-        )
-    console.print(table)
+    print_table(
+        console,
+        [("requirement", False), ("limit", False), ("from", False)],
+        [
+            (str(record.get("name", "")), requirement(record), _origin(record))
+            for record in profile.get("requirements", ())
+        ],
+    )
+
+
+def _origin(record: Mapping[str, Any]) -> str:
+    """What a requirement's limit follows from; empty where the profile states it."""
+    if isinstance(budget := record.get("budget"), Mapping):
+        return f"{budget.get('cycle_s')} s a cycle / {words.counted(int(budget.get('images', 0)), 'image')}"
+    uplink_bps = record.get("uplink_bps")
+    return "" if uplink_bps is None else f"an uplink of {uplink_bps:g} bit/s"
 
 
 def print_problems(
@@ -152,15 +146,12 @@ def print_problems(
 ) -> None:
     """Print all that is wrong with a profile: file and line, what, and the fix below it."""
     if as_json:
-        write_json(console, {"profile": profile, "problems": [dict(problem) for problem in problems]})
-        return
+        return write_json(console, {"profile": profile, "problems": [dict(problem) for problem in problems]})
     for problem in problems:
         number = "" if problem.get("line") is None else f":{problem['line']}"
         line(console, f"{problem.get('file', '')}{number}: {problem.get('what', '')}")
-        if problem.get("fix"):
-            line(console, f"fix: {problem['fix']}", indent=4)
-    if not problems:
-        line(console, f"{profile}: nothing is wrong with it.")
+        lines(console, [f"fix: {problem['fix']}" if problem.get("fix") else ""], indent=4)
+    lines(console, [] if problems else [f"{profile}: nothing is wrong with it."])
 
 
 def schedule(record: Mapping[str, Any]) -> str:
@@ -211,24 +202,17 @@ def print_variants(
     """
     if as_json:
         known = {"families": [dict(family) for family in families]} if families else {}
-        write_json(console, {"variants": [dict(row) for row in rows], **known})
-        return
+        return write_json(console, {"variants": [dict(row) for row in rows], **known})
     headings = ("variant", "parameters", "file", "right of n", SAME_AS_FP32)
-    table = new_table(console, [(heading, place > 0) for place, heading in enumerate(headings)])
+    columns = [(heading, place > 0) for place, heading in enumerate(headings)]
+    print_table(console, columns, map(_variant_cells, rows))
+    overlapping = any((row.get("evaluation") or {}).get("overlapping") for row in rows)
+    lines(console, [words.OVERLAP_NOTE if overlapping else ""])
+    reasons = dict.fromkeys(row["accuracy_reason"] for row in rows if row.get("accuracy_reason"))
+    lines(console, [f"{', '.join(_models(rows, reason))}: {reason}" for reason in reasons], indent=2)
     for row in rows:
-        table.add_row(*(cell(console, text) for text in _variant_cells(row)))
-    console.print(table)
-    if any((row.get("evaluation") or {}).get("overlapping") for row in rows):
-        line(console, words.OVERLAP_NOTE)
-    for reason in dict.fromkeys(row.get("accuracy_reason") for row in rows):
-        if reason:
-            line(console, f"{', '.join(_models(rows, reason))}: {reason}", indent=2)
-    for row in rows:
-        artifact = row.get("artifact")
-        if artifact:
-            # A path that is wrapped cannot be copied.
-            text = cell(console, f"{row.get('variant')}: {artifact.get('path')}")
-            console.print(text, soft_wrap=True)
+        if artifact := row.get("artifact"):
+            _print_whole(console, f"{row.get('variant')}: {artifact.get('path')}")
         elif row.get("reason"):
             line(console, f"{row.get('variant')}: {row['reason']}", indent=2)
     if rows and not any(row.get("artifact") or row.get("reason") for row in rows):
@@ -236,6 +220,11 @@ def print_variants(
     if families:
         console.print()
         print_families(console, families)
+
+
+def _print_whole(console: Console, text: str) -> None:
+    """A text on one line: a path that is wrapped cannot be copied."""
+    console.print(cell(console, text), soft_wrap=True)
 
 
 def _models(rows: Sequence[Mapping[str, Any]], reason: str) -> list[str]:
@@ -266,38 +255,29 @@ _PRECISIONS = {"fp16": "fp16 (float16 weights)", "mixed": "mixed (not one of fp3
 def print_model(console: Console, model: Mapping[str, Any], *, as_json: bool = False) -> None:
     """Print what `inspect.description.show` tells; the hash and the path whole, on lines of their own."""
     if as_json:
-        write_json(console, {"model": dict(model)})
-        return
+        return write_json(console, {"model": dict(model)})
     line(console, str(model.get("name", "")), "bold")
     if model.get("format") == "family":
-        _family(console, model)
-        return
+        return _family(console, model)
     _entries(console, _facts(model))
-    for name in ("sha256", "path"):
-        if model.get(name):
-            # What is wrapped cannot be copied.
-            console.print(cell(console, f"  {name:<{_LABEL}}{model[name]}"), soft_wrap=True)
-    for name in ("inputs", "outputs"):
-        if model.get(name):
-            console.print()
-            _tensors(console, name, model[name])
-    if model.get("operations"):
+    for name in filter(model.get, ("sha256", "path")):
+        _print_whole(console, f"  {name:<{_LABEL}}{model[name]}")
+    for name in filter(model.get, ("inputs", "outputs")):
         console.print()
-        table = new_table(console, [("operation", False), ("n", True), ("counted in MACs", False)])
-        for operation, n in model["operations"].items():
-            counted = "yes" if operation in model.get("macs_counted", {}) else ""
-            table.add_row(*(cell(console, text) for text in (str(operation), str(n), counted)))
-        console.print(table)
+        columns = [(name, False), ("type", False), ("shape", False), ("quantisation", False)]
+        print_table(console, columns, map(_tensor, model[name]))
+    if operations := model.get("operations"):
+        counted = model.get("macs_counted", {})
+        rows = [(str(name), str(n), "yes" if name in counted else "") for name, n in operations.items()]
+        console.print()
+        print_table(console, [("operation", False), ("n", True), ("counted in MACs", False)], rows)
 
 
 def print_families(console: Console, families: Sequence[Mapping[str, Any]]) -> None:
     """Print the families, a line a width."""
     headings = ("family", "width", "parameters", "MACs", "weights")
-    table = new_table(console, [(heading, 0 < place < 4) for place, heading in enumerate(headings)])
-    for family in families:
-        for row in _widths(family):
-            table.add_row(*(cell(console, text) for text in row))
-    console.print(table)
+    columns = [(heading, 0 < place < 4) for place, heading in enumerate(headings)]
+    print_table(console, columns, [row for family in families for row in _widths(family)])
     line(
         console,
         "Families with random weights serve latency: accuracy is not meaningful. "
@@ -312,22 +292,24 @@ def write_json(console: Console, value: Mapping[str, Any]) -> None:
 
 
 def _facts(model: Mapping[str, Any]) -> list[tuple[str, str]]:
-    format_ = str(model.get("format", ""))
-    facts = [("format", f"{format_}, {words.size(model.get('size_bytes'))}")]
-    if model.get("family"):
-        width = model.get("width")
-        facts.append(("family", str(model["family"]) + ("" if width is None else f", width {width}")))
-    if isinstance(model.get("input"), Mapping):
-        facts.append(("input", _rule(model["input"])))
-    if model.get("class_names"):
-        facts.append(("classes", ", ".join(map(str, model["class_names"]))))
-    if model.get("precision"):
-        facts.append(("precision", _PRECISIONS.get(model["precision"], str(model["precision"]))))
-    for name, label in (("parameters", "parameters"), ("macs", "MACs")):
-        figure, reason = model.get(name), model.get(f"{name}_reason")
-        text = words.MISSING if figure is None else f"{figure:,}"
-        facts.append((label, f"{text} ({reason})" if reason else text))
-    return facts
+    family, width, precision = model.get("family"), model.get("width"), model.get("precision")
+    of_width = "" if width is None else f", width {width}"
+    facts = {
+        "format": f"{model.get('format', '')}, {words.size(model.get('size_bytes'))}",
+        "family": f"{family}{of_width}" if family else "",
+        "input": _rule(model["input"]) if isinstance(model.get("input"), Mapping) else "",
+        "classes": ", ".join(map(str, model.get("class_names") or ())),
+        "precision": _PRECISIONS.get(precision, str(precision)) if precision else "",
+        "parameters": _count(model, "parameters"),
+        "MACs": _count(model, "macs"),
+    }
+    return [(label, text) for label, text in facts.items() if text]
+
+
+def _count(model: Mapping[str, Any], name: str) -> str:
+    """A count, or that it is missing, with the reason that is known."""
+    text = words.MISSING if model.get(name) is None else f"{model[name]:,}"
+    return f"{text} ({model[f'{name}_reason']})" if model.get(f"{name}_reason") else text
 
 
 def _entries(console: Console, entries: Sequence[tuple[str, str]]) -> None:
@@ -339,31 +321,26 @@ def _entries(console: Console, entries: Sequence[tuple[str, str]]) -> None:
     console.print(Padding(table, (0, 0, 0, 2)))
 
 
-def _tensors(console: Console, heading: str, tensors: Sequence[Mapping[str, Any]]) -> None:
-    columns = [(heading, False), ("type", False), ("shape", False), ("quantisation", False)]
-    table = new_table(console, columns)
-    for tensor in tensors:
-        scale, zero_point = tensor.get("scale"), tensor.get("zero_point")
-        quantised = "" if scale is None else f"{scale:.6g} x (q - {zero_point})"
-        shape = " x ".join("?" if length is None else str(length) for length in tensor.get("shape", ()))
-        row = (str(tensor.get("name", "")), str(tensor.get("dtype", "")), shape, quantised)
-        table.add_row(*(cell(console, text) for text in row))
-    console.print(table)
+def _tensor(tensor: Mapping[str, Any]) -> tuple[str, ...]:
+    scale, zero_point = tensor.get("scale"), tensor.get("zero_point")
+    quantised = "" if scale is None else f"{scale:.6g} x (q - {zero_point})"
+    shape = " x ".join("?" if length is None else str(length) for length in tensor.get("shape", ()))
+    return str(tensor.get("name", "")), str(tensor.get("dtype", "")), shape, quantised
 
 
 def _family(console: Console, family: Mapping[str, Any]) -> None:
     taken = family["input"]
-    entries = [
-        ("source", str(family["source"])),
-        ("input", f"{taken['height']} x {taken['width']} RGB, {_rule(taken)}"),
-        ("classes", f"{family['classes']}, or as many as it is trained for"),
-    ]
-    _entries(console, entries)
+    _entries(
+        console,
+        [
+            ("source", str(family["source"])),
+            ("input", f"{taken['height']} x {taken['width']} RGB, {_rule(taken)}"),
+            ("classes", f"{family['classes']}, or as many as it is trained for"),
+        ],
+    )
     console.print()
-    table = new_table(console, [("width", True), ("parameters", True), ("MACs", True), ("weights", False)])
-    for row in _widths(family):
-        table.add_row(*(cell(console, text) for text in row[1:]))
-    console.print(table)
+    columns = [("width", True), ("parameters", True), ("MACs", True), ("weights", False)]
+    print_table(console, columns, [row[1:] for row in _widths(family)])
 
 
 def _rule(taken: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 from edgebench import registry
 from edgebench.records.session import ProbeInfo
 from edgebench.report import words
-from edgebench.report.console import cell, line, new_table
+from edgebench.report.console import line, lines, print_table
 from edgebench.report.listings import write_json
 
 
@@ -181,80 +181,77 @@ def print_meters(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json
     `rejected_first` and `rails` as well.
     """
     if as_json:
-        write_json(console, {"meters": list(rows)})
-        return
+        return write_json(console, {"meters": list(rows)})
     for row in rows:
         state = "readable" if row["readable"] else "not readable"
-        console.print(cell(console, f"{row['meter']}: {state}", "bold"))
-        line(console, row["description"], indent=4)
-        if row["port"]:
-            line(console, f"read from {row['port']}{_in_brackets(row['permission'])}", indent=4)
-        if row["held_by"]:
-            line(console, f"open in {', '.join(row['held_by'])} as well", indent=4)
-        if not row["readable"]:
-            line(console, f"why: {row['reason']}", indent=4)
-            line(console, f"fix: {row['fix'] or 'use another meter'}", indent=4)
+        line(console, f"{row['meter']}: {state}", "bold")
+        permission = f" ({row['permission']})" if row["permission"] else ""
+        about = [
+            row["description"],
+            row["port"] and f"read from {row['port']}{permission}",
+            f"open in {', '.join(row['held_by'])} as well" if row["held_by"] else "",
+        ]
+        why = [f"why: {row['reason']}", f"fix: {row['fix'] or 'use another meter'}"]
+        lines(console, about if row["readable"] else [*about, *why], indent=4)
         if "rails" in row:
             _print_checked(console, row)
-    if not rows:
-        line(console, "No meter is installed.")
+    lines(console, [] if rows else ["No meter is installed."])
 
 
 def print_recording(console: Console, recording: Mapping[str, Any], *, as_json: bool = False) -> None:
     """Print what was recorded: the fields of `meter_documents.RecordedMeter`."""
     if as_json:
-        write_json(console, recording)
-        return
+        return write_json(console, recording)
     read_s = max((rail["read_s"] for rail in recording["rails"]), default=0.0)
     headline = (
         f"{recording['meter']} ({recording['scope']}), readings for {read_s:.1f} s "
         f"of {recording['recorded_s']:.1f} s"
     )
-    console.print(cell(console, headline, "bold"))
+    line(console, headline, "bold")
     _print_rails(console, recording["rails"])
-    if recording["rejected"]:
-        line(console, f"{words.counted(recording['rejected'], 'reading')} rejected")
+    lines(console, [_rejected(recording)])
 
 
 def _print_checked(console: Console, row: Mapping[str, Any]) -> None:
     others = [name for name in row["channels"] if name not in {rail["channel"] for rail in row["rails"]}]
     line(console, f"{row['scope']}, {row['rate_hz']:g} samples a second, {row['resolution']}", indent=4)
     _print_rails(console, row["rails"])
-    if others:
-        line(console, f"beside the power: {', '.join(others)}", indent=4)
-    for name, reason in row["absent"].items():
-        line(console, f"missing: {name}: {reason}", indent=4)
-    if row["rejected"]:
-        first = f", the first was {row['rejected_first'][0]!r}" if row["rejected_first"] else ""
-        line(console, f"{words.counted(row['rejected'], 'reading')} rejected{first}", indent=4)
+    first = f", the first was {row['rejected_first'][0]!r}" if row["rejected_first"] else ""
+    lines(
+        console,
+        [
+            f"beside the power: {', '.join(others)}" if others else "",
+            *(f"missing: {name}: {reason}" for name, reason in row["absent"].items()),
+            _rejected(row) and _rejected(row) + first,
+        ],
+        indent=4,
+    )
+
+
+def _rejected(meter: Mapping[str, Any]) -> str:
+    return f"{words.counted(meter['rejected'], 'reading')} rejected" if meter["rejected"] else ""
+
+
+_RAIL_FIGURES = {
+    "mean, W": "mean_w",
+    "peak, W": "peak_w",
+    "energy, J": "energy_j",
+    "samples": "samples",
+    "Hz": "effective_hz",
+    "gap, s": "longest_gap_s",
+}
 
 
 def _print_rails(console: Console, rails: Sequence[Mapping[str, Any]]) -> None:
-    table = new_table(
-        console,
-        [
-            ("rail", False),
-            ("mean, W", True),
-            ("peak, W", True),
-            ("energy, J", True),
-            ("samples", True),
-            ("Hz", True),
-            ("gap, s", True),
-        ],
-    )
-    for rail in rails:
-        name = f"{rail['channel']} (total)" if rail["total"] else str(rail["channel"])
-        names = ("mean_w", "peak_w", "energy_j", "samples", "effective_hz", "longest_gap_s")
-        cells = (name, *(_figure(rail[figure]) for figure in names))
-        table.add_row(*(cell(console, text) for text in cells))
-    console.print(table)
-    for rail in rails:
-        if rail["reason"]:
-            line(console, f"{rail['channel']}: {rail['reason']}", indent=4)
-
-
-def _in_brackets(text: str) -> str:
-    return f" ({text})" if text else ""
+    rows = [
+        (
+            f"{rail['channel']} (total)" if rail["total"] else str(rail["channel"]),
+            *(_figure(rail[name]) for name in _RAIL_FIGURES.values()),
+        )
+        for rail in rails
+    ]
+    print_table(console, [("rail", False), *((heading, True) for heading in _RAIL_FIGURES)], rows)
+    lines(console, [rail["reason"] and f"{rail['channel']}: {rail['reason']}" for rail in rails], indent=4)
 
 
 def _figure(value: int | float | None) -> str:
