@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 
 from edgebench.records.values import Scene
-from edgebench.report.console import cell, line, new_table
-from edgebench.report.words import SCHEMA_VERSION
+from edgebench.report.console import lines, print_table
+from edgebench.report.words import SCHEMA_VERSION, counted
 from edgebench.run.cost import (
     TrialCost,
     deadline_notes,
@@ -33,24 +33,22 @@ from edgebench.run.trials import Plan
 
 def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> None:
     """The trials as a table, the whole below it; nothing is wider than the console."""
-    headings = [("target", False), ("variant", False), ("batch", True)]
-    queued = any(cost.trial.concurrency != 1 for cost in costs)
-    if queued:
-        headings.append(("in flight", True))
-    if plan.adaptive:
-        headings.append(("sessions", True))
-    table = new_table(console, [*headings, ("time", True), ("key", True)])
-    for cost in costs:
-        cells = [cost.trial.target.name, cost.trial.variant.name, str(cost.trial.batch)]
-        if queued:
-            cells.append(str(cost.trial.concurrency))
-        if plan.adaptive:
-            cells.append(_sessions(plan, cost))
-        cells += [_time(cost), cost.trial.key]
-        table.add_row(*(cell(console, text) for text in cells))
-    console.print(table)
-    for note in _notes(plan, costs):
-        line(console, note)
+    columns: dict[str, Callable[[TrialCost], str]] = {
+        "target": lambda cost: cost.trial.target.name,
+        "variant": lambda cost: cost.trial.variant.name,
+        "batch": lambda cost: str(cost.trial.batch),
+        "in flight": lambda cost: str(cost.trial.concurrency),
+        "sessions": lambda cost: _sessions(plan, cost),
+        "time": _time,
+        "key": lambda cost: cost.trial.key,
+    }
+    if all(cost.trial.concurrency == 1 for cost in costs):
+        del columns["in flight"]
+    if not plan.adaptive:
+        del columns["sessions"]
+    headings = [(heading, heading not in ("target", "variant")) for heading in columns]
+    print_table(console, headings, [[text_of(cost) for text_of in columns.values()] for cost in costs])
+    lines(console, _notes(plan, costs))
 
 
 def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
@@ -120,32 +118,35 @@ def _sessions(plan: Plan, cost: TrialCost) -> str:
 
 
 def _notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
-    count = "1 trial" if len(costs) == 1 else f"{len(costs)} trials"
+    trials, sessions = counted(len(costs), "trial"), counted(plan.sessions, "session")
     most = "at most " if plan.adaptive else ""
-    sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
-    notes = [
-        f"{count}, {most}{sessions} of {_steady(plan)} each, {_covered_patches(plan)}: {_whole(plan, costs)}"
+    return [
+        f"{trials}, {most}{sessions} of {_steady(plan)} each, {_covered_patches(plan)}: "
+        f"{_whole(plan, costs)}",
+        ""
+        if plan.max_time_s is None
+        else f"no session starts after {duration_text(plan.max_time_s)} of measuring",
+        ""
+        if plan.target_ci is None
+        else f"a trial ends at a half-width of {share_text(plan.target_ci)} of {latency_name(plan)}",
+        "a trial ends when every verdict that can be settled is settled, "
+        f"from {plan.min_sessions} sessions on"
+        if plan.decide
+        else "",
+        *forecast_notes(plan, costs, always=True),
+        *stage_notes(costs),
+        *_build_notes(costs),
+        *_basis_notes(costs),
     ]
-    if plan.max_time_s is not None:
-        notes.append(f"no session starts after {duration_text(plan.max_time_s)} of measuring")
-    if plan.target_ci is not None:
-        notes.append(f"a trial ends at a half-width of {share_text(plan.target_ci)} of {latency_name(plan)}")
-    if plan.decide:
-        notes.append(
-            "a trial ends when every verdict that can be settled is settled, "
-            f"from {plan.min_sessions} sessions on"
-        )
-    notes += forecast_notes(plan, costs, always=True)
-    return notes + stage_notes(costs) + _build_notes(costs) + _basis_notes(costs)
 
 
 def _whole(plan: Plan, costs: Sequence[TrialCost]) -> str:
     """How long all of it takes, in words."""
     expected, most = whole_span(plan, costs), whole_span(plan, costs, most=True)
+    text = span_text(expected.least_s, expected.most_s)
     if not expected.known:
-        text = span_text(expected.least_s, expected.most_s)
         return "time unknown" if text == "unknown" else text
-    about = f"about {span_text(expected.least_s, expected.most_s)}"
+    about = f"about {text}"
     if plan.adaptive:
         at_most = f"at most {clock_text(most.most_s)}"
         if plan.target_ci is None:
@@ -173,33 +174,29 @@ def stage_notes(costs: Sequence[TrialCost]) -> list[str]:
         session = longest(
             [session_s(cost.cost, shape) for cost, shape in zip(trial_costs, shapes, strict=True)]
         )
-        note = f"{target}: {span_text(session.least_s, session.most_s)} a session"
+        images = longest([stages_s(cost.cost, cost.shape)["images"] for cost in trial_costs])
         most_images = max(cost.shape.images for cost in trial_costs)
-        if most_images:
-            images = longest([stages_s(cost.cost, cost.shape)["images"] for cost in trial_costs])
-            took = span_text(images.least_s, images.most_s)
-            note += f", and {took} once a trial for accuracy on {most_images} images (--accuracy-images)"
-        notes.append(note)
+        accuracy = (
+            f", and {span_text(images.least_s, images.most_s)} once a trial for accuracy on {most_images} "
+            "images (--accuracy-images)"
+        )
+        session_text = span_text(session.least_s, session.most_s)
+        notes.append(f"{target}: {session_text} a session{accuracy if most_images else ''}")
     return notes
 
 
 def _build_notes(costs: Sequence[TrialCost]) -> list[str]:
     """Which targets build on the board before a trial's first session, and how long that took before."""
-    building: dict[str, list[float | None]] = {}
+    took_s: dict[str, float] = {}
     for cost in costs:
         if cost.shape.builds:
             build_s = cost.cost.build_s if cost.cost else None
-            building.setdefault(cost.trial.target.name, []).append(build_s)
-    known = {
-        target: sum(filter(None, builds_s)) for target, builds_s in building.items() if None not in builds_s
-    }
-    unknown = [target for target in building if target not in known]
-    notes = []
-    if known:
-        notes.append(_build_note(list(known), f"at most {clock_text(sum(known.values()))} in all"))
-    if unknown:
-        notes.append(_build_note(unknown, "time unknown"))
-    return notes
+            name = cost.trial.target.name
+            took_s[name] = took_s.get(name, 0.0) + (math.nan if build_s is None else build_s)
+    known = {target: seconds for target, seconds in took_s.items() if math.isfinite(seconds)}
+    unknown = [target for target in took_s if target not in known]
+    groups = {f"at most {clock_text(sum(known.values()))} in all": list(known), "time unknown": unknown}
+    return [_build_note(targets, took) for took, targets in groups.items() if targets]
 
 
 def _build_note(targets: Sequence[str], took: str) -> str:
@@ -209,25 +206,20 @@ def _build_note(targets: Sequence[str], took: str) -> str:
 
 def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:
     """Where the times are from."""
-    notes = []
-    of = {
-        basis: [cost for cost in costs if cost.basis == basis]
-        for basis in ("measured", "scaled", "backend", "unknown")
+    bases = ("measured", "scaled", "backend", "unknown")
+    targets = {
+        basis: ", ".join(dict.fromkeys(cost.trial.target.name for cost in costs if cost.basis == basis))
+        for basis in bases
     }
-    if of["measured"]:
-        notes.append("times are what sessions took when they were last measured from here")
-    if of["scaled"]:
-        notes.append("~ scaled by multiply-accumulates from what other trials of the target took")
-    if of["backend"]:
-        targets = ", ".join(dict.fromkeys(cost.trial.target.name for cost in of["backend"]))
-        notes.append(f"times of {targets} are the least and the most: no such trial was measured there yet")
-    if of["unknown"]:
-        targets = ", ".join(dict.fromkeys(cost.trial.target.name for cost in of["unknown"]))
-        notes.append(
-            f"unknown: no such trial was measured on {targets} yet; "
-            "a run says the time left after its first pass"
-        )
-    return notes
+    notes = {
+        "measured": "times are what sessions took when they were last measured from here",
+        "scaled": "~ scaled by multiply-accumulates from what other trials of the target took",
+        "backend": f"times of {targets['backend']} are the least and the most: "
+        "no such trial was measured there yet",
+        "unknown": f"unknown: no such trial was measured on {targets['unknown']} yet; "
+        "a run says the time left after its first pass",
+    }
+    return [note for basis, note in notes.items() if targets[basis]]
 
 
 def forecast_notes(plan: Plan, costs: Sequence[TrialCost], *, always: bool = False) -> list[str]:
@@ -242,14 +234,10 @@ def _resolved(plan: Plan, costs: Sequence[TrialCost], *, always: bool) -> list[s
     if not costs or (plan.decide and plan.target_ci is None):
         return []
     resolution = resolution_notes(plan, costs)
-    if not resolution:
-        if not always:
-            return []
-        if plan.target_ci is None:
-            resolution = [
-                f"{plan.sessions} sessions will resolve {share_text(target_of(plan))} of {latency_name(plan)}"
-            ]
-    return [*resolution, spread_note(costs)]
+    if always and not resolution and plan.target_ci is None:
+        share = share_text(target_of(plan))
+        resolution = [f"{plan.sessions} sessions will resolve {share} of {latency_name(plan)}"]
+    return [*resolution, spread_note(costs)] if resolution or always else []
 
 
 def _steady(plan: Plan) -> str:
@@ -257,10 +245,8 @@ def _steady(plan: Plan) -> str:
     often = "" if plan.period_s is None else f", one every {plan.period_s:g} s,"
     if plan.sustained_s is None:
         return f"{steady_words(plan)}{often}"
-    unit = (
-        "windows" if plan.trials and all(gives_windows(trial.target) for trial in plan.trials) else "passes"
-    )
-    return f"{plan.sustained_s / 60:g} minutes of {unit}{often}"
+    in_windows = plan.trials and all(gives_windows(trial.target) for trial in plan.trials)
+    return f"{plan.sustained_s / 60:g} minutes of {'windows' if in_windows else 'passes'}{often}"
 
 
 def _covered_patches(plan: Plan) -> str:
