@@ -20,6 +20,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import Published
 from edgebench.records.described import Described, texts_of
 from edgebench.report.schemas import schema
+from edgebench.results.load import PARTS, part_kinds
 from edgebench.suggest import choose, short
 
 Columns = Mapping[str, Described]
@@ -27,7 +28,7 @@ Columns = Mapping[str, Described]
 
 _TRIAL = Described("Key of the trial.", "experiment.json")
 _SESSION = Described("Number of the session within its trial.", "session.json")
-_LOW, _HIGH = "Lower end of its 95 % interval over sessions.", "Upper end of it."
+_ENDS = {"_low": "Lower end of its 95 % interval over sessions.", "_high": "Upper end of it."}
 
 
 def columns(frame: str = "") -> pd.DataFrame:
@@ -87,19 +88,16 @@ def _of_table(name: str) -> Columns:
     found = {"trial": _TRIAL, "session": _SESSION, **stored}
     if name != "predictions":
         return found
-    beside = {
-        "index": ("image", "Path of the image, as its folder or CSV file names it; missing of patches of "
-                  "the scene, and of images that were no files."),
-        "label": ("label_name", "Name of the label's class; missing where it is unknown."),
-        "predicted": ("predicted_name", "Name of the predicted class; missing where it is unknown."),
-    }  # fmt: skip
-    named: dict[str, Described] = {}
-    for column, text in found.items():
-        named[column] = text
-        if column in beside:
-            added, meaning = beside[column]
-            named[added] = Described(meaning, "images.json" if added == "image" else "experiment.json")
-    return named
+    found["image"] = Described(
+        "Path of the image, as its folder or CSV file names it; missing of patches of the scene, and of "
+        "images that were no files.",
+        "images.json",
+    )
+    for name, of in (("label_name", "label's"), ("predicted_name", "predicted")):
+        text = f"Name of the {of} class; missing where it is unknown."
+        found[name] = Described(text, "experiment.json")
+    order = ["trial", "session", "worker", "set", "index", "image", "label", "label_name", "predicted"]
+    return {**{column: found[column] for column in [*order, "predicted_name"]}, **found}
 
 
 def _of_trials() -> Columns:
@@ -126,20 +124,16 @@ def _of_trials() -> Columns:
 
 def _of_sessions() -> Columns:
     session = ("session",)
-    nested = {"cold": "cold", "warmup": "warmup", "memory": "memory", "golden": "golden"}
+    parts = {
+        f"{part}_{name}": text
+        for part in PARTS
+        for name, text in _from((*session, part), *_properties(*session, part)).items()
+    }
     return {
         "trial": _TRIAL,
         "session": _SESSION,
         **_from(session, "round", "status", "started_utc", "duration_s", "harness_s"),
-        **{
-            f"{prefix}_{name}": text
-            for prefix, part in nested.items()
-            for name, text in _from((*session, part), *_properties(*session, part)).items()
-        },
-        **{
-            f"failure_{name}": text
-            for name, text in _from((*session, "failure"), "what", "why", "fix", "stage", "signal").items()
-        },
+        **{column: parts[column] for column in part_kinds()},
     }
 
 
@@ -200,9 +194,8 @@ def _of_mission() -> Columns:
         *holders, name = place.split(".")
         figure = _from((*item, *holders), name)[name]
         text = figure.text.replace("; null with its reason under reasons", "")
-        described[column] = Described(text, figure.source, figure.unit)
-        described[f"{column}_low"] = Described(_LOW, figure.source, figure.unit)
-        described[f"{column}_high"] = Described(_HIGH, figure.source, figure.unit)
+        for end, meaning in {"": text, **_ENDS}.items():
+            described[f"{column}{end}"] = Described(meaning, figure.source, figure.unit)
     described["reasons"] = Described("Why figures are missing: a dict, by the column's name.", "mission")
     return described
 

@@ -1,8 +1,9 @@
-"""Missions as a frame: one row a trial and profile, each figure with the ends of its interval (pure)."""
+"""Summaries, missions, rails, verdicts and predictions as frames, always of the same types (pure)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ from edgebench.judge.mission import Mission
 from edgebench.judge.trial_summary import PowerFigure, TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.records.stored import ExperimentRecord
+from edgebench.results.load import frame_of, series
+
+# Missions: one row a trial and profile, each figure with the ends of its interval.
+
 
 FIGURES = {
     "duty_cycle": "duty_cycle",
@@ -36,43 +41,26 @@ FIGURES = {
 def mission_frame(missions: Sequence[Mission], summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     """By trial, then profile. Figures are float64, NaN where missing; `reasons` says why, by column."""
     trials = {summary.key: summary for summary in summaries}
-    rows = [_row(mission, trials[mission.trial]) for mission in missions]
-    kinds = {"trial": "str", "profile": "str", "target": "str", "variant": "str", "mark": "str"}
-    columns: dict[str, Any] = {
-        name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()
+    figures = [f"{name}{end}" for name in FIGURES for end in ("", "_low", "_high")]
+    kinds = {
+        **dict.fromkeys(("trial", "profile", "target", "variant", "mark"), "str"),
+        **{"load": "float64", "overloaded": "boolean", "cycles": "int64"},
+        **dict.fromkeys(figures, "float64"),
+        "reasons": "object",
     }
-    columns["load"] = pd.Series([row["load"] for row in rows], dtype="float64")
-    columns["overloaded"] = pd.Series([row["overloaded"] for row in rows], dtype="boolean")
-    columns["cycles"] = pd.Series([row["cycles"] for row in rows], dtype="int64")
-    for name in FIGURES:
-        for column in (name, f"{name}_low", f"{name}_high"):
-            columns[column] = pd.Series([row[column] for row in rows], dtype="float64")
-    columns["reasons"] = pd.Series([row["reasons"] for row in rows], dtype="object")
-    return pd.DataFrame(columns)
+    return frame_of([_row(mission, trials[mission.trial]) for mission in missions], kinds)
 
 
 def _row(mission: Mission, trial: TrialSummary) -> dict[str, Any]:
-    figures = dict(_figures(mission))
+    figures: dict[str, Figure] = {name: attrgetter(place)(mission) for name, place in FIGURES.items()}
     return {
-        "trial": mission.trial,
-        "profile": mission.profile,
-        "target": trial.target,
-        "variant": trial.variant,
-        "mark": trial.mark,
-        "load": mission.load,
-        "overloaded": mission.overloaded,
-        "cycles": mission.cycles,
+        **{name: getattr(mission, name) for name in ("trial", "profile", "load", "overloaded", "cycles")},
+        **{name: getattr(trial, name) for name in ("target", "variant", "mark")},
         **{name: figure.value for name, figure in figures.items()},
         **{f"{name}_low": figure.low for name, figure in figures.items()},
         **{f"{name}_high": figure.high for name, figure in figures.items()},
         "reasons": {name: figure.reason for name, figure in figures.items() if figure.value is None},
     }
-
-
-def _figures(mission: Mission) -> Iterator[tuple[str, Figure]]:
-    for column, place in FIGURES.items():
-        holder, _, part = place.rpartition(".")
-        yield column, getattr(getattr(mission, holder) if holder else mission, part)
 
 
 # Predictions with the path of each image and the names of the classes beside their numbers (pure).
@@ -136,22 +124,24 @@ class _Names:
 # Rails of meters as a frame: one row a trial and rail, where a summary has the primary one alone (pure).
 
 
-_TEXTS = ("trial", "target", "variant", "mark", "meter", "channel", "scope", "reason", "uncovered")
-_FLAGS = ("primary", "total")
-_COUNTS = ("samples", "rejected", "sessions")
-COLUMNS = (
-    "trial", "target", "variant", "mark", "meter", "channel", "scope", "primary", "total", "rate_hz",
-    "effective_hz", "averaging_ms", "longest_gap_s", "window_s", "samples", "rejected", "sessions",
-    "mean_w", "mean_low_w", "mean_high_w", "peak_w", "peak_high_w", "p99_w", "idle_w", "idle_drift_w",
-    "energy_j", "energy_low_j", "energy_high_j", "net_energy_j", "net_low_j", "net_high_j",
-    "reason", "uncovered", "unknown_lag_s",
-)  # fmt: skip
+_RAIL_KINDS = {
+    **dict.fromkeys(("trial", "target", "variant", "mark", "meter", "channel", "scope"), "str"),
+    **dict.fromkeys(("primary", "total"), "bool"),
+    **dict.fromkeys(("rate_hz", "effective_hz", "averaging_ms", "longest_gap_s", "window_s"), "float64"),
+    **dict.fromkeys(("samples", "rejected", "sessions"), "int64"),
+    **dict.fromkeys(
+        ("mean_w", "mean_low_w", "mean_high_w", "peak_w", "peak_high_w", "p99_w", "idle_w", "idle_drift_w",
+         "energy_j", "energy_low_j", "energy_high_j", "net_energy_j", "net_low_j", "net_high_j"),
+        "float64",
+    ),
+    **{"reason": "str", "uncovered": "str", "unknown_lag_s": "float64"},
+}  # fmt: skip
 
 
 def rail_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     """By trial, then meter and rail, in the order of the record. Figures are float64, NaN where missing."""
     rows = [_rail_row(summary, rail) for summary in summaries for rail in summary.power or ()]
-    return pd.DataFrame({name: _column(name, [row[name] for row in rows]) for name in COLUMNS})
+    return frame_of(rows, _RAIL_KINDS)
 
 
 def _rail_row(summary: TrialSummary, rail: PowerFigure) -> dict[str, Any]:
@@ -163,14 +153,6 @@ def _rail_row(summary: TrialSummary, rail: PowerFigure) -> dict[str, Any]:
         "mark": summary.mark,
         "sessions": len(rail.mean_w_sessions),
     }
-
-
-def _column(name: str, values: list[Any]) -> pd.Series:
-    if name in _TEXTS:
-        return pd.Series(values, dtype="str")
-    if name in _FLAGS:
-        return pd.Series(values, dtype="bool")
-    return pd.Series(values, dtype="int64" if name in _COUNTS else "float64")
 
 
 # Frames of several results under one another, with a column that says of which result a row is (pure).
@@ -213,9 +195,12 @@ def _fit_types(column: str, frames: Sequence[pd.DataFrame]) -> None:
 # Summaries of trials as a frame: the columns of the CSV, always of the same types (pure).
 
 
-_CATEGORIES = ("target", "variant", "precision", "status", "mark")
-_SUMMARY_COUNTS = ("batch", "concurrency")
-_SUMMARY_FLAGS = ("extrapolated", "emulated", "requested")
+_SUMMARY_KINDS = {
+    **dict.fromkeys(("target", "variant", "precision", "status", "mark"), "category"),
+    **dict.fromkeys(("batch", "concurrency"), "int64"),
+    **dict.fromkeys(("extrapolated", "emulated", "requested"), "bool"),
+}
+_KINDS = {"flag": "boolean", "text": "str", "number": "float64"}
 
 
 def summary_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
@@ -224,7 +209,7 @@ def summary_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     Figures are float64, NaN where missing; names are categories, reasons and sources texts.
     """
     columns = {
-        column.heading: _series(column, [column.value(summary) for summary in summaries])
+        column.heading: _summary_series(column, [column.value(summary) for summary in summaries])
         for column in trial_columns(summaries)
     }
     frame = pd.DataFrame(columns)
@@ -232,18 +217,13 @@ def summary_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     return frame
 
 
-def _series(column: Column, values: Sequence[Any]) -> pd.Series:
-    if column.heading in _CATEGORIES:
-        return pd.Series(pd.Categorical(values, categories=list(dict.fromkeys(values))))
-    if column.heading in _SUMMARY_COUNTS:
-        return pd.Series(values, dtype="int64")
-    if column.kind == "flag":
-        return pd.Series(values, dtype="bool" if column.heading in _SUMMARY_FLAGS else "boolean")
-    if column.kind == "text" or (column.kind == "any" and all(isinstance(v, str | None) for v in values)):
-        return pd.Series(values, dtype="str")
-    if column.kind == "any" and any(isinstance(value, str | bool) for value in values):
-        return pd.Series(values, dtype="object")
-    return pd.Series(values, dtype="float64")
+def _summary_series(column: Column, values: Sequence[Any]) -> pd.Series:
+    kind = _SUMMARY_KINDS.get(column.heading) or _KINDS.get(column.kind)
+    if kind is None:  # the trials decide
+        of_texts = all(isinstance(value, str | None) for value in values)
+        of_numbers = not any(isinstance(value, str | bool) for value in values)
+        kind = "str" if of_texts else "float64" if of_numbers else "object"
+    return series(values, kind)
 
 
 def reason_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
@@ -275,8 +255,17 @@ def _reasons(summary: TrialSummary) -> dict[str, str]:
 # Verdicts as a frame: one row a trial and requirement (pure).
 
 
-_VERDICT_CATEGORIES = ("target", "variant", "profile", "requirement", "quantity", "statistic", "unit")
-_NUMBERS = ("limit", "value", "low", "high", "margin", "averaging_s")
+_VERDICT_KINDS = {
+    "trial": "str",
+    **dict.fromkeys(("target", "variant", "profile", "requirement", "quantity", "statistic"), "category"),
+    **{"limit": "float64", "unit": "category"},
+    **dict.fromkeys(("value", "low", "high", "margin"), "float64"),
+    **dict.fromkeys(("verdict", "reason", "settled_by"), "str"),
+    "wanted": "bool",
+    **dict.fromkeys(("declared", "bound", "scope"), "str"),
+    "averaging_s": "float64",
+    **dict.fromkeys(("limit_sides", "value_sides"), "object"),
+}
 
 
 def verdict_frame(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> pd.DataFrame:
@@ -286,47 +275,18 @@ def verdict_frame(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
     hold them as tuples, and `limit` and `value` are NaN.
     """
     trials = {summary.key: summary for summary in summaries}
-    rows = [_verdict_row(verdict, trials[verdict.trial]) for verdict in verdicts]
-    return pd.DataFrame(
-        {name: _verdict_column(name, [row[name] for row in rows]) for name in VERDICT_COLUMNS}
-    )
+    frame = frame_of([_verdict_row(verdict, trials[verdict.trial]) for verdict in verdicts], _VERDICT_KINDS)
+    frame["verdict"] = pd.Categorical(frame["verdict"], categories=WORDS)
+    return frame
 
 
 def _verdict_row(verdict: Verdict, trial: TrialSummary) -> dict[str, Any]:
+    judged = {"limit": verdict.limit, "value": verdict.value}
     return {
         **vars(verdict),
         "target": trial.target,
         "variant": trial.variant,
         "settled_by": settled_by(trial, verdict),
-        "limit": _number(verdict.limit),
-        "value": _number(verdict.value),
-        "limit_sides": _sides(verdict.limit),
-        "value_sides": _sides(verdict.value),
+        **{name: None if isinstance(value, tuple) else value for name, value in judged.items()},
+        **{f"{name}_sides": value if isinstance(value, tuple) else None for name, value in judged.items()},
     }
-
-
-VERDICT_COLUMNS = (
-    "trial", "target", "variant", "profile", "requirement", "quantity", "statistic", "limit", "unit", "value",
-    "low", "high", "margin", "verdict", "reason", "settled_by", "wanted", "declared", "bound", "scope",
-    "averaging_s", "limit_sides", "value_sides",
-)  # fmt: skip
-
-
-def _number(value: float | tuple[float, ...] | None) -> float | None:
-    return None if isinstance(value, tuple) else value
-
-
-def _sides(value: float | tuple[float, ...] | None) -> tuple[float, ...] | None:
-    return value if isinstance(value, tuple) else None
-
-
-def _verdict_column(name: str, values: Sequence[Any]) -> pd.Series:
-    if name == "verdict":
-        return pd.Series(pd.Categorical(values, categories=WORDS))
-    if name in _VERDICT_CATEGORIES:
-        return pd.Series(pd.Categorical(values, categories=list(dict.fromkeys(values))))
-    if name in _NUMBERS:
-        return pd.Series(values, dtype="float64")
-    if name == "wanted":
-        return pd.Series(values, dtype="bool")
-    return pd.Series(values, dtype="object" if name.endswith("_sides") else "str")

@@ -15,9 +15,10 @@ from edgebench.judge.judged import Judged
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
 from edgebench.judge.published import SCENE_PATCHES, judge_published, load_references, reference_folder
-from edgebench.judge.trial_summary import Published, TrialSummary
+from edgebench.judge.trial_summary import Published
 from edgebench.judge.verdict import judge_all
-from edgebench.records.target import KINDS, Body
+from edgebench.records.target import Body
+from edgebench.results.load import frame_of
 from edgebench.run.boards import known_bodies
 
 # Profiles as a user of Python names them.
@@ -46,11 +47,14 @@ def chosen_profiles(
     return chosen
 
 
-_TEXTS = (
-    "target", "device", "variant", "precision", "quantity", "unit", "form", "bound", "words", "covers",
-    "source", "address",
-)  # fmt: skip
-_COUNTS = ("batch", "concurrency", "patches")
+_KINDS = {
+    **dict.fromkeys(("target", "device", "variant"), "str"),
+    **{"depth_multiplier": "float64", "precision": "str", "batch": "int64", "concurrency": "int64"},
+    **{"quantity": "str", "form": "str", "value": "float64", "low": "float64", "high": "float64"},
+    **{"unit": "str", "bound": "str", "k": "float64", "n": "float64", "patches": "int64"},
+    **dict.fromkeys(("words", "covers", "source", "address"), "str"),
+}
+_FIGURE = ("quantity", "value", "low", "high", "bound", "k", "n", "words", "covers", "source")
 
 
 class PublishedFigures:
@@ -81,15 +85,19 @@ class PublishedFigures:
             for source in reference.sources.values()
         }
         rows = [
-            {
-                **_row(summary, figure),
+            {name: getattr(summary, name, None) for name in _KINDS}
+            | {name: getattr(figure, name) for name in _FIGURE}
+            | {
                 "device": devices[summary.target],
                 "address": addresses.get(figure.source, ""),
+                "unit": METRICS[figure.quantity].unit,
+                "form": _form(figure),
+                "patches": round(SCENE_PATCHES / figure.scaled),
             }
             for summary in self._judged.summaries
             for figure in summary.published
         ]
-        return pd.DataFrame({name: _column(name, [row[name] for row in rows]) for name in COLUMNS})
+        return frame_of(rows, _KINDS)
 
     def verdicts(self, profiles: Profiles | None = None) -> pd.DataFrame:
         """Each published trial against each requirement; the columns are those of `Results.verdicts`.
@@ -114,13 +122,6 @@ class PublishedFigures:
         return self.figures.to_html(index=False, na_rep="")
 
 
-COLUMNS = (
-    "target", "device", "variant", "depth_multiplier", "precision", "batch", "concurrency", "quantity",
-    "form", "value", "low", "high", "unit", "bound", "k", "n", "patches", "words", "covers", "source",
-    "address",
-)  # fmt: skip
-
-
 def published() -> PublishedFigures:
     """The published figures that come with EdgeBench: `.figures`, and `.verdicts(profiles)`.
 
@@ -129,34 +130,13 @@ def published() -> PublishedFigures:
     return PublishedFigures()
 
 
-def _row(summary: TrialSummary, figure: Published) -> dict[str, Any]:
-    return {
-        **{name: getattr(summary, name) for name in ("target", "variant", "depth_multiplier", "precision")},
-        **{name: getattr(summary, name) for name in ("batch", "concurrency")},
-        **{name: getattr(figure, name) for name in ("quantity", "value", "low", "high", "bound", "k", "n")},
-        **{name: getattr(figure, name) for name in ("words", "covers", "source")},
-        "unit": METRICS[figure.quantity].unit,
-        "form": _form(figure),
-        "patches": round(SCENE_PATCHES / figure.scaled),
-    }
-
-
 def _form(figure: Published) -> str:
     if figure.k is not None:
         return "share"
     return "bound" if figure.bound else "picture" if figure.value is None else "number"
 
 
-def _column(name: str, values: list[Any]) -> pd.Series:
-    if name in _TEXTS:
-        return pd.Series(values, dtype="str")
-    return pd.Series(values, dtype="int64" if name in _COUNTS else "float64")
-
-
 # `edgebench.boards`: what makers declare of boards, with the source of each figure, as a frame.
-
-
-_BOARD_TEXTS = ("title", "note")
 
 
 def boards() -> pd.DataFrame:
@@ -168,36 +148,25 @@ def boards() -> pd.DataFrame:
     What no source gives is NaN.
     """
     bodies = dict(sorted(known_bodies().items()))
-    rows = [_board_row(body) for body in bodies.values()]
-    frame = pd.DataFrame({name: _board_column(name, [row[name] for row in rows]) for name in rows[0]})
+    frame = frame_of([_board_row(body) for body in bodies.values()], _BOARD_KINDS)
     frame.index = pd.Index(list(bodies), dtype="str", name="board")
     return frame
 
 
+_BOARD_KINDS = {
+    **{"title": "str", "plugged_in": "bool", "mass_g": "float64", "mass_source": "str"},
+    **{"size_mm": "object", "size_source": "str"},
+    **{"power_maximum_w": "float64", "power_maximum_source": "str"},
+    **{"power_typical_w": "float64", "power_typical_source": "str"},
+    **{"boot_s": "float64", "boot_source": "str", "note": "str"},
+}
+
+
 def _board_row(body: Body) -> dict[str, Any]:
-    powers = {power.kind: power for power in body.power}
-    row: dict[str, Any] = {
-        "title": body.title,
-        "plugged_in": body.plugged_in,
-        "mass_g": body.mass_g,
-        "mass_source": None if body.mass_g is None else body.source_of("mass_g"),
-        "size_mm": body.size_mm,
-        "size_source": None if body.size_mm is None else body.source_of("size_mm"),
-    }
-    for kind in KINDS:
-        power = powers.get(kind)
-        row[f"power_{kind}_w"] = None if power is None else power.watts
-        row[f"power_{kind}_source"] = None if power is None else power.source
-    return row | {
-        "boot_s": body.boot_s,
-        "boot_source": None if body.boot_s is None else body.source_of("boot_s"),
-        "note": body.note,
-    }
-
-
-def _board_column(name: str, values: list[Any]) -> pd.Series:
-    if name in _BOARD_TEXTS or name.endswith("_source"):
-        return pd.Series(values, dtype="str")
-    if name == "size_mm":
-        return pd.Series(values, dtype="object")
-    return pd.Series(values, dtype="bool" if name == "plugged_in" else "float64")
+    row: dict[str, Any] = {column: getattr(body, column, None) for column in _BOARD_KINDS}
+    for fact in ("mass_g", "size_mm", "boot_s"):
+        if row[fact] is not None:
+            row[f"{fact.partition('_')[0]}_source"] = body.source_of(fact)
+    for power in body.power:
+        row |= {f"power_{power.kind}_w": power.watts, f"power_{power.kind}_source": power.source}
+    return row

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, get_args
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,18 @@ import pyarrow.parquet as pq
 
 from edgebench.errors import StoredResultError
 from edgebench.files import read_regular
-from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialRecord
+from edgebench.records.described import texts_of
+from edgebench.records.session import ColdFigures, MemoryFigures
+from edgebench.records.stored import (
+    ExperimentRecord,
+    Failure,
+    GoldenCheck,
+    RunRecord,
+    SessionRecord,
+    SessionStatus,
+    TrialRecord,
+    WarmUp,
+)
 from edgebench.results import layout
 from edgebench.results.layout import regular_file
 from edgebench.results.listing import LATEST, default_output_dir, is_done, resolve_results
@@ -41,6 +53,26 @@ from edgebench.results.record_reading import (
 )
 from edgebench.results.redaction import exported_settings
 
+# A frame from rows, each column of one type.
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.DataFrame:
+    """The columns of `kinds`, in their order, from rows that have all of them.
+
+    Args:
+        rows: by column; what else they have is left out.
+        kinds: the dtype of each column; `category` for the values in the order in which they come.
+    """
+    return pd.DataFrame({name: series([row[name] for row in rows], kind) for name, kind in kinds.items()})
+
+
+def series(values: Sequence[Any], kind: str) -> pd.Series:
+    """Values of one type; categories in the order in which they come."""
+    if kind == "category":
+        return pd.Series(pd.Categorical(values, categories=list(dict.fromkeys(values))))
+    return pd.Series(values, dtype=kind)
+
+
 # Trials and sessions as frames: one row each, the records' figures as columns.
 
 
@@ -57,35 +89,33 @@ def trial_frame(
 
     `run` is how the last run of the experiment ended: it says whether a rule has ended the trials.
     """
-    devices = {target.name: target.device for target in experiment.targets}
-    settings = {target.name: exported_settings(target) for target in experiment.targets}
-    trials = experiment.trials
-    statuses = {trial.key: [session.status for session in records.get(trial.key, ())] for trial in trials}
-    ok = [statuses[trial.key].count("ok") for trial in trials]
-    interrupted = [statuses[trial.key].count("interrupted") for trial in trials]
-    failed = [
-        len(statuses[trial.key]) - good - stopped
-        for trial, good, stopped in zip(trials, ok, interrupted, strict=True)
-    ]
-    columns: dict[str, Any] = {
-        "key": _texts([trial.key for trial in trials]),
-        "target": _texts([trial.target for trial in trials]),
-        "device": _texts([devices.get(trial.target) for trial in trials]),
-        "variant": _texts([trial.variant for trial in trials]),
-        "depth_multiplier": _floats([trial.depth_multiplier for trial in trials]),
-        "precision": _texts([trial.precision for trial in trials]),
-        "batch": _ints([trial.batch for trial in trials]),
-        "concurrency": _ints([trial.concurrency for trial in trials]),
-        "settings": pd.Series([settings.get(trial.target, {}) for trial in trials], dtype="object"),
-        "status": _texts([_progress(experiment, trial, statuses[trial.key], run) for trial in trials]),
-        "reason": _texts([trial.reason for trial in trials]),
-        "artifact_bytes": _ints([trial.artifact_bytes for trial in trials]),
-        "artifact_sha256": _texts([trial.artifact_sha256 for trial in trials]),
-        "sessions_ok": pd.Series(ok, dtype="int64"),
-        "sessions_failed": pd.Series(failed, dtype="int64"),
-        "sessions_interrupted": pd.Series(interrupted, dtype="int64"),
-    }
-    return pd.DataFrame(columns)
+    targets = {target.name: target for target in experiment.targets}
+    rows = []
+    for trial in experiment.trials:
+        statuses = [session.status for session in records.get(trial.key, ())]
+        ok, interrupted = statuses.count("ok"), statuses.count("interrupted")
+        target = targets.get(trial.target)
+        rows.append(
+            {name: getattr(trial, name, None) for name in _TRIAL_KINDS}
+            | {
+                "device": target and target.device,
+                "settings": exported_settings(target) if target else {},
+                "status": _progress(experiment, trial, statuses, run),
+                "sessions_ok": ok,
+                "sessions_failed": len(statuses) - ok - interrupted,
+                "sessions_interrupted": interrupted,
+            }
+        )
+    return frame_of(rows, _TRIAL_KINDS)
+
+
+_TRIAL_KINDS = {
+    **dict.fromkeys(("key", "target", "device", "variant"), "str"),
+    **{"depth_multiplier": "float64", "precision": "str"},
+    **{"batch": "Int64", "concurrency": "Int64", "settings": "object", "status": "str", "reason": "str"},
+    **{"artifact_bytes": "Int64", "artifact_sha256": "str"},
+    **dict.fromkeys(("sessions_ok", "sessions_failed", "sessions_interrupted"), "int64"),
+}
 
 
 def _progress(
@@ -105,69 +135,62 @@ def _progress(
 def session_frame(keys: list[str], records: Mapping[str, Sequence[SessionRecord]]) -> pd.DataFrame:
     """One row a session, by trial and then by number."""
     sessions = [session for key in keys for session in records.get(key, ())]
-    code_by_key = {key: number for number, key in enumerate(keys)}
-    columns: dict[str, Any] = {
-        "trial": pd.Categorical.from_codes(
-            [code_by_key[session.trial] for session in sessions], categories=pd.Index(keys, dtype="str")
-        ),
-        "session": pd.Series([session.n for session in sessions], dtype="int32"),
-        "round": _ints([session.round for session in sessions]),
-        "status": pd.Categorical([session.status for session in sessions], categories=_STATUSES),
-        "started_utc": _times([session.started_utc for session in sessions]),
-        "duration_s": _floats([session.duration_s for session in sessions]),
-        "harness_s": _floats([session.harness_s for session in sessions]),
+    kinds = {
+        "round": "Int64",
+        "status": "str",
+        "started_utc": "str",
+        "duration_s": "float64",
+        "harness_s": "float64",
     }
-    for name in ("import_s", "load_s", "first_inference_s", "first_pass_s", "start_s"):
-        columns[f"cold_{name}"] = _floats([session.cold.get(name) for session in sessions])
-    columns["warmup_batches"] = _ints([session.warmup.get("batches") for session in sessions])
-    columns["warmup_steady"] = _flags([session.warmup.get("steady") for session in sessions])
-    for name in ("after_load_bytes", "peak_bytes"):
-        columns[f"memory_{name}"] = _ints([session.memory.get(name) for session in sessions])
-    for part, fields in _NESTED.items():
-        for name, to_column in fields.items():
-            columns[f"{part}_{name}"] = to_column(
-                [getattr(getattr(session, part), name, None) for session in sessions]
-            )
-    return pd.DataFrame(columns)
-
-
-def _ints(values: Sequence[Any]) -> pd.Series:
-    """Whole numbers, missing where there is none or none that fits in 64 bits."""
-    sound = [
-        value if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _INT64_MAX else None
-        for value in values
+    parts = part_kinds()
+    rows = [
+        {name: getattr(session, name) for name in kinds}
+        | {"session": session.n}
+        | {column: _part(session, column, kind) for column, kind in parts.items()}
+        for session in sessions
     ]
-    return pd.Series(sound, dtype="Int64")
+    frame = frame_of(rows, {"session": "int32", **kinds, **parts})
+    frame["status"] = pd.Categorical(frame["status"], categories=_STATUSES)
+    started = pd.to_datetime(frame["started_utc"], utc=True, errors="coerce", format="ISO8601")
+    frame["started_utc"] = started.astype("datetime64[ms, UTC]")
+    trials = pd.Categorical([session.trial for session in sessions], categories=pd.Index(keys, dtype="str"))
+    frame.insert(0, "trial", pd.Series(trials))
+    return frame
 
 
-def _floats(values: Sequence[Any]) -> pd.Series:
-    return pd.Series(values, dtype="float64")
-
-
-def _flags(values: Sequence[Any]) -> pd.Series:
-    return pd.Series([value if isinstance(value, bool) else None for value in values], dtype="boolean")
-
-
-def _texts(values: Sequence[str | None]) -> pd.Series:
-    return pd.Series(values, dtype="str")
-
-
-def _times(values: Sequence[str]) -> pd.Series:
-    stamps = pd.to_datetime(pd.Series(values, dtype="str"), utc=True, errors="coerce", format="ISO8601")
-    return stamps.astype("datetime64[ms, UTC]")
-
-
-_NESTED: dict[str, dict[str, Callable[[Sequence[Any]], pd.Series]]] = {
-    "golden": {
-        "max_abs_diff": _floats,
-        "tolerance": _floats,
-        "top1_equal": _ints,
-        "n": _ints,
-        "reference": _texts,
-    },
-    "failure": {"what": _texts, "why": _texts, "fix": _texts, "stage": _texts, "signal": _texts},
+PARTS: Mapping[str, type] = {
+    "cold": ColdFigures,
+    "warmup": WarmUp,
+    "memory": MemoryFigures,
+    "golden": GoldenCheck,
+    "failure": Failure,
 }
-"""The parts of a session's record that may be absent, and their fields as columns."""
+"""The parts of a session's record whose fields are columns, `cold_load_s` and the like."""
+
+_NO_COLUMN = "failure_stderr_tail"
+_KIND_OF_TYPE = {bool: "boolean", int: "Int64", float: "float64", str: "str"}
+
+
+@cache
+def part_kinds() -> Mapping[str, str]:
+    """The columns of PARTS with their types."""
+    kinds = {}
+    for part, of_type in PARTS.items():
+        hints = get_type_hints(of_type)
+        for name in texts_of(of_type):
+            [kind] = {hint for hint in get_args(hints[name]) or [hints[name]] if hint is not NoneType}
+            kinds[f"{part}_{name}"] = _KIND_OF_TYPE[kind]
+    return {column: kind for column, kind in kinds.items() if column != _NO_COLUMN}
+
+
+def _part(session: SessionRecord, column: str, kind: str) -> Any:
+    """The figure of a column in one of PARTS; None where there is none, or none of the column's type."""
+    part, _, name = column.partition("_")
+    figures = getattr(session, part)
+    value = figures.get(name) if isinstance(figures, Mapping) else getattr(figures, name, None)
+    if isinstance(value, bool) != (kind == "boolean"):
+        return None
+    return None if kind == "Int64" and not (isinstance(value, int) and abs(value) <= _INT64_MAX) else value
 
 
 # Parquet files of many sessions as one pandas frame: checked, read side by side, copied once.
