@@ -19,7 +19,7 @@ from edgebench.judge.figure import STATED, Certainty, Figure, over_sessions
 from edgebench.judge.metric import Question
 from edgebench.judge.power_limits import bounded
 from edgebench.judge.schedule import Schedule
-from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
+from edgebench.judge.trial_summary import UNKNOWN_SCOPE, TrialSummary
 from edgebench.stats.mission_cycles import Cycle, Worked, load_of, work_through
 
 # The energy of one cycle of a schedule, by what a device does while there is nothing to do (pure).
@@ -74,96 +74,65 @@ class MissionPower:
             busy_s: how much of it the device works.
             worked: of each session; empty where nothing was simulated.
         """
-        active = _scaled(self.image_j, images)
-        if not worked:
-            return EnergyOfCycle(active, Figure(reason=busy_s.reason), Figure(reason=busy_s.reason))
-        if active.value is None or self.idle_w.value is None:
-            reason = active.reason or self.idle_w.reason
-            return EnergyOfCycle(active, Figure(reason=reason), Figure(reason=reason))
-        pause_s = Figure(
-            cycle_s - _number(busy_s.value),
-            None if busy_s.high is None else max(0.0, cycle_s - busy_s.high),
-            None if busy_s.low is None else cycle_s - busy_s.low,
-        )
-        idle = _sum(active, _scaled(pause_s, _number(self.idle_w.value)))
-        if self.break_even_s.value is None:
+        active = _combined(lambda image_j: image_j * images, self.image_j)
+        idle_w, start_j = self.idle_w.value, self.start_j.value
+        if not worked or active.value is None or not isinstance(idle_w, int | float):
+            unknown = Figure(reason=active.reason or self.idle_w.reason if worked else busy_s.reason)
+            return EnergyOfCycle(active, unknown, unknown)
+        pause_s = _combined(lambda busy_s: max(0.0, cycle_s - busy_s), _reversed(busy_s))
+        idle = _combined(lambda work_j, pause_s: work_j + pause_s * idle_w, active, pause_s)
+        if not isinstance(start_j, int | float) or self.break_even_s.value is None:
             return EnergyOfCycle(active, idle, Figure(reason=self.break_even_s.reason))
-        spared_j = over_sessions([[self._spared_j(session)] for session in worked])
-        off = _sum(idle, Figure(-_number(spared_j.value), _negative(spared_j.high), _negative(spared_j.low)))
-        return EnergyOfCycle(active, idle, off)
-
-    def _spared_j(self, session: Worked) -> float:
-        """What switching off in long pauses spares, a cycle."""
-        idle_j = (session.long_pauses_s or 0.0) * _number(self.idle_w.value)
-        return max(0.0, idle_j - (session.long_pauses or 0.0) * _number(self.start_j.value))
+        spared_j = over_sessions(
+            [
+                [max(0.0, (each.long_pauses_s or 0.0) * idle_w - (each.long_pauses or 0.0) * start_j)]
+                for each in worked
+            ]
+        )
+        return EnergyOfCycle(active, idle, _combined(operator.sub, idle, _reversed(spared_j)))
 
 
 def power_of(trial: TrialSummary) -> MissionPower:
     """By the trial's primary rail and its start_s."""
-    rail, start_s = trial.primary_rail, _start_s(trial)
+    rail = trial.primary_rail
     if rail is None:
         missing = Figure(reason=trial.power_reason or NO_METER)
         return MissionPower(missing, missing, missing, missing)
-    image_j = _measured(rail.energy_j, rail.energy_low_j, rail.energy_high_j, rail)
-    if trial.paced is not None:
-        image_j = Figure(reason=OF_PERIOD)
-    mean_w = _measured(rail.mean_w, rail.mean_low_w, rail.mean_high_w, rail)
+    why = rail.reason or NO_METER
     idle_w = Figure(rail.idle_w, reason="" if rail.idle_w is not None else rail.reason or NO_IDLE)
-    if start_s.value is None or mean_w.value is None or trial.paced is not None:
-        reason = mean_w.reason or start_s.reason or NO_START
-        start_j = Figure(reason=reason if trial.paced is None else OF_PERIOD)
-    else:
+    if trial.paced is not None:
+        paced = Figure(reason=OF_PERIOD)
+        return MissionPower(paced, idle_w, paced, paced)
+    image_j, mean_w = (
+        Figure(*ends, reason=why if ends[0] is None else "")
+        for ends in (
+            (rail.energy_j, rail.energy_low_j, rail.energy_high_j),
+            (rail.mean_w, rail.mean_low_w, rail.mean_high_w),
+        )
+    )
+    start_j = Figure(reason=mean_w.reason or NO_START)
+    if trial.start_s_values and mean_w.value is not None:
+        start_s = over_sessions([[start_s] for start_s in trial.start_s_values])
         start_j = _combined(operator.mul, start_s, mean_w)
-    if start_j.value is None or not idle_w.value:
-        break_even_s = Figure(reason=start_j.reason or idle_w.reason or "it draws nothing when idle")
-    else:
-        break_even_s = _scaled(start_j, 1 / _number(idle_w.value))
+    break_even_s = Figure(reason=start_j.reason or idle_w.reason or "it draws nothing when idle")
+    if start_j.value is not None and rail.idle_w:
+        per_w = 1 / rail.idle_w
+        break_even_s = _combined(lambda start_j: start_j * per_w, start_j)
     return MissionPower(image_j, idle_w, start_j, break_even_s)
 
 
-def _start_s(trial: TrialSummary) -> Figure:
-    if not trial.start_s_values:
-        return Figure(reason=NO_START)
-    return over_sessions([[start_s] for start_s in trial.start_s_values])
-
-
-def _measured(value: float | None, low: float | None, high: float | None, rail: PowerFigure) -> Figure:
-    return Figure(value, low, high, reason="" if value is not None else rail.reason or NO_METER)
-
-
-def _scaled(figure: Figure, factor: float) -> Figure:
-    if figure.value is None:
-        return figure
-    return _combined(operator.mul, figure, Figure(factor, factor, factor))
-
-
-def _sum(first: Figure, second: Figure) -> Figure:
-    """Each end of both: no narrower than what they are together, however they depend on one another."""
-    return _combined(operator.add, first, second)
-
-
-def _combined(operation: Callable[[float, float], float], first: Figure, second: Figure) -> Figure:
-    """Value by value and end by end; of operations that grow with both."""
-
-    def of_both(left: float | None, right: float | None) -> float | None:
-        return None if left is None or right is None else operation(left, right)
-
+def _combined(operation: Callable[..., float], *figures: Figure) -> Figure:
+    """Value by value and end by end: no narrower than what they are together, however they depend."""
+    ends = zip(*((figure.value, figure.low, figure.high) for figure in figures), strict=True)
     return Figure(
-        operation(_number(first.value), _number(second.value)),
-        of_both(first.low, second.low),
-        of_both(first.high, second.high),
-        reason=first.reason or second.reason,
+        *(None if None in each else operation(*each) for each in ends),
+        reason=next(filter(None, (figure.reason for figure in figures)), ""),
     )
 
 
-def _negative(number: float | None) -> float | None:
-    return None if number is None else -number
-
-
-def _number(value: float | tuple[float, ...] | None) -> float:
-    """Of a figure that is known to be one number."""
-    assert isinstance(value, int | float)
-    return float(value)
+def _reversed(figure: Figure) -> Figure:
+    """What is taken off: the most of it leaves the least."""
+    return Figure(figure.value, figure.high, figure.low)
 
 
 DAY_S = 86_400.0
@@ -241,26 +210,27 @@ def mission_of(
     each = -(-cycles // max(1, len(sessions)))
     if load is not None and load <= 1:
         _require_few(schedule, cycles)
-        cycle = cycle_of(schedule)
         least_pause_s = power.break_even_s.value
         assert not isinstance(least_pause_s, tuple)
         generators = np.random.default_rng(seed).spawn(len(sessions))
         worked = [
-            work_through(values, cycle, each, generator, least_pause_s)
+            work_through(values, cycle_of(schedule), each, generator, least_pause_s)
             for values, generator in zip(sessions, generators, strict=True)
         ]
-    why_not = _why_not(trial, load)
+    is_overloaded = load is not None and load > 1
+    unmeasured = trial.untimed_reason or trial.reason or UNMEASURED
+    why_not = unmeasured if load is None else overload(load) if is_overloaded else ""
     busy_s = _over(worked, "busy_s", why_not)
-    # Where some of the interval is overloaded nothing bounds what waits.
-    bounded = load_share.high is None or load_share.high <= 1
-    open_end = "" if bounded else f"it may not keep up: its load is up to {load_share.high:.3g}"
 
     def waiting(name: str) -> Figure:
         figure = _over(worked, name, why_not)
-        return figure if bounded or figure.value is None else replace(figure, high=None, reason=open_end)
+        if figure.value is None or load_share.high is None or load_share.high <= 1:
+            return figure
+        # Where some of the interval is overloaded nothing bounds what waits.
+        reason = f"it may not keep up: its load is up to {load_share.high:.3g}"
+        return replace(figure, high=None, reason=reason)
 
     backlog = _at_most(waiting("most_held"), images)
-    is_overloaded = load is not None and load > 1
     return Mission(
         trial.key,
         profile,
@@ -317,13 +287,6 @@ def _require_few(schedule: Schedule, cycles: int) -> None:
             f"the mission has {images:,} images, and at most {MOST_IMAGES:,} are simulated",
             fix=f"--days {days:.3g} or less" if days else "a schedule of fewer images a cycle",
         )
-
-
-def _why_not(trial: TrialSummary, load: float | None) -> str:
-    """Why nothing is simulated; empty where it is."""
-    if load is None:
-        return trial.untimed_reason or trial.reason or UNMEASURED
-    return overload(load) if load > 1 else ""
 
 
 def overload(load: float) -> str:

@@ -27,7 +27,7 @@ from edgebench.report.comparison_document import ComparisonDocument
 from edgebench.report.document import CONDITIONS, IDENTITY
 from edgebench.report.history import HistoryDocument, ResultsDocument
 from edgebench.report.meters import CheckedMeter, Meter, RecordedMeter
-from edgebench.report.mission_descriptions import MISSIONS
+from edgebench.report.missions import MISSIONS
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.layout import SCHEMA_VERSION as RECORD_VERSION
 from edgebench.results.parquet import table_schemas
