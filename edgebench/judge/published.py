@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -116,7 +116,7 @@ class FigureEntry(_Entry):
     @property
     def scale(self) -> float:
         """How many of the figures' unit one `unit` is."""
-        return self.metric.units[self.unit] if self.unit else 1.0
+        return self.metric.units.get(self.unit, 1.0)
 
     @property
     def bound(self) -> str:
@@ -132,35 +132,34 @@ class FigureEntry(_Entry):
         }
         if self.quantity not in known:
             raise problem(f"unknown quantity {short(self.quantity)}", choose(self.quantity, known))
-        metric = known[self.quantity]
-        if self.unit and self.unit not in metric.units:
-            raise problem(
-                f"unknown unit {short(self.unit)} of {self.quantity}", choose(self.unit, metric.units)
-            )
+        metric, k, n = self.metric, self.k, self.n
         forms = [key for key in _FORMS if getattr(self, key) is not None]
-        if len(forms) != 1:
-            what = " and ".join(forms) if forms else "it has neither a number nor `picture = true`"
-            raise problem(what if not forms else f"{what} in one figure", f"write one of {', '.join(_FORMS)}")
-        if (self.k is None) != (self.n is None):
-            raise problem("k and n belong together", "write both: k right ones of n")
-        if self.k is not None:
-            self._require_share(metric)
-        if self.patches is not None and (self.value is None or self.quantity not in _OF_A_SCENE):
-            raise problem("patches belong to the value of a scene's time", "leave patches out")
-        if (self.value is not None or self.k is not None) and not self.covers:
-            raise problem("covers is missing", 'say what the number is of, such as covers = "inference only"')
-        if self.bound and not self.words:
-            raise problem("words are missing", "quote what the source says of the bound: words = ")
-        number = self.value if self.value is not None else getattr(self, self.bound) if self.bound else None
-        if metric.share_of and number is not None and number * self.scale > 1:
-            raise problem(f"{number:g} is more than every {metric.share_of}", 'write a share, or unit = "%"')
+        one_of = f"write one of {', '.join(_FORMS)}"
+        is_time = self.value is not None and self.quantity in _OF_A_SCENE
+        is_number = self.value is not None or k is not None
+        number = getattr(self, self.bound) if self.bound else self.value or 0.0
+        unit = f"unknown unit {short(self.unit)} of {self.quantity}"
+        more = f"{number:g} is more than every {metric.share_of}"
+        faults = (
+            (self.unit and self.unit not in metric.units, unit, choose(self.unit, metric.units)),
+            (not forms, "it has neither a number nor `picture = true`", one_of),
+            (len(forms) > 1, f"{' and '.join(forms)} in one figure", one_of),
+            ((k is None) != (n is None), "k and n belong together", "write both: k right ones of n"),
+            (n and not metric.share_of, f"k and n do not belong to {self.quantity}", "write value ="),
+            ((k or 0) > (n or 0), f"{k} of {n} is more than all", "write k for the right ones, n for all"),
+            (self.patches and not is_time, "patches belong to the value of a scene's time", "leave them out"),
+            (
+                is_number and not self.covers,
+                "covers is missing",
+                'write such as covers = "inference only"',
+            ),
+            (self.bound and not self.words, "words are missing", "quote what the source says: words = "),
+            (metric.share_of and number * self.scale > 1, more, 'write a share, or unit = "%"'),
+        )
+        for is_wrong, what, fix in faults:
+            if is_wrong:
+                raise problem(what, fix)
         return self
-
-    def _require_share(self, metric: Metric) -> None:
-        if not metric.share_of:
-            raise problem(f"k and n do not belong to {self.quantity}", "write value =")
-        if self.k is not None and self.n is not None and self.k > self.n:
-            raise problem(f"{self.k} of {self.n} is more than all", "write k for the right ones, n for all")
 
 
 class TrialEntry(_Entry):
@@ -192,12 +191,14 @@ class TrialEntry(_Entry):
         """What tells it from every other trial."""
         return self.target, self.variant, self.batch, self.concurrency
 
+    @property
+    def identity_and_fault(self) -> tuple[Hashable, str]:
+        """With what is wrong where another one has it."""
+        return self.identity, f"{self.target}: two trials of {self.variant}"
+
     @model_validator(mode="after")
     def _no_duplicates(self) -> Self:
-        quantities = [figure.quantity for figure in self.figures]
-        for quantity in quantities:
-            if quantities.count(quantity) > 1:
-                raise problem(f"two figures of {quantity}", "take one of the two out")
+        _refuse_twice((figure.quantity, f"two figures of {figure.quantity}") for figure in self.figures)
         return self
 
 
@@ -220,7 +221,7 @@ class Reference(_Entry):
                         f"{trial.target}: unknown source {short(figure.source)} of {figure.quantity}",
                         f"{choose(figure.source, self.sources)}; or add [sources.NAME] with its title",
                     )
-        _refuse_twice(self.trials)
+        _refuse_twice(trial.identity_and_fault for trial in self.trials)
         return self
 
 
@@ -244,29 +245,29 @@ def load_references(folder: Path) -> tuple[Reference, ...]:
     files = sorted(folder.glob("*.toml"))
     if not files:
         raise UsageError(f"{folder} has no published figures", fix=_AGAIN)
-    references = tuple(_checked(read_toml(file, "reference", fix=_AGAIN).tables, str(file)) for file in files)
+    references = []
+    for file in files:
+        tables = read_toml(file, "reference", fix=_AGAIN).tables
+        try:
+            references.append(Reference.model_validate(tables))
+        except ValidationError as error:
+            refused = refusal(error, tables, Reference)
+            fix = refused.fix or "see results/reference"
+            raise UsageError(f"reference {file}: {refused.sentence()}", fix=fix) from error
     try:
-        _refuse_twice([trial for reference in references for trial in reference.trials])
+        _refuse_twice(trial.identity_and_fault for reference in references for trial in reference.trials)
     except ValueError as error:
         raise UsageError(f"reference {folder}: {error}", fix="take one of the two out") from error
-    return references
+    return tuple(references)
 
 
-def _refuse_twice(trials: tuple[TrialEntry, ...] | list[TrialEntry]) -> None:
+def _refuse_twice(identities: Iterable[tuple[Hashable, str]]) -> None:
+    """What is wrong stands beside each identity."""
     seen = set()
-    for trial in trials:
-        if trial.identity in seen:
-            raise problem(f"{trial.target}: two trials of {trial.variant}", "take one of the two out")
-        seen.add(trial.identity)
-
-
-def _checked(tables: Mapping[str, Any], where: str) -> Reference:
-    try:
-        return Reference.model_validate(tables)
-    except ValidationError as error:
-        refused = refusal(error, tables, Reference)
-        fix = refused.fix or "see results/reference"
-        raise UsageError(f"reference {where}: {refused.sentence()}", fix=fix) from error
+    for identity, what in identities:
+        if identity in seen:
+            raise problem(what, "take one of the two out")
+        seen.add(identity)
 
 
 _SIDE, _ROWS, _PATCH = 4512, 20, 224
@@ -292,24 +293,7 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
     references = load_references(folder)
     profiles = shipped_profiles() if profiles is None else list(profiles)
     entries = [(reference, trial) for reference in references for trial in reference.trials]
-    record = _experiment(references, profiles, [_trial(trial) for _, trial in entries])
-    named = [f"{trial.target}={name}" for _, trial in entries for name in trial.boards]
-    record, notes = with_boards(with_boards(record, named)[0], boards)
-    targets = {target.name: target for target in record.targets}
-    summaries = [_summary(reference, trial, targets[trial.target]) for reference, trial in entries]
-    verdicts = judge_all(summaries, profiles)
-    return Judged(StoredResults(folder, record), tuple(profiles), summaries, verdicts, notes)
-
-
-def _experiment(
-    references: Sequence[Reference], profiles: Sequence[Profile], trials: Sequence[TrialRecord]
-) -> ExperimentRecord:
-    targets = {
-        trial.target: Target(name=trial.target, device=PUBLISHED, body=trial.device)
-        for reference in references
-        for trial in reference.trials
-    }
-    return ExperimentRecord(
+    record = ExperimentRecord(
         name="reference",
         created_utc="",
         edgebench_version=__version__,
@@ -318,11 +302,22 @@ def _experiment(
         sessions=1,
         passes=1,
         scene=_SCENE,
-        targets=tuple(targets.values()),
-        trials=tuple(trials),
+        targets=tuple(
+            {
+                trial.target: Target(name=trial.target, device=PUBLISHED, body=trial.device)
+                for _, trial in entries
+            }.values()
+        ),
+        trials=tuple(_trial(trial) for _, trial in entries),
         profiles=tuple(profile.as_record() for profile in profiles),
         warnings=("every figure was published by others, as its source says; none was measured here",),
     )
+    named = [f"{trial.target}={name}" for _, trial in entries for name in trial.boards]
+    record, notes = with_boards(with_boards(record, named)[0], boards)
+    targets = {target.name: target for target in record.targets}
+    summaries = [_summary(reference, trial, targets[trial.target]) for reference, trial in entries]
+    verdicts = judge_all(summaries, profiles)
+    return Judged(StoredResults(folder, record), tuple(profiles), summaries, verdicts, notes)
 
 
 def _trial(entry: TrialEntry) -> TrialRecord:
