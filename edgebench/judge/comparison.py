@@ -19,7 +19,7 @@ from edgebench.judge.accuracy import Predictions, drop_of
 from edgebench.judge.columns import missing_reasons
 from edgebench.judge.metric import BYTE_UNITS, BySession, Metric
 from edgebench.judge.power import headline_rails
-from edgebench.judge.trial_summary import UNKNOWN_SCOPE, Accuracy, PowerFigure, TrialSummary
+from edgebench.judge.trial_summary import UNKNOWN_SCOPE, Accuracy, FailedSessions, PowerFigure, TrialSummary
 from edgebench.records.stored import ImagesRecord, SceneRecord, SessionRecord
 from edgebench.stats import compare as session_compare
 from edgebench.stats.compare import (
@@ -154,16 +154,6 @@ class TrialSide:
     predictions: Callable[[Literal["images", "scene"]], Predictions | None]
 
 
-def has_figure(metric: Metric, trial: TrialSummary) -> bool:
-    """Whether a trial has a figure of the metric."""
-    return metric.value(trial) is not None
-
-
-def with_figures(blank: MetricComparison, metric: Metric, a: TrialSide, b: TrialSide) -> MetricComparison:
-    """With the figures of both sides, as far as they are single numbers."""
-    return replace(blank, a=figure_of(metric, a.summary), b=figure_of(metric, b.summary))
-
-
 def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
     """The number that a metric's value comes to; None where it is missing or has several."""
     value = metric.value(trial)
@@ -176,15 +166,16 @@ def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
 
 def missing_figure(metric: Metric, a: TrialSide, b: TrialSide) -> str:
     """Why there is nothing to compare, side by side."""
-    reasons = {}
-    for name, side in (("A", a), ("B", b)):
-        why = missing_reasons(side.summary).get(metric.json_place) or metric.missing(side.summary)
-        reasons[name] = why or f"no finished session has a value of {metric.name}"
-    absent = [name for name, side in (("A", a), ("B", b)) if not has_figure(metric, side.summary)]
-    absent = absent or ["A", "B"]
-    if len(absent) == 2 and reasons["A"] == reasons["B"]:
+    reasons = {
+        name: missing_reasons(side.summary).get(metric.json_place)
+        or metric.missing(side.summary)
+        or f"no finished session has a value of {metric.name}"
+        for name, side in (("A", a), ("B", b))
+    }
+    absent = [name for name, side in (("A", a), ("B", b)) if metric.value(side.summary) is None]
+    if len(absent) != 1 and reasons["A"] == reasons["B"]:
         return f"neither has it: {reasons['A']}"
-    return "; ".join(f"{name} has none: {reasons[name]}" for name in absent)
+    return "; ".join(f"{name} has none: {reasons[name]}" for name in absent or reasons)
 
 
 # Two trials compared by the values of their sessions, or by one exact number each.
@@ -201,7 +192,7 @@ def by_sessions(
     """By one value a session and side, `values`, of any unit, which may be none."""
     of_a, of_b = values
     if not of_a or not of_b:
-        return replace(with_figures(blank, metric, a, b), reason=missing_figure(metric, a, b))
+        return replace(blank, reason=missing_figure(metric, a, b))
     counted = replace(
         blank,
         a=trial_median([[value] for value in of_a]),
@@ -230,14 +221,18 @@ def by_sessions(
         note=_shared_sessions(a, b),
     )
     if outcome.p is None:
-        return replace(compared, reason=_too_few(len(of_a), len(of_b)), sessions_needed=MIN_SESSIONS)
+        counts = {"A": len(of_a), "B": len(of_b)}
+        lacking = [
+            f"{name} has {count} and lacks {MIN_SESSIONS - count}"
+            for name, count in counts.items()
+            if count < MIN_SESSIONS
+        ]
+        reason = f"a comparison takes {MIN_SESSIONS} sessions a side: {', '.join(lacking)}"
+        return replace(compared, reason=reason, sessions_needed=MIN_SESSIONS)
     if outcome.word != "undecided":
         return compared
     needed = sessions_to_decide(of_a, of_b, minimum_effect=threshold.minimum_effect, alpha=threshold.alpha)
-    return replace(compared, reason=_UNDECIDED, sessions_needed=needed)
-
-
-_UNDECIDED = "the sessions differ by too much to tell"
+    return replace(compared, reason="the sessions differ by too much to tell", sessions_needed=needed)
 
 
 def gated(
@@ -270,16 +265,6 @@ def gated(
     return replace(item, gate="; ".join(reasons), warnings=warnings)
 
 
-def _too_few(a: int, b: int) -> str:
-    """Why so few sessions decide nothing, and how many more would."""
-    lacking = [
-        f"{name} has {count} and lacks {MIN_SESSIONS - count}"
-        for name, count in (("A", a), ("B", b))
-        if count < MIN_SESSIONS
-    ]
-    return f"a comparison takes {MIN_SESSIONS} sessions a side: {', '.join(lacking)}"
-
-
 def _shared_sessions(a: TrialSide, b: TrialSide) -> str:
     """That some sessions are in both results, so that they are not independent."""
     theirs = {tuple(sorted(record.tables.items())) for record in b.records if record.tables}
@@ -291,7 +276,6 @@ def by_rails(
     blank: MetricComparison, metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold
 ) -> MetricComparison:
     """By the sessions of one meter a side that see the same part of the board; neither is declared."""
-    blank = with_figures(blank, metric, a, b)
     sides = [
         [rail for rail in headline_rails(side.summary.power or ()) if getattr(rail, metric.rail_sessions)]
         for side in (a, b)
@@ -300,7 +284,7 @@ def by_rails(
         return replace(blank, reason=_why_unmetered(metric, a, b) or missing_figure(metric, a, b))
     rails = _of_one_scope(*sides)
     if rails is None:
-        scopes = [" and ".join(dict.fromkeys(_scope(rail) for rail in side)) for side in sides]
+        scopes = [" and ".join(dict.fromkeys(rail.scope or UNKNOWN_SCOPE for rail in side)) for side in sides]
         reason = f"no meters of one scope: A was measured at the {scopes[0]}, B at the {scopes[1]}"
         return replace(blank, reason=reason)
     values = [getattr(rail, metric.rail_sessions) for rail in rails]
@@ -324,10 +308,6 @@ def _why_unmetered(metric: Metric, a: TrialSide, b: TrialSide) -> str:
     return "; ".join(reasons) if any(side.summary.power for side in (a, b)) else ""
 
 
-def _scope(rail: PowerFigure) -> str:
-    return rail.scope or UNKNOWN_SCOPE
-
-
 def _of_one_scope(
     a: Sequence[PowerFigure], b: Sequence[PowerFigure]
 ) -> tuple[PowerFigure, PowerFigure] | None:
@@ -346,17 +326,16 @@ def exactly(
     blank: MetricComparison, metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold
 ) -> MetricComparison:
     """Two numbers without any scatter: nothing is tested, and the difference is what it is."""
-    outcome = with_figures(blank, metric, a, b)
-    if outcome.a is None or outcome.b is None:
-        return replace(outcome, reason=missing_figure(metric, a, b))
-    if outcome.a <= 0 or outcome.b <= 0:
-        return replace(outcome, reason="a figure is not above 0, and a ratio says nothing of it")
-    ratio = outcome.b / outcome.a
+    if blank.a is None or blank.b is None:
+        return replace(blank, reason=missing_figure(metric, a, b))
+    if blank.a <= 0 or blank.b <= 0:
+        return replace(blank, reason="a figure is not above 0, and a ratio says nothing of it")
+    ratio = blank.b / blank.a
     word: Word = "same"
     if not math.isclose(ratio, 1) and abs(ratio - 1) >= threshold.minimum_effect:
         word = "better" if (ratio < 1) == (metric.better == "lower") else "worse"
     return replace(
-        outcome,
+        blank,
         word=word,
         difference=ratio,
         low=ratio,
@@ -381,50 +360,50 @@ def by_images(
     """Image by image where both predicted one set; else as two shares, where the sets are of one kind."""
     of_a, of_b = metric.value(a.summary), metric.value(b.summary)
     if not isinstance(of_a, Accuracy) or not isinstance(of_b, Accuracy):
-        return replace(with_figures(blank, metric, a, b), reason=missing_figure(metric, a, b))
-    counted = replace(
-        with_figures(blank, metric, a, b),
-        scale="points",
-        a_n=of_a.n,
-        b_n=of_b.n,
-        of="images" if set_name == "images" else "patches",
-    )
+        return replace(blank, reason=missing_figure(metric, a, b))
+    of: Literal["images", "patches"] = "images" if set_name == "images" else "patches"
+    counted = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=of)
+    overlap = "; overlapping crops make its interval a little too narrow" if of_a.overlapping else ""
     sets = [side.images if set_name == "images" else side.scene for side in (a, b)]
     is_same_set = sets[0] is not None and sets[1] is not None and sets[0].sha256 == sets[1].sha256
     mine, theirs = (side.predictions(set_name) if is_same_set else None for side in (a, b))
     drop = drop_of(mine, theirs) if mine is not None and theirs is not None else None
-    if mine is not None and theirs is not None and drop is not None and _predict_alike(a, b, mine, theirs):
-        nothing = replace(counted, word="same", difference=0.0, low=0.0, high=0.0)
-        return replace(nothing, note="the same file predicts the same of each image")
-    if drop is not None:  # of A below B
-        p = mcnemar(drop.only_this_right, drop.only_fp32_right)
+    if mine is not None and theirs is not None and drop is not None:  # of A below B
+        # One file that gave both and agrees throughout: nothing is left to chance then.
+        same_file = a.artifact_sha256 is not None and a.artifact_sha256 == b.artifact_sha256
+        if same_file and np.array_equal(mine.predicted, theirs.predicted):
+            note = "the same file predicts the same of each image"
+            return replace(counted, word="same", difference=0.0, low=0.0, high=0.0, note=note)
         right, wrong = drop.only_fp32_right, drop.only_this_right
+        p = mcnemar(wrong, right)
         outcome = replace(counted, difference=drop.points, low=drop.low, high=drop.high, p=p, test="McNemar")
-        return _by_points(
-            outcome,
-            metric,
-            threshold,
-            note=f"right on {right} that A is wrong on, wrong on {wrong} that A is right on{_overlap(of_a)}",
-        )
+        note = f"right on {right} that A is wrong on, wrong on {wrong} that A is right on{overlap}"
+        return _by_points(outcome, metric, threshold, note=note)
     if sorted(of_a.class_names) != sorted(of_b.class_names):
         return replace(counted, reason="the images have other classes")
-    difference, low, high = (100 * share for share in share_difference((of_a.k, of_a.n), (of_b.k, of_b.n)))
-    p = fisher((of_a.k, of_a.n), (of_b.k, of_b.n))
-    outcome = replace(counted, difference=difference, low=low, high=high, p=p, test="Fisher")
     note = "not of the same images: the sets may differ in how hard they are"
     if is_same_set:
         note = "predictions of both sides cannot be matched image by image"
-    return _by_points(outcome, metric, threshold, note=f"{note}{_overlap(of_a)}")
+    return _by_points(_of_shares(counted, of_a, of_b), metric, threshold, note=f"{note}{overlap}")
 
 
-def _overlap(accuracy: Accuracy) -> str:
-    return "; overlapping crops make its interval a little too narrow" if accuracy.overlapping else ""
-
-
-def _predict_alike(a: TrialSide, b: TrialSide, of_a: Predictions, of_b: Predictions) -> bool:
-    """Whether one file gave both and they agree throughout: nothing is left to chance then."""
-    same_file = a.artifact_sha256 is not None and a.artifact_sha256 == b.artifact_sha256
-    return same_file and np.array_equal(of_a.predicted, of_b.predicted)
+def _of_shares(
+    blank: MetricComparison, of_a: Accuracy | FailedSessions, of_b: Accuracy | FailedSessions
+) -> MetricComparison:
+    """Two shares of different things, tested against each other."""
+    a, b = (of_a.k, of_a.n), (of_b.k, of_b.n)
+    difference, low, high = (100 * share for share in share_difference(a, b))
+    return replace(
+        blank,
+        scale="points",
+        difference=difference,
+        low=low,
+        high=high,
+        p=fisher(a, b),
+        test="Fisher",
+        a_n=of_a.n,
+        b_n=of_b.n,
+    )
 
 
 def _by_points(
@@ -448,28 +427,16 @@ def by_failures(
     """By how many of the sessions failed that came to an end by themselves."""
     of_a, of_b = a.summary.failed_sessions, b.summary.failed_sessions
     if of_a is None or of_b is None:
-        return replace(with_figures(blank, metric, a, b), reason=missing_figure(metric, a, b))
-    difference, low, high = (100 * share for share in share_difference((of_a.k, of_a.n), (of_b.k, of_b.n)))
-    outcome = replace(
-        with_figures(blank, metric, a, b),
-        scale="points",
-        difference=difference,
-        low=low,
-        high=high,
-        p=fisher((of_a.k, of_a.n), (of_b.k, of_b.n)),
-        test="Fisher",
-        a_n=of_a.n,
-        b_n=of_b.n,
-        of="sessions",
-    )
-    return _by_points(outcome, metric, threshold, note="")
+        return replace(blank, reason=missing_figure(metric, a, b))
+    return _by_points(replace(_of_shares(blank, of_a, of_b), of="sessions"), metric, threshold, note="")
 
 
 def compare_metric(metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold) -> MetricComparison:
     """B against A, for itself: `adjusted_p` is not known yet."""
-    blank = MetricComparison(metric.name, metric.unit, "not compared")
+    figure_a, figure_b = (figure_of(metric, side.summary) for side in (a, b))
+    blank = MetricComparison(metric.name, metric.unit, "not compared", figure_a, figure_b)
     if reason := _unlike(metric, a, b):
-        return replace(with_figures(blank, metric, a, b), reason=reason)
+        return replace(blank, reason=reason)
     compared = metric.comparison
     if isinstance(compared, BySession):
         values = [session_medians(compared.values(side.summary)) for side in (a, b)]
@@ -485,17 +452,14 @@ def compare_metric(metric: Metric, a: TrialSide, b: TrialSide, threshold: Thresh
     else:
         raise ValueError(f"results are not compared by {metric.name}")
     measured = compared != "exact" and outcome.word != "not compared"
-    outcome = _as_identical(outcome) if measured and _are_identical(a, b) else outcome
+    # The records hold the hashes of what was measured.
+    if measured and a.records and list(a.records) == list(b.records):
+        outcome = _as_identical(outcome)
     return gated(outcome, metric, a, b, threshold)
 
 
-def _are_identical(a: TrialSide, b: TrialSide) -> bool:
-    """Whether both sides are the very same sessions: their records hold the hashes of what was measured."""
-    return bool(a.records) and list(a.records) == list(b.records)
-
-
 def _as_identical(outcome: MetricComparison) -> MetricComparison:
-    """Nothing is to be tested: what is itself is the same."""
+    """Of the very same sessions nothing is to be tested: what is itself is the same."""
     nothing = 1.0 if outcome.scale == "ratio" else 0.0
     return replace(
         outcome,
@@ -520,27 +484,25 @@ def _unlike(metric: Metric, a: TrialSide, b: TrialSide) -> str:
         lacks = [
             f"{name} is without {' and '.join(side.summary.untimed_stages)}"
             for name, side in (("A", a), ("B", b))
-            if side.summary.untimed_stages and has_figure(metric, side.summary)
+            if side.summary.untimed_stages and metric.value(side.summary) is not None
         ]
         if lacks:
             return f"image_s of {', of '.join(lacks)}"
     if metric.rail and a.period_s != b.period_s:
-        periods = [_period(side.period_s) for side in (a, b)]
+        periods = [
+            "back to back" if side.period_s is None else f"every {side.period_s:g} s" for side in (a, b)
+        ]
         return f"A was measured {periods[0]}, B {periods[1]}: power and energy hold the pauses"
     return ""
-
-
-def _period(period_s: float | None) -> str:
-    return "back to back" if period_s is None else f"every {period_s:g} s"
 
 
 def _unlike_passes(a: SceneRecord, b: SceneRecord) -> str:
     """Why a pass over the one scene is not one over the other."""
     passes = [
-        (scene.kind, scene.rows, scene.columns, scene.patch, scene.patch_width or scene.patch, scene.stride)
+        (scene.kind, scene.rows, scene.columns, scene.patch, scene.patch_width or scene.patch)
         for scene in (a, b)
     ]
-    sizes = [(scene.height, scene.width) for scene in (a, b)]
+    sizes = [(scene.height, scene.width, scene.stride) for scene in (a, b)]
     if passes[0] == passes[1] and sizes[0] == sizes[1]:
         return ""
     texts = [

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -13,11 +13,12 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError
+from edgebench.judge.comparison import figure_of as single_figure
 from edgebench.judge.metric import Metric, Sampled
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.result_comparison import trial_identity
 from edgebench.judge.summarise import summarise_one
-from edgebench.judge.trial_summary import Accuracy, TrialSummary
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord
 from edgebench.results.layout import SCHEMA_VERSION, TRIAL_FILE, trial_folder
 from edgebench.results.listing import StoredResult, UnreadableResult
@@ -26,7 +27,7 @@ from edgebench.results.record_reading import read_bounded, read_sessions
 from edgebench.results.redaction import exported
 from edgebench.results.revisions import differences, identity_of, swept_name
 from edgebench.stats.change_point import ChangePoint, change_points, change_reason
-from edgebench.stats.compare import MINIMUM_EFFECT, Comparison, compare
+from edgebench.stats.compare import MINIMUM_EFFECT, Comparison, Word, compare
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_medians
 
@@ -88,93 +89,92 @@ _NO_SESSION_VALUES = "it has no value a session that a test could be made of"
 
 
 @dataclass(frozen=True)
-class HistoryFigure:
-    """What one trial of one result came to.
-
-    Attributes:
-        value, low, high: in the metric's base unit; the ends are None where there is no interval.
-        session_values: one number a session, where the metric has them.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    session_values: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
 class HistoryPoint:
-    """One result in a series.
-
-    Attributes:
-        result: the folder's name.
-        begun_utc: when it began, ISO 8601; empty where that is not known.
-        key: of the trial.
-        figure: what it came to.
-        facts: versions, host and settings by name, as they are compared at a change.
-        to_previous, to_baseline: against the result before it, and against the baseline; None for these
-            themselves.
-    """
+    """One result of a series."""
 
     result: str
-    begun_utc: str
-    key: str
-    figure: HistoryFigure
-    facts: Mapping[str, str] = field(default_factory=dict)
-    to_previous: Comparison | None = None
-    to_baseline: Comparison | None = None
+    """The folder's name. Source: results."""
+    begun_utc: str | None
+    """When it began, ISO 8601; null where that is not known. Source: experiment.json."""
+    trial: str
+    """Key of the trial. Source: experiment.json."""
+    value: float
+    """What the trial came to, in the series' unit. Source: sessions."""
+    low: float | None
+    """Lower end of its interval; null without one. Source: sessions."""
+    high: float | None
+    """Upper end of its interval; null without one. Source: sessions."""
+    session_values: tuple[float, ...]
+    """One number a session, where the metric has them. Source: sessions."""
+    to_previous: Comparison | None
+    """Against the result before; null for the first. Source: fit."""
+    to_baseline: Comparison | None
+    """Against the baseline; null for itself. Source: fit."""
+    facts: dict[str, str]
+    """Versions, host and settings, as they are compared at a change. Source: sessions."""
 
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A change of the level: from `last_before` to `first_after`, names of results.
+    """A change of a series' level."""
 
-    `word` says whether it is for the better; `differences` what else changed there, as far as the results
-    say, and is empty where they say nothing.
-    """
-
-    point: ChangePoint
-    last_before: str
-    first_after: str
+    result: str
+    """The first result after the change. Source: fit."""
+    after_result: str
+    """The last result before it. Source: fit."""
     word: Literal["better", "worse"]
+    """Whether it is for the better. Source: fit."""
+    before: float
+    """Level before, in the series' unit. Source: fit."""
+    after: float
+    """Level after. Source: fit."""
+    ratio: float
+    """After over before. Source: fit."""
+    low: float
+    """Lower end of the ratio's interval at 1 - alpha. Source: fit."""
+    high: float
+    """Upper end of the ratio's interval at 1 - alpha. Source: fit."""
+    p: float
+    """Share of the orders of the tested part that look as much like a change. Source: fit."""
     differences: tuple[str, ...]
+    """What else differs there. Source: sessions."""
 
 
 @dataclass(frozen=True)
 class TrialSeries:
-    """The results that have one trial: of one target, variant, batch, settings and scene.
+    """A trial over the results that have it."""
 
-    `change_reason` says why no change was looked for; empty where it was.
-    """
-
-    metric: Metric
+    metric: str
+    """What is followed: its name in the catalogue of metrics. Source: command line."""
+    unit: str
+    """Of values and levels. Source: fit."""
+    better: str
+    """The metric's better direction. Source: fit."""
     target: str
+    """Of the trials. Source: experiment.json."""
     variant: str
+    """Of the trials. Source: experiment.json."""
     batch: int
+    """Images in one inference. Source: experiment.json."""
     concurrency: int
-    settings: Mapping[str, Any]
+    """Inferences that the device has in flight. Source: experiment.json."""
+    settings: dict[str, Any]
+    """Those in which its target differs within a sweep. Source: experiment.json."""
     scope: str
+    """What the meter covers; empty for a metric without one. Source: session.json."""
     scene: str
-    points: tuple[HistoryPoint, ...]
+    """What was timed. Source: experiment.json."""
+    results: tuple[HistoryPoint, ...]
+    """Those that have the trial, oldest first. Source: results."""
     changes: tuple[LevelChange, ...] = ()
+    """Changes of the level, oldest first. Source: fit."""
     change_reason: str = ""
+    """Why no change was looked for; empty where it was. Source: fit."""
 
     @property
     def is_share(self) -> bool:
         """Whether its values are shares, whose changes are in points."""
-        return self.metric.name in _SHARES
-
-
-@dataclass(frozen=True)
-class _Member:
-    """A trial of a result, before it is in a series."""
-
-    result: StoredResult
-    trial: TrialRecord
-    summary: TrialSummary
-    metric: Metric
-    figure: HistoryFigure
-    facts: Mapping[str, str]
+        return self.metric in _SHARES
 
 
 def followed_metrics() -> tuple[str, ...]:
@@ -210,7 +210,7 @@ def history(
         left_out: called with each result that turns out to be damaged, which is then left out; None:
             StoredResultError for the first.
     """
-    series: dict[Hashable, list[_Member]] = {}
+    series: dict[Hashable, list[TrialSeries]] = {}
     taken = 0
     for result in results:
         if last is not None and taken >= last:
@@ -230,7 +230,7 @@ def history(
 
 def _members(
     result: StoredResult, metric: str | None, wanted: Callable[[TrialRecord], bool]
-) -> dict[Hashable, _Member]:
+) -> dict[Hashable, TrialSeries]:
     """The trials of a result that have a figure, by what makes them one series."""
     experiment = result.experiment
     trials = [trial for trial in experiment.trials if trial.status == "planned" and wanted(trial)]
@@ -238,7 +238,7 @@ def _members(
         return {}
     shown = {trial.key: trial for trial in exported(experiment).trials}
     targets = {target.name: swept_name(target) for target in experiment.targets}
-    members: dict[Hashable, _Member] = {}
+    members: dict[Hashable, TrialSeries] = {}
     for trial in trials:
         sessions, _ = read_sessions(result.path, trial.key)
         ok = [session for session in sessions if session.status == "ok"]
@@ -251,47 +251,58 @@ def _members(
         figure = figure_of(summary, followed)
         if figure is None:
             continue
-        facts = _facts(experiment, shown[trial.key], ok[-1])
         target = targets.get(trial.target, trial.target)
         # A revision of a target comes after it, and is what the device has become.
+        scene, rail = experiment.scene_of(trial), summary.primary_rail
+        # Power and energy of a board are not those of its chip.
+        scope = rail.scope if followed.rail and rail is not None else ""
         images = experiment.images_of(trial) if followed.name == "accuracy" else None
         # What else a comparison would list as different makes another series.
         identity = (
             trial_identity(summary, target),
             followed.name,
-            _scope(followed, summary),
-            experiment.scene_of(trial).sha256,
+            scope,
+            scene.sha256,
             trial.patches,
             images.sha256 if images else None,
         )
-        members[identity] = _Member(result, trial, summary, followed, figure, facts)
+        point = HistoryPoint(
+            result=result.path.name,
+            begun_utc=result.begun_utc or None,
+            trial=trial.key,
+            value=figure.median,
+            low=figure.low,
+            high=figure.high,
+            session_values=_session_values(summary, followed),
+            to_previous=None,
+            to_baseline=None,
+            facts=_facts(experiment, shown[trial.key], ok[-1]),
+        )
+        members[identity] = TrialSeries(
+            metric=followed.name,
+            unit=followed.unit,
+            better=followed.better,
+            target=summary.swept_target,
+            variant=trial.variant,
+            batch=trial.batch,
+            concurrency=trial.concurrency,
+            settings=summary.settings,
+            scope=scope,
+            scene=scene.name,
+            results=(point,),
+        )
     return members
 
 
-def _scope(metric: Metric, summary: TrialSummary) -> str:
-    """What the meter covers, of power and energy: those of a board are not those of its chip."""
-    rail = summary.primary_rail
-    return rail.scope if metric.rail and rail is not None else ""
-
-
-def figure_of(summary: TrialSummary, metric: Metric) -> HistoryFigure | None:
+def figure_of(summary: TrialSummary, metric: Metric) -> Interval | None:
     """A metric of a trial as one number with its interval; None where it is missing, or not above 0."""
-    value = metric.value(summary)
-    if isinstance(value, Interval):
-        ends = value.median, value.low, value.high
-    elif isinstance(value, Accuracy):
-        ends = (value.k / value.n, value.low, value.high) if value.n else (0.0, None, None)
-    elif isinstance(value, int | float):
-        ends = float(value), None, None
-    else:
-        median = getattr(value, "median", None)  # of requests
-        ends = (0.0 if median is None else float(median)), None, None
-    value, low, high = ends
-    if not 0 < value < _NOTHING_REACHES:
+    figure, value = metric.value(summary), single_figure(metric, summary)
+    low, high = getattr(figure, "low", None), getattr(figure, "high", None)
+    if value is None or not 0 < value < _NOTHING_REACHES:
         return None
     if low is None or high is None or not 0 <= low <= value <= high < _NOTHING_REACHES:
         low = high = None
-    return HistoryFigure(value, low, high, session_values=_session_values(summary, metric))
+    return Interval(value, low, high, sessions=0, n=0)
 
 
 def _session_values(summary: TrialSummary, metric: Metric) -> tuple[float, ...]:
@@ -322,68 +333,45 @@ def _facts(experiment: ExperimentRecord, trial: TrialRecord, session: SessionRec
     return {**known, **identity_of(session.device, session.runtime)}
 
 
-def _series(members: Sequence[_Member], baseline: str | None, minimum_effect: float) -> TrialSeries:
-    """The series of these trials, oldest first."""
+def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect: float) -> TrialSeries:
+    """The series of one trial in several results, oldest first."""
     newest = members[-1]
-    lower_is_better = newest.metric.better == "lower"
-    reference = next((member for member in members if member.result.path.name == baseline), members[0])
+    lower_is_better = newest.better == "lower"
+    points = [point for member in members for point in member.results]
+    reference = next((point for point in points if point.result == baseline), points[0])
 
-    def against(member: _Member, other: _Member) -> Comparison | None:
-        return (
-            None
-            if member is other
-            else _comparison(other.figure, member.figure, lower_is_better, minimum_effect)
-        )
+    def against(point: HistoryPoint, other: HistoryPoint) -> Comparison | None:
+        if point is other:
+            return None
+        sides = other.session_values, point.session_values
+        if all(sides):
+            return compare(*sides, lower_is_better=lower_is_better, minimum_effect=minimum_effect)
+        ratio = point.value / other.value
+        word: Word = "same" if ratio == 1 else "undecided"
+        return Comparison(word, ratio, None, None, None, reason=_NO_SESSION_VALUES)
 
-    points = tuple(
-        HistoryPoint(
-            result=member.result.path.name,
-            begun_utc=member.result.begun_utc,
-            key=member.trial.key,
-            figure=member.figure,
-            facts=member.facts,
-            to_previous=against(member, members[max(0, at - 1)]),
-            to_baseline=against(member, reference),
-        )
-        for at, member in enumerate(members)
+    compared = tuple(
+        replace(point, to_previous=against(point, previous), to_baseline=against(point, reference))
+        for previous, point in zip([points[0], *points], points, strict=False)
     )
-    changes = change_points([point.figure.value for point in points], minimum_effect=minimum_effect)
-    return TrialSeries(
-        metric=newest.metric,
-        target=newest.summary.swept_target,
-        variant=newest.trial.variant,
-        batch=newest.trial.batch,
-        concurrency=newest.trial.concurrency,
-        settings=newest.summary.settings,
-        scope=_scope(newest.metric, newest.summary),
-        scene=newest.result.experiment.scene_of(newest.trial).name,
-        points=points,
+    changes = change_points([point.value for point in points], minimum_effect=minimum_effect)
+    return replace(
+        newest,
+        results=compared,
         changes=tuple(_level_change(change, points, lower_is_better) for change in changes),
         change_reason=change_reason(len(points)),
     )
 
 
-def _comparison(
-    a: HistoryFigure, b: HistoryFigure, lower_is_better: bool, minimum_effect: float
-) -> Comparison:
-    if a.session_values and b.session_values:
-        return compare(
-            a.session_values, b.session_values, lower_is_better=lower_is_better, minimum_effect=minimum_effect
-        )
-    ratio = b.value / a.value
-    return Comparison(
-        "same" if ratio == 1 else "undecided", ratio, None, None, None, reason=_NO_SESSION_VALUES
-    )
-
-
 def _level_change(change: ChangePoint, points: Sequence[HistoryPoint], lower_is_better: bool) -> LevelChange:
     before, after = points[change.at - 1], points[change.at]
+    figures = {name: value for name, value in vars(change).items() if name != "at"}
     return LevelChange(
-        point=change,
-        last_before=before.result,
-        first_after=after.result,
+        result=after.result,
+        after_result=before.result,
         word="better" if (change.ratio < 1) == lower_is_better else "worse",
         differences=differences(before.facts, after.facts),
+        **figures,
     )
 
 

@@ -123,9 +123,12 @@ def power_of(trial: TrialSummary) -> MissionPower:
 
 def _combined(operation: Callable[..., float], *figures: Figure) -> Figure:
     """Value by value and end by end: no narrower than what they are together, however they depend."""
-    ends = zip(*((figure.value, figure.low, figure.high) for figure in figures), strict=True)
+    sides = zip(*((figure.value, figure.low, figure.high) for figure in figures), strict=True)
+    value, low, high = (None if None in each else operation(*each) for each in sides)
     return Figure(
-        *(None if None in each else operation(*each) for each in ends),
+        value,
+        low,
+        high,
         reason=next(filter(None, (figure.reason for figure in figures)), ""),
     )
 

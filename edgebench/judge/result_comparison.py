@@ -8,7 +8,7 @@ a difference in 64 % of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,12 +22,11 @@ from edgebench.judge.comparison import (
     TrialSide,
     Word,
     compare_metric,
-    has_figure,
 )
 from edgebench.judge.metrics import METRICS, compared_metrics
 from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord
+from edgebench.records.stored import ExperimentRecord, ImagesRecord, SceneRecord, TrialRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported
 from edgebench.results.revisions import planned_name
@@ -42,11 +41,12 @@ from edgebench.suggest import choose, short
 
 
 @dataclass(frozen=True)
-class TrialPair:
-    """A trial of the baseline and its counterpart."""
+class ComparedPair:
+    """A trial of the baseline and its counterpart, metric by metric."""
 
     a: TrialSummary
     b: TrialSummary
+    comparisons: tuple[MetricComparison, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ class Pairing:
     """The trials of two results.
 
     Attributes:
-        pairs: in the order of A's trials.
-        only_a, only_b: trials of one of them.
-        across: which target of A stands against which of B where their names differ.
+        pairs: in the order of the baseline's trials.
+        only_baseline, only_this: trials without a partner.
+        across: which target of the baseline stands against which of the other where their names differ.
     """
 
-    pairs: tuple[TrialPair, ...]
-    only_a: tuple[Unpaired, ...]
-    only_b: tuple[Unpaired, ...]
-    across: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[ComparedPair, ...]
+    only_baseline: tuple[Unpaired, ...]
+    only_this: tuple[Unpaired, ...]
+    across: tuple[tuple[str, str], ...]
 
 
 def targets_against(texts: Sequence[str]) -> dict[str, str]:
@@ -143,7 +143,7 @@ def paired(
     names_a, names_b = ({trial.swept_target for trial in trials} for trials in (a, b))
     back = {theirs: mine for mine, theirs in across.items()}
     return Pairing(
-        tuple(TrialPair(trial, partners[id(trial)]) for trial in a if id(trial) in partners),
+        tuple(ComparedPair(trial, partners[id(trial)]) for trial in a if id(trial) in partners),
         tuple(Unpaired(trial, _reason(trial, across, names_b, alike)) for trial in left_a),
         tuple(Unpaired(trial, _reason(trial, back, names_a, alike)) for trial in left_b),
         tuple(pair for pair in across.items() if pair[0] != pair[1]),
@@ -285,7 +285,7 @@ class Difference:
 
 
 def environment_differences(
-    a: StoredResults, b: StoredResults, pairs: Sequence[TrialPair]
+    a: StoredResults, b: StoredResults, pairs: Sequence[ComparedPair]
 ) -> tuple[Difference, ...]:
     """What differs between two results, what bears most on figures first.
 
@@ -301,35 +301,30 @@ def environment_differences(
     trials = tuple({trial.key: trial for trial in record.trials} for record in records)
     of_pairs = [(trials[0][pair.a.key], trials[1][pair.b.key]) for pair in pairs]
     targets = dict.fromkeys((mine.target, theirs.target) for mine, theirs in of_pairs)
-    differences = [*_models(of_pairs)]
-    scenes = [
-        tuple(record.scene_of(trial) for record, trial in zip(records, pair, strict=True))
-        for pair in of_pairs
-    ]
-    for mine, theirs in dict.fromkeys((_scene(first), _scene(second)) for first, second in scenes):
-        differences += _compared("scene", dict(mine), dict(theirs))
-    tested = [
-        tuple(_images(record, trial) for record, trial in zip(records, pair, strict=True))
-        for pair in of_pairs
-    ]
-    for mine, theirs in dict.fromkeys(tested):
-        differences += _compared("images", dict(mine), dict(theirs))
+    differences = _models(of_pairs)
+    for pair in of_pairs:
+        scenes = (record.scene_of(trial) for record, trial in zip(records, pair, strict=True))
+        differences += _compared("scene", *map(_scene, scenes))
+    for pair in of_pairs:
+        tested = (record.images_of(trial) for record, trial in zip(records, pair, strict=True))
+        differences += _compared("images", *map(_images, tested))
     for of_a, of_b in targets:
-        facts = [
+        facts = (
             {**_declared(record, name), **_of_sessions(results, record, name)}
             for results, record, name in zip((a, b), records, (of_a, of_b), strict=True)
-        ]
+        )
         differences += _compared(of_a if of_a == of_b else f"{of_a} and {of_b}", *facts)
-    differences += _compared("experiment", *(_experiment(record) for record in records))
+    differences += _compared("experiment", *map(_experiment, records))
     differences += _compared("host", *(_facts(record.host) for record in records))
     return tuple(dict.fromkeys(differences))
 
 
-def _compared(subject: str, a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Difference]:
-    for fact in dict.fromkeys((*a, *b)):
-        mine, theirs = a.get(fact, ""), b.get(fact, "")
-        if mine != theirs:
-            yield Difference(subject, fact, mine, theirs)
+def _compared(subject: str, a: Mapping[str, str], b: Mapping[str, str]) -> list[Difference]:
+    return [
+        Difference(subject, fact, a.get(fact, ""), b.get(fact, ""))
+        for fact in {**a, **b}
+        if a.get(fact, "") != b.get(fact, "")
+    ]
 
 
 def _models(pairs: Sequence[tuple[TrialRecord, TrialRecord]]) -> list[Difference]:
@@ -345,60 +340,55 @@ def _models(pairs: Sequence[tuple[TrialRecord, TrialRecord]]) -> list[Difference
     return [Difference("model", "files", "", f"those of {len(differing)} of {variants} variants are others")]
 
 
-def _scene(scene: SceneRecord) -> tuple[tuple[str, str], ...]:
-    return (
-        ("name", scene.name),
-        ("SHA-256", scene.sha256[:_HASH_CHARACTERS]),
-        ("pixels", f"{scene.width} x {scene.height}"),
-        ("patches", f"{scene.patches} of {scene.patch_width or scene.patch} x {scene.patch}"),
-        ("stride", "" if scene.stride is None else str(scene.stride)),
-    )
+def _scene(scene: SceneRecord) -> dict[str, str]:
+    return {
+        "name": scene.name,
+        "SHA-256": scene.sha256[:_HASH_CHARACTERS],
+        "pixels": f"{scene.width} x {scene.height}",
+        "patches": f"{scene.patches} of {scene.patch_width or scene.patch} x {scene.patch}",
+        "stride": "" if scene.stride is None else str(scene.stride),
+    }
 
 
-def _images(record: ExperimentRecord, trial: TrialRecord) -> tuple[tuple[str, str], ...]:
-    images = record.images_of(trial)
+def _images(images: ImagesRecord | None) -> dict[str, str]:
     if images is None:
-        return (("set", "none"),)
-    return (
-        ("set", images.name),
-        ("SHA-256", images.sha256[:_HASH_CHARACTERS]),
-        ("number", str(images.n)),
-        ("classes", ", ".join(images.class_names)),
-    )
+        return {"set": "none"}
+    return {
+        "set": images.name,
+        "SHA-256": images.sha256[:_HASH_CHARACTERS],
+        "number": str(images.n),
+        "classes": ", ".join(images.class_names),
+    }
 
 
 def _declared(record: ExperimentRecord, name: str) -> dict[str, str]:
     """What the target was declared to be and how it was launched."""
-    target = next((candidate for candidate in record.targets if candidate.name == name), None)
-    if target is None:
-        return {}
-    facts = _facts(
-        {
+    facts = {
+        target.name: {
             "device": target.device,
             "power mode": target.power_mode,
             "meters": list(target.meters),
             "option": target.options,
             "launch": asdict(target.launch),
         }
-    )
-    return facts
+        for target in record.targets
+    }
+    return _facts(facts.get(name, {}))
 
 
 def _of_sessions(results: StoredResults, record: ExperimentRecord, target: str) -> dict[str, str]:
     """What its finished sessions say of board and runtime; a fact in which they differ is left out."""
     values: dict[str, set[str]] = {}
-    for trial in record.trials:
-        if trial.target != target:
-            continue
-        for session in results.session_records(trial.key):
+    for key in (trial.key for trial in record.trials if trial.target == target):
+        for session in results.session_records(key):
             if session.status == "ok":
-                for name, text in (*_facts(session.device).items(), *_runtime(session.runtime).items()):
+                runtime = {
+                    name if name == "runtime" else f"runtime {name}": text
+                    for name, text in _facts(session.runtime).items()
+                }
+                for name, text in (*_facts(session.device).items(), *runtime.items()):
                     values.setdefault(name, set()).add(text)
     return {name: texts.pop() for name, texts in values.items() if len(texts) == 1}
-
-
-def _runtime(facts: Mapping[str, Any]) -> dict[str, str]:
-    return {f"runtime {name}" if name != "runtime" else name: text for name, text in _facts(facts).items()}
 
 
 def _experiment(record: ExperimentRecord) -> dict[str, str]:
@@ -433,34 +423,18 @@ ALSO = ("accuracy", "energy_j")
 
 
 @dataclass(frozen=True)
-class ComparedPair:
-    """A trial of the baseline and its counterpart, metric by metric."""
-
-    a: TrialSummary
-    b: TrialSummary
-    comparisons: tuple[MetricComparison, ...]
-
-
-@dataclass(frozen=True)
-class ComparedResult:
+class ComparedResult(Pairing):
     """One result against the baseline.
 
     Attributes:
         name: as the user called it, or its folder's.
         results: as it was read.
         differences: what the two differ in beside their figures.
-        pairs: the trials that both have, in the baseline's order.
-        only_baseline, only_this: trials without a partner.
-        across: which of the baseline's targets stands against which of its own, where their names differ.
     """
 
     name: str
     results: StoredResults
     differences: tuple[Difference, ...]
-    pairs: tuple[ComparedPair, ...]
-    only_baseline: tuple[Unpaired, ...]
-    only_this: tuple[Unpaired, ...]
-    across: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -559,13 +533,26 @@ def compare_results(
         _require_sessions(name, each)
     require_targets(pairs_of_targets, summaries[0], [trial for each in summaries[1:] for trial in each])
     compared = []
-    for at in range(1, len(results)):
-        pairing = paired(
-            summaries[0], summaries[at], (results[0].experiment, results[at].experiment), pairs_of_targets
-        )
+    for name, other, trials in zip(called[1:], results[1:], summaries[1:], strict=True):
+        experiments = results[0].experiment, other.experiment
+        pairing = paired(summaries[0], trials, experiments, pairs_of_targets)
         if not pairing.pairs:
-            raise _nothing_in_common(called[0], summaries[0], called[at], summaries[at])
-        compared.append(_compared_result(called[at], results[0], results[at], pairing, chosen, threshold))
+            raise _nothing_in_common(called[0], summaries[0], name, trials)
+        pairs = tuple(
+            replace(
+                pair,
+                comparisons=tuple(
+                    compare_metric(
+                        METRICS[metric], _side(results[0], pair.a), _side(other, pair.b), threshold
+                    )
+                    for metric in chosen or usual_metrics(pair)
+                ),
+            )
+            for pair in pairing.pairs
+        )
+        differences = environment_differences(results[0], other, pairing.pairs)
+        fields = vars(pairing) | {"pairs": pairs}
+        compared.append(ComparedResult(**fields, name=name, results=other, differences=differences))
     tests, adjusted = _adjusted(compared, threshold.alpha)
     shown = dict.fromkeys(
         item.metric for each in adjusted for pair in each.pairs for item in pair.comparisons
@@ -600,14 +587,14 @@ def _require_sessions(name: str, summaries: Sequence[TrialSummary]) -> None:
 def _nothing_in_common(
     name_a: str, a: Sequence[TrialSummary], name_b: str, b: Sequence[TrialSummary]
 ) -> UsageError:
-    def has(name: str, trials: Sequence[TrialSummary]) -> str:
-        targets = sorted({trial.target for trial in trials})
-        variants = sorted({trial.variant for trial in trials})
-        return f"{name} has {_some(variants)} on {_some(targets)}"
-
+    held = [
+        f"{name} has {_some(sorted({trial.variant for trial in trials}))}"
+        f" on {_some(sorted({trial.target for trial in trials}))}"
+        for name, trials in ((name_a, a), (name_b, b))
+    ]
     return UsageError(
         f"{name_a} and {name_b} have no trial in common",
-        why=f"{has(name_a, a)}; {has(name_b, b)}",
+        why="; ".join(held),
         fix="trials are paired by target, variant, batch and settings; "
         "where targets have other names, say which belong together: --pair TARGET_A=TARGET_B",
     )
@@ -617,45 +604,16 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _compared_result(
-    name: str,
-    a: StoredResults,
-    b: StoredResults,
-    pairing: Pairing,
-    metrics: Sequence[str],
-    threshold: Threshold,
-) -> ComparedResult:
-    return ComparedResult(
-        name=name,
-        results=b,
-        differences=environment_differences(a, b, pairing.pairs),
-        pairs=tuple(_compared_pair(a, b, pair, metrics, threshold) for pair in pairing.pairs),
-        only_baseline=pairing.only_a,
-        only_this=pairing.only_b,
-        across=pairing.across,
-    )
-
-
-def _compared_pair(
-    a: StoredResults, b: StoredResults, pair: TrialPair, metrics: Sequence[str], threshold: Threshold
-) -> ComparedPair:
-    sides = _side(a, pair.a), _side(b, pair.b)
-    chosen = metrics or usual_metrics(pair)
-    return ComparedPair(
-        pair.a, pair.b, tuple(compare_metric(METRICS[name], *sides, threshold) for name in chosen)
-    )
-
-
-def usual_metrics(pair: TrialPair) -> list[str]:
+def usual_metrics(pair: ComparedPair) -> list[str]:
     """The latency that both have, of emulated trials their instructions, and of the others what both have."""
     both = [
         name
         for name in (*SPEEDS, *ALSO)
-        if has_figure(METRICS[name], pair.a) and has_figure(METRICS[name], pair.b)
+        if all(METRICS[name].value(trial) is not None for trial in (pair.a, pair.b))
     ]
-    speed = next((name for name in both if name in SPEEDS), None)
     fallback = pair.a.latency_quantity or pair.b.latency_quantity or "image_s"
-    return [speed or fallback, *(name for name in both if name in ALSO)]
+    speed = next((name for name in both if name in SPEEDS), fallback)
+    return [speed, *(name for name in both if name in ALSO)]
 
 
 def _side(results: StoredResults, summary: TrialSummary) -> TrialSide:
@@ -669,23 +627,21 @@ def _side(results: StoredResults, summary: TrialSummary) -> TrialSide:
         images=experiment.images_of(trial),
         period_s=experiment.period_s,
         artifact_sha256=trial.artifact_sha256,
-        predictions=partial(_predictions, results, trial.key),
+        predictions=partial(_predictions, results, trial),
     )
 
 
 def _predictions(
-    results: StoredResults, key: str, set_name: Literal["images", "scene"]
+    results: StoredResults, trial: TrialRecord, set_name: Literal["images", "scene"]
 ) -> Predictions | None:
     """Those of a lone worker; reads them from disk."""
     experiment = results.experiment
-    trial = next(each for each in experiment.trials if each.key == key)
     source = experiment.images_of(trial) if set_name == "images" else experiment.scene_of(trial)
-    rows = results.table("predictions", ["worker", "set", "index", "label", "predicted"], [key])
+    rows = results.table("predictions", ["worker", "set", "index", "label", "predicted"], [trial.key])
     if rows["worker"].nunique() > 1:
         return None
-    sessions = [record.n for record in results.session_records(key) if record.status == "ok"]
-    names = source.class_names if source else ()
-    return predictions_of(rows, set_name, sessions, names, trial.class_names)
+    sessions = [record.n for record in results.session_records(trial.key) if record.status == "ok"]
+    return predictions_of(rows, set_name, sessions, source.class_names if source else (), trial.class_names)
 
 
 def _adjusted(compared: Sequence[ComparedResult], alpha: float) -> tuple[int, list[ComparedResult]]:

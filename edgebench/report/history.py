@@ -12,115 +12,14 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from edgebench.judge.history import HistoryFigure, HistoryPoint, LevelChange, TrialSeries
+from edgebench.judge.history import HistoryPoint, LevelChange, TrialSeries
+from edgebench.judge.metrics import METRICS
 from edgebench.report import words
 from edgebench.report.console import cell, line, new_table
 from edgebench.report.words import SCHEMA_VERSION, clean
 from edgebench.results.listing import ResultOverview, UnreadableResult
 from edgebench.stats.compare import ALPHA, Comparison
 from edgebench.stats.interval import Interval
-
-
-@dataclass(frozen=True)
-class AgainstResult:
-    """A result against another of its series."""
-
-    word: str
-    """same, better, worse or undecided. Source: fit."""
-    ratio: float | None
-    """This result over the other. Source: fit."""
-    low: float | None
-    """Lower end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
-    high: float | None
-    """Upper end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
-    p: float | None
-    """Of the test, two-sided; null without one. Source: fit."""
-    reason: str
-    """Why a figure is missing; empty where none is. Source: fit."""
-
-
-@dataclass(frozen=True)
-class ResultInSeries:
-    """One result of a series."""
-
-    result: str
-    """The folder's name. Source: results."""
-    begun_utc: str | None
-    """When it began, ISO 8601; null where that is not known. Source: experiment.json."""
-    trial: str
-    """Key of the trial. Source: experiment.json."""
-    value: float | None
-    """What the trial came to, in the series' unit. Source: sessions."""
-    low: float | None
-    """Lower end of its interval; null without one. Source: sessions."""
-    high: float | None
-    """Upper end of its interval; null without one. Source: sessions."""
-    session_values: tuple[float, ...]
-    """One number a session, where the metric has them. Source: sessions."""
-    to_previous: AgainstResult | None
-    """Against the result before; null for the first. Source: fit."""
-    to_baseline: AgainstResult | None
-    """Against the baseline; null for itself. Source: fit."""
-    facts: dict[str, str]
-    """Versions, host and settings, as they are compared at a change. Source: sessions."""
-
-
-@dataclass(frozen=True)
-class ChangeInSeries:
-    """A change of a series' level."""
-
-    result: str
-    """The first result after the change. Source: fit."""
-    after_result: str
-    """The last result before it. Source: fit."""
-    word: str
-    """Whether it is for the better. Source: fit."""
-    before: float | None
-    """Level before, in the series' unit. Source: fit."""
-    after: float | None
-    """Level after. Source: fit."""
-    ratio: float | None
-    """After over before. Source: fit."""
-    low: float | None
-    """Lower end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
-    high: float | None
-    """Upper end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
-    p: float | None
-    """Share of the orders of the tested part that look as much like a change. Source: fit."""
-    differences: tuple[str, ...]
-    """What else differs there. Source: sessions."""
-
-
-@dataclass(frozen=True)
-class Series:
-    """A trial over the results that have it."""
-
-    metric: str
-    """What is followed: its name in the catalogue of metrics. Source: command line."""
-    unit: str
-    """Of values and levels. Source: fit."""
-    better: str
-    """The metric's better direction. Source: fit."""
-    target: str
-    """Of the trials. Source: experiment.json."""
-    variant: str
-    """Of the trials. Source: experiment.json."""
-    batch: int
-    """Images in one inference. Source: experiment.json."""
-    concurrency: int
-    """Inferences that the device has in flight. Source: experiment.json."""
-    settings: dict[str, Any]
-    """Those in which its target differs within a sweep. Source: experiment.json."""
-    scope: str
-    """What the meter covers; empty for a metric without one. Source: session.json."""
-    scene: str
-    """What was timed. Source: experiment.json."""
-    results: tuple[ResultInSeries, ...]
-    """Those that have the trial, oldest first. Source: results."""
-    changes: tuple[ChangeInSeries, ...]
-    """Changes of the level, oldest first. Source: fit."""
-    change_reason: str
-    """Why no change was looked for; empty where it was. Source: fit."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +40,7 @@ class HistoryDocument:
     """In so many series without a change, one is found all the same. Source: command line."""
     minimum_effect: float
     """The smallest change that counts, as a share. Source: command line."""
-    series: tuple[Series, ...]
+    series: tuple[TrialSeries, ...]
     """One a trial: of one target, variant, batch, settings, scope and scene. Source: fit."""
     left_out: tuple[LeftOut, ...]
     """Folders that cannot be read. Source: results."""
@@ -154,69 +53,11 @@ def history_document(
     document = HistoryDocument(
         alpha=ALPHA,
         minimum_effect=minimum_effect,
-        series=tuple(_series(each) for each in series),
+        series=tuple(series),
         left_out=tuple(LeftOut(each.path.name, each.reason) for each in left_out),
     )
     cleaned: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **asdict(document)})
     return cleaned
-
-
-def _series(series: TrialSeries) -> Series:
-    return Series(
-        metric=series.metric.name,
-        unit=series.metric.unit,
-        better=series.metric.better,
-        target=series.target,
-        variant=series.variant,
-        batch=series.batch,
-        concurrency=series.concurrency,
-        settings=dict(series.settings),
-        scope=series.scope,
-        scene=series.scene,
-        results=tuple(_point(point) for point in series.points),
-        changes=tuple(_change(change) for change in series.changes),
-        change_reason=series.change_reason,
-    )
-
-
-def _point(point: HistoryPoint) -> ResultInSeries:
-    return ResultInSeries(
-        result=point.result,
-        begun_utc=point.begun_utc or None,
-        trial=point.key,
-        value=point.figure.value,
-        low=point.figure.low,
-        high=point.figure.high,
-        session_values=point.figure.session_values,
-        to_previous=_comparison(point.to_previous),
-        to_baseline=_comparison(point.to_baseline),
-        facts=dict(point.facts),
-    )
-
-
-def _comparison(comparison: Comparison | None) -> AgainstResult | None:
-    if comparison is None:
-        return None
-    return AgainstResult(
-        comparison.word,
-        comparison.ratio,
-        comparison.low,
-        comparison.high,
-        comparison.p,
-        comparison.reason,
-    )
-
-
-def _change(change: LevelChange) -> ChangeInSeries:
-    figures = asdict(change.point)
-    del figures["at"]
-    return ChangeInSeries(
-        result=change.first_after,
-        after_result=change.last_before,
-        word=change.word,
-        differences=change.differences,
-        **figures,
-    )
 
 
 # What `edgebench history` prints: one series result by result, several as a line each.
@@ -264,7 +105,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _baseline(series: TrialSeries) -> str:
     """The result that has nothing to be compared with."""
-    return next(point.result for point in series.points if point.to_baseline is None)
+    return next(point.result for point in series.results if point.to_baseline is None)
 
 
 def series_names(series: Sequence[TrialSeries]) -> list[str]:
@@ -289,7 +130,7 @@ def series_names(series: Sequence[TrialSeries]) -> list[str]:
 
 
 def _first(series: TrialSeries) -> str:
-    return words.plain(series.points[0].result, 80)
+    return words.plain(series.results[0].result, 80)
 
 
 def _parts(series: TrialSeries) -> dict[str, str]:
@@ -300,39 +141,37 @@ def _parts(series: TrialSeries) -> dict[str, str]:
         "batch": f"batch {series.batch}",
         "concurrency": f"{series.concurrency} in flight",
         "settings": words.plain(settings, 120),
-        "scope": words.power_of(series.scope) if series.metric.rail else "",
-        "metric": series.metric.name,
+        "scope": words.power_of(series.scope) if METRICS[series.metric].rail else "",
+        "metric": series.metric,
     }
 
 
 def heading(series: TrialSeries) -> str:
     """`image_s [s]`."""
-    unit = "%" if series.is_share else series.metric.unit
-    return series.metric.name if unit in ("", "1") else f"{series.metric.name} [{unit}]"
+    unit = "%" if series.is_share else series.unit
+    return series.metric if unit in ("", "1") else f"{series.metric} [{unit}]"
 
 
-def value_text(series: TrialSeries, figure: HistoryFigure) -> str:
+def value_text(series: TrialSeries, point: HistoryPoint) -> str:
     """A value with its interval; a share in per cent."""
     if series.is_share:
-        ends = "" if figure.low is None or figure.high is None else f" ({_ends(figure.low, figure.high)})"
-        return f"{100 * figure.value:.1f}{ends}"
-    if series.metric.unit == "bytes":
-        return words.number(figure.value)
+        ends = ""
+        if point.low is not None and point.high is not None:
+            ends = f" ({100 * point.low:.1f} to {100 * point.high:.1f})"
+        return f"{100 * point.value:.1f}{ends}"
+    if series.unit == "bytes":
+        return words.number(point.value)
     return words.interval(
-        Interval(figure.value, figure.low, figure.high, sessions=len(figure.session_values), n=0)
+        Interval(point.value, point.low, point.high, sessions=len(point.session_values), n=0)
     )
 
 
-def _ends(low: float, high: float) -> str:
-    return f"{100 * low:.1f} to {100 * high:.1f}"
-
-
-def change_cell(series: TrialSeries, figure: HistoryFigure, comparison: Comparison | None) -> str:
+def change_cell(series: TrialSeries, point: HistoryPoint, comparison: Comparison | None) -> str:
     """`+8.2 % worse`, `-0.1 %`; of shares points; the sign where there is nothing to compare with."""
     if comparison is None:
         return words.MISSING
     if series.is_share:
-        points = 100 * (figure.value - figure.value / comparison.ratio)
+        points = 100 * (point.value - point.value / comparison.ratio)
         return f"{points:+.1f}" if abs(points) >= 0.05 else "same"
     word = f" {comparison.word}" if comparison.word in _STYLES else ""
     return f"{ratio_text(comparison.ratio)}{word}"
@@ -348,14 +187,14 @@ def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> list[t
     places: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, TrialSeries, LevelChange]]] = {}
     for name, each in zip(names, series, strict=True):
         for change in each.changes:
-            place = change.first_after, change.last_before, change.differences
+            place = change.result, change.after_result, change.differences
             places.setdefault(place, []).append((name, each, change))
     texts: list[tuple[str, str]] = []
     for (first, last, differences), changed in places.items():
         _, example, _ = changed[0]
-        day = next(point.begun_utc[:10] for point in example.points if point.result == first)
+        day = next((point.begun_utc or "")[:10] for point in example.results if point.result == first)
         levels = [
-            f"{name} {ratio_text(change.point.ratio)} {change.word}"
+            f"{name} {ratio_text(change.ratio)} {change.word}"
             if len(series) > 1
             else level_text(each, change)
             for name, each, change in changed
@@ -374,19 +213,18 @@ def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> list[t
 
 def level_text(series: TrialSeries, change: LevelChange) -> str:
     """`from 0.199 to 0.216 s, +8.3 % (+7.7 % to +9.0 %), worse (p 0.01)`."""
-    point = change.point
-    levels = f"from {words.number(point.before)} to {words.number(point.after)}"
+    levels = f"from {words.number(change.before)} to {words.number(change.after)}"
     if series.is_share:
-        levels = f"from {100 * point.before:.1f} to {100 * point.after:.1f} %"
-    elif series.metric.unit not in ("", "1"):
-        levels += f" {series.metric.unit}"
-    span = f"{ratio_text(point.low)} to {ratio_text(point.high)}"
-    return f"{levels}, {ratio_text(point.ratio)} ({span}), {change.word} (p {point.p:.2g})"
+        levels = f"from {100 * change.before:.1f} to {100 * change.after:.1f} %"
+    elif series.unit not in ("", "1"):
+        levels += f" {series.unit}"
+    span = f"{ratio_text(change.low)} to {ratio_text(change.high)}"
+    return f"{levels}, {ratio_text(change.ratio)} ({span}), {change.word} (p {change.p:.2g})"
 
 
 def trend(points: Sequence[HistoryPoint], most: int) -> str:
     """The last values as bars, the lowest of them the lowest bar."""
-    values = [point.figure.value for point in points[-most:]]
+    values = [point.value for point in points[-most:]]
     low, high = min(values), max(values)
     # A hundredth between them is no hill.
     step = max(high - low, 0.01 * high) / (len(_BARS) - 1)
@@ -395,10 +233,10 @@ def trend(points: Sequence[HistoryPoint], most: int) -> str:
 
 def dates(points: Sequence[HistoryPoint]) -> list[str]:
     """The days, with the time of day where two are of one day."""
-    days = [point.begun_utc[:10] for point in points]
+    days = [(point.begun_utc or "")[:10] for point in points]
     if len(set(days)) == len(days):
         return [day or words.MISSING for day in days]
-    return [point.begun_utc[:16].replace("T", " ") or words.MISSING for point in points]
+    return [(point.begun_utc or "")[:16].replace("T", " ") or words.MISSING for point in points]
 
 
 def _print_results(console: Console, series: TrialSeries, name: str) -> None:
@@ -412,25 +250,25 @@ def _print_results(console: Console, series: TrialSeries, name: str) -> None:
             *_change_headings([series]),
         ],
     )
-    changed = {change.first_after: change.word for change in series.changes}
-    for day, point in zip(dates(series.points), series.points, strict=True):
+    changed = {change.result: change.word for change in series.changes}
+    for day, point in zip(dates(series.results), series.results, strict=True):
         mark = changed.get(point.result, "")
         table.add_row(
             cell(console, day),
             cell(console, f"{point.result} *" if mark else point.result, "bold" if mark else ""),
-            cell(console, value_text(series, point.figure)),
+            cell(console, value_text(series, point)),
             *(
                 cell(
                     console,
-                    change_cell(series, point.figure, comparison),
+                    change_cell(series, point, comparison),
                     "" if comparison is None else _STYLES.get(comparison.word, ""),
                 )
                 for comparison in (point.to_previous, point.to_baseline)
             ),
         )
     console.print(table)
-    shown = min(len(series.points), max(8, console.width - 24))
-    line(console, f"Trend of the last {shown}: {trend(series.points, shown)}", indent=2)
+    shown = min(len(series.results), max(8, console.width - 24))
+    line(console, f"Trend of the last {shown}: {trend(series.results, shown)}", indent=2)
     if changed:
         line(console, "* The level changed here.", indent=2)
 
@@ -452,20 +290,20 @@ def _print_overview(console: Console, series: Sequence[TrialSeries], names: Sequ
         ],
     )
     for name, each in zip(names, series, strict=True):
-        latest = each.points[-1]
+        latest = each.results[-1]
         table.add_row(
             cell(console, name.removeprefix(shared)),
-            str(len(each.points)),
-            cell(console, value_text(each, latest.figure).replace(" (", "\n(")),
+            str(len(each.results)),
+            cell(console, value_text(each, latest).replace(" (", "\n(")),
             *(
                 cell(
                     console,
-                    change_cell(each, latest.figure, comparison),
+                    change_cell(each, latest, comparison),
                     "" if comparison is None else _STYLES.get(comparison.word, ""),
                 )
                 for comparison in (latest.to_previous, latest.to_baseline)
             ),
-            cell(console, trend(each.points, _TREND)),
+            cell(console, trend(each.results, _TREND)),
         )
     console.print(table)
 

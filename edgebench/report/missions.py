@@ -127,7 +127,7 @@ def energy_unit(missions: Sequence[Mission]) -> str:
     return "kJ" if is_long else "J"
 
 
-_TEXTS = {"additionalProperties": {"type": "string"}}
+_TEXTS: dict[str, Any] = {"additionalProperties": {"type": "string"}}
 _SCHEMAS = {figure.name: figure.schema for figure in FIGURES}
 _ENERGIES = {name.partition(".")[2]: schema for name, schema in _SCHEMAS.items() if "." in name}
 _PROPERTIES = {

@@ -31,9 +31,6 @@ MINIMUM_EFFECT = 0.03
 MOST_SESSIONS = 1_000
 """More sessions a side than this are no advice."""
 
-RANK_SESSIONS = 5
-"""Mann-Whitney's smallest p is 0.10 at 3 against 3 sessions: below 5 a side it can hardly say anything."""
-
 GATE_SESSIONS = 5
 """Fewer sessions a side decide no gate. Where 30 % of all sessions are in a second mode far off the first,
 one side falls into one mode and the other side into the other in 1.9 % of comparisons of like results with
@@ -45,28 +42,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Comparison:
-    """B against A.
-
-    Attributes:
-        word: better or worse where the difference is significant and at least the minimum effect; same where
-            the ratio's whole interval is nearer to 1 than that; else undecided.
-        ratio: mean of B's session medians over A's.
-        low, high: the ratio's interval at 1 - alpha, above 0; None below MIN_SESSIONS sessions a side.
-        p: of Welch's test, two-sided; None below MIN_SESSIONS sessions a side.
-        test: its name.
-        rank_p: of Mann-Whitney's test, from RANK_SESSIONS sessions a side. It decides nothing: where it
-            contradicts `word`, a few sessions stand far off the rest.
-        reason: why a figure is missing; empty where none is.
-    """
+    """B against A."""
 
     word: Word
+    """better or worse where the difference is significant and at least the minimum effect; same where the
+    ratio's whole interval is nearer to 1 than that; else undecided. Source: fit."""
     ratio: float
+    """Mean of B's session medians over A's. Source: fit."""
     low: float | None
+    """Lower end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
     high: float | None
+    """Upper end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
     p: float | None
-    test: str = "Welch"
-    rank_p: float | None = None
+    """Of Welch's test, two-sided; null below three sessions a side. Source: fit."""
     reason: str = ""
+    """Why a figure is missing; empty where none is. Source: fit."""
 
 
 class Ratios(NamedTuple):
@@ -116,7 +106,6 @@ def compare(
         low=float(b_over_a.low),
         high=float(b_over_a.high),
         p=float(b_over_a.p),
-        rank_p=_rank_p(a, b) if fewest >= RANK_SESSIONS else None,
     )
 
 
@@ -189,10 +178,6 @@ def _word(b_over_a: Ratios, lower_is_better: bool, minimum_effect: float, alpha:
         return "better" if (b_over_a.ratio < 1) == lower_is_better else "worse"
     inside = b_over_a.low > 1 - minimum_effect and b_over_a.high < 1 + minimum_effect
     return "same" if inside else "undecided"
-
-
-def _rank_p(a: Floats, b: Floats) -> float:
-    return float(stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)
 
 
 # The difference of two shares of the same images: Tango's score interval.

@@ -28,8 +28,8 @@ def test_trials_are_followed_by_what_they_are_and_not_by_key(nightly, made, tmp_
         if number % 2:
             rename_keys(path, other_keys)
     series = followed(tmp_path / "made")
-    assert [(each.variant, len(each.points)) for each in series] == [(VARIANT, 10), (FP32, 10)]
-    assert len({point.key for point in series[0].points}) == 2
+    assert [(each.variant, len(each.results)) for each in series] == [(VARIANT, 10), (FP32, 10)]
+    assert len({point.trial for point in series[0].results}) == 2
 
 
 def rename_keys(path, keys):
@@ -42,24 +42,24 @@ def rename_keys(path, keys):
 
 def test_points_are_oldest_first_with_value_interval_and_sessions(nightly, made):
     _, (_, summaries) = made
-    points = followed(nightly)[0].points
+    points = followed(nightly)[0].results
     assert [point.result for point in points] == [f"r{number:02}" for number in range(10)]
     figure = summaries[0].image_s
-    first = points[0].figure
+    first = points[0]
     assert (first.value, first.low, first.high) == pytest.approx((figure.median, figure.low, figure.high))
     assert len(first.session_values) == 3
     assert points[0].begun_utc == "2025-01-01T02:00:00Z"
 
 
 def test_each_is_compared_with_the_one_before_and_with_the_baseline(nightly):
-    points = followed(nightly)[0].points
+    points = followed(nightly)[0].results
     assert points[0].to_previous is None
     assert points[0].to_baseline is None
     assert points[5].to_previous.word == "worse"
     assert points[5].to_previous.ratio == pytest.approx(1.083 / 0.999)
     assert points[6].to_previous.word in ("same", "undecided")
     assert [point.to_baseline.word for point in points[6:]] == ["worse"] * 4
-    other = followed(nightly, baseline="r07")[0].points
+    other = followed(nightly, baseline="r07")[0].results
     assert other[7].to_baseline is None
     assert other[0].to_baseline.word == "better"
 
@@ -75,8 +75,8 @@ def test_the_change_is_marked_with_what_else_is_different_there(made, tmp_path):
             edgebench_version="0.2.0" if later else "0.1.0", runtime=runtime,
         )  # fmt: skip
     [change] = followed(tmp_path / "results")[0].changes
-    assert (change.last_before, change.first_after, change.word) == ("r5", "r6", "better")
-    assert change.point.ratio == pytest.approx(0.8)
+    assert (change.after_result, change.result, change.word) == ("r5", "r6", "better")
+    assert change.ratio == pytest.approx(0.8)
     assert change.differences == (
         "EdgeBench was 0.1.0 and is now 0.2.0",
         "runtime was litert 2.2 and is now litert 2.3",
@@ -85,11 +85,11 @@ def test_the_change_is_marked_with_what_else_is_different_there(made, tmp_path):
 
 def test_few_results_have_no_change_and_say_how_many_it_takes(nightly):
     series = followed(nightly, last=7)[0]
-    assert series.points[0].result == "r03"
+    assert series.results[0].result == "r03"
     assert series.changes == ()
     assert series.change_reason == "a change point takes at least 8 results, and there are 7"
     assert followed(nightly)[0].change_reason == ""
-    assert [change.first_after for change in followed(nightly)[0].changes] == ["r05"]
+    assert [change.result for change in followed(nightly)[0].changes] == ["r05"]
     assert followed(nightly, minimum_effect=0.2)[0].changes == ()
 
 
@@ -101,7 +101,7 @@ def test_no_table_is_read_where_the_runs_left_their_summaries(nightly, monkeypat
 def test_a_summary_that_is_missing_or_of_fewer_sessions_is_made_anew(made, tmp_path):
     folder, _ = made
     shutil.copytree(folder / "made" / "template", tmp_path / "template")
-    [value, _] = [each.points[0].figure.value for each in followed(tmp_path)]
+    [value, _] = [each.results[0].value for each in followed(tmp_path)]
     files = sorted((tmp_path / "template").glob("trials/*/trial.json"))
     assert files == []  # it was never summed up: what its tables say was read
     assert value > 0
@@ -134,17 +134,16 @@ def test_what_is_followed_is_a_number_above_zero(made):
     figures = {name: figure_of(summaries[0], METRICS[name]) for name in followed_metrics()}
     accuracy, memory = figures["accuracy"], figures["memory_bytes"]
     assert accuracy is not None
-    assert accuracy.value == summaries[0].accuracy.k / summaries[0].accuracy.n
+    assert accuracy.median == summaries[0].accuracy.k / summaries[0].accuracy.n
     assert memory is not None
-    assert memory.session_values == tuple(map(float, summaries[0].memory_bytes_values))
     assert figures["energy_j"] is None
-    assert all(figure.value > 0 for figure in figures.values() if figure)
+    assert all(figure.median > 0 for figure in figures.values() if figure)
 
 
 def test_another_metric_and_only_the_trials_that_are_wanted(nightly):
     [series] = followed(nightly, metric="accuracy", wanted=lambda trial: trial.variant == FP32)
-    assert (series.variant, series.metric.name, series.is_share) == (FP32, "accuracy", True)
-    assert series.points[1].to_previous.word == "same"
+    assert (series.variant, series.metric, series.is_share) == (FP32, "accuracy", True)
+    assert series.results[1].to_previous.word == "same"
     assert series.changes == ()
     assert followed(nightly, metric="energy_j") == []
 
@@ -166,4 +165,4 @@ def test_a_figure_that_nothing_can_have_is_left_out(made, much):
     ends = replace(summaries[0], image_s=Interval(0.3, -1e300, 1e300, 3, 6))
     figure = figure_of(ends, METRICS["image_s"])
     assert figure is not None
-    assert (figure.value, figure.low, figure.high) == (0.3, None, None)
+    assert (figure.median, figure.low, figure.high) == (0.3, None, None)

@@ -54,11 +54,11 @@ def test_trials_pair_by_what_they_are_and_not_by_key() -> None:
         ("cpum-int8", "other"),
         ("nanom-int8", "x"),
     ]
-    assert [each.trial.batch for each in pairing.only_a] == [1, 4, 1]
-    assert {each.reason for each in pairing.only_a} == {
+    assert [each.trial.batch for each in pairing.only_baseline] == [1, 4, 1]
+    assert {each.reason for each in pairing.only_baseline} == {
         "the other result has no trial of this variant, batch and settings"
     }
-    assert [each.reason for each in pairing.only_b][1:] == ["the other result has no such target"]
+    assert [each.reason for each in pairing.only_this][1:] == ["the other result has no such target"]
 
 
 def test_settings_of_a_sweep_have_to_be_the_same() -> None:
@@ -66,7 +66,7 @@ def test_settings_of_a_sweep_have_to_be_the_same() -> None:
     b = [swept("nano", power_mode="5W"), trial("nano")]
     pairing = pair(a, b)
     assert names(pairing) == [("nano[power_mode=5W]", "nano[power_mode=5W]")]
-    assert [each.trial.target for each in pairing.only_a] == ["nano[power_mode=10W]"]
+    assert [each.trial.target for each in pairing.only_baseline] == ["nano[power_mode=10W]"]
 
 
 def test_the_one_target_of_each_result_is_compared_whatever_its_name() -> None:
@@ -82,7 +82,7 @@ def test_targets_can_be_said_to_belong_together() -> None:
     assert names(pairing) == [
         ("nano", "coral"), ("cpu", "laptop"), ("stick[threads=4]", "ncs[threads=4]")
     ]  # fmt: skip
-    assert [each.trial.target for each in pairing.only_a] == ["stick[threads=1]"]
+    assert [each.trial.target for each in pairing.only_baseline] == ["stick[threads=1]"]
 
 
 def test_a_swept_target_that_is_named_whole_needs_no_partner_with_its_settings() -> None:
@@ -115,7 +115,7 @@ def test_of_trials_that_are_alike_those_of_one_key_pair() -> None:
     pairing = pair(a, b)
     assert [(each.a.key, each.b.key) for each in pairing.pairs] == [("2", "2")]
     # What is left on each side is alone now, and yet nobody knows that it belongs together.
-    assert [each.reason for each in (*pairing.only_a, *pairing.only_b)] == [
+    assert [each.reason for each in (*pairing.only_baseline, *pairing.only_this)] == [
         "several trials are of this target, variant, batch and settings"
     ] * 2
 

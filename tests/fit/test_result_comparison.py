@@ -15,8 +15,8 @@ import pytest
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.comparison import MetricComparison, Threshold
 from edgebench.judge.result_comparison import (
+    ComparedPair,
     ResultsComparison,
-    TrialPair,
     compare_results,
     metrics_of,
     usual_metrics,
@@ -331,10 +331,10 @@ def test_a_clear_loss_of_accuracy_is_worse_and_points_that_do_not_count_are_not(
 def test_without_a_metric_what_both_have_is_compared() -> None:
     timed, counted = summary(), summary(image_s=(), emulated=True, instructions=1e6)
     alone = summary(image_s=None, infer_s=timed.infer_s)
-    assert usual_metrics(TrialPair(timed, timed)) == ["image_s"]
-    assert usual_metrics(TrialPair(timed, alone)) == ["infer_s"]
-    assert usual_metrics(TrialPair(counted, counted)) == ["instructions"]
-    assert usual_metrics(TrialPair(timed, counted)) == ["image_s"]
+    assert usual_metrics(ComparedPair(timed, timed)) == ["image_s"]
+    assert usual_metrics(ComparedPair(timed, alone)) == ["infer_s"]
+    assert usual_metrics(ComparedPair(counted, counted)) == ["instructions"]
+    assert usual_metrics(ComparedPair(timed, counted)) == ["image_s"]
     seen = summary(accuracy=(9, 10))
-    assert usual_metrics(TrialPair(seen, timed)) == ["image_s"]
-    assert usual_metrics(TrialPair(seen, seen)) == ["image_s", "accuracy"]
+    assert usual_metrics(ComparedPair(seen, timed)) == ["image_s"]
+    assert usual_metrics(ComparedPair(seen, seen)) == ["image_s", "accuracy"]

@@ -41,9 +41,7 @@ def test_figures_of_a_clear_difference():
     assert comparison.ratio == pytest.approx(1.1)
     assert comparison.low is not None and comparison.high is not None
     assert 1.05 < comparison.low < 1.1 < comparison.high < 1.15
-    assert comparison.test == "Welch"
     assert comparison.p is not None and comparison.p < 0.001
-    assert comparison.rank_p == pytest.approx(stats.mannwhitneyu(A, slower(1.1)).pvalue)
 
 
 def test_a_significant_difference_below_the_minimum_effect_is_the_same():
@@ -55,10 +53,6 @@ def test_a_significant_difference_below_the_minimum_effect_is_the_same():
 
 def test_wide_intervals_leave_it_undecided():
     assert compare([1.0, 1.2, 0.8], [1.05, 1.3, 0.9], lower_is_better=True).word == "undecided"
-
-
-def test_four_sessions_a_side_have_no_rank_test():
-    assert compare(A[:4], slower(1.1), lower_is_better=True).rank_p is None
 
 
 def test_fewer_than_three_sessions_say_why():

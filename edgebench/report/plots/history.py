@@ -48,27 +48,25 @@ def history(series: Sequence[TrialSeries], *, ax: Place = None) -> list[Axes]:
 
 def _draw(axes: Axes, series: TrialSeries) -> None:
     scale = 100.0 if series.is_share else 1.0
-    dated = all(point.begun_utc for point in series.points)
-    places = [_place(point, number, dated) for number, point in enumerate(series.points)]
-    figures = [point.figure for point in series.points]
-    values = [scale * figure.value for figure in figures]
+    dated = all(point.begun_utc for point in series.results)
+    places = [_place(point, number, dated) for number, point in enumerate(series.results)]
+    shown = series.results
+    values = [scale * point.value for point in shown]
     # Not 0, which would draw the caps of an interval that there is not.
-    below = [nan if figure.low is None else scale * max(0.0, figure.value - figure.low) for figure in figures]
-    above = [
-        nan if figure.high is None else scale * max(0.0, figure.high - figure.value) for figure in figures
-    ]
+    below = [nan if point.low is None else scale * max(0.0, point.value - point.low) for point in shown]
+    above = [nan if point.high is None else scale * max(0.0, point.high - point.value) for point in shown]
     axes.errorbar(
         places, values, yerr=[below, above], fmt="o", color=drawing.BLUE, markersize=3.5, linewidth=1.0,
         capsize=2,
     )  # fmt: skip
     axes.margins(y=0.15)
-    cuts = [change.point.at for change in series.changes]
+    names = [point.result for point in shown]
+    cuts = [names.index(change.result) for change in series.changes]
     edges = [0, *cuts, len(values)]
     for first, end in pairwise(edges):
         level = sum(values[first:end]) / (end - first)
         axes.plot([places[first], places[end - 1]], [level, level], color=drawing.INK, linewidth=1.0)
-    for change in series.changes:
-        at = change.point.at
+    for at, change in zip(cuts, series.changes, strict=True):
         between = (places[at - 1] + places[at]) / 2
         worse = change.word == "worse"
         is_late = between - places[0] > 0.6 * (places[-1] - places[0])  # its words stand before it then
@@ -76,7 +74,7 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
             between, color=drawing.VERMILION if worse else drawing.GREEN, linestyle="--", linewidth=1.2
         )
         axes.annotate(
-            f"{ratio_text(change.point.ratio)} {change.word}",
+            f"{ratio_text(change.ratio)} {change.word}",
             (between, 1.0), xycoords=("data", "axes fraction"), xytext=(-4 if is_late else 4, -4),
             textcoords="offset points", ha="right" if is_late else "left",
             va="top", fontsize=8.5,
@@ -87,13 +85,13 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.set_xlabel("begun (UTC)" if dated else "results, oldest first")
-    intervals = [Interval(figure.value, figure.low, figure.high, 0, 0) for figure in figures]
+    intervals = [Interval(figure.value, figure.low, figure.high, 0, 0) for figure in shown]
     note = "interval by Wilson" if series.is_share else "95 % interval over sessions"
     axes.set_ylabel(heading(series).replace(" [", ", ").rstrip("]") + bars_note(intervals, note))
 
 
 def _place(point: HistoryPoint, number: int, dated: bool) -> float:
-    if not dated:
+    if not dated or point.begun_utc is None:
         return float(number)
     return float(date2num(datetime.fromisoformat(point.begun_utc)))  # type: ignore[no-untyped-call]
 

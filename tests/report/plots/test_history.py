@@ -27,12 +27,10 @@ def test_a_panel_a_series_with_levels_and_the_change(series) -> None:
     assert [axes.get_title(loc="left") for axes in all_axes] == [f"cpu: {each.variant}" for each in series]
     axes, each = all_axes[0], series[0]
     [values, *_] = axes.lines
-    assert np.asarray(values.get_ydata()).tolist() == pytest.approx(
-        [point.figure.value for point in each.points]
-    )
+    assert np.asarray(values.get_ydata()).tolist() == pytest.approx([point.value for point in each.results])
     drawn = [np.asarray(line.get_ydata()) for line in axes.lines if line.get_linestyle() == "-"]
     levels = [ends[0] for ends in drawn if len(ends) == 2]
-    assert levels == pytest.approx([each.changes[0].point.before, each.changes[0].point.after])
+    assert levels == pytest.approx([each.changes[0].before, each.changes[0].after])
     [mark] = [text.get_text() for text in axes.texts]
     assert mark == "+10.0 % worse"
     assert axes.get_ylabel() == "image_s, s\n95 % interval over sessions"
@@ -40,16 +38,16 @@ def test_a_panel_a_series_with_levels_and_the_change(series) -> None:
 
 
 def test_what_has_no_date_is_drawn_in_its_order(series) -> None:
-    undated = replace(series[0], points=tuple(replace(point, begun_utc="") for point in series[0].points))
+    undated = replace(series[0], results=tuple(replace(point, begun_utc="") for point in series[0].results))
     [axes] = history([undated], ax=drawing.blank())
     assert np.asarray(axes.lines[0].get_xdata()).tolist() == list(range(10))
     assert axes.get_xlabel() == "results, oldest first"
 
 
 def test_a_value_without_an_interval_has_no_caps(series) -> None:
-    first, *others = series[0].points
-    bare = replace(first, figure=replace(first.figure, low=None, high=None))
-    [axes] = history([replace(series[0], points=(bare, *others))], ax=drawing.blank())
+    first, *others = series[0].results
+    bare = replace(first, low=None, high=None)
+    [axes] = history([replace(series[0], results=(bare, *others))], ax=drawing.blank())
     _, lower_caps, upper_caps, *_ = axes.lines
     for caps in (lower_caps, upper_caps):
         assert np.isnan(np.asarray(caps.get_ydata(), dtype=float)).tolist() == [True, *[False] * len(others)]
