@@ -1,14 +1,14 @@
-"""What the tests of one backend share: its artifacts, made once, and its device, opened once."""
+"""What the tests of one contract share: a backend's artifacts, made once, and its device, opened once."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import psutil
@@ -17,143 +17,20 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from edgebench import registry
-from edgebench.contract import Backend, Device
+from edgebench.contract import Backend, Device, Session
 from edgebench.errors import EdgeBenchError, NoPermissionError, SessionError, UnavailableError, UsageError
 from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.schedule import Timeouts
 from edgebench.prepare.cache import Cache, sha256_file
-from edgebench.records.model import Artifact, InputSpec, Prepared, PrepareRequest
+from edgebench.records.model import Artifact, Prepared, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target
 from edgebench.records.values import ImageSet, Json, Pictures, Scene
 from edgebench.records.variant import Variant
 from edgebench.run.measuring.session import compare, require
 from edgebench.run.trials import Extent, choose_variants
-from edgebench.testing.problems import Problems, ended, fail, modules_of, problems
-
-# What is held to the contract: from the attributes of a test class, or from pytest's options.
-
-
-@dataclass(frozen=True)
-class BackendSubject:
-    """A backend and how it is tried.
-
-    Attributes:
-        backend: its name under the entry points, or the backend itself before it is registered.
-        options: as `--set` takes them, validated by the backend's options model.
-        variants: names; none for the smallest of what it takes at each of its precisions.
-        batch: patches in a batch, where batches are tried; 1 for a device that takes none.
-        deciding: options that decide the artifact, each with another value than the one it has.
-        runtime_modules: what its runner imports beside the standard library and numpy.
-        pass_limit_s: after how long a pass over twelve patches counts as hung.
-        skips: tests that are left out.
-    """
-
-    backend: str | Backend
-    options: Mapping[str, Any]
-    variants: tuple[str, ...] = ()
-    batch: int = 4
-    deciding: Mapping[str, Any] | None = None
-    runtime_modules: tuple[str, ...] = ()
-    host: str | None = None
-    port: str | None = None
-    python: str | None = None
-    pass_limit_s: float = 3.0
-    require_device: bool = False
-    skips: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class ProbeSubject:
-    """A probe and how it is tried.
-
-    Attributes:
-        kind, address: as in `kind:address`.
-        missing_address: one at which there is nothing.
-        module: the probe's module before it is registered.
-        window_s: for how long it samples.
-        stop_s: after how long a probe that was stopped counts as hung; the agent waits three seconds, and a
-            machine under load is given more.
-    """
-
-    kind: str
-    address: str
-    missing_address: str
-    module: ModuleType | None = None
-    window_s: float = 1.0
-    stop_s: float = 20.0
-    require_device: bool = False
-
-
-def backend_subject(cls: Any, config: pytest.Config) -> BackendSubject:
-    """Of a class derived from BackendContract; what it leaves out is taken from the command line."""
-    backend = cls.backend or config.getoption("edgebench_backend")
-    if backend is None:
-        pytest.skip("no backend was named: --edgebench-backend NAME, or `backend` in the class")
-    asked = () if cls.backend else config.getoption("edgebench_set")
-    return BackendSubject(
-        backend=backend,
-        options={**cls.options, **dict(_pair(text, "--edgebench-set") for text in asked)},
-        variants=tuple(cls.variants),
-        batch=cls.batch,
-        deciding=cls.deciding,
-        runtime_modules=tuple(cls.runtime_modules),
-        host=cls.host or config.getoption("edgebench_host"),
-        port=_named(cls.port) or config.getoption("edgebench_port"),
-        python=_named(cls.python) or config.getoption("edgebench_python"),
-        pass_limit_s=cls.pass_limit_s,
-        require_device=config.getoption("edgebench_require_device"),
-        skips=frozenset(_skips(cls, config)),
-    )
-
-
-def _named(setting: Any) -> str | None:
-    """The port or the Python that a class names, or that its function finds."""
-    text: str | None = setting() if callable(setting) else setting
-    return text
-
-
-def probe_subject(cls: Any, config: pytest.Config) -> ProbeSubject:
-    """Of a class derived from ProbeContract."""
-    probe = cls.probe or config.getoption("edgebench_probe")
-    if probe is None:
-        pytest.skip("no probe was named: --edgebench-probe KIND[:ADDRESS], or `probe` in the class")
-    module = probe if isinstance(probe, ModuleType) else None
-    kind, _, address = (probe if module is None else module.__name__.rpartition(".")[2]).partition(":")
-    return ProbeSubject(
-        kind=kind,
-        address=address,
-        missing_address=cls.missing_address,
-        module=module,
-        window_s=cls.window_s,
-        require_device=config.getoption("edgebench_require_device"),
-    )
-
-
-def skip_where_asked(cls: Any, test: str, config: pytest.Config) -> None:
-    """Skip a test that the class or the command line leaves out; fail for a name that is no test."""
-    # The command line speaks of whatever runs; a class of its own tests alone.
-    if unknown := [name for name in cls.skips if not hasattr(cls, name)]:
-        known = ", ".join(sorted(name for name in dir(cls) if name.startswith("test_")))
-        pytest.fail(f"skips: there is no test {unknown[0]!r}\n  mend: choose among {known}", pytrace=False)
-    reason = _skips(cls, config).get(test)
-    if reason is not None:
-        pytest.skip(f"left out: {reason or 'no reason was given'}")
-
-
-def _skips(cls: Any, config: pytest.Config) -> dict[str, str]:
-    """Tests that the command line or the class leaves out, with the reasons."""
-    asked = dict(_pair(text, "--edgebench-skip") for text in config.getoption("edgebench_skip"))
-    return {**asked, **cls.skips}
-
-
-def _pair(text: str, flag: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise UsageError(f"{flag} {text!r} has no '='", fix=f"write it like {flag} name=value")
-    return name.strip(), value.strip()
-
+from edgebench.testing.problems import Promise, ended, fail, is_json, modules_of
 
 # Patches, images and a small scene to try a device on, made of an artifact's golden patches.
 
@@ -198,45 +75,108 @@ def _stored(pixels: NDArray[np.uint8], cache: Cache) -> tuple[Path, str]:
 GOLDEN_TEST = "test_golden_scores"
 
 
-def silent(text: str) -> None:
-    """A progress that nobody watches."""
-
-
-class BackendKit:
-    """A backend under test.
+class Kit:
+    """What the tests of one contract share.
 
     Args:
-        subject: what is tried, and how.
-        cache: where its artifacts are prepared.
+        contract: the test class, whose attributes say what is tried and how.
+        cache: where artifacts are prepared and the agent is kept.
+        option: an option of pytest's command line by its name.
+
+    Attributes:
+        note: adds a line to pytest's summary.
     """
 
-    def __init__(self, subject: BackendSubject, cache: Cache) -> None:
-        self.subject = subject
+    def __init__(self, contract: Any, cache: Cache, option: Callable[[str], Any] = lambda name: None) -> None:
+        self.contract = contract
         self.cache = cache
-        self._made: dict[tuple[str, int], Artifact] = {}
+        self.note: Callable[[str], object] = lambda text: None
+        self._option = option
+
+    def close(self) -> None:
+        """Close what is open."""
+
+    def asked(self, name: str) -> Any:
+        """What the class says under a name, or a function that it names; else the command line."""
+        value = getattr(self.contract, name)
+        value = value() if callable(value) else value
+        return self._option(f"edgebench_{name}") if value is None else value
+
+    def pairs(self, name: str) -> dict[str, str]:
+        """The values of a repeatable option `--edgebench-NAME KEY=VALUE`; UsageError for one without `=`."""
+        pairs = {}
+        for text in self._option(f"edgebench_{name}") or ():
+            key, equals, value = text.partition("=")
+            if not equals or not key.strip():
+                flag = f"--edgebench-{name}"
+                raise UsageError(f"{flag} {text!r} has no '='", fix=f"write it like {flag} name=value")
+            pairs[key.strip()] = value.strip()
+        return pairs
+
+    def skip_where_asked(self, test: str) -> None:
+        """Skip a test that the class or the command line leaves out; fail for a name that is no test."""
+        # The command line speaks of whatever runs; a class of its own tests alone.
+        if unknown := [name for name in self.contract.skips if not hasattr(self.contract, name)]:
+            known = ", ".join(sorted(name for name in dir(self.contract) if name.startswith("test_")))
+            fail(f"skips: there is no test {unknown[0]!r}", f"choose among {known}")
+        reason = {**self.pairs("skip"), **self.contract.skips}.get(test)
+        if reason is not None:
+            pytest.skip(f"left out: {reason or 'no reason was given'}")
+
+    def skip_unless(self, fine: bool, why: str) -> None:
+        """Skip the test with a reason."""
+        if not fine:
+            pytest.skip(why)
+
+    def missing(self, why: str) -> NoReturn:
+        """Skip with the reason; fail where the device or the hardware has to be there."""
+        if self._option("edgebench_require_device"):
+            pytest.fail(f"not there, and --edgebench-require-device asks for it: {why}", pytrace=False)
+        pytest.skip(why)
+
+
+class BackendKit(Kit):
+    """A backend under test."""
+
+    def __init__(self, contract: Any, cache: Cache, option: Callable[[str], Any] = lambda name: None) -> None:
+        super().__init__(contract, cache, option)
+        self._artifacts: dict[tuple[str, int], Artifact] = {}
         self._device: Device | None = None
 
     # --- the host side ---
 
-    @property
-    def registered(self) -> bool:
-        """Whether it was named, and so found by its entry point."""
-        return isinstance(self.subject.backend, str)
+    @cached_property
+    def registered(self) -> str | None:
+        """The name by which its entry point is found; None for a backend that the class holds itself."""
+        named = self.asked("backend")
+        if named is None:
+            pytest.skip("no backend was named: --edgebench-backend NAME, or `backend` in the class")
+        return named if isinstance(named, str) else None
 
     @cached_property
     def backend(self) -> Backend:
         """The backend; UsageError when nothing is registered under its name."""
-        backend = self.subject.backend
-        return registry.backend(backend) if isinstance(backend, str) else backend
+        backend: Backend = registry.backend(self.registered) if self.registered else self.contract.backend
+        return backend
+
+    @property
+    def name(self) -> str:
+        """As `--device` takes it."""
+        return self.backend.name
+
+    @property
+    def given_options(self) -> dict[str, Any]:
+        """The options as they were given, by the class and for a backend of the command line by that."""
+        return {**self.contract.options, **({} if self.contract.backend else self.pairs("set"))}
 
     @cached_property
     def options(self) -> dict[str, Json]:
         """The options as a target has them, validated."""
         try:
-            model = self.backend.options_model.model_validate(dict(self.subject.options))
+            model = self.backend.options_model.model_validate(self.given_options)
         except ValidationError as error:
             fail(
-                f"{self.backend.name} does not take the options {dict(self.subject.options)}: {error}",
+                f"{self.name} does not take the options {self.given_options}: {error}",
                 "give a default to every option that can have one, or name the options that the test needs",
             )
         return model.model_dump(mode="json")
@@ -244,8 +184,8 @@ class BackendKit:
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
         """What is tried: the smallest variant of each precision, unless the test names others."""
-        if self.subject.variants:
-            return tuple(Variant.parse(name) for name in self.subject.variants)
+        if self.contract.variants:
+            return tuple(Variant.parse(name) for name in self.contract.variants)
         smallest: dict[str, Variant] = {}
         offered = self.backend.offers(self.options) or choose_variants(self.backend, (), ())
         for variant in sorted(offered, key=lambda offer: offer.depth_multiplier or 0.0):
@@ -255,9 +195,9 @@ class BackendKit:
     @cached_property
     def target(self) -> Target:
         """The target that is opened."""
-        name = self.backend.name
-        launch = Launch(python=self.subject.python)
-        return Target(name, name, self.options, launch, host=self.subject.host, port=self.subject.port)
+        launch = Launch(python=self.asked("python"))
+        host, port = self.asked("host"), self.asked("port")
+        return Target(self.name, self.name, self.options, launch, host=host, port=port)
 
     def request(self, variant: Variant, batch: int = 1) -> PrepareRequest:
         """What is asked of `prepare` and `prepare_inputs`."""
@@ -266,18 +206,18 @@ class BackendKit:
     def prepare(self, requests: Sequence[PrepareRequest]) -> Sequence[Prepared]:
         """`prepare`; skips the test where what prepares is not installed."""
         try:
-            outcomes = self.backend.prepare(requests, self.cache, silent)
+            outcomes = self.backend.prepare(requests, self.cache, lambda text: None)
         except UnavailableError as error:
-            self.missing(error)
+            self.missing(_in_words(error))
         for outcome in outcomes:
             if isinstance(outcome, UnavailableError):
-                self.missing(outcome)
+                self.missing(_in_words(outcome))
         return outcomes
 
     def artifact(self, variant: Variant | None = None, batch: int = 1) -> Artifact:
         """The artifact of a variant (the first of those that are tried), made once."""
         variant = variant or self.variants[0]
-        if (variant.name, batch) not in self._made:
+        if (variant.name, batch) not in self._artifacts:
             # Together, as a run asks for them: converters are slow to start.
             asked = self.variants if batch == 1 and variant in self.variants else (variant,)
             outcomes = self.prepare([self.request(wanted, batch) for wanted in asked])
@@ -292,8 +232,8 @@ class BackendKit:
                         f"prepare gave no artifact of {wanted.name} at batch {batch}: {outcome}",
                         "support it, or name others in `variants` and `batch`",
                     )
-                self._made[wanted.name, batch] = outcome
-        return self._made[variant.name, batch]
+                self._artifacts[wanted.name, batch] = outcome
+        return self._artifacts[variant.name, batch]
 
     # --- the device ---
 
@@ -304,72 +244,87 @@ class BackendKit:
             self._device = self.opened()
         return self._device
 
-    def opened(self) -> Device:
-        """A device of the caller's own, to be closed by them; skips the test where there is none."""
-        self._require_sound()
-        try:
-            return self.backend.open(self.target)
-        except (UnavailableError, NoPermissionError) as error:
-            self.missing(error)
+    def opened(self, pass_limit_s: float | None = None) -> Device:
+        """A device of the caller's own, to be closed by them; skips the test where there is none.
 
-    def impatient(self) -> AgentDevice:
-        """Likewise, with little patience for a pass; skips the test where the device has no agent."""
-        backend = self.agent_backend()
-        self._require_sound()
-        timeouts = replace(Timeouts.from_environment(), measure=self.subject.pass_limit_s)
+        Args:
+            pass_limit_s: of a device with an agent: after how long a pass counts as hung.
+        """
+        # What `doctor` calls an error stands in the way of every session: its words are the reason.
+        if self.target.host is None:
+            for finding in self.backend.check(self.target):
+                if finding.level == "error":
+                    self.missing(f"{finding.subject}: {finding.message}; {finding.fix}")
         try:
-            link, files = open_link(self.target), backend.runner_files()
-            return AgentDevice(link, files, timeouts, own_clock=backend.own_clock, builds=backend.builds)
+            if pass_limit_s is None or not isinstance(self.backend, AgentBackend):
+                return self.backend.open(self.target)
+            timeouts = replace(Timeouts.from_environment(), measure=pass_limit_s)
+            link, files, own_clock = open_link(self.target), self.runner_files, self.backend.own_clock
+            return AgentDevice(link, files, timeouts, own_clock=own_clock, builds=self.backend.builds)
         except (UnavailableError, NoPermissionError) as error:
-            self.missing(error)
+            self.missing(_in_words(error))
 
-    def agent_backend(self) -> AgentBackend:
-        """The backend as one whose device runs Python; skips the test where it is none."""
-        if not isinstance(self.backend, AgentBackend):
-            pytest.skip(f"the device of {self.backend.name} has no agent, worker and runner")
-        return self.backend
+    def session(self, artifact: Artifact, device: Device | None = None) -> AbstractContextManager[Session]:
+        """A session without probes, on the open device unless another one is given."""
+        settings = SessionSettings(artifact.batch, self.options, self.target.launch)
+        return (device or self.device).session(artifact, settings)
+
+    def try_golden(self, artifact: Artifact, device: Device | None = None) -> None:
+        """SessionError where a session on the device does not compute the artifact's golden scores."""
+        with self.session(artifact, device) as session:
+            require(compare(session.golden(), artifact.golden, self.options))
 
     @cached_property
-    def golden_faults(self) -> tuple[tuple[str, str], ...]:
-        """What is wrong with each variant's golden scores, and how to mend it; the device is asked once."""
-        faults = []
+    def golden_promises(self) -> tuple[Promise, ...]:
+        """What is wrong with each variant's golden scores; the device is asked once."""
+        broken = []
         for variant in self.variants:
             artifact = self.artifact(variant)
             try:
-                with self.device.session(artifact, self.settings()) as session:
-                    require(compare(session.golden(), artifact.golden, self.options))
+                self.try_golden(artifact)
             except SessionError as error:
-                faults.append(ended(f"{variant.name}: golden scores", error))
-        return tuple(faults)
+                broken.append(ended(f"{variant.name}: golden scores", error))
+        return tuple(broken)
 
-    def require_golden(self) -> BackendKit:
-        """The kit itself; skips a test of sessions, with the reason, where the golden scores are wrong.
+    def require_golden(self) -> None:
+        """Skip a test of sessions, with the reason, where the golden scores are wrong.
 
-        Not where a test class leaves the golden scores out.
+        Not where the class leaves the golden scores out.
         """
-        if GOLDEN_TEST in self.subject.skips:
-            return self
+        if GOLDEN_TEST in {**self.pairs("skip"), **self.contract.skips}:
+            return
         try:
-            faults = [fault for fault, _ in self.golden_faults]
+            faults = [fault for _, fault, _ in self.golden_promises]
         except (Exception, pytest.fail.Exception) as error:  # a backend under test raises what it likes
             faults = [str(error) or type(error).__name__]
         if faults:
             pytest.skip(f"not tried, because {GOLDEN_TEST} fails: {faults[0].splitlines()[0]}")
-        return self
 
-    def settings(self, batch: int = 1) -> SessionSettings:
-        """Of a session without probes."""
-        return SessionSettings(batch, self.options, self.target.launch)
+    def require_agent(self) -> None:
+        """Skip the test where the backend's device runs no Python."""
+        words = f"the device of {self.name} has no agent, worker and runner"
+        self.skip_unless(isinstance(self.backend, AgentBackend), words)
+
+    @property
+    def runner_files(self) -> tuple[Path, ...]:
+        """What travels to the device; none where it has no agent."""
+        return tuple(self.backend.runner_files()) if isinstance(self.backend, AgentBackend) else ()
+
+    @cached_property
+    def runtime_modules(self) -> set[str]:
+        """What the runner may import beside the standard library and numpy."""
+        packages = self.backend.board_packages if isinstance(self.backend, AgentBackend) else ()
+        return modules_of(packages) | set(self.contract.runtime_modules)
 
     @cached_property
     def pictures(self) -> Pictures | None:
         """The backend's own scene and images, where it looks at no others; None for most."""
         return self.backend.pictures(self.options, self.cache)
 
-    @property
-    def plays(self) -> bool:
-        """Whether it plays what was recorded: its scores and times are not of what it is given."""
-        return self.pictures is not None
+    def require_measured(self) -> None:
+        """Skip the test of a backend that plays what was recorded: its scores and times are not its own."""
+        words = f"{self.name} plays the pictures, scores and times that it was given"
+        self.skip_unless(self.pictures is None, words)
 
     def plan(self, artifact: Artifact, passes: int = 2) -> MeasurePlan:
         """Over twelve patches, or the backend's own scene, with little warm-up."""
@@ -388,132 +343,105 @@ class BackendKit:
             self._device.close()
             self._device = None
 
-    # --- what may be missing ---
 
-    def runtime_modules(self) -> set[str]:
-        """What the runner may import beside the standard library and numpy."""
-        packages = self.backend.board_packages if isinstance(self.backend, AgentBackend) else ()
-        return modules_of(packages) | set(self.subject.runtime_modules)
-
-    def missing(self, error: EdgeBenchError) -> NoReturn:
-        """Skip, or fail where the device has to be there, with the reason and the fix."""
-        self._missing("; ".join(part for part in (error.what, error.why, error.fix) if part))
-
-    def _missing(self, why: str) -> NoReturn:
-        if self.subject.require_device:
-            pytest.fail(f"not there, and --edgebench-require-device asks for it: {why}", pytrace=False)
-        pytest.skip(why)
-
-    def _require_sound(self) -> None:
-        """What `doctor` calls an error stands in the way of every session: its words are the reason."""
-        if self.subject.host is not None:
-            return
-        for finding in self.backend.check(self.target):
-            if finding.level == "error":
-                self._missing(f"{finding.subject}: {finding.message}; {finding.fix}")
-
-
-# What is asked first of a device: the golden scores, and their shape.
-
-
-class GoldenContract:
-    """The last of a contract's bases, because pytest tries the tests of the last base first.
-
-    Where a device computes something else than its artifact, every other test of its sessions would fail
-    with words about locks, padding or stamps: they ask `BackendKit.require_golden` and skip instead.
-    """
-
-    def test_golden_scores(self, edgebench_backend: BackendKit) -> None:
-        """Each variant computes what its artifact says, before anything is timed."""
-        with problems() as faults:
-            for fault, mend in edgebench_backend.golden_faults:
-                faults.add(fault, mend)
-
-
-# What a test class says of the backend that it tries, and the tests that it leaves out.
-
-
-class Asked(GoldenContract):
-    """The attributes of every part of a backend's contract.
-
-    Attributes:
-        backend: the name under the entry points, or a Backend that is not registered yet.
-        options: as `--set` takes them.
-        variants: which are tried; none for the smallest at each precision.
-        batch: patches in a batch where batches are tried, 2 or more.
-        deciding: options that decide the artifact, each with another value than it has.
-        runtime_modules: what the runner imports beside the standard library, numpy and `board_packages`.
-        host, port, python: where the device is and its Python, as in `--host`, `--port` and `--python`; a
-            function that finds the port or the Python is called when a test needs it, and may skip.
-        pass_limit_s: after how long a pass over twelve patches counts as hung.
-        skips: tests that are left out, each with the reason that is shown.
-    """
-
-    backend: ClassVar[str | Backend | None] = None
-    options: ClassVar[Mapping[str, Any]] = {}
-    variants: ClassVar[Sequence[str]] = ()
-    batch: ClassVar[int] = 4
-    deciding: ClassVar[Mapping[str, Any] | None] = None
-    runtime_modules: ClassVar[Sequence[str]] = ()
-    host: ClassVar[str | None] = None
-    port: ClassVar[str | Callable[[], str] | None] = None
-    python: ClassVar[str | Callable[[], str] | None] = None
-    pass_limit_s: ClassVar[float] = 3.0
-    skips: ClassVar[Mapping[str, str]] = {}
-
-    @pytest.fixture(autouse=True)
-    def _leave_out(self, request: pytest.FixtureRequest) -> None:
-        skip_where_asked(type(self), request.node.originalname, request.config)
+def _in_words(error: EdgeBenchError) -> str:
+    return "; ".join(part for part in (error.what, error.why, error.fix) if part)
 
 
 # What is looked at in an artifact, and artifacts that contradict their own model.
 
 
-def check(faults: Problems, artifact: Artifact, request: PrepareRequest, *, played: bool = False) -> None:
-    """Add whatever is wrong with an artifact that was prepared for a request.
+def artifact_promises(artifact: Artifact, request: PrepareRequest, played: bool) -> Iterator[Promise]:
+    """An artifact that was prepared for a request is whole.
 
     One that is `played` states the size of what it stands for.
     """
     subject = f"the artifact of {request.variant.name} at batch {request.batch}"
-    faults.unless(
-        artifact.variant == request.variant.name and artifact.batch == request.batch,
-        f"{subject} says that it is {artifact.variant} at batch {artifact.batch}",
-        "copy variant and batch from the request",
-    )
-    if faults.unless(
-        artifact.path.is_file(), f"{subject}: there is no file {artifact.path}", "put it into the cache"
-    ):
-        faults.unless(
-            artifact.sha256 == sha256_file(artifact.path),
+    names, spec, is_there = artifact.class_names, artifact.input, artifact.path.is_file()
+    yield from (
+        (
+            artifact.variant == request.variant.name and artifact.batch == request.batch,
+            f"{subject} says that it is {artifact.variant} at batch {artifact.batch}",
+            "copy variant and batch from the request",
+        ),
+        (is_there, f"{subject}: there is no file {artifact.path}", "put it into the cache"),
+        (
+            not is_there or artifact.sha256 == sha256_file(artifact.path),
             f"{subject}: sha256 is not that of its file",
             "take the path and the hash that Cache.add_bytes or Cache.add_file return",
-        )
-        faults.unless(
-            played or artifact.size_bytes == artifact.path.stat().st_size,
-            f"{subject}: size_bytes is {artifact.size_bytes}, the file has {artifact.path.stat().st_size}",
+        ),
+        (
+            not is_there or played or artifact.size_bytes == artifact.path.stat().st_size,
+            f"{subject}: size_bytes is {artifact.size_bytes}, which is not the size of the file",
             "take the size of the file",
-        )
-    faults.unless(
-        bool(artifact.format.strip()), f"{subject} has no format", "name the format, such as tflite"
+        ),
+        (bool(artifact.format.strip()), f"{subject} has no format", "name the format, such as tflite"),
+        (
+            len(names) > 1 and len(set(names)) == len(names) and all(name.strip() for name in names),
+            f"{subject}: the class names {names!r} are not two or more, each once",
+            "name the model's outputs in their order",
+        ),
+        is_json(artifact.provenance, f"{subject}: the provenance"),
+        (
+            Artifact.model_validate_json(artifact.model_dump_json()) == artifact,
+            f"{subject} comes back from JSON as another",
+            "keep plain values in provenance",
+        ),
+        (
+            spec.height > 0 and spec.width == spec.height,
+            f"{subject}: patches of {spec.width} x {spec.height}",
+            "make them square, see InputSpec",
+        ),
+        (
+            spec.dtype not in {"int8", "uint8"}
+            or (spec.scale is not None and spec.scale > 0 and spec.zero_point is not None),
+            f"{subject}: an input of {spec.dtype} without scale and zero point",
+            "take both from the converted model: preprocessing is made of them",
+        ),
+        *_golden_file_promises(artifact, subject),
     )
-    names = artifact.class_names
-    faults.unless(
-        len(names) > 1 and len(set(names)) == len(names) and all(name.strip() for name in names),
-        f"{subject}: the class names {names!r} are not two or more, each once",
-        "name the model's outputs in their order",
+
+
+def _golden_file_promises(artifact: Artifact, subject: str) -> Iterator[Promise]:
+    golden, spec = artifact.golden, artifact.input
+    words = f"{subject}: there are no golden patches at {golden.patches}"
+    yield golden.patches.is_file(), words, "keep them next to it"
+    if not golden.patches.is_file():
+        return
+    patches = np.load(golden.patches, mmap_mode="r")
+    due = (len(golden.scores), spec.height, spec.width, 3)
+    widths = {len(row) for row in golden.scores}
+    yield from (
+        (
+            golden.patches_sha256 == sha256_file(golden.patches),
+            f"{subject}: patches_sha256 is not that of the golden patches",
+            "take the path and the hash that the cache returns",
+        ),
+        (
+            patches.dtype == np.uint8 and patches.shape == due and len(golden.scores) > 0,
+            f"{subject}: golden patches are {patches.dtype} {list(patches.shape)}, not uint8 {list(due)}",
+            "one patch a row of the golden scores, one at least",
+        ),
+        (
+            widths == {len(artifact.class_names)} and bool(np.isfinite(np.concatenate(golden.scores)).all()),
+            f"{subject}: golden scores of {sorted(widths)} columns for {len(artifact.class_names)} classes",
+            "one finite score a class",
+        ),
+        (
+            np.isfinite(golden.tolerance) and 0 <= golden.tolerance < 1,
+            f"{subject}: a tolerance of {golden.tolerance} catches nothing",
+            "state the largest difference that the runtime's arithmetic explains",
+        ),
+        (
+            bool(golden.reference.strip()),
+            f"{subject}: the golden scores have no reference",
+            "name what computed them",
+        ),
     )
-    faults.unless_json(artifact.provenance, f"{subject}: the provenance")
-    faults.unless(
-        Artifact.model_validate_json(artifact.model_dump_json()) == artifact,
-        f"{subject} comes back from JSON as another",
-        "keep plain values in provenance",
-    )
-    _check_input(faults, artifact.input, subject)
-    _check_golden(faults, artifact, subject)
 
 
 def contradictions(sound: Artifact) -> Iterator[tuple[str, Artifact]]:
-    """Copies that say something else of the input than the model has, and in which words."""
+    """Copies that say something else of the input than the model has, each with its words."""
     spec = sound.input
     integers = {"scale": 1 / 127.5, "zero_point": -1}
     for dtype in ("float32", "int8", "uint8", "float16"):
@@ -528,56 +456,6 @@ def contradictions(sound: Artifact) -> Iterator[tuple[str, Artifact]]:
     yield (
         f"a batch of {sound.batch + 1} for a model of {sound.batch}",
         sound.model_copy(update={"batch": sound.batch + 1}),
-    )
-
-
-def _check_input(faults: Problems, spec: InputSpec, subject: str) -> None:
-    faults.unless(
-        spec.height > 0 and spec.width == spec.height, f"{subject}: patches are square", "see InputSpec"
-    )
-    if spec.dtype in {"int8", "uint8"}:
-        faults.unless(
-            spec.scale is not None and spec.scale > 0 and spec.zero_point is not None,
-            f"{subject}: an input of {spec.dtype} without scale and zero point",
-            "take both from the converted model: preprocessing is made of them",
-        )
-
-
-def _check_golden(faults: Problems, artifact: Artifact, subject: str) -> None:
-    golden, spec = artifact.golden, artifact.input
-    if not faults.unless(
-        golden.patches.is_file(),
-        f"{subject}: there are no golden patches at {golden.patches}",
-        "keep them beside it",
-    ):
-        return
-    faults.unless(
-        golden.patches_sha256 == sha256_file(golden.patches),
-        f"{subject}: patches_sha256 is not that of the golden patches",
-        "take the path and the hash that the cache returns",
-    )
-    patches = np.load(golden.patches, mmap_mode="r")
-    due = (len(golden.scores), spec.height, spec.width, 3)
-    faults.unless(
-        patches.dtype == np.uint8 and patches.shape == due and len(golden.scores) > 0,
-        f"{subject}: golden patches are {patches.dtype} {list(patches.shape)}, uint8 {list(due)} were due",
-        "one patch a row of the golden scores, one at least",
-    )
-    widths = {len(row) for row in golden.scores}
-    faults.unless(
-        widths == {len(artifact.class_names)} and bool(np.isfinite(np.concatenate(golden.scores)).all()),
-        f"{subject}: golden scores of {sorted(widths)} columns for {len(artifact.class_names)} classes",
-        "one finite score a class",
-    )
-    faults.unless(
-        np.isfinite(golden.tolerance) and 0 <= golden.tolerance < 1,
-        f"{subject}: a tolerance of {golden.tolerance} catches nothing",
-        "state the largest difference that the runtime's arithmetic explains",
-    )
-    faults.unless(
-        bool(golden.reference.strip()),
-        f"{subject}: the golden scores have no reference",
-        "name what computed them",
     )
 
 

@@ -9,8 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from edgebench.prepare.cache import Cache
-    from edgebench.testing.backend_kit import BackendKit
-    from edgebench.testing.probe_kit import ProbeKit
+    from edgebench.testing.backend_kit import Kit
 
 NOTE = "edgebench"
 """The name of a test's user property that becomes a line of the summary."""
@@ -62,22 +61,11 @@ def edgebench_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 
 
 @pytest.fixture(scope="class")
-def edgebench_backend(request: pytest.FixtureRequest, edgebench_cache: Cache) -> Iterator[BackendKit]:
-    """What the tests of one BackendContract share: its backend, artifacts and open device."""
-    from edgebench.testing.backend_kit import BackendKit, backend_subject
-
-    kit = BackendKit(backend_subject(request.cls, request.config), edgebench_cache)
+def edgebench_kit(request: pytest.FixtureRequest, edgebench_cache: Cache) -> Iterator[Kit]:
+    """What the tests of one contract share: a backend with its artifacts and open device, or a probe."""
+    kit = request.cls.kit_type(request.cls, edgebench_cache, request.config.getoption)
     yield kit
     kit.close()
-
-
-@pytest.fixture(scope="class")
-def edgebench_probe(request: pytest.FixtureRequest, edgebench_cache: Cache) -> ProbeKit:
-    """What the tests of one ProbeContract share: its module, and one run of it."""
-    from edgebench.testing.backend_kit import probe_subject
-    from edgebench.testing.probe_kit import ProbeKit
-
-    return ProbeKit(probe_subject(request.cls, request.config), edgebench_cache)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
+from typing import IO
 
 import pytest
 
 from edgebench import registry
-from edgebench.agent.frames import READ_BYTES, Decoder, Frame, ProtocolError
+from edgebench.agent.frames import Decoder, ProtocolError
 from edgebench.errors import UnavailableError
 from edgebench.link.local import agent_file
 from edgebench.link.placing import code_at
 from edgebench.link.replies import ProbeReport, checked
-from edgebench.prepare.cache import Cache
 from edgebench.records.session import ProbeChunk, ProbeInfo
-from edgebench.testing.backend_kit import ProbeSubject
+from edgebench.testing.backend_kit import Kit
 from edgebench.testing.problems import fail
 
 OPEN_S = 60.0
+POLL_S = 0.02
 
 
 @dataclass
@@ -48,22 +48,25 @@ class ProbeRun:
     stderr: str = ""
 
 
-class ProbeKit:
-    """A probe under test.
+class ProbeKit(Kit):
+    """A probe under test."""
 
-    Args:
-        subject: what is tried, and how.
-        cache: where the agent is kept.
-    """
-
-    def __init__(self, subject: ProbeSubject, cache: Cache) -> None:
-        self.subject = subject
-        self._cache = cache
+    @cached_property
+    def place(self) -> tuple[str, str, ModuleType | None]:
+        """Kind and address, and the module of a probe that is not registered yet."""
+        probe = self.asked("probe")
+        if probe is None:
+            pytest.skip("no probe was named: --edgebench-probe KIND[:ADDRESS], or `probe` in the class")
+        if isinstance(probe, ModuleType):
+            return probe.__name__.rpartition(".")[2], "", probe
+        kind, _, address = probe.partition(":")
+        return kind, address, None
 
     @cached_property
     def module(self) -> ModuleType:
         """The device-side module; UsageError when nothing is registered under its kind."""
-        return self.subject.module or registry.probe_module(self.subject.kind)
+        kind, _, module = self.place
+        return module or registry.probe_module(kind)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -81,101 +84,78 @@ class ProbeKit:
     @property
     def name(self) -> str:
         """As `--meter` takes it."""
-        return f"{self.subject.kind}:{self.subject.address}".rstrip(":")
+        return ":".join(self.place[:2]).rstrip(":")
 
     @cached_property
-    def run(self) -> ProbeRun:
-        """One run at its address, stopped after the window."""
-        return self.run_at(self.subject.address, self.subject.window_s)
+    def _run(self) -> ProbeRun:
+        return self.run_at(self.place[1], self.contract.window_s)
 
     @property
     def live(self) -> ProbeRun:
-        """That run; skips the test, with the reason, where there is no such hardware."""
-        run = self.run
-        if run.missing is not None:
-            why = f"{self.name}: {run.missing.reason} ({run.missing.fix})"
-            if self.subject.require_device:
-                pytest.fail(f"not there, and --edgebench-require-device asks for it: {why}", pytrace=False)
-            pytest.skip(why)
-        return run
+        """One run at its address, stopped after the window; skips the test where the hardware is missing."""
+        if self._run.missing is not None:
+            self.missing(f"{self.name}: {self._run.missing.reason} ({self._run.missing.fix})")
+        return self._run
+
+    @property
+    def info(self) -> ProbeInfo:
+        """What it says of itself in that run; fails the test where it says nothing."""
+        run = self.live
+        if run.info is None:
+            fail(f"it reported no info: {run.problem or run.stderr[-2000:]}", "set `info` in open_probe")
+        return run.info
 
     def run_at(self, address: str, window_s: float) -> ProbeRun:
         """Open the probe at an address, let it sample for `window_s`, stop it, and collect what it said."""
-        agent, _ = agent_file(self._cache)
+        agent, _ = agent_file(self.cache)
         code = code_at(self.files, lambda path, sha256: str(path.resolve()))
-        began_ns = time.monotonic_ns()
-        process = subprocess.Popen(
-            [sys.executable, str(agent), "probe", json.dumps(code), address],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
-        run = ProbeRun(began_ns)
-        with process:
+        run = ProbeRun(time.monotonic_ns())
+        with tempfile.TemporaryFile() as frames, tempfile.TemporaryFile() as complaints:
+            process = subprocess.Popen(
+                [sys.executable, str(agent), "probe", json.dumps(code), address],
+                stdin=subprocess.DEVNULL,
+                stdout=frames,
+                stderr=complaints,
+                start_new_session=True,
+            )
             try:
-                hearing = _Hearing(process, run, f"{self.subject.kind}:{address}")
-                hearing.until(lambda: run.info is not None or run.missing is not None, OPEN_S)
-                if run.info is not None:
-                    hearing.until(lambda: False, window_s)
+                deadline = time.monotonic() + OPEN_S
+                while process.poll() is None and not _size(frames) and time.monotonic() < deadline:
+                    time.sleep(POLL_S)
+                if process.poll() is None:
+                    time.sleep(window_s)
                     process.send_signal(signal.SIGTERM)
-                hearing.until(lambda: hearing.over, self.subject.stop_s)
-                run.ended = hearing.over
-            finally:
-                if process.poll() is None and not run.ended:
-                    os.killpg(process.pid, signal.SIGKILL)
-                run.ended_ns = time.monotonic_ns()
+                process.wait(self.contract.stop_s)
+                run.ended = True
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            run.ended_ns = time.monotonic_ns()
+            frames.seek(0)
+            complaints.seek(0)
+            run.stderr = complaints.read().decode("utf-8", "backslashreplace")[-8000:]
+            self._take(run, frames.read(), f"{self.place[0]}:{address}")
         return run
 
-
-class _Hearing:
-    """Frames and stderr of a sampler, until its pipes are closed."""
-
-    def __init__(self, process: subprocess.Popen[bytes], run: ProbeRun, name: str) -> None:
-        assert process.stdout and process.stderr
-        self._run = run
-        self._name = name
-        self._decoder = Decoder()
-        self._stdout = process.stdout.fileno()
-        self._selector = selectors.DefaultSelector()
-        for pipe in (process.stdout, process.stderr):
-            self._selector.register(pipe.fileno(), selectors.EVENT_READ)
-
-    @property
-    def over(self) -> bool:
-        return not self._selector.get_map()
-
-    def until(self, settled: Callable[[], bool], timeout_s: float) -> None:
-        deadline = time.monotonic() + timeout_s
-        while not settled() and not self.over and (left := deadline - time.monotonic()) > 0:
-            for key, _ in self._selector.select(left):
-                data = os.read(key.fd, READ_BYTES)
-                if not data:
-                    self._selector.unregister(key.fd)
-                elif key.fd == self._stdout:
-                    self._frames(data)
-                else:
-                    self._run.stderr = (self._run.stderr + data.decode("utf-8", "backslashreplace"))[-8000:]
-
-    def _frames(self, data: bytes) -> None:
+    @staticmethod
+    def _take(run: ProbeRun, data: bytes, name: str) -> None:
         try:
-            for frame in self._decoder.feed(data):
-                self._take(frame)
+            for frame in Decoder().feed(data):
+                report = checked(ProbeReport, {**frame.message, "probe": name})
+                if report.kind == "info":
+                    run.info = report.probe_info()
+                elif report.kind == "chunk":
+                    run.chunks.append(report.chunk(frame.payload))
+                elif report.kind == "rejected":
+                    run.rejected += report.count
+                    run.rejected_first = run.rejected_first or "".join(report.first[:1])
+                elif report.kind == "missing":
+                    run.missing = report
+                else:
+                    run.failed = report
         except ProtocolError as error:
-            self._run.problem = self._run.problem or str(error)
-            self._selector.unregister(self._stdout)
+            run.problem = str(error)
 
-    def _take(self, frame: Frame) -> None:
-        report = checked(ProbeReport, {**frame.message, "probe": self._name})
-        if report.kind == "info":
-            self._run.info = report.probe_info()
-        elif report.kind == "chunk":
-            self._run.chunks.append(report.chunk(frame.payload))
-        elif report.kind == "missing":
-            self._run.missing = report
-        elif report.kind == "rejected":
-            self._run.rejected += report.count
-            self._run.rejected_first = self._run.rejected_first or "".join(report.first[:1])
-        else:
-            self._run.failed = report
+
+def _size(file: IO[bytes]) -> int:
+    return os.fstat(file.fileno()).st_size

@@ -1,4 +1,4 @@
-"""How a test of the contract fails: everything that is wrong at once, each with how to mend it."""
+"""Promises of a contract, and how a test fails that finds some broken: with each one's words and its fix."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,6 +17,10 @@ from typing import Any, NoReturn
 import pytest
 
 from edgebench.errors import SessionError
+from edgebench.testing.plugin import NOTE
+
+Promise = tuple[bool, str, str]
+"""Whether it is kept, what is wrong where it is not, and how the author of the plug-in mends it."""
 
 _MENDS = {
     "error": "mend in the runner what the worker complains of",
@@ -28,71 +30,80 @@ _MENDS = {
 """By a session's status: how the author of a backend mends it, which is not how its user does."""
 
 
+def promises(*needs: str) -> Callable[[Callable[[Any, Any], Iterable[Promise]]], Callable[..., None]]:
+    """Make a test of a contract out of a method that takes the kit and gives promises.
+
+    The test fails with all that are not kept. It skips where the class or the command line leaves it out.
+
+    Args:
+        needs: what the kit has to have, by its methods `require_...`, which skip: an agent, golden scores.
+    """
+
+    def test_of(check: Callable[[Any, Any], Iterable[Promise]]) -> Callable[..., None]:
+        def test(self: Any, edgebench_kit: Any, record_property: Callable[[str, object], None]) -> None:
+            edgebench_kit.note = functools.partial(record_property, NOTE)
+            edgebench_kit.skip_where_asked(check.__name__)
+            for need in needs:
+                getattr(edgebench_kit, f"require_{need}")()
+            broken = [fault_text(fault, mend) for kept, fault, mend in check(self, edgebench_kit) if not kept]
+            if broken:
+                pytest.fail("\n".join(broken), pytrace=False)
+
+        # No functools.wraps: pytest would look for the fixtures of what is wrapped.
+        test.__name__, test.__qualname__, test.__doc__ = check.__name__, check.__qualname__, check.__doc__
+        test.__module__, test.needs = check.__module__, needs  # type: ignore[attr-defined]
+        return test
+
+    return test_of
+
+
 def fail(fault: str, mend: str) -> NoReturn:
     """Fail the test with what is wrong and how to mend it; no traceback, the fault is not in the test."""
-    pytest.fail(_fault_text(fault, mend), pytrace=False)
+    pytest.fail(fault_text(fault, mend), pytrace=False)
 
 
-def ended(subject: str, error: SessionError) -> tuple[str, str]:
+def fault_text(fault: str, mend: str) -> str:
+    """What is wrong, and how to mend it."""
+    return f"{fault}\n  mend: {mend}"
+
+
+def ended(subject: str, error: SessionError) -> Promise:
     """A session that ended early: what is wrong, with the end of its stderr, and how to mend it."""
     words = "; ".join(part for part in (error.what, error.why) if part)
     tail = "".join(f"\n    {line}" for line in error.stderr_tail.strip().splitlines()[-6:])
     mend = _MENDS.get(error.status) or error.fix or "see what it says there"
-    return f"{subject}: {error.status} at {error.stage}: {words}{tail}", mend
+    return False, f"{subject}: {error.status} at {error.stage}: {words}{tail}", mend
 
 
-class Problems:
-    """What a test has found so far."""
-
-    def __init__(self) -> None:
-        self._faults: list[str] = []
-
-    def add(self, fault: str, mend: str) -> None:
-        """Remember one problem and go on."""
-        self._faults.append(_fault_text(fault, mend))
-
-    def unless(self, fine: bool, fault: str, mend: str) -> bool:
-        """Remember the problem unless all is fine; returns whether it is."""
-        if not fine:
-            self.add(fault, mend)
-        return fine
-
-    def unless_json(self, value: object, subject: str) -> bool:
-        """Remember a problem unless JSON carries the value and gives the same back."""
-        try:
-            back = json.loads(json.dumps(value, allow_nan=False))
-        except (TypeError, ValueError) as error:
-            self.add(
-                f"{subject} is not JSON: {error}", "give str, int, float, bool, None, list and dict alone"
-            )
-            return False
-        changed = "JSON turns its keys or tuples into something else"
-        return self.unless(back == _plain(value), f"{subject}: {changed}", "use text as keys, and no sets")
-
-    def report(self) -> None:
-        """Fail the test if anything was found."""
-        if self._faults:
-            pytest.fail("\n".join(self._faults), pytrace=False)
-
-
-@contextmanager
-def problems() -> Iterator[Problems]:
-    """Collect what is wrong, and fail with all of it at the end."""
-    collected = Problems()
-    yield collected
-    collected.report()
+def is_json(value: object, subject: str) -> Promise:
+    """JSON carries the value and gives the same back."""
+    try:
+        back = json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        return (
+            False,
+            f"{subject} is not JSON: {error}",
+            "give str, int, float, bool, None, list and dict alone",
+        )
+    words = "JSON turns its keys or tuples into something else"
+    return back == _plain(value), f"{subject}: {words}", "use text as keys, and no sets"
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(held) for key, held in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(held) for held in value]
-    return value
+    return [_plain(held) for held in value] if isinstance(value, list | tuple) else value
 
 
-def _fault_text(fault: str, mend: str) -> str:
-    return f"{fault}\n  mend: {mend}"
+def runs_on_python_3_6(files: Iterable[Path], kit: Any, mend: str) -> list[Promise]:
+    """Each file is Python 3.6, as boards have it; who looked stands in the summary."""
+    found = []
+    for file in files:
+        verdicts = judge_syntax(file)
+        kit.note(f"{kit.name}: {file.name} was held to Python 3.6 by {', '.join(verdicts)}")
+        texts = [text for complaints in verdicts.values() for text in complaints]
+        found += [(False, f"{file.name} is not valid Python 3.6: {text}", mend) for text in texts]
+    return found
 
 
 # Old Pythons on this machine, and whether a file for the boards would run on one.
@@ -106,14 +117,6 @@ _COMPILE = "import sys; name = sys.argv[1]; compile(open(name, encoding='utf-8')
 _VERMIN = "import sys; sys.argv[0] = 'vermin'; from vermin import main; main()"
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is wrong, one line each, and who looked."""
-
-    problems: tuple[str, ...]
-    judges: tuple[str, ...]
-
-
 def candidates(version: str) -> list[str]:
     """Where a Python such as "3.6" may lie: on the PATH, then pyenv's."""
     on_path = shutil.which(f"python{version}")
@@ -123,10 +126,7 @@ def candidates(version: str) -> list[str]:
 
 def works(command: Sequence[str], timeout: float = ASK_S) -> bool:
     """Whether a command ends well."""
-    try:
-        return subprocess.run(command, capture_output=True, timeout=timeout, check=False).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+    return not _complaints(command, timeout)
 
 
 @functools.cache
@@ -136,19 +136,15 @@ def find_python(version: str) -> str | None:
     return next((path for path in candidates(version) if works([path, "-c", ask])), None)
 
 
-def judge_syntax(file: Path) -> Verdict:
-    """Whether Python 3.6 takes a file: by its syntax tree, by such a Python and vermin where they are."""
-    violations: list[str] = []
-    judges: list[str] = ["its syntax tree"]
-    violations += [f"{file.name}: {problem}" for problem in _tree_problems(file)]
+def judge_syntax(file: Path) -> dict[str, list[str]]:
+    """What each judge finds against Python 3.6: the syntax tree, such a Python and vermin where they are."""
+    verdicts = {"its syntax tree": _tree_problems(file)}
     if python := find_python("3.6"):
-        judges.append("Python 3.6")
-        violations += _complaints([python, "-c", _COMPILE, str(file)])
+        verdicts["Python 3.6"] = _complaints([python, "-c", _COMPILE, str(file)])
     if importlib.util.find_spec("vermin") is not None:
-        judges.append("vermin")
         looks = ("-q", "-t=3.6-", "--violations", "--no-tips", "--eval-annotations")
-        violations += _complaints([sys.executable, "-c", _VERMIN, *looks, str(file)])
-    return Verdict(tuple(violations), tuple(judges))
+        verdicts["vermin"] = _complaints([sys.executable, "-c", _VERMIN, *looks, str(file)])
+    return verdicts
 
 
 def _tree_problems(file: Path) -> list[str]:
@@ -165,9 +161,9 @@ def _tree_problems(file: Path) -> list[str]:
     ]
 
 
-def _complaints(command: Sequence[str]) -> list[str]:
+def _complaints(command: Sequence[str], timeout: float = ASK_S) -> list[str]:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return [f"{command[0]}: {error}"]
     if done.returncode == 0:

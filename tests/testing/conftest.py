@@ -10,9 +10,9 @@ def edgebench_cache(session_cache):
 
 
 @pytest.fixture
-def caught(edgebench_cache, tmp_path):
+def caught(edgebench_cache):
     def check(test, backend, words, **subject):
-        text = complaint(test, backend, edgebench_cache, tmp_path, **subject)
+        text = complaint(test, backend, edgebench_cache, **subject)
         assert words in text
         assert text.count("mend: ") >= 1
 

@@ -239,7 +239,7 @@ def _silent(self, requests, cache, progress):
 @pytest.mark.parametrize(
     ("prepare", "words"),
     [
-        (_reversed, "outcome 0 is mobilenet_v1-0.25-fp32, mobilenet_v1-0.25-int8 was due"),
+        (_reversed, "outcome 0 is mobilenet_v1-0.25-fp32, expected mobilenet_v1-0.25-int8"),
         (_leaving_out, "gave 2 outcomes for 3 requests"),
         (_raising, "prepare raised UnsupportedError"),
         (_obliging, "which is not among the precisions"),

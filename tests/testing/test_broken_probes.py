@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-
 import pytest
 
-from edgebench.testing import ProbeContract
-from edgebench.testing.backend_kit import ProbeSubject
-from edgebench.testing.probe_kit import ProbeKit
 from tests.testing import template
-
-
-def complaint(test, module, cache, missing_address="/no/such/place", **subject):
-    kit = ProbeKit(ProbeSubject("meter", "", missing_address, module, window_s=0.3, **subject), cache)
-    method = getattr(ProbeContract(), test)
-    fixtures = {"edgebench_probe": kit, "record_property": lambda name, value: None}
-    try:
-        method(**{name: fixtures[name] for name in inspect.signature(method).parameters})
-    except pytest.fail.Exception as failure:
-        return str(failure)
-    return ""
-
+from tests.testing.complaints import probe_complaint as complaint
 
 CHANNEL = '[{"name": "made_up", "quantity": "power", "unit": "W"}]'
 FIX = "self.fix = fix"

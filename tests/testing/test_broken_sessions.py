@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from edgebench.testing import BackendContract
-from edgebench.testing.backend_kit import BackendKit, BackendSubject
 from tests.testing import template
-from tests.testing.complaints import complaint
+from tests.testing.complaints import backend_kit, complaint, judge
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +51,7 @@ pytestmark = pytest.mark.slow
             "test_a_wrong_number_of_scores_is_refused",
             "        return scores\n\n\n",
             "        import os\n        os.abort()\n\n\n",
-            "the worker crashed (SIGABRT) where a message was due",
+            "the worker crashed (SIGABRT), expected a message",
         ),
     ],
 )
@@ -69,7 +68,7 @@ def gated():
     return [
         name
         for name, test in inspect.getmembers(BackendContract, inspect.isfunction)
-        if "require_golden" in test.__code__.co_names
+        if "golden" in getattr(test, "needs", ())
     ]
 
 
@@ -79,27 +78,23 @@ def gated():
     ids=["order", "shape"],
 )
 def test_a_wrong_result_is_one_failure_and_the_rest_is_not_tried(edgebench_cache, tmp_path, fault, words):
-    kit = BackendKit(BackendSubject(template.with_runner(tmp_path, fault), {}, batch=3), edgebench_cache)
-    fixtures = {"edgebench_backend": kit, "record_property": lambda name, value: None}
+    kit = backend_kit(template.with_runner(tmp_path, fault), edgebench_cache, batch=3)
     try:
         with pytest.raises(pytest.fail.Exception) as failure:
-            BackendContract().test_golden_scores(kit)
+            judge("test_golden_scores", kit)
         assert words in str(failure.value)
         assert len(gated()) == 9
-        # This backend builds nothing on the board: that test is skipped for a reason of its own.
-        for name in set(gated()) - {"test_a_build_on_the_board"}:
-            method = getattr(BackendContract(), name)
+        for name in gated():
             with pytest.raises(pytest.skip.Exception, match="because test_golden_scores fails: mobilenet"):
-                method(**{name: fixtures[name] for name in inspect.signature(method).parameters})
+                judge(name, kit)
     finally:
         kit.close()
 
 
 def test_golden_scores_that_are_left_out_hold_up_nothing(edgebench_cache):
-    left_out = BackendSubject(template.backend(), {}, skips=frozenset(["test_golden_scores"]))
-    kit = BackendKit(left_out, edgebench_cache)
-    kit.golden_faults = (("wrong", "mend it"),)
-    assert kit.require_golden() is kit
+    kit = backend_kit(template.backend(), edgebench_cache, skips={"test_golden_scores": "elsewhere"})
+    kit.golden_promises = ((False, "wrong", "mend it"),)
+    kit.require_golden()
 
 
 class Contract(BackendContract):
@@ -140,7 +135,7 @@ def obliging(cache, facts=None):
     sound = template.backend()
 
     def opened(self, target):
-        request = BackendKit(BackendSubject(sound, {}), cache).artifact()
+        request = backend_kit(sound, cache).artifact()
         return Obliging(base.open(self, target), request, facts or {})
 
     return template.backend(open=opened)
@@ -245,7 +240,5 @@ def test_a_lock_that_outlives_its_worker(caught, tmp_path, test, number):
 
 def test_a_declared_runtime_may_be_imported(edgebench_cache, tmp_path):
     runner = template.with_runner(tmp_path, ("import json", "import json\nimport madeup.api"))
-    assert complaint("test_runner_imports", runner, edgebench_cache, tmp_path)
-    assert not complaint(
-        "test_runner_imports", runner, edgebench_cache, tmp_path, runtime_modules=("madeup",)
-    )
+    assert complaint("test_runner_imports", runner, edgebench_cache)
+    assert not complaint("test_runner_imports", runner, edgebench_cache, runtime_modules=("madeup",))

@@ -3,10 +3,9 @@
 import pytest
 
 from edgebench.records.variant import Variant
-from edgebench.testing.backend_kit import BackendKit, BackendSubject
-from edgebench.testing.contracts import BackendContract
 from tests.link.old_python import python36
 from tests.testing import template
+from tests.testing.complaints import backend_kit, judge
 
 
 @pytest.mark.parametrize("test", ["test_golden_scores", "test_a_pass_over_a_scene", "test_batch_edges"])
@@ -14,10 +13,10 @@ def test_the_template_meets_the_contract_there(edgebench_cache, test):
     python, why = python36()
     if python is None:
         pytest.skip(why)
-    kit = BackendKit(BackendSubject(template.backend(), {}, python=python), edgebench_cache)
+    kit = backend_kit(template.backend(), edgebench_cache, python=python)
     try:
-        getattr(BackendContract(), test)(kit)
-        with kit.device.session(kit.artifact(Variant(0.25, "int8")), kit.settings()) as session:
+        judge(test, kit)
+        with kit.session(kit.artifact(Variant(0.25, "int8"))) as session:
             assert session.facts().runtime["version"] == "1.19.5"  # of numpy, which is its runtime
         assert kit.device.describe()["python"].startswith("3.6")
     finally:

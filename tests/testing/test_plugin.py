@@ -1,30 +1,20 @@
 """The plug-in: it imports pytest alone, and its options and skips say what is wrong with them."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
 import edgebench.testing
 from edgebench.errors import UsageError
 from edgebench.testing import BackendContract, ProbeContract
-from edgebench.testing.backend_kit import backend_subject, probe_subject, skip_where_asked
 from tests.test_imports import HEAVY, modules_after
-
-OPTIONS: dict[str, Any] = {
-    "edgebench_backend": None,
-    "edgebench_set": [],
-    "edgebench_probe": None,
-    "edgebench_host": None,
-    "edgebench_port": None,
-    "edgebench_python": None,
-    "edgebench_skip": [],
-    "edgebench_require_device": False,
-}
+from tests.testing.complaints import kit_of
 
 
-def config(**options):
-    return SimpleNamespace(getoption=lambda name: {**OPTIONS, **options}[name])
+def backend_kit(members=None, **options):
+    return kit_of(BackendContract, None, options.get, **(members or {}))
+
+
+def probe_kit(**options):
+    return kit_of(ProbeContract, None, options.get)
 
 
 def test_loading_the_plug_in_loads_nothing_heavy():
@@ -39,51 +29,45 @@ def test_the_contracts_are_found_when_they_are_asked_for():
 
 
 def test_the_command_line_names_a_backend():
-    subject = backend_subject(
-        BackendContract,
-        config(edgebench_backend="toy", edgebench_set=["queue=2"], edgebench_host="user@board"),
-    )
-    assert (subject.backend, dict(subject.options), subject.host) == ("toy", {"queue": "2"}, "user@board")
+    kit = backend_kit(edgebench_backend="toy", edgebench_set=["queue=2"], edgebench_host="user@board")
+    assert (kit.name, kit.given_options, kit.target.host) == ("toy", {"queue": "2"}, "user@board")
 
 
 def test_a_class_names_its_own_and_takes_no_options_of_another():
-    mine = {"backend": "mine", "options": {"threads": 1}, "deciding": {"threads": 2}}
-    kind = type("TestMine", (BackendContract,), mine)
-    subject = backend_subject(kind, config(edgebench_backend="toy", edgebench_set=["queue=2"]))
-    assert {name: getattr(subject, name) for name in mine} == mine
+    kit = backend_kit(
+        {"backend": "cpu", "options": {"threads": 1}}, edgebench_backend="toy", edgebench_set=["queue=2"]
+    )
+    assert kit.name == "cpu" and kit.options["threads"] == 1 and "queue" not in kit.options
 
 
 def test_an_option_without_a_value_is_refused():
     with pytest.raises(UsageError, match="--edgebench-set 'queue' has no '='"):
-        backend_subject(BackendContract, config(edgebench_backend="toy", edgebench_set=["queue"]))
+        backend_kit(edgebench_backend="toy", edgebench_set=["queue"]).options  # noqa: B018
 
 
 def test_nothing_named_is_a_reason():
     with pytest.raises(pytest.skip.Exception, match="--edgebench-backend NAME"):
-        backend_subject(BackendContract, config())
+        backend_kit().backend  # noqa: B018
     with pytest.raises(pytest.skip.Exception, match="--edgebench-probe KIND"):
-        probe_subject(ProbeContract, config())
+        probe_kit().place  # noqa: B018
 
 
 def test_a_probe_has_a_kind_and_an_address():
-    subject = probe_subject(ProbeContract, config(edgebench_probe="serial:/dev/ttyUSB0:9600"))
-    assert (subject.kind, subject.address) == ("serial", "/dev/ttyUSB0:9600")
-
-
-def leaving(**skips):
-    return type("Leaving", (BackendContract,), {"skips": skips})
+    kind, address, module = probe_kit(edgebench_probe="serial:/dev/ttyUSB0:9600").place
+    assert (kind, address, module) == ("serial", "/dev/ttyUSB0:9600", None)
 
 
 def test_what_is_left_out_shows_its_reason():
-    kind = leaving(test_options="they are made elsewhere")
+    skips = {"skips": {"test_options": "they are made elsewhere"}}
     with pytest.raises(pytest.skip.Exception, match="they are made elsewhere"):
-        skip_where_asked(kind, "test_options", config())
-    skip_where_asked(kind, "test_golden_scores", config())
-    asked = config(edgebench_skip=["test_golden_scores=slow here"])
+        backend_kit(skips).skip_where_asked("test_options")
+    backend_kit(skips).skip_where_asked("test_golden_scores")
     with pytest.raises(pytest.skip.Exception, match="slow here"):
-        skip_where_asked(kind, "test_golden_scores", asked)
+        backend_kit(skips, edgebench_skip=["test_golden_scores=slow here"]).skip_where_asked(
+            "test_golden_scores"
+        )
 
 
 def test_leaving_out_what_is_no_test_is_a_failure():
     with pytest.raises(pytest.fail.Exception, match="no test 'test_option'"):
-        skip_where_asked(leaving(test_option="misspelt"), "test_options", config())
+        backend_kit({"skips": {"test_option": "misspelt"}}).skip_where_asked("test_options")

@@ -35,20 +35,21 @@ def alone(monkeypatch):
     ],
 )
 def test_the_syntax_tree_alone_tells(file, alone, text, words):
-    verdict = pythons.judge_syntax(file(text))
-    assert verdict.judges == ("its syntax tree",)
-    assert len(verdict.problems) == 1 and words in verdict.problems[0]
+    [(judge, problems)] = pythons.judge_syntax(file(text)).items()
+    assert judge == "its syntax tree"
+    assert len(problems) == 1 and words in problems[0]
 
 
 def test_what_is_sound_has_no_problems(file, alone):
-    assert pythons.judge_syntax(file("x: int = 1\nprint(f'{x}')\n")).problems == ()
+    assert pythons.judge_syntax(file("x: int = 1\nprint(f'{x}')\n")) == {"its syntax tree": []}
 
 
 def test_every_judge_is_named(file, monkeypatch):
     monkeypatch.setattr(pythons, "find_python", lambda version: sys.executable)
-    verdict = pythons.judge_syntax(file("x = 1\n"))
-    assert verdict == pythons.Verdict((), ("its syntax tree", "Python 3.6", "vermin"))
-    assert len(pythons.judge_syntax(file("assert (n := 1)\n")).problems) == 2  # this Python takes it
+    verdicts = pythons.judge_syntax(file("x = 1\n"))
+    assert verdicts == {"its syntax tree": [], "Python 3.6": [], "vermin": []}
+    verdicts = pythons.judge_syntax(file("assert (n := 1)\n"))
+    assert [len(problems) for problems in verdicts.values()] == [1, 0, 1]  # this Python takes it
 
 
 def test_a_python_that_does_not_run_or_is_another_is_none(monkeypatch):
