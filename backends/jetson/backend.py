@@ -48,47 +48,6 @@ HALF, FLOAT, CALIBRATION = "half.onnx", "float.onnx", "calibration.npy"
 _ONNX = OnnxChain(lambda _: OnnxForm(layout="NCHW", exclude=("Softmax",), integer_input=False, explicit=True))
 
 
-def prepare_inputs(request: PrepareRequest) -> dict[str, Json]:
-    """What decides the files; UnsupportedError where there is no way to one of them."""
-    return {
-        "format": "tensorrt",
-        "recipe": RECIPE_VERSION,
-        "calibrates": _calibrates(request),
-        "files": {precision: _ONNX.prepare_inputs(part) for precision, part in _parts(request).items()},
-    }
-
-
-def missing(request: PrepareRequest) -> UnavailableError | None:
-    """TensorFlow, for all but .onnx files, and what works on ONNX; nothing for what is refused anyway.
-
-    It is asked before a user's file has been read through, when only its kind is known.
-    """
-    if request.source.path is not None and request.source.golden is None:
-        return _ONNX.missing(request)
-    if _refusal(request) is not None:
-        return None
-    return next((lack for part in _parts(request).values() if (lack := _ONNX.missing(part))), None)
-
-
-def prepare(requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-    """One outcome a request, in order: an artifact with its companions, or why one of its files fails."""
-    outcomes: list[Prepared | None] = [_refusal(request) for request in requests]
-    parts = [
-        (place, precision, part)
-        for place, request in enumerate(requests)
-        if outcomes[place] is None
-        for precision, part in _parts(request).items()
-    ]
-    files: dict[int, dict[str, Prepared]] = {}
-    prepared = _ONNX.prepare([part for _, _, part in parts], cache, progress)
-    for (place, precision, _), outcome in zip(parts, prepared, strict=True):
-        files.setdefault(place, {})[precision] = outcome
-    return [
-        _artifact(request, files[place], cache) if outcome is None else outcome
-        for place, (request, outcome) in enumerate(zip(requests, outcomes, strict=True))
-    ]
-
-
 def _parts(request: PrepareRequest) -> dict[str, PrepareRequest]:
     """The requests for the files, by their precision; the one that was asked for comes first."""
     precision = request.variant.precision
@@ -118,19 +77,26 @@ def _calibrates(request: PrepareRequest) -> bool:
 
 def _refusal(request: PrepareRequest) -> UnsupportedError | None:
     try:
-        prepare_inputs(request)
+        _inputs(request)
     except UnsupportedError as error:
         return error
     return None
 
 
+def _inputs(request: PrepareRequest) -> dict[str, Json]:
+    return {
+        "format": "tensorrt",
+        "recipe": RECIPE_VERSION,
+        "calibrates": _calibrates(request),
+        "files": {precision: _ONNX.prepare_inputs(part) for precision, part in _parts(request).items()},
+    }
+
+
 def _artifact(request: PrepareRequest, files: Mapping[str, Prepared], cache: Cache) -> Prepared:
     """The artifact of a request with its companions; the first error where one of the files is missing."""
-    artifacts: dict[str, Artifact] = {}
-    for precision, outcome in files.items():
-        if not isinstance(outcome, Artifact):
-            return outcome
-        artifacts[precision] = outcome
+    artifacts = {name: outcome for name, outcome in files.items() if isinstance(outcome, Artifact)}
+    if len(artifacts) < len(files):
+        return next(outcome for outcome in files.values() if not isinstance(outcome, Artifact))
     artifact = artifacts[request.variant.precision]
     base = artifacts.get("fp32", artifact)
     if request.variant.precision == "fp16":
@@ -218,16 +184,31 @@ class JetsonBackend(AgentBackend):
         return 2 if options.get("double_buffer") else 1
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """What decides the files: weights or a user's model, the steps, calibration, batch."""
-        return prepare_inputs(request)
+        """What decides the files; UnsupportedError where there is no way to one of them."""
+        return _inputs(request)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
-        """TensorFlow, for all but .onnx files, and what works on ONNX."""
-        return missing(request)
+        """TensorFlow, for all but .onnx files, and what works on ONNX; nothing for what is refused anyway.
+
+        It is asked before a user's file has been read through, when only its kind is known.
+        """
+        if request.source.path is not None and request.source.golden is None:
+            return _ONNX.missing(request)
+        if _refusal(request) is not None:
+            return None
+        return next((lack for part in _parts(request).values() if (lack := _ONNX.missing(part))), None)
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """Carry out the steps, in processes of their own, for what the cache does not hold."""
-        return prepare(requests, cache, progress)
+        """One outcome a request, in order: an artifact with its companions, or why one of its files fails."""
+        refusals = [_refusal(request) for request in requests]
+        parts = [
+            {} if refusal else _parts(request) for request, refusal in zip(requests, refusals, strict=True)
+        ]
+        files = iter(_ONNX.prepare([part for wanted in parts for part in wanted.values()], cache, progress))
+        return [
+            refusal or _artifact(request, {precision: next(files) for precision in wanted}, cache)
+            for request, refusal, wanted in zip(requests, refusals, parts, strict=True)
+        ]
 
     def check(self, target: Target) -> list[Finding]:
         """TensorRT, CUDA, the GPU, of a Jetson JetPack, power mode and clocks; the state of the machine."""

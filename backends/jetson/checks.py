@@ -14,7 +14,7 @@ from edgebench.agent.facts import UNTOLD, board_facts
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings, mode_in_force, modes_text
-from edgebench.link.failures import Cause, Explained, explain_by_causes
+from edgebench.link.failures import Cause, explain_by_causes
 from edgebench.link.inspection import ask_library
 from edgebench.link.local import NO_ROOM_FOR_FILES
 from edgebench.prepare.onnx import packages_finding
@@ -25,17 +25,92 @@ from edgebench.records.values import Finding, Json
 
 
 NAME_THE_BOARD = "name the board where TensorRT is, by --host USER@BOARD or a target"
-HOW_TO_INSTALL = (
-    "it comes with JetPack: sudo apt install python3-libnvinfer, and name the system's Python "
-    "(--python /usr/bin/python3), since a virtual environment sees TensorRT only with --system-site-packages"
-)
-"""What brings TensorRT to a Jetson's Python."""
+HOW_TO_INSTALL = {
+    "jetson": "it comes with JetPack: sudo apt install python3-libnvinfer, and name the system's Python "
+    "(--python /usr/bin/python3), since a virtual environment sees TensorRT only with --system-site-packages",
+    "tensorrt": "pip install tensorrt, for the Python that runs there",
+}
+"""What brings TensorRT to the Python of a device of `edgebench devices`."""
 
 DRIVER_GROUP = "sudo usermod -aG video $USER on the board, and log in again"
 """What lets a user open a Jetson's GPU."""
 
 _MOST_STDERR = 4000  # characters of a worker's stderr that are searched, from its end
-_MOST_LINE = 300  # characters of a line that is repeated
+_FREE_MEMORY = (
+    "end other programs, take a smaller --batch, or have building take less (--set workspace_mb=256)"
+)
+_IN_CONTAINER = f"{NAME_THE_BOARD}; in a container, start it with --runtime nvidia"
+
+# The words of the runner, of CUDA (cudaGetErrorString) and of TensorRT; the first that fits counts. The
+# driver's own words are printed next to another error, and say more than that does.
+_CAUSES = (
+    Cause(
+        r"NvRmMemInitNvmap failed with Permission denied|/dev/nv\w+[^\n]{0,40}Permission denied",
+        "this user may not open the GPU's driver",
+        "{line}",
+        DRIVER_GROUP,
+    ),
+    Cause(
+        r"no TensorRT here \((?P<reason>[^\n)]{1,400})\)",
+        "the Python that runs there has no TensorRT",
+        "{reason}",
+        f"{HOW_TO_INSTALL['tensorrt']}; where this is not the board, {NAME_THE_BOARD}",
+        {"jetson": f"{HOW_TO_INSTALL['jetson']}; where this is not the board, {NAME_THE_BOARD}"},
+    ),
+    Cause(
+        r"no CUDA runtime here \((?P<reason>[^\n]{1,700}?)\): on a Jetson ",
+        "the CUDA runtime cannot be loaded",
+        "{reason}",
+        "install the CUDA toolkit, or name the runtime: --set cudart=PATH",
+        {"jetson": "sudo apt install nvidia-jetpack, or name the runtime: --set cudart=PATH"},
+    ),
+    Cause(
+        # The runner has named the layers, and what to do about it.
+        r"(?P<precision>fp16|fp32|int8) was asked for, and TensorRT (?P<release>\S{1,40}) built "
+        r"(?P<layers>[^;\n]{1,2000}); (?P<fix>[^;\n]{1,300})",
+        "TensorRT {release} did not build {precision}, which was asked for",
+        "{layers}",
+        "{fix}",
+    ),
+    Cause(
+        r"CUDA initialization failure with error:? 100\b"
+        r"|no CUDA-capable device is detected|cudaErrorNoDevice",
+        "CUDA finds no GPU there",
+        "{line}",
+        _IN_CONTAINER,
+        {"jetson": f"{_IN_CONTAINER}; or the user may not open the driver: {DRIVER_GROUP}"},
+    ),
+    Cause(
+        r"CUDA initialization failure with error:? 35\b"
+        r"|CUDA driver version is insufficient|cudaErrorInsufficientDriver",
+        "the GPU's driver is too old for this CUDA",
+        "{line}",
+        "install the driver that this CUDA needs (`nvidia-smi` tells both)",
+        {
+            "jetson": "take the CUDA that came with the board's own JetPack, not one of the package index "
+            "(--set cudart=PATH); a newer one takes a newer JetPack"
+        },
+    ),
+    Cause(
+        r"out of memory|OutOfMemory|cudaErrorMemoryAllocation|memory ran out while"
+        r"|GPU memory \(\d+ bytes\) could not be allocated|NvMapMemAllocInternalTagged",
+        "the GPU's memory does not suffice",
+        "{line}",
+        _FREE_MEMORY,
+        {
+            "jetson": f"{_FREE_MEMORY}; GPU and processor share it, so a desktop counts "
+            "(sudo systemctl isolate multi-user.target)"
+        },
+    ),
+    Cause(
+        # No implementation in a precision that the build was held to; the runner says what to do about it.
+        r"(?P<reason>[^\n;]{0,300}Could not find any implementation for node[^\n;]{0,300})[^\n]{0,900}; "
+        r"each layer with weights was to compute in (?P<precision>fp16|int8): (?P<fix>[^\n]{1,300})",
+        "TensorRT has no implementation in {precision} for a layer with weights",
+        "{reason}",
+        "{fix}",
+    ),
+)
 
 
 def explain(error: SessionError, device: str) -> SessionError | None:
@@ -46,95 +121,6 @@ def explain(error: SessionError, device: str) -> SessionError | None:
         device: a name of `edgebench devices`: `jetson`, or `tensorrt` for a discrete GPU.
     """
     return explain_by_causes(error, _CAUSES, (error.why, error.stderr_tail[-_MOST_STDERR:]), device)
-
-
-def how_to_install(device: str) -> str:
-    """What brings TensorRT to the Python of a device of `edgebench devices`."""
-    return HOW_TO_INSTALL if device == "jetson" else "pip install tensorrt, for the Python that runs there"
-
-
-def _line(match: re.Match[str]) -> str:
-    """The line that the words stand in."""
-    start = match.string.rfind("\n", 0, match.start()) + 1
-    return match.string[start:].partition("\n")[0].strip()[:_MOST_LINE]
-
-
-def _no_tensorrt(match: re.Match[str], device: str) -> Explained:
-    fix = f"{how_to_install(device)}; where this is not the board, {NAME_THE_BOARD}"
-    return Explained("the Python that runs there has no TensorRT", match["reason"], fix)
-
-
-def _no_permission(match: re.Match[str], device: str) -> Explained:
-    return Explained("this user may not open the GPU's driver", _line(match), DRIVER_GROUP)
-
-
-def _no_device(match: re.Match[str], device: str) -> Explained:
-    fix = f"{NAME_THE_BOARD}; in a container, start it with --runtime nvidia"
-    if device == "jetson":
-        fix += f"; or the user may not open the driver: {DRIVER_GROUP}"
-    return Explained("CUDA finds no GPU there", _line(match), fix)
-
-
-def _old_driver(match: re.Match[str], device: str) -> Explained:
-    fix = "install the driver that this CUDA needs (`nvidia-smi` tells both)"
-    if device == "jetson":
-        fix = (
-            "take the CUDA that came with the board's own JetPack, "
-            "not one of the package index (--set cudart=PATH); a newer one takes a newer JetPack"
-        )
-    return Explained("the GPU's driver is too old for this CUDA", _line(match), fix)
-
-
-def _no_memory(match: re.Match[str], device: str) -> Explained:
-    fix = "end other programs, take a smaller --batch, or have building take less (--set workspace_mb=256)"
-    if device == "jetson":
-        fix += "; GPU and processor share it, so a desktop counts (sudo systemctl isolate multi-user.target)"
-    return Explained("the GPU's memory does not suffice", _line(match), fix)
-
-
-def _not_honoured(match: re.Match[str], device: str) -> Explained:
-    """The runner has named the layers, and what to do about it."""
-    what = f"TensorRT {match['release']} did not build {match['precision']}, which was asked for"
-    return Explained(what, match["layers"], match["fix"])
-
-
-def _obliged(match: re.Match[str], device: str) -> Explained:
-    """No implementation in a precision that the build was held to; the runner says what to do about it."""
-    what = f"TensorRT has no implementation in {match['precision']} for a layer with weights"
-    return Explained(what, match["reason"], match["fix"])
-
-
-def _no_cudart(match: re.Match[str], device: str) -> Explained:
-    fix = "install the CUDA toolkit, or name the runtime: --set cudart=PATH"
-    if device == "jetson":
-        fix = "sudo apt install nvidia-jetpack, or name the runtime: --set cudart=PATH"
-    return Explained("the CUDA runtime cannot be loaded", match["reason"], fix)
-
-
-# The words of the runner, of CUDA (cudaGetErrorString) and of TensorRT; the first that fits counts. The
-# driver's own words are printed beside another error, and say more than that does.
-_CAUSES: tuple[Cause, ...] = (
-    (r"NvRmMemInitNvmap failed with Permission denied", _no_permission),
-    (r"/dev/nv\w+[^\n]{0,40}Permission denied", _no_permission),
-    (r"no TensorRT here \((?P<reason>[^\n)]{1,400})\)", _no_tensorrt),
-    (r"no CUDA runtime here \((?P<reason>[^\n]{1,700}?)\): on a Jetson ", _no_cudart),
-    (
-        r"(?P<precision>fp16|fp32|int8) was asked for, and TensorRT (?P<release>\S{1,40}) built "
-        r"(?P<layers>[^;\n]{1,2000}); (?P<fix>[^;\n]{1,300})",
-        _not_honoured,
-    ),
-    (r"CUDA initialization failure with error:? 100\b", _no_device),
-    (r"no CUDA-capable device is detected|cudaErrorNoDevice", _no_device),
-    (r"CUDA initialization failure with error:? 35\b", _old_driver),
-    (r"CUDA driver version is insufficient|cudaErrorInsufficientDriver", _old_driver),
-    (r"out of memory|OutOfMemory|cudaErrorMemoryAllocation|memory ran out while", _no_memory),
-    (r"GPU memory \(\d+ bytes\) could not be allocated|NvMapMemAllocInternalTagged", _no_memory),
-    (
-        r"(?P<reason>[^\n;]{0,300}Could not find any implementation for node[^\n;]{0,300})[^\n]{0,900}; "
-        r"each layer with weights was to compute in (?P<precision>fp16|int8): (?P<fix>[^\n]{1,300})",
-        _obliged,
-    ),
-)
 
 
 # The releases of JetPack that the runner was written for, and what each brings.
@@ -204,7 +190,7 @@ def findings(target: Target) -> list[Finding]:
         of_python: dict[str, Json] = {"python": library.python, "python_executable": python}
         here = board_check({**facts, "packages": packages, **of_python}, target)
         if library.why_none and NOT_INSTALLED not in library.why_none:
-            fix = f"install it anew: {how_to_install(target.device)}"
+            fix = f"install it anew: {HOW_TO_INSTALL[target.device]}"
             here[0] = Finding("error", "tensorrt", f"{python} cannot import it: {library.why_none}", fix)
     return [*here, packages_finding(), *board_findings(facts)]
 
@@ -216,75 +202,70 @@ def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
     if target.device != DISCRETE:
         checked += [_jetpack(known), *_power_mode(facts, target)]
         checked += [] if target.set_power_mode else _clocks(known)
-    return [*checked, *_room(known)]
+    free = known.disk_available_bytes
+    if free is not None and free < ENGINES_BYTES:
+        message = f"{free >> 20} MiB free, and engines of nine variants take up to {ENGINES_BYTES >> 20} MiB"
+        checked.append(Finding("warning", "engines", message, NO_ROOM_FOR_FILES))
+    return checked
 
 
 def _tensorrt(known: BoardFacts, target: Target) -> Finding:
-    version = (known.packages or {}).get("tensorrt")
-    files = known.nvidia_libraries
-    nvinfer = files.nvinfer if files is not None else None
-    if version is None:
-        return _without_tensorrt(known, target)
-    if version == UNTOLD:
-        version = nvinfer or version
-    return Finding("ok", "tensorrt", f"{version}, for Python {known.python or '(version not known)'}")
-
-
-def _without_tensorrt(known: BoardFacts, target: Target) -> Finding:
-    """The three ways in which it is missing: hidden from this Python, without its bindings, altogether."""
-    python = known.python_executable or "python3"
-    message = f"not found by {python}"
-    files = known.nvidia_libraries
-    if files is not None and files.system_tensorrt is not None:
-        message += f", and is in {files.system_tensorrt}: a virtual environment hides it"
+    """It is missing in three ways: hidden from this Python, without its bindings, altogether."""
+    python, files = known.python_executable or "python3", known.nvidia_libraries
+    nvinfer, hidden = (files.nvinfer, files.system_tensorrt) if files is not None else (None, None)
+    if version := (known.packages or {}).get("tensorrt"):
+        version = nvinfer or version if version == UNTOLD else version
+        return Finding("ok", "tensorrt", f"{version}, for Python {known.python or '(version not known)'}")
+    message, fix = "", HOW_TO_INSTALL["jetson"]
+    if hidden is not None:
+        message = f", and is in {hidden}: a virtual environment hides it"
         fix = (
             "--python /usr/bin/python3, the system's; or make the environment with "
             "`/usr/bin/python3 -m venv --system-site-packages`"
         )
-        return Finding("error", "tensorrt", message, fix)
-    if files is not None and files.nvinfer is not None:
-        message += f": TensorRT {files.nvinfer} is there without its Python package"
-        return Finding("error", "tensorrt", message, "sudo apt install python3-libnvinfer")
-    if target.device == DISCRETE:
+    elif nvinfer is not None:
+        message = f": TensorRT {nvinfer} is there without its Python package"
+        fix = "sudo apt install python3-libnvinfer"
+    elif target.device == DISCRETE:
         fix = f"{python} -m pip install tensorrt; or {NAME_THE_BOARD}"
-        return Finding("error", "tensorrt", message, fix)
-    if known.l4t is None:
-        message += ", and this machine does not say that it is a Jetson (/etc/nv_tegra_release)"
-        return Finding("error", "tensorrt", message, f"{NAME_THE_BOARD}; there, {HOW_TO_INSTALL}")
-    return Finding("error", "tensorrt", message, HOW_TO_INSTALL)
+    elif known.l4t is None:
+        message = ", and this machine does not say that it is a Jetson (/etc/nv_tegra_release)"
+        fix = f"{NAME_THE_BOARD}; there, {fix}"
+    return Finding("error", "tensorrt", f"not found by {python}{message}", fix)
 
 
 def _cudart(known: BoardFacts, target: Target) -> Finding:
     if option := target.options.get("cudart"):
         return Finding("ok", "cudart", f"{option}, as the option cudart names it")
-    files = known.nvidia_libraries
-    if files is not None and files.cudart is not None:
-        return Finding("ok", "cudart", files.cudart)
-    message = "libcudart, the CUDA runtime, is not where JetPack and Debian's packages put it"
-    fix = "on a Jetson: sudo apt install nvidia-jetpack; elsewhere name it: --set cudart=PATH"
-    return Finding("warning", "cudart", message, fix)
+    if known.nvidia_libraries is not None and known.nvidia_libraries.cudart is not None:
+        return Finding("ok", "cudart", known.nvidia_libraries.cudart)
+    return Finding(
+        "warning",
+        "cudart",
+        "libcudart, the CUDA runtime, is not where JetPack and Debian's packages put it",
+        "on a Jetson: sudo apt install nvidia-jetpack; elsewhere name it: --set cudart=PATH",
+    )
 
 
 def _gpu(known: BoardFacts) -> Finding:
     if known.gpu is None:
         message = "no NVIDIA GPU is seen, neither in /sys/class/devfreq nor by its driver"
         return Finding("warning", "gpu", message, f"{NAME_THE_BOARD}; in a container, hand the GPU through")
-    board = f" of the {known.board}" if known.board and known.gpu.clocks_mhz else ""
+    name = known.gpu.name + (f" of the {known.board}" if known.board and known.gpu.clocks_mhz else "")
     if known.gpu.usable is False:
-        message = f"{known.gpu.name}{board}, whose driver this user may not open (/dev/nvmap)"
+        message = f"{name}, whose driver this user may not open (/dev/nvmap)"
         return Finding("error", "gpu", message, DRIVER_GROUP)
-    return Finding("ok", "gpu", f"{known.gpu.name}{board}")
+    return Finding("ok", "gpu", name)
 
 
 def _jetpack(known: BoardFacts) -> Finding:
-    listed = ", ".join(release.name for release in RELEASES)
     if known.l4t is None:
         message = "no /etc/nv_tegra_release: this is no Jetson, or a container that does not show it"
-        return Finding(
-            "warning", "jetpack", message, f"{NAME_THE_BOARD}; a discrete GPU is --device tensorrt"
-        )
+        fix = f"{NAME_THE_BOARD}; a discrete GPU is --device tensorrt"
+        return Finding("warning", "jetpack", message, fix)
     release = release_of(known.l4t)
     if release is None:
+        listed = ", ".join(release.name for release in RELEASES)
         message = f"L4T {known.l4t} is none of the releases that the runner was written for: JetPack {listed}"
         return Finding("warning", "jetpack", message, "try it: the runner asks TensorRT for what it can do")
     tensorrt = f"TensorRT {release.tensorrt}" if release.tensorrt else "a TensorRT that no source confirms"
@@ -310,25 +291,14 @@ def _clocks(known: BoardFacts) -> list[Finding]:
     if pinned is None or pinned.gpu is None:
         return []
     held = known.gpu.clocks_mhz if known.gpu is not None else None
-    at = f", the GPU's at {held.max:.0f} MHz" if held is not None and pinned.gpu else ""
     if pinned.gpu and pinned.cpu is not False:
+        at = f", the GPU's at {held.max:.0f} MHz" if held is not None else ""
         return [Finding("ok", "clocks", f"pinned{at}")]
     between = f" (between {held.min:.0f} and {held.max:.0f} MHz)" if held is not None else ""
-    units = [
-        *([f"the GPU's{between}"] if not pinned.gpu else []),
-        *(["the processor's"] if not pinned.cpu else []),
-    ]
+    units = {f"the GPU's{between}": pinned.gpu, "the processor's": pinned.cpu}
+    free = " and ".join(unit for unit, is_pinned in units.items() if not is_pinned)
     message = (
-        f"not pinned, {' and '.join(units)}: they follow the load, and latency spreads "
+        f"not pinned, {free}: they follow the load, and latency spreads "
         "(a Nano's p99 was seen to go from 148 to 9.4 ms by pinning alone)"
     )
     return [Finding("warning", "clocks", message, CLOCKS)]
-
-
-def _room(known: BoardFacts) -> list[Finding]:
-    """Whether the disk takes the engines; that it takes the scene is said of every board."""
-    free = known.disk_available_bytes
-    if free is None or free >= ENGINES_BYTES:
-        return []
-    message = f"{free >> 20} MiB free, and engines of nine variants take up to {ENGINES_BYTES >> 20} MiB"
-    return [Finding("warning", "engines", message, NO_ROOM_FOR_FILES)]

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from edgebench.contract import BackendOptions
-from edgebench.errors import SessionError
+from edgebench.errors import SessionError, UnsupportedError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.prepare.cache import Cache
-from edgebench.prepare.chain import Chain, PreparedByChain
-from edgebench.records.model import Prepared, PrepareRequest
+from edgebench.prepare.cache import Cache, CachedFile
+from edgebench.prepare.chain import Chain, PreparedByChain, Recipe
+from edgebench.prepare.onnx import OnnxChain, OnnxForm
+from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.target import Target
-from edgebench.records.values import Finding, Json, Progress
+from edgebench.records.values import Finding, Json
 from edgebench.refusals import form
 
-from . import prepare
 from .checks import board_check, explain, findings
 
 # More in flight at once than any edge device gains from: each has inputs, outputs and often activations.
@@ -78,19 +79,60 @@ class StickOptions(LibraryOptions):
     )
 
 
+ON_CPU = "on the CPU"
+PRECISION_REASONS: Mapping[str, str] = {
+    "fp32": "the stick computes in fp16 alone: ask for --precision fp16",
+    "int8": "the stick computes in fp16 alone and takes no int8 graph: ask for --precision fp16",
+}
+
+
+class StickChain(OnnxChain):
+    """To fp16 as .onnx, for the stick; what is meant for the processor is marked so."""
+
+    def recipe(self, request: PrepareRequest) -> Recipe:
+        """UnsupportedError for a precision or a file that the stick does not take."""
+        name, precision = request.variant.name, request.variant.precision
+        if precision in PRECISION_REASONS:
+            raise UnsupportedError(f"{name} is not for the stick", why=PRECISION_REASONS[precision])
+        if request.source.kind == "tflite":
+            raise UnsupportedError(
+                f"{name} cannot be read for the stick",
+                why="no release of OpenVINO that has MYRIAD reads .tflite",
+                fix="give the .onnx or .keras that it was made from",
+            )
+        return super().recipe(request)
+
+    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Any]:
+        """The recipe's, and the mark."""
+        return {**super().prepare_inputs(request), **self._mark(request)}
+
+    def artifact(
+        self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
+    ) -> Artifact | None:
+        """That of the .onnx, with the mark."""
+        artifact = super().artifact(request, recipe, file, cache)
+        return artifact and artifact.model_copy(update=self._mark(request))
+
+    @staticmethod
+    def _mark(request: PrepareRequest) -> dict[str, str]:
+        return {"mark": ON_CPU} if request.options.get("device") == "CPU" else {}
+
+
+_FORM = OnnxForm(layout="NCHW")
+_TFLITE = TfliteChain()
+
+
 class LibraryBackend(PreparedByChain, AgentBackend):
     """Any device of the library's, at any static batch.
 
     Which distribution a board has to have depends on the device: `board_check` says it.
     """
 
+    chain: ClassVar[Chain] = OnnxChain(lambda _: _FORM)
+
     def concurrency(self, options: Mapping[str, Json]) -> int:
         """The requests."""
         return int(options.get("requests", self.options_model.model_fields["requests"].default))
-
-    def chain_of(self, request: PrepareRequest) -> Chain:
-        """A user's .tflite as it is; all else as .onnx."""
-        return prepare.chain_of(request)
 
     def check(self, target: Target) -> list[Finding]:
         """The library with its plugins and devices, the stick, and the state of the machine."""
@@ -113,6 +155,10 @@ class OpenVinoBackend(LibraryBackend):
     precisions = ("fp32", "fp16", "int8")
     options_model = OpenVinoOptions
 
+    def chain_of(self, request: PrepareRequest) -> Chain:
+        """A user's .tflite as it is; all else as .onnx."""
+        return _TFLITE if request.source.kind == "tflite" else self.chain
+
 
 class StickBackend(LibraryBackend):
     """Takes fp16 alone."""
@@ -120,13 +166,6 @@ class StickBackend(LibraryBackend):
     name = "ncs2"
     description = "Intel's Neural Compute Stick 2, by OpenVINO's MYRIAD plugin"
     precisions = ("fp16",)
-    precision_reasons = prepare.PRECISION_REASONS
+    precision_reasons = PRECISION_REASONS
     options_model = StickOptions
-
-    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
-        """The same; and the mark of what runs on the processor."""
-        return prepare.stick_inputs(request)
-
-    def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """The same, of fp16 as ONNX."""
-        return prepare.prepare_for_stick(requests, cache, progress)
+    chain = StickChain(lambda _: _FORM)

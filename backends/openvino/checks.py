@@ -13,7 +13,7 @@ from edgebench.agent.facts import UNTOLD, board_facts, openvino_files
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_findings import accelerator_finding, board_findings, package_finding
-from edgebench.link.failures import Cause, Explained, explain_by_causes
+from edgebench.link.failures import Cause, explain_by_causes
 from edgebench.link.inspection import ask_library
 from edgebench.prepare.onnx import packages_finding
 from edgebench.records.target import Target
@@ -40,18 +40,88 @@ WAYS = (
 )
 """The three ways to a working stick."""
 
+PIP = "pip install openvino, for the Python that runs there"
+
 LIBRARIES = {
     "libusb-1.0.so.0": "sudo apt install libusb-1.0-0",
     "libOpenCL.so.1": "install the GPU's OpenCL driver: sudo apt install intel-opencl-icd",
 }
 """What installs a library that a plugin needs and no wheel brings, by its name."""
 
-# 2021.4 says the first, 2022 the second; the third is of a stick that was named (MYRIAD.1.2-ma2480).
-_NO_STICK = re.compile(
-    r"Can not init Myriad device: [A-Z_]+|MYRIAD device is not opened|Myriad device: \S+ not found"
-)
-_LISTED = re.compile(r"devices found: [^)\n]{1,200}")
 _USB = re.compile(rf"{USB_STATE} (?P<state>[^\n]{{1,300}})")
+_LISTED = re.compile(r"devices found: [^)\n]{1,200}")
+_RELEASE = r"OpenVINO (?P<release>[0-9.]{1,20})[^\s;]{0,100}"
+_PLUGINS = r"it has (?P<plugins>[A-Z, ]{0,99}[A-Z])"
+
+# The words of the runner and of the library; the first that fits counts.
+_CAUSES = (
+    Cause(
+        rf"{_RELEASE} has no plugin for MYRIAD[^\s;]{{0,54}}; {_PLUGINS}",
+        f"OpenVINO {{release}} has no plugin for the {STICK} (MYRIAD)",
+        "it has {plugins}",
+        WAYS,
+    ),
+    Cause(
+        rf"{_RELEASE} has no plugin for (?P<device>[^\s;]{{1,60}}); {_PLUGINS}",
+        "OpenVINO {release} has no plugin for {device}",
+        "it has {plugins}",
+        "name one of these: --set device=NAME",
+    ),
+    *(
+        Cause(
+            re.escape(library),
+            "OpenVINO's plugin cannot be loaded: {words} is missing",
+            "the loader does not find it there{in_brackets}",
+            fix,
+        )
+        for library, fix in LIBRARIES.items()
+    ),
+    Cause(
+        # 2021.4 says the first, 2022 the second; the third is of a stick that was named (MYRIAD.1.2-ma2480).
+        r"Can not init Myriad device: [A-Z_]+|MYRIAD device is not opened|Myriad device: \S+ not found",
+        f"the {STICK} cannot be opened",
+        "{words}; on USB: {state}",
+        "{of_stick}",
+    ),
+    Cause(
+        r"no (?P<device>[^\s(]{1,60}) is found here \((?P<listed>devices found: [^)\n]{1,200})",
+        "no {device} is found here",
+        "{listed}",
+        "install the driver of the {device}, or name one that is found: --set device=NAME",
+    ),
+    Cause(
+        r"the cache folder (?P<folder>[^\n]{1,300}) cannot be written to: (?P<reason>[^;\n]{1,200})",
+        "the cache folder {folder} cannot be written to",
+        "{reason}",
+        "name another one (--set cache=FOLDER), or none",
+    ),
+    Cause(
+        r"the cache folder (?P<folder>[^\n]{1,300}) cannot be used: (?P<reason>[^;\n]{1,300})",
+        "the cache folder {folder} cannot be used",
+        "{reason}",
+        "remove it, or name another folder (--set cache=FOLDER)",
+    ),
+    Cause(
+        rf"{_RELEASE} does not read \.tflite",
+        "OpenVINO {release} does not read .tflite",
+        "releases from 2023.0 on do; those until 2022.3 read .onnx",
+        "give the .onnx or .keras that it was made from, or take --device cpu",
+    ),
+    Cause(
+        r"plugins\.xml",
+        "the OpenVINO that is installed there is incomplete: its plugins.xml cannot be read",
+        "{end}",
+        f"install it anew: {PIP}",
+        {"ncs2": f"install it anew: {WAYS}"},
+    ),
+    Cause(
+        r"no OpenVINO here \((?P<reason>[^\n]{1,300})\)",
+        "the Python that runs there has no OpenVINO",
+        "{reason}",
+        PIP,
+        {"ncs2": WAYS},
+    ),
+)
 
 
 def explain(error: SessionError, device: str) -> SessionError | None:
@@ -63,19 +133,18 @@ def explain(error: SessionError, device: str) -> SessionError | None:
     """
     if error.stage not in STAGES:
         return None
-    return explain_by_causes(error, _CAUSES, (error.why,), device)
-
-
-def how_to_install(device: str) -> str:
-    """What brings an OpenVINO for a device of `edgebench devices`."""
-    return WAYS if device == "ncs2" else "pip install openvino, for the Python that runs there"
-
-
-def _no_stick(match: re.Match[str], device: str) -> Explained:
-    usb = _USB.search(match.string)
+    usb, listed = _USB.search(error.why), _LISTED.search(error.why)
     state = usb["state"] if usb else "not known, see `lsusb -d 03e7:`"
-    what = f"the {STICK} cannot be opened"
-    return Explained(what, f"{match.group()}; on USB: {state}", _stick_fix(state))
+    return explain_by_causes(
+        error,
+        _CAUSES,
+        (error.why,),
+        device,
+        state=state,
+        of_stick=_stick_fix(state),
+        in_brackets=f" ({listed.group()})" if listed else "",
+        end=error.why[-200:].strip(),
+    )
 
 
 def _stick_fix(state: str) -> str:
@@ -89,86 +158,14 @@ def _stick_fix(state: str) -> str:
     return f"plug it in where the session runs; if it is, {hub}; else {udev}"
 
 
-def _no_plugin(match: re.Match[str], device: str) -> Explained:
-    library, why = f"OpenVINO {match['release']}", f"it has {match['plugins'].strip()}"
-    if match["device"].startswith("MYRIAD"):
-        return Explained(f"{library} has no plugin for the {STICK} (MYRIAD)", why, WAYS)
-    what = f"{library} has no plugin for {match['device']}"
-    return Explained(what, why, "name one of these: --set device=NAME")
-
-
-def _no_library(match: re.Match[str], device: str) -> Explained:
-    listed = _LISTED.search(match.string)
-    why = f"the loader does not find it there{f' ({listed.group()})' if listed else ''}"
-    what = f"OpenVINO's plugin cannot be loaded: {match.group()} is missing"
-    return Explained(what, why, LIBRARIES[match.group()])
-
-
-def _no_device(match: re.Match[str], device: str) -> Explained:
-    what = f"no {match['device']} is found here"
-    fix = f"install the driver of the {match['device']}, or name one that is found: --set device=NAME"
-    return Explained(what, match["listed"], fix)
-
-
-def _no_folder(match: re.Match[str], device: str) -> Explained:
-    fix = "name another one (--set cache=FOLDER), or none"
-    return Explained(f"the cache folder {match['folder']} cannot be written to", match["reason"], fix)
-
-
-def _no_plain_file(match: re.Match[str], device: str) -> Explained:
-    what = f"the cache folder {match['folder']} cannot be used"
-    return Explained(what, match["reason"], "remove it, or name another folder (--set cache=FOLDER)")
-
-
-def _no_list_of_plugins(match: re.Match[str], device: str) -> Explained:
-    what = "the OpenVINO that is installed there is incomplete: its plugins.xml cannot be read"
-    return Explained(what, match.string[-200:].strip(), f"install it anew: {how_to_install(device)}")
-
-
-def _no_tflite(match: re.Match[str], device: str) -> Explained:
-    what = f"OpenVINO {match['release']} does not read .tflite"
-    why = "releases from 2023.0 on do; those until 2022.3 read .onnx"
-    return Explained(what, why, "give the .onnx or .keras that it was made from, or take --device cpu")
-
-
-def _no_openvino(match: re.Match[str], device: str) -> Explained:
-    return Explained("the Python that runs there has no OpenVINO", match["reason"], how_to_install(device))
-
-
-# The words of the runner and of the library; the first that fits counts.
-_CAUSES: tuple[Cause, ...] = (
-    (
-        re.compile(
-            r"OpenVINO (?P<release>[0-9.]{1,20})[^\s;]{0,100} has no plugin for (?P<device>[^\s;]{1,60}); "
-            r"it has (?P<plugins>[A-Z, ]{1,100})"
-        ),
-        _no_plugin,
-    ),
-    (re.compile("|".join(re.escape(name) for name in LIBRARIES)), _no_library),
-    (_NO_STICK, _no_stick),
-    (
-        re.compile(r"no (?P<device>[^\s(]{1,60}) is found here \((?P<listed>devices found: [^)\n]{1,200})"),
-        _no_device,
-    ),
-    (
-        re.compile(
-            r"the cache folder (?P<folder>[^\n]{1,300}) cannot be written to: (?P<reason>[^;\n]{1,200})"
-        ),
-        _no_folder,
-    ),
-    (
-        re.compile(r"the cache folder (?P<folder>[^\n]{1,300}) cannot be used: (?P<reason>[^;\n]{1,300})"),
-        _no_plain_file,
-    ),
-    (re.compile(r"OpenVINO (?P<release>[0-9.]{1,20})[^\s;]{0,100} does not read \.tflite"), _no_tflite),
-    (re.compile(r"plugins\.xml"), _no_list_of_plugins),
-    (re.compile(r"no OpenVINO here \((?P<reason>[^\n]{1,300})\)"), _no_openvino),
-)
-
-
 LIBRARY = Path(__file__).parent / "device" / "library.py"
 LIBUSB = "libusb-1.0.so.0"
-FIRST_RUNTIME, FIRST_CORE = 2022, 2023  # years of releases: openvino.runtime, and openvino.Core
+APIS = {
+    2023: "openvino.Core",
+    2022: "openvino.runtime.Core",
+    0: "openvino.inference_engine.IECore, the API until 2021.4",
+}
+"""By the year of the first release that has it."""
 _STICK_IDS = (BOOT_ID, READY_ID)
 
 
@@ -222,16 +219,12 @@ def _of_library(library: Library, python: str, device: str) -> list[Finding]:
 
 
 def _version(version: str) -> Finding:
-    release = "-".join(version.split("-")[:2])
-    first = version.partition(".")[0]
-    year = int(first) if first.isdecimal() and len(first) == len("2021") else 0
-    if year == 0:
+    year = re.match(r"([0-9]{4})(\.|$)", version)
+    if year is None:
         message = f"{version}: its API is found when a session starts"
         return Finding("warning", "openvino", message, "start a session: its record names it")
-    api = "openvino.Core" if year >= FIRST_CORE else "openvino.runtime.Core"
-    if year < FIRST_RUNTIME:
-        api = "openvino.inference_engine.IECore, the API until 2021.4"
-    return Finding("ok", "openvino", f"{release}, by {api}")
+    api = next(api for first, api in APIS.items() if int(year[1]) >= first)
+    return Finding("ok", "openvino", f"{'-'.join(version.split('-')[:2])}, by {api}")
 
 
 def _usable(library: Library, device: str) -> Finding:
@@ -284,40 +277,32 @@ def _of_stick(known: BoardFacts, device: str) -> list[Finding]:
     """The stick with its permission, and its firmware file; nothing where it is not asked for."""
     if not device.startswith(PLUGIN):
         return []
-    return [*_on_usb(known), *_firmware(known)]
-
-
-def _on_usb(known: BoardFacts) -> list[Finding]:
-    sticks = _sticks(known)
-    if not sticks:
+    findings = [_permission(stick) for stick in _sticks(known)]
+    if not findings:
         message = f"none is seen on USB, neither {BOOT_ID} nor {READY_ID}"
         if known.usb_accelerators is None:
             message = "USB cannot be read, as in many containers: whether a stick is there is not known"
         fix = "plug the stick in where this runs; a virtual machine needs both its ids passed through"
-        return [Finding("error", "stick", message, fix)]
-    return [_permission(stick) for stick in sticks]
+        findings.append(Finding("error", "stick", message, fix))
+    # The firmware's file is next to the plugin that sends it; where there is no such plugin, that is missing.
+    if known.openvino is not None and PLUGIN in known.openvino.plugins:
+        if files := ", ".join(known.openvino.firmware):
+            findings.append(Finding("ok", "firmware", f"{files} beside OpenVINO's plugins"))
+        else:
+            message = "no usb-ma2x8x.mvcmd beside OpenVINO's plugins: the stick cannot be started"
+            findings.append(Finding("error", "firmware", message, WAYS))
+    return findings
 
 
 def _permission(stick: UsbAccelerator) -> Finding:
     state = "with its firmware" if stick.id == READY_ID else "before its firmware, which each session loads"
     text = f"{stick.id} on USB ({state})"
-    if stick.writable is False:
-        return Finding("error", "stick", f"{text}, which this user may not open", UDEV)
     if stick.writable is None:
-        message = f"{text}; whether this user may open it shows when a session starts"
-        return Finding("warning", "stick", message, UDEV)
-    return Finding("ok", "stick", f"{text}, and this user may open it")
-
-
-def _firmware(known: BoardFacts) -> list[Finding]:
-    """It lies beside the plugin that sends it; where there is no such plugin, that is what is lacking."""
-    if known.openvino is None or PLUGIN not in known.openvino.plugins:
-        return []
-    if known.openvino.firmware:
-        files = ", ".join(known.openvino.firmware)
-        return [Finding("ok", "firmware", f"{files} beside OpenVINO's plugins")]
-    message = "no usb-ma2x8x.mvcmd beside OpenVINO's plugins: the stick cannot be started"
-    return [Finding("error", "firmware", message, WAYS)]
+        text += "; whether this user may open it shows when a session starts"
+        return Finding("warning", "stick", text, UDEV)
+    if stick.writable:
+        return Finding("ok", "stick", f"{text}, and this user may open it")
+    return Finding("error", "stick", f"{text}, which this user may not open", UDEV)
 
 
 def _libusb(known: BoardFacts) -> Finding:

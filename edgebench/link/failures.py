@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from edgebench.agent.frames import ProtocolError
@@ -301,20 +302,28 @@ class SessionFaults:
 # Failures whose cause a backend knows by their words, and what it says of them.
 
 
-class Explained(NamedTuple):
-    """What went wrong, why, and what to do."""
+_MOST_LINE = 300  # characters of a line that is repeated
 
+
+class Cause(NamedTuple):
+    """What a failure's words mean.
+
+    Attributes:
+        pattern: of the words.
+        what, why, fix: templates (str.format) with the groups of the pattern, the `words` that it found and
+            the `line` that they are in.
+        fixes: by a device of `edgebench devices`, where it differs from `fix`.
+    """
+
+    pattern: str
     what: str
     why: str
     fix: str
-
-
-Cause = tuple[str | re.Pattern[str], Callable[[re.Match[str], str], Explained]]
-"""What a failure says, and what makes an explanation of it for a device of `edgebench devices`."""
+    fixes: Mapping[str, str] = MappingProxyType({})
 
 
 def explain_by_causes(
-    error: SessionError, causes: Iterable[Cause], texts: Sequence[str], device: str
+    error: SessionError, causes: Iterable[Cause], texts: Sequence[str], device: str, **words: str
 ) -> SessionError | None:
     """The failure in the words of the first cause that fits; None where none does.
 
@@ -323,18 +332,21 @@ def explain_by_causes(
         causes: the likeliest or the most telling first.
         texts: of the failure; each is searched for a cause before the next cause is tried.
         device: a name of `edgebench devices`.
+        words: more for the templates.
     """
-    for pattern, explanation_of in causes:
+    for cause in causes:
         for text in texts:
-            if match := re.search(pattern, text):
-                explained = explanation_of(match, device)
+            if match := re.search(cause.pattern, text):
+                line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0].strip()
+                groups = match.groupdict(default="")
+                words = {**words, **groups, "words": match.group(), "line": line[:_MOST_LINE]}
                 return SessionError(
-                    explained.what,
+                    cause.what.format(**words),
                     status=error.status,
                     stage=error.stage,
                     signal=error.signal,
                     stderr_tail=error.stderr_tail,
-                    why=explained.why,
-                    fix=explained.fix,
+                    why=cause.why.format(**words),
+                    fix=cause.fixes.get(device, cause.fix).format(**words),
                 )
     return None
