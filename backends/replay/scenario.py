@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from edgebench.errors import UsageError
 from edgebench.files import read_toml
 from edgebench.records.variant import Variant
-from edgebench.refusals import names_at, refusal
-from edgebench.suggest import choose
+from edgebench.refusals import problem, refusal
 
 MAX_VARIANTS = 64
 
@@ -196,26 +195,35 @@ class Play(_Table):
         if self.power is not None:
             rail = {"name": self.power.rail, "quantity": "power", "unit": "W"}
             probes[""] = _info(self.power.rate_hz, self.power.scope, [rail])
-        channels = []
-        if self.telemetry.cpu_clock_mhz is not None:
-            channels += [("cpu_clock_max", "clock", "MHz"), ("cpu_clock_min", "clock", "MHz")]
-        if self.telemetry.temperature_c is not None:
-            channels.append(("temperature.0-cpu", "temperature", "C"))
-        if "heat" in self.model_fields_set:
-            channels.append(("throttle_flags", "throttle", "bits"))
-        if "interference" in self.model_fields_set:
-            channels += [
-                ("voluntary_switches", "context_switches", "switches"),
-                ("involuntary_switches", "context_switches", "switches"),
-                ("worker_running", "time", "ns"),
-                ("worker_waiting", "time", "ns"),
-                ("cores_busy", "time", "ns"),
-                ("cores_stolen", "time", "ns"),
-            ]
+        played = {
+            "clock": self.telemetry.cpu_clock_mhz is not None,
+            "temperature": self.telemetry.temperature_c is not None,
+            "throttle": "heat" in self.model_fields_set,
+            "interference": "interference" in self.model_fields_set,
+        }
+        channels = [
+            {"name": name, "quantity": quantity, "unit": unit}
+            for part, name, quantity, unit in _CHANNELS
+            if played[part]
+        ]
         if channels:
-            listed = [dict(zip(("name", "quantity", "unit"), channel, strict=True)) for channel in channels]
-            probes["telemetry"] = _info(self.telemetry.rate_hz, "", listed)
+            probes["telemetry"] = _info(self.telemetry.rate_hz, "", channels)
         return probes
+
+
+# Of the monitor: the part of a scenario that it is for, its name, quantity and unit.
+_CHANNELS = (
+    ("clock", "cpu_clock_max", "clock", "MHz"),
+    ("clock", "cpu_clock_min", "clock", "MHz"),
+    ("temperature", "temperature.0-cpu", "temperature", "C"),
+    ("throttle", "throttle_flags", "throttle", "bits"),
+    ("interference", "voluntary_switches", "context_switches", "switches"),
+    ("interference", "involuntary_switches", "context_switches", "switches"),
+    ("interference", "worker_running", "time", "ns"),
+    ("interference", "worker_waiting", "time", "ns"),
+    ("interference", "cores_busy", "time", "ns"),
+    ("interference", "cores_stolen", "time", "ns"),
+)
 
 
 def _info(rate_hz: float, scope: str, channels: list[dict[str, str]]) -> dict[str, Any]:
@@ -236,9 +244,18 @@ class ImagesTable(_Table):
     n: Annotated[int, Field(ge=0, le=5000)] = 0
 
 
+def _variant_name(name: str) -> str:
+    try:
+        Variant.parse(name)
+    except UsageError as error:
+        raise problem(error.what, error.fix) from error
+    return name
+
+
 class Scenario(_Table):
     """A whole scenario; `default` is what every variant has unless it says otherwise itself."""
 
+    default: dict[str, Any] = {}
     schema_version: Literal[1]
     name: Text
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 7
@@ -251,7 +268,10 @@ class Scenario(_Table):
     )
     scene: SceneTable = SceneTable()
     images: ImagesTable = ImagesTable()
-    variants: Annotated[dict[str, Play], Field(min_length=1, max_length=MAX_VARIANTS)]
+    variants: Annotated[
+        dict[Annotated[str, AfterValidator(_variant_name)], Play],
+        Field(min_length=1, max_length=MAX_VARIANTS),
+    ]
 
     @model_validator(mode="after")
     def _names(self) -> Scenario:
@@ -260,38 +280,33 @@ class Scenario(_Table):
         return self
 
 
-# SCENARIO.toml read: bounded, the default under each variant, errors with the line and the known keys.
+# SCENARIO.toml read: bounded, the default under each variant, errors with the key and what would do.
 
 
 def read_scenario(path: Path) -> tuple[Scenario, str]:
-    """A scenario and the SHA-256 of its file; UsageError, with the line where one is known."""
+    """A scenario and the SHA-256 of its file; UsageError, with the key that is wrong."""
     read = read_toml(path, "the scenario", fix="name another .toml file")
-    return parse(read.tables, read.text, str(path)), hashlib.sha256(read.data).hexdigest()
+    return parse(read.tables, str(path)), hashlib.sha256(read.data).hexdigest()
 
 
-def parse(tables: dict[str, Any], text: str, where: str) -> Scenario:
-    """The scenario in these tables; `text` is what they were read from, for the lines of errors."""
-    common = tables.pop("default", {})
-    variants = tables.get("variants", {})
-    if not isinstance(common, dict) or not isinstance(variants, dict):
-        raise UsageError(
-            f"{where}: default and variants are tables", fix='write [variants."mobilenet_v1-0.25-int8"]'
-        )
-    try:
-        for name in variants:
-            Variant.parse(name)
-    except UsageError as error:
-        line = _line_of(text, ("variants", name))
-        raise UsageError(f"{where}, {line}{error.what}", fix=error.fix) from error
-    merged = {
-        name: _merged(common, variant) if isinstance(variant, dict) else variant
-        for name, variant in variants.items()
-    }
+def parse(tables: dict[str, Any], where: str) -> Scenario:
+    """The scenario in these tables."""
+    common, variants = tables.get("default", {}), tables.get("variants", {})
+    merged = variants
+    if isinstance(common, dict) and isinstance(variants, dict):
+        merged = {
+            name: _merged(common, own) if isinstance(own, dict) else own for name, own in variants.items()
+        }
     document = {**tables, "variants": merged}
     try:
         return Scenario.model_validate(document)
     except ValidationError as error:
-        raise _refusal(error, document, variants, text, where) from error
+        refused = refusal(error, document, Scenario)
+        place = refused.place
+        if len(place) > 2 and place[2] in common and not _holds(variants, place[1:]):
+            refused = replace(refused, place=("default", *place[2:]))
+        fix = refused.fix or "see backends/replay/README.md for every key"
+        raise UsageError(f"{where}: {refused.sentence()[:500]}", fix=fix) from error
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -308,22 +323,6 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
     return {**kept, **both}
 
 
-def _refusal(
-    error: ValidationError, document: Mapping[str, Any], variants: Mapping[str, Any], text: str, where: str
-) -> UsageError:
-    refused = refusal(error, document, Scenario)
-    keys = tuple(str(part) for part in refused.place)
-    own = len(keys) < 2 or _holds(variants, refused.place[1:])
-    line = _line_of(text, keys) if own else ""
-    if not line and keys[:1] == ("variants",):
-        line = _line_of(text, ("default", *keys[2:]))
-    line = line or _line_of(text, keys)
-    fix = refused.fix or "see backends/replay/README.md for every key"
-    if len(keys) == 1 and refused.names_place and keys[0] in document:
-        fix = choose(keys[0], ["default", *names_at(Scenario, ())])
-    return UsageError(f"{where}, {line}{refused.sentence()[:500]}", fix=fix)
-
-
 def _holds(tables: Any, place: Sequence[int | str]) -> bool:
     for part in place:
         if isinstance(tables, list):
@@ -332,35 +331,3 @@ def _holds(tables: Any, place: Sequence[int | str]) -> bool:
             return False
         tables = tables[part]
     return True
-
-
-def _line_of(text: str, keys: tuple[str, ...]) -> str:
-    """`line 12: ` of the longest part of a key's place that the text spells out; else nothing."""
-    best, place = 0, ""
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        try:
-            if line.lstrip().startswith("["):
-                table = _path(tomllib.loads(line))
-                here = table
-            elif "=" in line and not line.lstrip().startswith("#"):
-                here = (*table, *_path(tomllib.loads(f"{line.partition('=')[0]} = 0")))
-            else:
-                continue
-        except (ValueError, RecursionError):
-            continue
-        plain = tuple(key for key in keys if not key.isdigit())
-        if len(here) > best and plain[: len(here)] == here:
-            best, place = len(here), f"line {number}: "
-    return place
-
-
-def _path(tables: Any) -> tuple[str, ...]:
-    path = []
-    while isinstance(tables, dict | list) and tables:
-        if isinstance(tables, list):
-            tables = tables[0]
-            continue
-        key, tables = next(iter(tables.items()))
-        path.append(key)
-    return tuple(path)

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.prepare.cache import Cache, canonical_hash, find, making, store
-from edgebench.prepare.images import new_array, store_array
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making
+from edgebench.prepare.images import store_array
 from edgebench.records.model import Artifact, Golden, InputSpec
 from edgebench.records.session import MeasurePlan
 from edgebench.records.values import ImageSet, Json, Pictures, Scene
@@ -49,22 +49,19 @@ def stand_in_scene(
 ) -> Scene:
     """A scene of rows x columns patches, every class as often as the others."""
     labels = [at % len(class_names) for at in range(rows * columns)]
-    key = canonical_hash(
-        {
-            "rows": rows,
-            "columns": columns,
-            "patch": patch,
-            "labels": labels,
-            "preview": None,  # of earlier versions, whose scenes in the cache stay usable
-            "recipe": _RECIPE,
-        }
-    )
-    cached = find(cache, "replay-scene", key)
-    if cached is None:
-        with making(cache, f"replay-{key[:16]}") as scratch:
-            tiles = marked(labels, patch).reshape(rows, columns, patch, patch, 3)
-            pixels = tiles.transpose(0, 2, 1, 3, 4).reshape(rows * patch, columns * patch, 3)
-            cached = store_array(cache, "replay-scene", key, scratch, pixels)
+    decides = {
+        "rows": rows,
+        "columns": columns,
+        "patch": patch,
+        "labels": labels,
+        "preview": None,  # of earlier versions, whose scenes in the cache stay usable
+    }
+
+    def pixels() -> NDArray[np.uint8]:
+        tiles = marked(labels, patch).reshape(rows, columns, patch, patch, 3)
+        return tiles.transpose(0, 2, 1, 3, 4).reshape(rows * patch, columns * patch, 3)
+
+    cached = _stored(cache, "replay-scene", decides, pixels)
     return Scene(
         path=cached.path,
         sha256=cached.sha256,
@@ -80,16 +77,13 @@ def stand_in_scene(
 def stand_in_images(cache: Cache, *, name: str, n: int, patch: int, class_names: Sequence[str]) -> ImageSet:
     """N images, black but for the pixel that says the class; every class as often as the others."""
     labels = [at % len(class_names) for at in range(n)]
-    key = canonical_hash({"n": n, "patch": patch, "labels": labels, "recipe": _RECIPE})
-    cached = find(cache, "replay-images", key)
-    if cached is None:
-        with making(cache, f"replay-{key[:16]}") as scratch:
-            stand_ins = scratch / "made.npy"
-            out = new_array(stand_ins, (n, patch, patch, 3))
-            out[:, 0, 0] = [(*MARK, label % 256) for label in labels]
-            out.flush()
-            del out
-            cached = store(cache, "replay-images", key, stand_ins, ".npy")
+
+    def pixels() -> NDArray[np.uint8]:
+        images = np.zeros((n, patch, patch, 3), np.uint8)
+        images[:, 0, 0] = [(*MARK, label % 256) for label in labels]
+        return images
+
+    cached = _stored(cache, "replay-images", {"n": n, "patch": patch, "labels": labels}, pixels)
     return ImageSet(
         name=name,
         path=cached.path,
@@ -98,6 +92,17 @@ def stand_in_images(cache: Cache, *, name: str, n: int, patch: int, class_names:
         labels=tuple(labels),
         class_names=tuple(class_names),
     )
+
+
+def _stored(
+    cache: Cache, kind: str, decides: Mapping[str, Json], pixels: Callable[[], NDArray[np.uint8]]
+) -> CachedFile:
+    key = canonical_hash({**decides, "recipe": _RECIPE})
+    cached = find(cache, kind, key)
+    if cached is None:
+        with making(cache, f"replay-{key[:16]}") as scratch:
+            cached = store_array(cache, kind, key, scratch, pixels())
+    return cached
 
 
 SCENARIOS = Path(__file__).with_name("scenarios")

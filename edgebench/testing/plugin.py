@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from edgebench.prepare.cache import Cache
-    from edgebench.testing.backend_kit import Kit
 
 NOTE = "edgebench"
 """The name of a test's user property that becomes a line of the summary."""
@@ -61,7 +60,7 @@ def edgebench_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 
 
 @pytest.fixture(scope="class")
-def edgebench_kit(request: pytest.FixtureRequest, edgebench_cache: Cache) -> Iterator[Kit]:
+def edgebench_kit(request: pytest.FixtureRequest, edgebench_cache: Cache) -> Iterator[Any]:
     """What the tests of one contract share: a backend with its artifacts and open device, or a probe."""
     kit = request.cls.kit_type(request.cls, edgebench_cache, request.config.getoption)
     yield kit

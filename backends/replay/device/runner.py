@@ -98,20 +98,30 @@ def end_where_due(session: Drawn) -> None:
         session.samples.close()
     sys.stderr.write("replay: {} was to come here\n".format(kind))
     sys.stderr.flush()
-    if kind == "abort":
-        os.abort()
-    elif kind == "exit":
-        os._exit(7)
-    elif kind == "hang":
-        while True:
-            time.sleep(3600)
-    elif kind == "segfault":
-        os.kill(os.getpid(), signal.SIGSEGV)
-    elif kind == "out_of_memory":
-        raise MemoryError("the script was to run out of memory")
-    elif kind == "raise":
-        status = "load_failed" if session.fault["stage"] == "load" else "error"
-        raise Canned("replayed: the script was to fail", status)
+    if kind in _FAULTS:
+        _FAULTS[kind]()
+    if kind == "raise":
+        raise Canned(
+            "replayed: the script was to fail", "load_failed" if session.fault["stage"] == "load" else "error"
+        )
+
+
+def _hang() -> None:
+    while True:
+        time.sleep(3600)
+
+
+def _out_of_memory() -> None:
+    raise MemoryError("the script was to run out of memory")
+
+
+_FAULTS: Dict[str, Callable[[], None]] = {
+    "abort": os.abort,
+    "exit": lambda: os._exit(7),
+    "hang": _hang,
+    "segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "out_of_memory": _out_of_memory,
+}
 
 
 TAPE = Tape()
