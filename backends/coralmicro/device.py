@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -12,6 +13,7 @@ from pydantic import Field, field_validator
 
 from edgebench.contract import BackendOptions
 from edgebench.errors import UnavailableError, UsageError
+from edgebench.link.clock_match import as_session_error
 from edgebench.link.schedule import Timeouts
 from edgebench.records.model import Artifact
 from edgebench.records.session import SessionSettings
@@ -19,10 +21,10 @@ from edgebench.records.target import Target
 from edgebench.records.values import Json
 
 from .board_address import USUAL_HOST, HarnessLock, board_address, missing_interface
-from .faults import PLUG_IN, MicroFault, NobodyAnswers
+from .faults import PLUG_IN, NobodyAnswers
 from .micro_board import MicroBoard
 from .rpc_call import USUAL, BoardDescription, Limits, RpcClient
-from .session import CoralMicroSession
+from .session import CoralMicroSession, misfit, why_not_taken
 
 # `--set` of a Coral Dev Board Micro.
 
@@ -94,22 +96,32 @@ class CoralMicroDevice:
         if why := missing_interface(self._address):
             raise UnavailableError(f"no board answers at {self._address.authority}", why=why, fix=PLUG_IN)
         try:
-            return self._ask(MicroBoard(self._client))
+            description = MicroBoard(self._client).description
         except NobodyAnswers as fault:
             raise UnavailableError(fault.what, why=fault.why, fix=fault.fix) from fault
+        self._has_answered = True
+        return description
 
     # --- the contract ---
 
     def describe(self) -> dict[str, Json]:
         """The board, its processors with their clocks, its temperature; SessionError as it answers."""
-        try:
-            return description_of(self._ask(self._answering()))
-        except MicroFault as fault:
-            raise fault.as_session_error("start") from fault
+        with as_session_error("start"):
+            return description_of(self._answering().description)
 
-    def session(self, artifact: Artifact, settings: SessionSettings) -> CoralMicroSession:
-        """A session on the board, which is given the artifact's model where it has another."""
-        return CoralMicroSession(self._answering, artifact, settings, self._timeouts)
+    @contextlib.contextmanager
+    def session(self, artifact: Artifact, settings: SessionSettings) -> Iterator[CoralMicroSession]:
+        """A session on the board, which is given the artifact's model where it has another.
+
+        Nothing is held: a call is a connection of its own.
+        """
+        if why := why_not_taken(artifact):
+            raise misfit(why, "take an int8 model of pictures, at a batch of 1")
+        with as_session_error("start"):
+            board = self._answering()
+        session = CoralMicroSession(board, artifact, settings, self._timeouts)
+        session.start()
+        yield session
 
     def close(self) -> None:
         """Others may have the board."""
@@ -122,20 +134,17 @@ class CoralMicroDevice:
         is_awaited = False
         while True:
             try:
-                self._ask(board)
-                return board
+                board.describe()
             except NobodyAnswers:
                 if not self._has_answered or time.monotonic() >= give_up_s:
                     raise
+            else:
+                self._has_answered = True
+                return board
             if not is_awaited:
                 _log.warning("the board does not answer any more: it is waited for")
             is_awaited = True
             self._sleep(ASK_AGAIN_S)
-
-    def _ask(self, board: MicroBoard) -> BoardDescription:
-        description = board.describe().board
-        self._has_answered = True
-        return description
 
 
 def description_of(board: BoardDescription) -> dict[str, Json]:

@@ -30,12 +30,14 @@ class NobodyAnswers(MicroFault):
         super().__init__(f"no board answers at {address}", why=why, fix=fix)
 
 
-class Stalled(MicroFault):
-    """A connection on which the answer did not come, or not whole, in time.
+class LostAnswer(MicroFault):
+    """An answer that did not come whole: the call can be sent again where that does no harm."""
 
-    Attributes:
-        waited_s: how long the call was given.
-    """
+    status = "lost_connection"
+
+
+class Stalled(LostAnswer):
+    """A connection on which the answer did not come, or not whole, in time."""
 
     status = "timeout"
 
@@ -45,22 +47,17 @@ class Stalled(MicroFault):
             why="the connection is open, and the board or what is in between does not go on",
             fix="press the board's reset button; see that nothing else talks to it",
         )
-        self.waited_s = waited_s
 
 
-class ResetAmidCall(MicroFault):
+class ResetAmidCall(LostAnswer):
     """The connection broke between request and answer."""
-
-    status = "lost_connection"
 
     def __init__(self, method: str, why: str) -> None:
         super().__init__(f"the connection broke amid `{method}`", why=why, fix=_SEE_SUPPLY)
 
 
-class HalfAnswer(MicroFault):
+class HalfAnswer(LostAnswer):
     """The connection was closed before the answer was whole."""
-
-    status = "lost_connection"
 
     def __init__(self, method: str, why: str) -> None:
         super().__init__(f"half an answer to `{method}`", why=why, fix=_SEE_SUPPLY)
@@ -78,11 +75,7 @@ class NoHttp(MicroFault):
 
 
 class HttpStatus(MicroFault):
-    """HTTP, but not `200 OK`.
-
-    Attributes:
-        http_status: the number.
-    """
+    """HTTP, but not `200 OK`."""
 
     def __init__(self, method: str, http_status: int, words: str) -> None:
         super().__init__(
@@ -90,7 +83,6 @@ class HttpStatus(MicroFault):
             why=words,
             fix=f"see that the address is the board's; {_FLASH_OURS}",
         )
-        self.http_status = http_status
 
 
 class NotJsonRpc(MicroFault):
@@ -147,9 +139,11 @@ class Refused(MicroFault):
         code: of JSON-RPC, or of EdgeBench's firmware.
         message: the board's own words, printable.
         data: what it named beside them, printable.
+        is_repeat: whether the call was sent again because an answer was lost.
     """
 
     status = "error"
+    is_repeat = False
 
     def __init__(self, method: str, code: int, message: str, data: str = "", fix: str = "") -> None:
         super().__init__(

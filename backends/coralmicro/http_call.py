@@ -1,7 +1,7 @@
-"""One HTTP request of one connection, all of it within one time limit, by urllib.
+"""One HTTP request of one connection, all of it within one time limit.
 
-urllib's own timeout is for each wait on the socket: a server that drips a byte a second would hold it for
-ever. The socket here is given what is left of the whole call before each wait.
+http.client's own timeout is for each wait on the socket: a server that drips a byte a second would hold it
+for ever. The socket here is given what is left of the whole call before each wait.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import math
 import socket
 import threading
 import time
-import urllib.request
 from typing import Any, NamedTuple
-from urllib.error import URLError
 
 from edgebench.suggest import printable
 
@@ -29,29 +27,20 @@ _CHUNK_SHARE = 4
 """By how much an answer in small chunks may be longer; http.client reads one of length -1 to its very end."""
 
 
-class _Deadline:
-    """When a call has to be over."""
-
-    def __init__(self, limit_s: float) -> None:
-        self._end_s = time.monotonic() + limit_s
-
-    def left_s(self) -> float:
-        """Above 0; TimeoutError once nothing is left."""
-        left_s = self._end_s - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError("the time of the call is over")
-        return left_s
-
-
 class _BoundedSocket(socket.socket):
-    """A socket each wait of which ends with its call, and that takes so many bytes and no more."""
+    """A socket each wait of which ends with its call, and that takes a bounded number of bytes.
 
-    deadline: _Deadline
+    Attributes:
+        end_s: when the call has to be over, on the monotonic clock.
+        left_bytes: that may still come.
+    """
+
+    end_s: float
     left_bytes: int
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         """What http.client reads by; HTTPException for a server that goes on and on."""
-        self.settimeout(self.deadline.left_s())
+        self.settimeout(_left_s(self.end_s))
         received = super().recv_into(*args, **kwargs)
         self.left_bytes -= received
         if self.left_bytes < 0:
@@ -60,52 +49,42 @@ class _BoundedSocket(socket.socket):
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
         """Its timeout is for all of the bytes."""
-        self.settimeout(self.deadline.left_s())
+        self.settimeout(_left_s(self.end_s))
         super().sendall(*args, **kwargs)
 
 
-class _Connection(http.client.HTTPConnection):
-    """To the address that it is given, whatever the request's URL says."""
-
-    def __init__(self, address: BoardAddress, deadline: _Deadline, most_bytes: int, connect_s: float) -> None:
-        super().__init__(address.authority)
-        self._address = address
-        self._deadline = deadline
-        self._most_bytes = most_bytes
-        self._connect_s = connect_s
-        self.connected_ns = 0
-
-    def connect(self) -> None:
-        """NobodyAnswers where no connection comes about within `connect_s`."""
-        own = _Deadline(min(self._connect_s, self._deadline.left_s()))
-        try:
-            error: OSError = OSError("its name has no address")
-            for family, place in _places(self._address, own):
-                stream = _BoundedSocket(family, socket.SOCK_STREAM)
-                try:
-                    stream.settimeout(own.left_s())
-                    stream.connect(place)
-                    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                except OSError as failure:
-                    stream.close()
-                    error = failure
-                    continue
-                stream.deadline, stream.left_bytes = self._deadline, self._most_bytes
-                self.sock = stream
-                self.connected_ns = time.monotonic_ns()
-                return
-            raise error
-        except OSError as failure:
-            why = (
-                f"nothing came back within {self._connect_s:.3g} s"
-                if _timed_out(failure)
-                else _words(failure)
-            )
-            is_refused = isinstance(failure, ConnectionRefusedError)
-            raise NobodyAnswers(self._address.authority, why, is_refused) from None
+def _left_s(end_s: float) -> float:
+    """Above 0; TimeoutError once nothing is left."""
+    left_s = end_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError("the time of the call is over")
+    return left_s
 
 
-def _places(address: BoardAddress, deadline: _Deadline) -> list[tuple[socket.AddressFamily, Any]]:
+def _connected(address: BoardAddress, connect_s: float) -> _BoundedSocket:
+    """A connection; NobodyAnswers where none comes about in this time."""
+    end_s = time.monotonic() + connect_s
+    try:
+        error: OSError = OSError("its name has no address")
+        for family, place in _places(address, end_s):
+            stream = _BoundedSocket(family, socket.SOCK_STREAM)
+            try:
+                stream.settimeout(_left_s(end_s))
+                stream.connect(place)
+                stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return stream
+            except OSError as failure:
+                stream.close()
+                error = failure
+        raise error
+    except TimeoutError:
+        raise NobodyAnswers(address.authority, f"nothing came back within {connect_s:.3g} s") from None
+    except OSError as failure:
+        is_refused = isinstance(failure, ConnectionRefusedError)
+        raise NobodyAnswers(address.authority, _words(failure), is_refused) from None
+
+
+def _places(address: BoardAddress, end_s: float) -> list[tuple[socket.AddressFamily, Any]]:
     """The socket addresses of a host; a resolver that does not answer is left behind in its thread."""
     found: list[tuple[socket.AddressFamily, Any]] = []
     errors: list[OSError] = []
@@ -124,28 +103,12 @@ def _places(address: BoardAddress, deadline: _Deadline) -> list[tuple[socket.Add
 
     thread = threading.Thread(target=resolve, daemon=True, name="edgebench-resolve")
     thread.start()
-    thread.join(deadline.left_s())
+    thread.join(_left_s(end_s))
     if thread.is_alive():
         raise TimeoutError("its name was not resolved in time")
     for error in errors:
         raise error
     return found
-
-
-class _Handler(urllib.request.HTTPHandler):
-    """Opens the connection of one call."""
-
-    def __init__(self, connection: http.client.HTTPConnection) -> None:
-        super().__init__()
-        self._connection = connection
-
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """Called by urllib."""
-
-        def connection(_host: str, /, **_: Any) -> http.client.HTTPConnection:
-            return self._connection
-
-        return self.do_open(connection, req)
 
 
 class HttpAnswer(NamedTuple):
@@ -156,54 +119,47 @@ class HttpAnswer(NamedTuple):
     received_ns: int
 
 
-class HttpBoard:
-    """POSTs to a board, one connection each.
+def post(
+    address: BoardAddress, method: str, body: bytes, *, connect_s: float, limit_s: float, most_bytes: int
+) -> HttpAnswer:
+    """The answer to a body, over a connection of its own.
 
     No redirect is followed, and no proxy is taken from the environment.
 
     Args:
         address: of the board.
-        connect_s: how long a connection may take to come about.
+        method: of JSON-RPC, for a fault's words.
+        body: JSON.
+        connect_s: how long the connection may take to come about.
+        limit_s: for the whole call, from before the connection to the answer's last byte.
+        most_bytes: a longer answer is refused before it is read.
+
+    Raises:
+        NobodyAnswers, NoHttp, HttpStatus, Stalled, ResetAmidCall, HalfAnswer: what came instead.
     """
-
-    def __init__(self, address: BoardAddress, connect_s: float) -> None:
-        self._address = address
-        self._connect_s = connect_s
-
-    def post(self, method: str, body: bytes, limit_s: float, most_bytes: int) -> HttpAnswer:
-        """The answer to a body.
-
-        Args:
-            method: of JSON-RPC, for a fault's words.
-            body: JSON.
-            limit_s: for the whole call, from before the connection to the answer's last byte.
-            most_bytes: a longer answer is refused before it is read.
-
-        Raises:
-            NobodyAnswers, NoHttp, HttpStatus, Stalled, ResetAmidCall, HalfAnswer: what came instead.
-        """
-        opener = urllib.request.OpenerDirector()  # a bare one: build_opener adds proxies and redirects
-        most_received = _HEADER_BYTES + most_bytes * _CHUNK_SHARE
-        connection = _Connection(self._address, _Deadline(limit_s), most_received, self._connect_s)
-        opener.add_handler(_Handler(connection))
-        request = urllib.request.Request(
-            f"http://{self._address.authority}{PATH}", body, {"Content-Type": "application/json"}
-        )
+    end_s = time.monotonic() + limit_s
+    with _connected(address, min(connect_s, limit_s)) as stream:
+        stream.end_s, stream.left_bytes = end_s, _HEADER_BYTES + most_bytes * _CHUNK_SHARE
+        connection = http.client.HTTPConnection(address.authority)
+        connection.sock = stream
+        sent_ns = time.monotonic_ns()
         try:
-            with opener.open(request) as response:
+            connection.request(
+                "POST", PATH, body, {"Content-Type": "application/json", "Connection": "close"}
+            )
+            with connection.getresponse() as response:
                 answer = _body(method, response, most_bytes)
-                return HttpAnswer(answer, connection.connected_ns, time.monotonic_ns())
-        except (OSError, http.client.HTTPException) as error:
-            cause = error.reason if isinstance(error, URLError) else error
-            if _timed_out(cause):
-                raise Stalled(method, limit_s) from None
-            if isinstance(cause, http.client.RemoteDisconnected):
-                raise ResetAmidCall(method, "it was closed without an answer") from None
-            if isinstance(cause, http.client.IncompleteRead):
-                raise HalfAnswer(method, "a chunk of it is missing") from None
-            if isinstance(cause, http.client.HTTPException):
-                raise NoHttp(method, f"{type(cause).__name__}: {_words(cause)}") from None
-            raise ResetAmidCall(method, _words(cause)) from None
+            return HttpAnswer(answer, sent_ns, time.monotonic_ns())
+        except TimeoutError:
+            raise Stalled(method, limit_s) from None
+        except http.client.RemoteDisconnected:
+            raise ResetAmidCall(method, "it was closed without an answer") from None
+        except http.client.IncompleteRead:
+            raise HalfAnswer(method, "a chunk of it is missing") from None
+        except http.client.HTTPException as error:
+            raise NoHttp(method, f"{type(error).__name__}: {_words(error)}") from None
+        except OSError as error:
+            raise ResetAmidCall(method, _words(error)) from None
         except ValueError as error:  # of http.client, for a chunk's or a length's number
             raise NoHttp(method, _words(error)) from None
 
@@ -222,10 +178,6 @@ def _body(method: str, response: http.client.HTTPResponse, most_bytes: int) -> b
     if response.length:
         raise HalfAnswer(method, f"{response.length:,} bytes are missing behind the first {len(body):,}")
     return body
-
-
-def _timed_out(error: object) -> bool:
-    return isinstance(error, TimeoutError)
 
 
 def _words(error: object) -> str:

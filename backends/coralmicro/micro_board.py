@@ -5,29 +5,27 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from edgebench.link.clock_match import MOST_DRIFT, TURN_US, WrappingClock
+from edgebench.records.session import Pass
 from edgebench.records.values import Scores
+from edgebench.stats.clock import RoundTrip
 
 from .faults import (
     BAD_PARAMS,
     NO_SUCH_METHOD,
     BadAnswer,
     BoardRestarted,
-    HalfAnswer,
     HashDiffers,
-    MicroFault,
+    LostAnswer,
     NothingLoaded,
     OtherFirmware,
     Refused,
-    ResetAmidCall,
-    Stalled,
 )
 from .rpc_call import (
     FIRMWARE,
@@ -51,10 +49,8 @@ from .rpc_call import (
 
 
 STAMP_BYTES = 4
-STAMPS_A_PATCH = {"pass": 3, "inference": 2}
-"""Before preprocessing, before and after Invoke; or around Invoke alone."""
-
-RawScores = NDArray[np.int8] | NDArray[np.uint8] | NDArray[np.float32]
+STAGES = {"pass": ("preprocess", "infer"), "inference": ("infer",)}
+"""Of a patch, by what the firmware times; a stamp stands before each and behind the last."""
 
 
 def base64_length(size_bytes: int) -> int:
@@ -76,8 +72,8 @@ def _bytes_of(method: str, name: str, text: str, due_bytes: int) -> bytes:
     return data
 
 
-def raw_scores(method: str, answer: ScoresAnswer, n: int, model: ModelAnswer) -> RawScores:
-    """Scores [n, classes] as the model's output has them; BadAnswer where they are not that."""
+def scores_of(method: str, answer: ScoresAnswer, n: int, model: ModelAnswer) -> Scores:
+    """Scores float32 [n, classes], by the output's scale and zero point; BadAnswer for anything else."""
     if answer.n != n:
         raise BadAnswer(method, f"n: {answer.n} patches, {n} were asked for")
     dtype = model.output_dtype
@@ -86,32 +82,24 @@ def raw_scores(method: str, answer: ScoresAnswer, n: int, model: ModelAnswer) ->
     if not np.isfinite(scores).all():
         row = int(np.argmin(np.isfinite(scores).all(axis=1)))
         raise BadAnswer(method, f"scores: those of patch {row} are not finite numbers")
-    return scores
+    if model.output_type != "float32":
+        scores = (scores.astype(np.float64) - model.output_zero_point) * model.output_scale
+    return scores.astype(np.float32)
 
 
-def dequantised(scores: RawScores, model: ModelAnswer) -> Scores:
-    """Scores float32 [n, classes] by the output's scale and zero point."""
-    if model.output_type == "float32":
-        return scores.astype(np.float32)
-    return ((scores.astype(np.float64) - model.output_zero_point) * model.output_scale).astype(np.float32)
-
-
-def stamps_in_order(answer: RunAnswer, n: int, a_patch: int) -> NDArray[np.uint32]:
-    """Stamps uint32 [n, a_patch] of a run, modulo 2^32 us; BadAnswer where one is before its predecessor.
+def stamps_in_order(answer: RunAnswer, n: int, a_patch: int) -> list[int]:
+    """All stamps of a run from its start to its end, modulo 2^32 us; BadAnswer where one is before another.
 
     A run is shorter than a turn of the clock, so that each stamp lies within the turn behind its start.
     """
     data = _bytes_of("run", "stamps", answer.stamps, n * a_patch * STAMP_BYTES)
-    stamps = np.frombuffer(data, "<u4").reshape(n, a_patch)
-    taken = np.array([answer.start_us, *stamps.ravel(), answer.end_us], np.int64)
+    taken = np.array([answer.start_us, *np.frombuffer(data, "<u4"), answer.end_us], np.int64)
     steps = np.diff((taken - answer.start_us) % TURN_US)
     if (steps < 0).any():
         patch = min(int((steps < 0).argmax()) // a_patch, n - 1)
-        raise BadAnswer("run", f"stamps: those of patch {patch} run backwards", _CLOCK_FIX)
-    return stamps
-
-
-_CLOCK_FIX = "see that the firmware's clock counts microseconds, and that nothing sets it"
+        fix = "see that the firmware's clock counts microseconds, and that nothing sets it"
+        raise BadAnswer("run", f"stamps: those of patch {patch} run backwards", fix)
+    return [int(stamp_us) for stamp_us in taken]
 
 
 # Bringing a block of bytes onto a board: by its hash, in pieces, and only what is not there.
@@ -119,144 +107,8 @@ _CLOCK_FIX = "see that the firmware's clock counts microseconds, and that nothin
 
 MOST_ASKS = 3
 """Of one call whose answer was lost; each of them can be asked again without harm."""
-MOST_ROUNDS = 2
-"""Of a block: one whose hash differs is sent again once."""
-
 LoadProgress = Callable[[int, int], None]
 """Called with the bytes that are there and the bytes in all."""
-
-
-class Loaded(NamedTuple):
-    """A block that is on the board.
-
-    Attributes:
-        sha256: of it.
-        sent_bytes: by the round that succeeded; 0 where all of it was there.
-        rounds: 1 unless its hash differed at first.
-    """
-
-    sha256: str
-    sent_bytes: int
-    rounds: int
-
-
-class _SentInVain(Exception):
-    """All of a block came, and what is there has another hash: the fault to end with."""
-
-    def __init__(self, fault: MicroFault) -> None:
-        super().__init__(fault.what)
-        self.fault = fault
-
-
-class BlockLoading:
-    """One block on its way to a board.
-
-    Args:
-        client: of the board.
-        piece_bytes: most of one piece, as the board says.
-        block: which.
-        data: at least one byte.
-        table: of a model, what each pixel's value becomes in its input: 256 bytes, or 768 for R, G and B.
-    """
-
-    def __init__(
-        self, client: RpcClient, piece_bytes: int, block: Block, data: bytes, table: bytes | None
-    ) -> None:
-        if not data:
-            raise ValueError(f"the block {block} is empty")
-        if (block == "model") != (table is not None) or len(table or bytes(256)) not in (256, 768):
-            raise ValueError("a model, and nothing else, comes with a table of 256 or 768 bytes")
-        self._client = client
-        self._piece_bytes = min(piece_bytes, MOST_PIECE_BYTES)
-        self._block = block
-        self._data = data
-        self._table = table
-        self._sha256 = hashlib.sha256(data).hexdigest()
-
-    def load(self, progress: LoadProgress) -> Loaded:
-        """Send what is not there.
-
-        Raises:
-            HashDiffers: twice.
-            ModelRefused, TooLarge: the board does not take it.
-            BoardRestarted: the board lost what it had acknowledged.
-            MicroFault: a call's, after MOST_ASKS where its answer was lost.
-        """
-        for round_number in range(1, MOST_ROUNDS + 1):
-            try:
-                sent_bytes = self._send(progress)
-            except _SentInVain as vain:
-                fault = vain.fault
-                continue
-            return Loaded(self._sha256, sent_bytes, round_number)
-        raise fault
-
-    def _send(self, progress: LoadProgress) -> int:
-        size = len(self._data)
-        first = held = self._begin()
-        progress(held, size)
-        while held < size:
-            held = self._send_piece(held)
-            progress(held, size)
-        return size - first
-
-    def _begin(self) -> int:
-        """How much is there."""
-        params: dict[str, Any] = {"block": self._block, "sha256": self._sha256, "size": len(self._data)}
-        if self._table is not None:
-            params["table"] = base64.b64encode(self._table).decode()
-        held = self._ask(params, 0.0)
-        if held > len(self._data):
-            raise BadAnswer("load", f"held: {held:,} bytes of a {self._block} of {len(self._data):,}")
-        return held
-
-    def _send_piece(self, offset: int) -> int:
-        """How much is there with the piece from `offset` on."""
-        piece = self._data[offset : offset + self._piece_bytes]
-        end = offset + len(piece)
-        is_last = end == len(self._data)
-        params = {
-            "block": self._block,
-            "sha256": self._sha256,
-            "offset": offset,
-            "data": base64.b64encode(piece).decode(),
-        }
-        more_s = self._client.limits.build_s if is_last and self._block == "model" else 0.0
-        self._asks = 0
-        try:
-            held = self._ask(params, more_s)
-        except HashDiffers as fault:
-            raise _SentInVain(fault) from None
-        except Refused as fault:
-            if not isinstance(fault, NothingLoaded) and fault.code != BAD_PARAMS:
-                raise
-            # The lost answer to the last piece can have been that the hash differs.
-            is_repeat_of_last = is_last and self._asks > 1
-            raise self._why_refused(fault, offset, is_repeat_of_last) from fault
-        if held != end:
-            raise BadAnswer("load", f"held: {held:,} bytes behind a piece that ends at {end:,}")
-        return held
-
-    def _why_refused(self, fault: Refused, offset: int, is_repeat_of_last: bool) -> Exception:
-        """What the refusal of a piece means that follows on what was acknowledged."""
-        held = self._begin()
-        if held >= offset:
-            return fault
-        if is_repeat_of_last:
-            return _SentInVain(fault)
-        return BoardRestarted(
-            f"it has {held:,} bytes of the {self._block}, and had acknowledged {offset:,}: "
-            "or another program loads it, too"
-        )
-
-    def _ask(self, params: dict[str, Any], more_s: float) -> int:
-        """A call of `load`, again where its answer was lost."""
-        for self._asks in range(1, MOST_ASKS + 1):
-            try:
-                return self._client.call("load", params, HeldAnswer, more_s=more_s).answer.held
-            except (Stalled, ResetAmidCall, HalfAnswer) as lost:
-                fault = lost
-        raise fault
 
 
 _RESTART_US = 2_000_000
@@ -264,50 +116,6 @@ _RESTART_US = 2_000_000
 
 _VARYING = frozenset({"us", "temperature_c", "model", "scene", "images"})
 """Of a description: what is read or held, and not what the board is."""
-
-
-class ClockStamp(NamedTuple):
-    """The host's monotonic clock around a reading of the board's, which is modulo 2^32 us."""
-
-    sent_ns: int
-    device_us: int
-    received_ns: int
-
-
-class Described(NamedTuple):
-    """What a board says of itself, and its clock while it did."""
-
-    board: BoardDescription
-    stamp: ClockStamp
-
-
-@dataclass(frozen=True)
-class TimedRun:
-    """A pass over the first patches of the scene that is on the board.
-
-    Attributes:
-        start_us, end_us: the board's clock around it, modulo 2^32.
-        stamps: uint32 [n, 3]: before a patch's preprocessing, before Invoke, after Invoke; or [n, 2], around
-            Invoke alone. Modulo 2^32 us.
-        raw_scores: [n, classes] in the output's type.
-        scores: float32 [n, classes], dequantised.
-        sent_ns, received_ns: the host's clock around the call.
-    """
-
-    start_us: int
-    end_us: int
-    stamps: NDArray[np.uint32]
-    raw_scores: RawScores
-    scores: Scores
-    sent_ns: int
-    received_ns: int
-
-
-class Predicted(NamedTuple):
-    """Scores of images: [n, classes] in the output's type, and float32, dequantised."""
-
-    raw_scores: RawScores
-    scores: Scores
 
 
 class MicroBoard:
@@ -319,15 +127,26 @@ class MicroBoard:
 
     def __init__(self, client: RpcClient) -> None:
         self._client = client
+        self._clock = WrappingClock()
         self._loaded: dict[Block, str] = {}
-        self._last: Described | None = None
+        self._last: TimedAnswer[BoardDescription] | None = None
 
-    def describe(self) -> Described:
+    @property
+    def description(self) -> BoardDescription:
+        """The last description, or the first."""
+        return (self._last or self.describe()).answer
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Of a patch, in order."""
+        return STAGES[self.description.times]
+
+    def describe(self) -> TimedAnswer[BoardDescription]:
         """What the board is and holds.
 
         Raises:
             OtherFirmware: not EdgeBench's, or of another protocol.
-            BoardRestarted: it lacks what was loaded here, its clock began anew, or it is not what it was.
+            BoardRestarted: it lacks what was loaded here, its clock began again, or it is another board.
         """
         try:
             call = self._client.call("describe", {}, _AnyFirmware)
@@ -337,121 +156,176 @@ class MicroBoard:
             raise OtherFirmware(
                 f"it speaks JSON-RPC and does not know `describe`: {fault.message}"
             ) from fault
-        board = _ours(call.answer)
-        described = Described(board, ClockStamp(call.sent_ns, board.us, call.received_ns))
-        last, self._last = self._last, described
-        self._require_not_restarted(last, described)
-        if last is not None and (change := _change(last.board, board)):
-            self._forget()
-            raise BoardRestarted(f"{change}: it was flashed anew, or another board took its address")
-        return described
+        now = TimedAnswer(_ours(call.answer), call.sent_ns, call.received_ns)
+        last, self._last = self._last, now
+        if why := self._why_restarted(last, now):
+            raise self._restarted(why)
+        return now
 
-    def load(self, block: Block, data: bytes, table: bytes | None, progress: LoadProgress) -> Loaded:
-        """Bring a block onto the board, as far as it is not there.
+    def round_trip(self) -> RoundTrip:
+        """The host's clock around a description, whose clock is unwrapped."""
+        now = self.describe()
+        return self._clock.round_trip(now.sent_ns, now.answer.us, now.received_ns)
+
+    def load(self, block: Block, data: bytes, table: bytes | None, progress: LoadProgress) -> int:
+        """Bring a block onto the board; the bytes of it that were sent, because they were not there.
 
         Args:
             block: which.
             data: a compiled .tflite; or pixels uint8, RGB, row by row, patch after patch.
             table: of a model: uint8 or int8 [256], or [768] for R, G and B: what each pixel's value becomes.
             progress: of (bytes that are there, bytes in all).
-        """
-        piece_bytes = self._described().board.piece_bytes
-        self._loaded.pop(block, None)
-        try:
-            loaded = BlockLoading(self._client, piece_bytes, block, data, table).load(progress)
-        except BoardRestarted:
-            self._forget()
-            raise
-        if block == "model":
-            held = self.describe().board.held()[block]
-            if held != loaded.sha256:
-                raise BadAnswer(
-                    "describe", f"model: {held or 'none'}, where {loaded.sha256} was loaded whole"
-                )
-        self._loaded[block] = loaded.sha256
-        return loaded
 
-    def run(self, n: int, expected_s: float) -> TimedRun:
-        """A pass over the first `n` resident patches.
+        Raises:
+            HashDiffers: twice.
+            ModelRefused, TooLarge: the board does not take it.
+            BoardRestarted: the board lost what it had acknowledged.
+            MicroFault: a call's, after MOST_ASKS where its answer was lost.
+        """
+        self._loaded.pop(block, None)
+        begin = {"block": block, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+        if table is not None:
+            begin["table"] = base64.b64encode(table).decode()
+        try:
+            sent_bytes = self._send(begin, data, progress)
+        except HashDiffers:
+            sent_bytes = self._send(begin, data, progress)
+        sha256 = str(begin["sha256"])
+        if block == "model":
+            held = self.describe().answer.held()[block]
+            if held != sha256:
+                raise BadAnswer("describe", f"model: {held or 'none'}, where {sha256} was loaded whole")
+        self._loaded[block] = sha256
+        return sent_bytes
+
+    def run(self, n: int, expected_s: float) -> Pass:
+        """A first pass over the first `n` patches of the scene that is on the board.
 
         Args:
             n: at least 1.
             expected_s: how long it should take; thrice that, and some seconds, is waited.
         """
-        model = self._model("run")
-        a_patch = STAMPS_A_PATCH[self._described().board.times]
-        data_bytes = base64_length(n * a_patch * STAMP_BYTES)
-        call = self._infer("run", n, expected_s, RunAnswer, model, data_bytes)
-        answer = call.answer
-        raw = raw_scores("run", answer, n, model)
-        run = TimedRun(
-            start_us=answer.start_us,
-            end_us=answer.end_us,
-            stamps=stamps_in_order(answer, n, a_patch),
-            raw_scores=raw,
-            scores=dequantised(raw, model),
-            sent_ns=call.sent_ns,
-            received_ns=call.received_ns,
+        stages = self.stages
+        call, model = self._infer("run", n, expected_s, RunAnswer, n * (len(stages) + 1) * STAMP_BYTES)
+        stamps_us = stamps_in_order(call.answer, n, len(stages) + 1)
+        start_us, *inner_us, end_us = self._clock.stamps_us(call.sent_ns, stamps_us, call.received_ns)
+        edges_ns = np.array(inner_us, np.int64).reshape(n, -1) * 1000
+        return Pass(
+            0,
+            "first",
+            start_us * 1000,
+            end_us * 1000,
+            stages,
+            np.stack([edges_ns[:, :-1], edges_ns[:, 1:]], axis=2),
+            scores_of("run", call.answer, n, model),
+            batch=1,
+            waited_ns=call.received_ns - call.sent_ns,
         )
-        # Refuses a run that is longer than its call.
-        WrappingClock().stamps_us(run.sent_ns, (run.start_us, run.end_us), run.received_ns)
-        return run
 
-    def predict(self, n: int, expected_s: float) -> Predicted:
-        """Scores of the first `n` images, in the time that `run` would be given."""
-        model = self._model("predict")
-        call = self._infer("predict", n, expected_s, ScoresAnswer, model, 0)
-        raw = raw_scores("predict", call.answer, n, model)
-        return Predicted(raw, dequantised(raw, model))
+    def predict(self, n: int, expected_s: float) -> Scores:
+        """Scores float32 [n, classes] of the first `n` images, in the time that `run` would be given."""
+        call, model = self._infer("predict", n, expected_s, ScoresAnswer, 0)
+        return scores_of("predict", call.answer, n, model)
 
     def _infer(
-        self,
-        method: str,
-        n: int,
-        expected_s: float,
-        kind: type[AnyAnswer],
-        model: ModelAnswer,
-        data_bytes: int,
-    ) -> TimedAnswer[AnyAnswer]:
-        data_bytes += base64_length(n * model.classes * model.output_dtype.itemsize)
+        self, method: str, n: int, expected_s: float, kind: type[AnyAnswer], stamp_bytes: int
+    ) -> tuple[TimedAnswer[AnyAnswer], ModelAnswer]:
+        model = self.description.model
+        if model is None:
+            raise NothingLoaded(method, -32001, "no model is loaded", fix="load a model first")
+        data_bytes = base64_length(stamp_bytes) + base64_length(
+            n * model.classes * model.output_dtype.itemsize
+        )
         more_s = 3 * expected_s + self._client.limits.run_s
         try:
-            return self._client.call(method, {"n": n}, kind, data_bytes=data_bytes, more_s=more_s)
+            call = self._client.call(method, {"n": n}, kind, data_bytes=data_bytes, more_s=more_s)
         except NothingLoaded as fault:
             if not self._loaded:
                 raise
-            self._forget()
-            raise BoardRestarted(f"it lacks what was loaded: {fault.message}") from fault
+            raise self._restarted(f"it lacks what was loaded: {fault.message}") from fault
+        return call, model
 
-    def _model(self, method: str) -> ModelAnswer:
-        model = self._described().board.model
-        if model is None:
-            raise NothingLoaded(method, -32001, "no model is loaded", fix="load a model first")
-        return model
+    # --- loading ---
 
-    def _described(self) -> Described:
-        """The last description, or the first."""
-        return self._last or self.describe()
+    def _send(self, begin: dict[str, Any], data: bytes, progress: LoadProgress) -> int:
+        """Send what is not there of a block, once; HashDiffers where the whole has another hash."""
+        size, block = len(data), begin["block"]
+        piece_bytes = min(self.description.piece_bytes, MOST_PIECE_BYTES)
+        first = held = self._ask_load(begin)
+        if held > size:
+            raise BadAnswer("load", f"held: {held:,} bytes of a {block} of {size:,}")
+        progress(held, size)
+        while held < size:
+            offset, held = held, min(held + piece_bytes, size)
+            piece = {
+                "block": block,
+                "sha256": begin["sha256"],
+                "offset": offset,
+                "data": base64.b64encode(data[offset:held]).decode(),
+            }
+            is_last = held == size
+            try:
+                got = self._ask_load(
+                    piece, self._client.limits.build_s if is_last and block == "model" else 0.0
+                )
+            except Refused as fault:
+                if not isinstance(fault, NothingLoaded) and fault.code != BAD_PARAMS:
+                    raise
+                # What it means that a piece is refused which follows on what was acknowledged.
+                there = self._ask_load(begin)
+                if there >= offset:
+                    raise
+                # The lost answer to the last piece can have been that the hash differs.
+                if is_last and fault.is_repeat:
+                    raise HashDiffers("load", fault.code, fault.message, fault.data, fault.fix) from fault
+                raise self._restarted(
+                    f"it has {there:,} bytes of the {block}, and had acknowledged {offset:,}: "
+                    "or another program loads it, too"
+                ) from fault
+            if got != held:
+                raise BadAnswer("load", f"held: {got:,} bytes behind a piece that ends at {held:,}")
+            progress(held, size)
+        return size - first
 
-    def _forget(self) -> None:
+    def _ask_load(self, params: dict[str, Any], more_s: float = 0.0) -> int:
+        """How much of the block is there after a call of `load`, sent again where its answer was lost."""
+        for asks in range(1, MOST_ASKS + 1):
+            try:
+                return self._client.call("load", params, HeldAnswer, more_s=more_s).answer.held
+            except LostAnswer as lost:
+                fault = lost
+            except Refused as refused:
+                refused.is_repeat = asks > 1
+                raise
+        raise fault
+
+    # --- restarts ---
+
+    def _restarted(self, why: str) -> BoardRestarted:
+        """The fault of a board that is not as it was; what was known of it is forgotten."""
         self._loaded.clear()
         self._last = None
+        return BoardRestarted(why)
 
-    def _require_not_restarted(self, last: Described | None, now: Described) -> None:
-        held = now.board.held()
+    def _why_restarted(
+        self, last: TimedAnswer[BoardDescription] | None, now: TimedAnswer[BoardDescription]
+    ) -> str:
+        held = now.answer.held()
         missing = [block for block, sha256 in self._loaded.items() if held[block] != sha256]
         if missing:
-            self._forget()
-            raise BoardRestarted(
+            return (
                 f"the {' and the '.join(missing)} that was loaded is not there any more: or another program "
                 "loads it, too"
             )
-        if last is not None and (off_us := _clock_jump_us(last.stamp, now.stamp)):
-            self._forget()
-            raise BoardRestarted(
+        if last is None:
+            return ""
+        if off_us := _clock_jump_us(last, now):
+            return (
                 f"its clock is {abs(off_us) / 1e6:,.1f} s {'ahead of' if off_us > 0 else 'behind'} where it "
                 "should be: it began anew, or does not count microseconds"
             )
+        change = _change(last.answer, now.answer)
+        return f"{change}: it was flashed anew, or another board took its address" if change else ""
 
 
 class _AnyFirmware(Answer, extra="allow"):
@@ -486,7 +360,7 @@ def _change(last: BoardDescription, now: BoardDescription) -> str:
     return ""
 
 
-def _clock_jump_us(last: ClockStamp, now: ClockStamp) -> int:
+def _clock_jump_us(last: TimedAnswer[BoardDescription], now: TimedAnswer[BoardDescription]) -> int:
     """By how much the board's clock is off from where the host's says that it should be; 0 for a little.
 
     A clock of 32 bits cannot tell more than half a turn: after a day it is not judged.
@@ -496,6 +370,6 @@ def _clock_jump_us(last: ClockStamp, now: ClockStamp) -> int:
     allowed_us = round(MOST_DRIFT * most_us) + (most_us - least_us) + _RESTART_US
     if allowed_us >= TURN_US // 2:
         return 0
-    off_us = (now.device_us - last.device_us - most_us) % TURN_US
+    off_us = (now.answer.us - last.answer.us - most_us) % TURN_US
     off_us = off_us if off_us < TURN_US // 2 else off_us - TURN_US
     return off_us if abs(off_us) > allowed_us else 0

@@ -22,9 +22,10 @@ from pydantic import (
 
 from edgebench.suggest import printable
 
+from . import http_call
 from .board_address import BoardAddress
 from .faults import BadAnswer, HalfAnswer, MicroFault, NotJsonRpc, WrongId, refusal
-from .http_call import BrokenJson, HttpBoard, parsed
+from .http_call import BrokenJson, parsed
 
 # What a board may answer, checked: fields, types and ranges. Fields that are not known are ignored.
 
@@ -213,7 +214,7 @@ class RpcClient:
 
     def __init__(self, address: BoardAddress, limits: Limits = USUAL) -> None:
         self.limits = limits
-        self._http = HttpBoard(address, limits.connect_s)
+        self._address = address
         self._ids = itertools.count(1)
         host = re.escape(address.host.encode())
         self._own_address = re.compile(rb"(?<![\w.-])" + host + rb"(?![\w-])", re.IGNORECASE)
@@ -249,7 +250,14 @@ class RpcClient:
         ).encode()
         most_bytes = data_bytes + _ROOM_BYTES
         limit_s = self.limits.answer_s + more_s + (len(body) + most_bytes) / self.limits.bytes_a_second
-        answer, sent_ns, received_ns = self._http.post(method, body, limit_s, most_bytes)
+        answer, sent_ns, received_ns = http_call.post(
+            self._address,
+            method,
+            body,
+            connect_s=self.limits.connect_s,
+            limit_s=limit_s,
+            most_bytes=most_bytes,
+        )
         if self._is_distinct:  # firmware may say where it is: records of it are to lack that
             answer = self._own_address.sub(b"(host)", answer)
         return TimedAnswer(checked(method, _result(method, call_id, answer), kind), sent_ns, received_ns)

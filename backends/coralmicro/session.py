@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
-from types import TracebackType
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,8 @@ from edgebench.agent.pixels import windows as cut_patches
 from edgebench.agent.timed import steady_after
 from edgebench.agent.worker import WARMUP_STEP
 from edgebench.errors import SessionError
-from edgebench.link.board_session import BoardCalls, BoardSession, fitted, size_bytes
-from edgebench.link.clock_match import BETWEEN_TRIPS, WrappingClock, as_session_error
+from edgebench.link.board_session import BoardSession, fitted, size_bytes
+from edgebench.link.clock_match import BETWEEN_TRIPS, as_session_error
 from edgebench.link.replies import Span, TooShortForTheClock, require_within
 from edgebench.link.schedule import Timeouts
 from edgebench.records.model import Artifact, InputSpec
@@ -26,207 +25,15 @@ from edgebench.records.session import (
     MeasurePlan,
     Pass,
     Phase,
-    ProbeChunk,
     SessionFacts,
     SessionSettings,
     WarmUp,
 )
-from edgebench.records.values import ImageSet, Json, Scene, Scores
+from edgebench.records.values import ImageSet, Json, Scores
 from edgebench.session_stages import SENDING, SessionStage
-from edgebench.stats.clock import RoundTrip
 
 from .micro_board import MicroBoard
 from .rpc_call import Block, BoardDescription, ModelAnswer
-
-# A board as its session asks it: answers in ns of the board's own clock, waits as long as a patch takes.
-
-
-FIRST_PATCH_S = 20.0
-"""What the first patch is expected to take at most: the Cortex-M7 alone, by kernels that are not fast."""
-
-STAGES = {"pass": ("preprocess", "infer"), "inference": ("infer",)}
-"""Of a patch, by what the firmware times."""
-
-
-@dataclass(frozen=True)
-class StampedRun:
-    """A pass over resident patches.
-
-    Attributes:
-        start_ns, end_ns: before the first patch and after the last score, on the board's clock.
-        stamps_ns: int64 [n, stages, 2].
-        scores: float32 [n, classes].
-        waited_ns: for all of it, on the host's clock.
-    """
-
-    start_ns: int
-    end_ns: int
-    stamps_ns: NDArray[np.int64]
-    scores: Scores
-    waited_ns: int = 0
-
-    @property
-    def patch_ns(self) -> list[int]:
-        """What each patch took, from its first stage to its scores."""
-        return [int(taken_ns) for taken_ns in self.stamps_ns[:, -1, 1] - self.stamps_ns[:, 0, 0]]
-
-
-class StampedBoard:
-    """MicroFault, from each of its methods, as the board has it; ImpossibleTimes where its clock is none.
-
-    Args:
-        board: that is asked.
-        timeouts: by which waiting is bounded.
-
-    Attributes:
-        calls: to it, with the round trips so far.
-        description: what it said of itself last.
-        host_patch_s: what a patch took lately with all that a call costs; None before the first.
-    """
-
-    def __init__(self, board: MicroBoard, timeouts: Timeouts) -> None:
-        self._board = board
-        self._timeouts = timeouts
-        self._clock = WrappingClock()
-        self.calls = BoardCalls(self._round_trip)
-        self.description: BoardDescription = board.describe().board
-        self.host_patch_s: float | None = None
-
-    def _round_trip(self) -> RoundTrip:
-        described = self._board.describe()
-        self.description = described.board
-        return self._clock.round_trip(*described.stamp)
-
-    @property
-    def stages(self) -> tuple[str, ...]:
-        """Of a patch, in order."""
-        return STAGES[self.description.times]
-
-    def run(self, patches: int) -> StampedRun:
-        """A pass over the first patches of the resident scene, at least 1."""
-        expected_s = self._expected_s(patches, self._timeouts.measure)
-        run = self.calls.ask(lambda: self._board.run(patches, expected_s))
-        flat_us = [run.start_us, *run.stamps.ravel().tolist(), run.end_us]
-        start_us, *stamps_us, end_us = self._clock.stamps_us(run.sent_ns, flat_us, run.received_ns)
-        edges_ns = np.array(stamps_us, np.int64).reshape(patches, -1) * 1000
-        stamps_ns = np.stack([edges_ns[:, :-1], edges_ns[:, 1:]], axis=2)
-        if not (stamps_ns[:, -1, 1] > stamps_ns[:, -1, 0]).any():
-            raise TooShortForTheClock("a pass without any time of inference by its clock")
-        self._note(patches, (run.received_ns - run.sent_ns) / 1e9)
-        return StampedRun(
-            start_us * 1000, end_us * 1000, stamps_ns, run.scores, run.received_ns - run.sent_ns
-        )
-
-    def bracketed_run(self, patches: int) -> StampedRun:
-        """The same between readings of the board's clock, which it cannot have run outside of."""
-        before_ns = self.calls.trips(BETWEEN_TRIPS)
-        run = self.run(patches)
-        require_within("a pass", run.start_ns, run.end_ns, Span(before_ns, self.calls.trips(1)))
-        return run
-
-    def predict(self, images: int, limit_s: float) -> Scores:
-        """Scores float32 [images, classes] of the first images beside the scene."""
-        expected_s = self._expected_s(images, limit_s)
-        began_s = time.monotonic()
-        predicted = self.calls.ask(lambda: self._board.predict(images, expected_s))
-        self._note(images, time.monotonic() - began_s)
-        return predicted.scores
-
-    def _expected_s(self, patches: int, limit_s: float) -> float:
-        """On this machine's clock; a call is given three times as long."""
-        patch_s = FIRST_PATCH_S if self.host_patch_s is None else self.host_patch_s
-        return min(patches * patch_s, limit_s / 3)
-
-    def _note(self, patches: int, taken_s: float) -> None:
-        self.host_patch_s = taken_s / patches
-
-
-# Passes over as many patches of the scene as a board holds: sent once, timed there again and again.
-
-
-MOST_PATCHES = 100
-"""Of a pass: with 64 MB beside a model, an arena and images, firmware has room for about as many."""
-
-_MOST_OVERRUN = 5
-"""Times as long as it is asked for, work may go on by this machine's clock: calls take their time, too."""
-
-
-def patches_held(plan: MeasurePlan, scene_bytes: int, patch_bytes: int) -> int:
-    """How many patches of the scene a pass has on a board with such room; 0 where it has none for one."""
-    return min(plan.patches or MOST_PATCHES, scene_bytes // patch_bytes, plan.scene.patches)
-
-
-def first_patches(scene: Scene, count: int) -> list[NDArray[np.uint8]]:
-    """Patches uint8 [height, width, 3] of the scene, row by row from its first."""
-    pixels = np.load(scene.path, mmap_mode="r")
-    return cut_patches(pixels, scene.patch, scene.patch_width, scene.stride)[:count]
-
-
-class ScenePasses:
-    """What is timed on one board in one session.
-
-    Args:
-        board: on which the patches lie.
-        patches: in a pass.
-        plan: of the session.
-
-    Attributes:
-        first_inference_s: of the first pass's first patch; None before it.
-        warmup: None before it was over.
-    """
-
-    def __init__(self, board: StampedBoard, patches: int, plan: MeasurePlan) -> None:
-        self.first_inference_s: float | None = None
-        self.warmup: WarmUp | None = None
-        self._board = board
-        self._patches = patches
-        self._plan = plan
-        self._patch_ns: list[int] = []  # of the first pass and the warm-up, in order
-
-    def take(self, index: int, phase: Phase) -> Pass:
-        """One pass over all resident patches."""
-        run = self._board.bracketed_run(self._patches)
-        if phase == "first":
-            self._patch_ns = run.patch_ns
-            self.first_inference_s = int(run.stamps_ns[0, -1, 1] - run.stamps_ns[0, -1, 0]) / 1e9
-        return self._pass(index, phase, [run])
-
-    def warm_up(self) -> Iterator[Pass]:
-        """Patches beyond the first pass until they have become steady, as one pass; none where they had."""
-        floor, cap = self._plan.warmup_floor, self._plan.warmup_cap
-        runs: list[StampedRun] = []
-        steady = steady_after(self._patch_ns, floor, cap)
-        while steady is None and len(self._patch_ns) < cap:
-            wanted = min(WARMUP_STEP, cap - len(self._patch_ns), self._patches)
-            runs.append(self._board.bracketed_run(wanted))
-            self._patch_ns += runs[-1].patch_ns
-            steady = steady_after(self._patch_ns, floor, cap)
-        batches = min(len(self._patch_ns), cap) if steady is None else steady
-        self.warmup = WarmUp(batches, steady is not None)
-        if runs:
-            yield self._pass(1, "warmup", runs)
-
-    def work(self, busy_s: float) -> tuple[int, int]:
-        """Keep the board busy for about so long, pass after pass; start and end on its clock, ns."""
-        patch_s = max(1e-6, float(np.mean(self._patch_ns)) / 1e9)
-        left = max(1, round(busy_s / patch_s))
-        runs: list[StampedRun] = []
-        # Patches may take far longer than their stamps say.
-        over_s = time.monotonic() + _MOST_OVERRUN * busy_s
-        while left > 0 and (not runs or time.monotonic() < over_s):
-            runs.append(self._board.run(min(left, self._patches)))
-            left -= self._patches
-        return runs[0].start_ns, runs[-1].end_ns
-
-    def _pass(self, index: int, phase: Phase, runs: list[StampedRun]) -> Pass:
-        stamps_ns = np.concatenate([run.stamps_ns for run in runs])
-        scores = None if phase == "warmup" else runs[0].scores
-        edges_ns = runs[0].start_ns, runs[-1].end_ns
-        waited_ns = sum(run.waited_ns for run in runs)
-        return Pass(
-            index, phase, *edges_ns, self._board.stages, stamps_ns, scores, batch=1, waited_ns=waited_ns
-        )
-
 
 # What each pixel value becomes in a model's input, as the board's preprocessing looks it up (pure).
 
@@ -311,81 +118,84 @@ NOT_REPORTED = "not reported"
 UNTIMED = {"pass": ("patchify",), "inference": ("patchify", "preprocess")}
 """What no pass holds, by what the firmware times: patches are cut here, and sent once."""
 
+MOST_PATCHES = 100
+"""Of a pass: with 64 MB beside a model, an arena and images, firmware has room for about as many."""
+
+FIRST_PATCH_S = 20.0
+"""What the first patch is expected to take at most: the Cortex-M7 alone, by kernels that are not fast."""
+
+_MOST_OVERRUN = 5
+"""Times as long as it is asked for, work may go on by this machine's clock: calls take their time, too."""
 _MEGA = 1_000_000
 
 
-class CoralMicroSession:
-    """Implements `Session`; entered, the board answers and has the model.
+class CoralMicroSession(BoardSession[Pass]):
+    """Implements `Session`; started, the board has the model.
 
-    The firmware runs on from one session to the next, and what is loaded stays: a session that finds its
-    model there loads nothing.
+    A pass is of as many patches of the scene as the board holds: they are sent once, and timed there again
+    and again. The firmware runs on from one session to the next, and what is loaded stays: a session that
+    finds its model there loads nothing.
 
     Args:
-        answering: gives a board that has just answered; MicroFault where none does.
+        board: that has just answered.
         artifact, settings: what is measured, and how.
         timeouts: by which waiting is bounded.
     """
 
     def __init__(
-        self,
-        answering: Callable[[], MicroBoard],
-        artifact: Artifact,
-        settings: SessionSettings,
-        timeouts: Timeouts,
+        self, board: MicroBoard, artifact: Artifact, settings: SessionSettings, timeouts: Timeouts
     ) -> None:
-        self._answering = answering
+        super().__init__(board.round_trip, settings)
+        self._board = board
         self._artifact = artifact
-        self._settings = settings
         self._timeouts = timeouts
+        self._patch_bytes = size_bytes(artifact.input)
+        self._host_patch_s: float | None = None  # what a patch took lately, with all that a call costs
         self._load_s: float | None = None
-        self._passes: ScenePasses | None = None
+        self._plan: MeasurePlan | None = None
+        self._patches = 0  # of a pass
+        self._patch_ns: list[int] = []  # of the first pass and the warm-up, in order
+        self._first_inference_s: float | None = None
+        self._warmup: WarmUp | None = None
         self._warnings: tuple[str, ...] = ()
 
     # --- the contract ---
 
-    def __enter__(self) -> CoralMicroSession:
-        if why := why_not_taken(self._artifact):
-            raise misfit(why, "take an int8 model of pictures, at a batch of 1")
-        with as_session_error("start"):
-            self._micro = self._answering()
-            self._board = StampedBoard(self._micro, self._timeouts)
-        self._session = BoardSession[Pass](self._board.calls, self._settings)
-        self._session.start()
+    def start(self) -> None:
+        """The clock's first edge, then the model; SessionError for what the board has no room for."""
+        super().start()
         if why := lack_of_room(self._artifact, self._board.description):
             raise misfit(why, "take a smaller model, or firmware with more room")
         with as_session_error("load"):
             self._load_model()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing is held: a call is a connection of its own."""
 
     def golden(self) -> Scores:
         """Scores float32 [golden, classes]; the first patch tells how long one takes."""
         patches = list(np.load(self._artifact.golden.patches))
         with as_session_error("golden"):
             self._send("images", patches[: self._images_at_once])
-            self._board.predict(1, self._timeouts.golden)
+            self._predict(1, self._timeouts.golden)
             scores = self._scores_of(patches, "load", self._timeouts.golden)
-        if self._board.host_patch_s is not None:
-            self._settings.patch_took(self._board.host_patch_s)
+        if self._host_patch_s is not None:
+            self._settings.patch_took(self._host_patch_s)
         return scores
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         """The first pass, the warm-up's patches as one, then the steady passes."""
-        description = self._board.description
-        patches = patches_held(plan, description.scene_bytes, size_bytes(self._artifact.input))
-        if plan.patches is not None and patches < plan.patches:
+        scene = plan.scene
+        held = self._board.description.scene_bytes // self._patch_bytes
+        self._plan = plan
+        self._patches = min(plan.patches or MOST_PATCHES, held, scene.patches)
+        if plan.patches is not None and self._patches < plan.patches:
             self._warnings = (
-                f"its passes are of {patches} patches: the board's memory holds no more of the "
+                f"its passes are of {self._patches} patches: the board's memory holds no more of the "
                 f"{plan.patches} that were asked for",
             )
         with as_session_error("scene"):
-            self._send("scene", first_patches(plan.scene, patches))
-        self._passes = ScenePasses(self._board, patches, plan)
-        yield from self._session.measure(plan, self._passes.take, self._passes.work, self._passes.warm_up)
+            pixels = np.load(scene.path, mmap_mode="r")
+            patches = cut_patches(pixels, scene.patch, scene.patch_width, scene.stride)
+            self._send("scene", patches[: self._patches])
+        yield from super().measure(plan)
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of the images, as many at a time as the board holds."""
@@ -393,25 +203,93 @@ class CoralMicroSession:
             pixels = np.load(images.path, mmap_mode="r")
             return self._scores_of(pixels, "images", self._timeouts.predict)
 
-    def probe_chunks(self) -> Iterator[ProbeChunk]:
-        """Nothing samples on the board."""
-        return iter(())
-
     def facts(self) -> SessionFacts:
         """What is known by now."""
-        facts = self._session.facts()
+        facts = super().facts()
         return replace(
             facts,
             # A pass over a part of the scene is no first pass over it.
-            cold=ColdFigures(
-                load_s=self._load_s,
-                first_inference_s=self._passes.first_inference_s if self._passes else None,
-            ),
-            warmup=self._passes.warmup if self._passes else None,
+            cold=ColdFigures(load_s=self._load_s, first_inference_s=self._first_inference_s),
+            warmup=self._warmup,
             runtime=runtime_of(self._board.description),
             untimed_stages=UNTIMED[self._board.description.times],
             warnings=(*facts.warnings, *self._warnings),
         )
+
+    # --- passes ---
+
+    def _take(self, index: int, phase: Phase) -> Pass:
+        """One pass over all resident patches."""
+        run = self._bracketed_run(self._patches)
+        if phase == "first":
+            self._patch_ns = _patch_ns(run)
+            self._first_inference_s = int(run.stamps_ns[0, -1, 1] - run.stamps_ns[0, -1, 0]) / 1e9
+        return replace(run, index=index, phase=phase)
+
+    def _warm_up(self) -> Iterator[Pass]:
+        """Patches beyond the first pass until they have become steady, as one pass; none where they had."""
+        assert self._plan is not None
+        floor, cap = self._plan.warmup_floor, self._plan.warmup_cap
+        runs: list[Pass] = []
+        steady = steady_after(self._patch_ns, floor, cap)
+        while steady is None and len(self._patch_ns) < cap:
+            wanted = min(WARMUP_STEP, cap - len(self._patch_ns), self._patches)
+            runs.append(self._bracketed_run(wanted))
+            self._patch_ns += _patch_ns(runs[-1])
+            steady = steady_after(self._patch_ns, floor, cap)
+        batches = min(len(self._patch_ns), cap) if steady is None else steady
+        self._warmup = WarmUp(batches, steady is not None)
+        if runs:
+            yield replace(
+                runs[0],
+                index=1,
+                phase="warmup",
+                end_ns=runs[-1].end_ns,
+                stamps_ns=np.concatenate([run.stamps_ns for run in runs]),
+                scores=None,
+                waited_ns=sum(run.waited_ns or 0 for run in runs),
+            )
+
+    def _work(self, busy_s: float) -> tuple[int, int]:
+        """Keep the board busy for about so long, pass after pass; start and end on its clock, ns."""
+        patch_s = max(1e-6, float(np.mean(self._patch_ns)) / 1e9)
+        left = max(1, round(busy_s / patch_s))
+        runs: list[Pass] = []
+        # Patches may take far longer than their stamps say.
+        over_s = time.monotonic() + _MOST_OVERRUN * busy_s
+        while left > 0 and (not runs or time.monotonic() < over_s):
+            runs.append(self._run(min(left, self._patches)))
+            left -= self._patches
+        return runs[0].start_ns, runs[-1].end_ns
+
+    def _bracketed_run(self, patches: int) -> Pass:
+        """A run between readings of the board's clock, which it cannot have run outside of."""
+        before_ns = self.trips(BETWEEN_TRIPS)
+        run = self._run(patches)
+        require_within("a pass", run.start_ns, run.end_ns, Span(before_ns, self.trips(1)))
+        return run
+
+    def _run(self, patches: int) -> Pass:
+        """Over the first patches of the resident scene, at least 1."""
+        expected_s = self._expected_s(patches, self._timeouts.measure)
+        run = self.ask(lambda: self._board.run(patches, expected_s))
+        if not (run.stamps_ns[:, -1, 1] > run.stamps_ns[:, -1, 0]).any():
+            raise TooShortForTheClock("a pass without any time of inference by its clock")
+        self._host_patch_s = (run.waited_ns or 0) / 1e9 / patches
+        return run
+
+    def _predict(self, images: int, limit_s: float) -> Scores:
+        """Scores float32 [images, classes] of the first images beside the scene."""
+        expected_s = self._expected_s(images, limit_s)
+        began_s = time.monotonic()
+        scores = self.ask(lambda: self._board.predict(images, expected_s))
+        self._host_patch_s = (time.monotonic() - began_s) / images
+        return scores
+
+    def _expected_s(self, patches: int, limit_s: float) -> float:
+        """On this machine's clock; a call is given three times as long."""
+        patch_s = FIRST_PATCH_S if self._host_patch_s is None else self._host_patch_s
+        return min(patches * patch_s, limit_s / 3)
 
     # --- what lies on the board ---
 
@@ -421,19 +299,17 @@ class CoralMicroSession:
         `load_s` is what the call of its last piece takes, in which the board builds its interpreter: what
         came before it is the link's. It is absent of a model that was there.
         """
-        last_s = began_s = time.monotonic()
+        times_s = [time.monotonic()] * 2
 
         def progress(held_bytes: int, of_bytes: int) -> None:
-            nonlocal last_s, began_s
-            began_s, last_s = last_s, time.monotonic()
+            times_s.append(time.monotonic())
             self._settings.report(f"{SENDING} the model", held_bytes // _MEGA, of_bytes // _MEGA)
 
         data, table = self._artifact.path.read_bytes(), pixel_table(self._artifact.input)
-        loaded = self._board.calls.ask(lambda: self._micro.load("model", data, table, progress))
-        if loaded.sent_bytes:
-            self._load_s = last_s - began_s
+        if self.ask(lambda: self._board.load("model", data, table, progress)):
+            self._load_s = times_s[-1] - times_s[-2]
         self._settings.report("load", 0, 0)
-        self._board.calls.trips(1)
+        self.trips(1)
         model = self._board.description.model
         if model is None:
             raise misfit("it says that it has no model, once it was loaded", "reset the board, and try again")
@@ -447,12 +323,12 @@ class CoralMicroSession:
             if block == "scene":
                 self._settings.report(f"{SENDING} the scene", held_bytes // _MEGA, of_bytes // _MEGA)
 
-        self._board.calls.ask(lambda: self._micro.load(block, data, None, progress))
+        self.ask(lambda: self._board.load(block, data, None, progress))
 
     @property
     def _images_at_once(self) -> int:
         """At least 1: `lack_of_room` has looked."""
-        return self._board.description.images_bytes // size_bytes(self._artifact.input)
+        return self._board.description.images_bytes // self._patch_bytes
 
     def _scores_of(self, patches: Sequence[NDArray[np.uint8]], stage: SessionStage, limit_s: float) -> Scores:
         """Scores float32 [n, classes] of patches, block by block; none is timed."""
@@ -461,11 +337,16 @@ class CoralMicroSession:
             self._settings.report(stage, first, len(patches))
             block = patches[first : first + self._images_at_once]
             self._send("images", block)
-            scores.append(self._board.predict(len(block), limit_s))
+            scores.append(self._predict(len(block), limit_s))
             # Fails where another program has put another model or other images there meanwhile.
-            self._board.calls.ask(self._micro.describe)
+            self.ask(self._board.describe)
         self._settings.report(stage, len(patches), len(patches))
         return np.concatenate(scores)
+
+
+def _patch_ns(run: Pass) -> list[int]:
+    """What each patch took, from its first stage to its scores."""
+    return [int(taken_ns) for taken_ns in run.stamps_ns[:, -1, 1] - run.stamps_ns[:, 0, 0]]
 
 
 def runtime_of(board: BoardDescription) -> dict[str, Json]:

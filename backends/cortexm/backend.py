@@ -19,8 +19,6 @@ from edgebench.session_stages import SessionStage
 from .choices import BAUD, ENERGY_BAUD, FAST_BAUD
 from .conversation import hex_line_s
 from .device import (
-    NOT_REPORTED,
-    BoardProfile,
     CortexMDevice,
     chain_of,
     no_port,
@@ -32,6 +30,7 @@ from .firmware_supply import FirmwareSupply, firmware_with, missing_program, req
 from .line import UNIX_PREFIX, require_port_exists
 from .messages import AnswerTimeout, LineFault
 from .options import CortexMOptions
+from .profile import NOT_REPORTED, Profile
 
 # What `doctor` says of a microcontroller: its port, whether it answers, and what it carries.
 
@@ -63,13 +62,13 @@ def _without_port(options: CortexMOptions) -> Finding:
     return Finding("ok", "board", f"{required_board(options).title}: the run starts it")
 
 
-def _of_profile(board: BoardProfile) -> list[Finding]:
-    runtime = board.runtime()
-    facts = board.profile.infos.get("board", board.board)
-    first = Finding("ok", "board", f"{facts}: {board.profile.firmware} answers")
+def _of_profile(profile: Profile) -> list[Finding]:
+    runtime = profile.runtime()
+    facts = profile.infos.get("board", profile.board)
+    first = Finding("ok", "board", f"{facts}: {profile.firmware} answers")
     version = "" if runtime["version"] == NOT_REPORTED else f" {runtime['version']}"
-    model = f"{board.profile.model_id}, by {runtime['name']}{version}"
-    if not board.is_own:
+    model = f"{profile.model_id}, by {runtime['name']}{version}"
+    if not profile.is_own:
         return [
             first,
             Finding(

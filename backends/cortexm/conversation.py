@@ -8,54 +8,39 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from edgebench.suggest import printable
 
 from .line import Line
 from .messages import (
+    READY,
     SEQUENCE_MODULUS,
-    Acknowledged,
     AnswerTimeout,
     BadAnswer,
-    Banner,
     BinaryOffer,
-    BoardError,
     BoardReset,
     EnergyBuild,
     ErrorAnswer,
-    Expecting,
-    FirmwareName,
-    InferCommand,
     Inferences,
-    Info,
-    Lap,
     LineSplitter,
-    LoadDone,
     LoadFailed,
     Message,
-    Missing,
-    Model,
-    Name,
-    Ready,
     RefusedLoad,
-    Text,
     frames_of,
     give_up_frame,
-    inferences_of,
     is_over,
+    laps_and_scores,
     offered_frames,
     parse,
     shown,
 )
+from .profile import Profile
 
 # One command, one answer: messages by a deadline, matched to their command by content and never by count.
 #
-# A board that resets when its port is opened, or a line that doubles bytes, leaves an `m-ready` too many:
-# an
+# A board that resets when its port is opened, or a line that doubles bytes, leaves an `m-ready` too many: an
 # answer ends with the first `m-ready` after all that the command has to bring.
 
 
@@ -81,14 +66,11 @@ class Exchange:
     def __init__(self, line: Line, baud: int, clock_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self.line = line
         self.byte_s = _BITS_A_BYTE / baud
+        self.answer_s = ANSWER_S + _LONGEST_ANSWER_BYTES * self.byte_s
         self.clock_ns = clock_ns
         self._splitter = LineSplitter()
         self._pending: deque[bytes] = deque()
         self._recent: deque[bytes] = deque(maxlen=_QUOTED_LINES)
-
-    def answer_s(self) -> float:
-        """How long an answer without inferences may take at this baud."""
-        return ANSWER_S + _LONGEST_ANSWER_BYTES * self.byte_s
 
     def send(self, command: str) -> None:
         """A command, with its end."""
@@ -103,27 +85,20 @@ class Exchange:
 
     def next_message(self, wait_s: float) -> Message | None:
         """The next message; None when no line ended in this time."""
-        if not self._pending:
-            deadline_ns = self.clock_ns() + round(wait_s * 1e9)
-            while not self._receive(max(deadline_ns - self.clock_ns(), 0) / 1e9):
-                if self.clock_ns() >= deadline_ns:
-                    return None
+        deadline_ns = self.clock_ns() + round(wait_s * 1e9)
+        while not self._pending:
+            left_ns = max(deadline_ns - self.clock_ns(), 0)
+            self._pending.extend(self._splitter.lines(self.line.read(left_ns / 1e9)))
+            if not self._pending and self.clock_ns() >= deadline_ns:
+                return None
         line = self._pending.popleft()
         self._recent.append(line)
         return parse(line)
 
-    def _receive(self, wait_s: float) -> bool:
-        """Whether a line is there, after at most one read."""
-        self._pending.extend(self._splitter.lines(self.line.read(wait_s)))
-        return bool(self._pending)
-
     def messages(self, wait_s: float) -> Iterator[Message]:
         """All messages that come in this time."""
         deadline_ns = self.clock_ns() + round(wait_s * 1e9)
-        while True:
-            message = self.next_message(max(deadline_ns - self.clock_ns(), 0) / 1e9)
-            if message is None:
-                return
+        while (message := self.next_message(max(deadline_ns - self.clock_ns(), 0) / 1e9)) is not None:
             yield message
             if self.clock_ns() >= deadline_ns:  # of a board that never stops
                 return
@@ -153,48 +128,45 @@ class Exchange:
             BoardReset: its boot banner came.
             AnswerTimeout: the answer did not come, or not whole.
         """
-        limit_s = self.answer_s() if wait_s is None else wait_s
+        limit_s = self.answer_s if wait_s is None else wait_s
         self.send(command)
         answer: list[Message] = []
-        kinds: Counter[type[Message]] = Counter()
+        kinds: Counter[str] = Counter()
         for message in self.messages(limit_s):
-            if isinstance(message, Banner):
-                raise self.reset(command, awaited)
-            if isinstance(message, Ready):
-                self._raise_error(command, awaited, answer)
+            if message.kind == "ready":
+                for refusal in answer:
+                    self.raise_for(refusal, command, awaited)
                 if is_whole(answer):
                     return answer
-            elif kinds[type(message)] < MOST_OF_A_KIND:
-                kinds[type(message)] += 1
+            elif message.kind == "banner":
+                self.raise_for(message, command, awaited)
+            elif kinds[message.kind] < MOST_OF_A_KIND:
+                kinds[message.kind] += 1
                 answer.append(message)
         raise AnswerTimeout(
             f"no whole answer to `{command}%` within {limit_s:.0f} s", awaited=awaited, came=self.came()
         )
 
-    def reset(self, command: str, awaited: str) -> BoardReset:
-        """The fault of a boot banner."""
-        return BoardReset(
-            f"the board was reset amid its answer to `{command}%`",
-            awaited=awaited,
-            came=self.came(),
-            fix="see that its supply holds under load; firmware that faults resets the board, too",
-        )
+    def raise_for(self, message: Message, command: str, awaited: str) -> None:
+        """BoardReset for a boot banner, ErrorAnswer for an error; other messages are passed over."""
+        if message.kind == "banner":
+            raise BoardReset(
+                f"the board was reset amid its answer to `{command}%`",
+                awaited=awaited,
+                came=self.came(),
+                fix="see that its supply holds under load; firmware that faults resets the board, too",
+            )
+        if message.kind == "error":
+            what = f"the board answers `{command}%` with an error: {message.value}"
+            raise ErrorAnswer(what, awaited=awaited, came=self.came())
 
-    def _raise_error(self, command: str, awaited: str, answer: Sequence[Message]) -> None:
-        for message in answer:
-            if isinstance(message, BoardError):
-                raise ErrorAnswer(command, message.text, awaited=awaited, came=self.came())
 
-
-# Sending a model's input to a board: as hex digits, as any firmware of the benchmark takes it, or as
-# frames.
+# Sending a model's input to a board: as hex digits, as any firmware of the benchmark takes it, or as frames.
 #
-# What the line allows for digits: the protocol is half duplex, so that of each command's 31 bytes the way
-# out
+# What the line allows for digits: the protocol is half duplex, so that of each command's 31 bytes the way out
 # and the `m-ready` back follow one another. 66 characters (`db `, 62 digits, `%`) and 9 (`m-ready`, CR, LF)
 # of 10 bits each make 75 x 10 / baud seconds for 31 bytes: 6.51 ms at 115200 baud, 0.81 ms at 921600. Two
-# commands are never under way: other firmware drops what comes while it answers. A frame takes 522
-# characters
+# commands are never under way: other firmware drops what comes while it answers. A frame takes 522 characters
 # for 512 bytes, and its acknowledgement comes while the next ones are on their way: 2.37 times as fast.
 
 
@@ -223,171 +195,132 @@ def hex_line_s(size_bytes: int, baud: int) -> float:
     return (characters + len("m-load-done\r\n")) * 10 / baud
 
 
-def limit_s(size_bytes: int, byte_s: float) -> float:
-    """How long an attempt may take, though each of its answers comes in time."""
-    commands = -(-size_bytes // COMMAND_BYTES)
-    return 3 * hex_line_s(size_bytes, round(_BITS_A_BYTE / byte_s)) + COMMAND_S * commands + LEAST_LIMIT_S
+class _Load:
+    """One attempt to send an input; LoadFailed once it takes too long, though each answer comes in time."""
 
+    def __init__(self, exchange: Exchange, tensor: bytes) -> None:
+        self._exchange = exchange
+        self._tensor = tensor
+        size = len(tensor)
+        line_s = hex_line_s(size, round(_BITS_A_BYTE / exchange.byte_s))
+        self._limit_s = 3 * line_s + COMMAND_S * -(-size // COMMAND_BYTES) + LEAST_LIMIT_S
+        self._end_ns = 0
 
-def load(
-    exchange: Exchange,
-    tensor: bytes,
-    offer: BinaryOffer | None,
-    resynchronise: Callable[[], None],
-) -> None:
-    """Send an input, again where it was broken.
-
-    Raises:
-        LoadFailed: the last of MOST_ATTEMPTS was broken, too.
-        RefusedLoad: the board does not take an input of this size.
-        BoardReset, LineLost: these are not tried again.
-    """
-    for attempt in range(1, MOST_ATTEMPTS + 1):
-        if attempt > 1:
-            resynchronise()
+    def send(self, offer: BinaryOffer | None, settle_s: float | None) -> None:
+        """Announce the input and send it, by frames where they are offered."""
+        exchange, size = self._exchange, len(self._tensor)
+        command, awaited = f"db {'bin' if offer else 'load'} {size}", f"`m-[Expecting {size} bytes]`"
+        expecting = Message("expecting", size)
         try:
-            _announce(exchange, tensor, offer)
             if offer is None:
-                _send_digits(exchange, tensor, SETTLE_S if attempt > 1 else None)
-            else:
-                _send_frames(exchange, tensor, offer)
-            return
-        except RefusedLoad:
-            raise
-        except (AnswerTimeout, BadAnswer, ErrorAnswer) as fault:
-            broken = fault
-    raise LoadFailed(
-        f"the input could not be sent in {MOST_ATTEMPTS} attempts; the last: {broken.what}",
-        why=broken.why,
-        fix="try a lower baud rate or a shorter cable",
-    ) from broken
-
-
-def _announce(exchange: Exchange, tensor: bytes, offer: BinaryOffer | None) -> None:
-    """The command that begins a load. Frames follow without an `m-ready`."""
-    size = len(tensor)
-    command, awaited = f"db {'load' if offer is None else 'bin'} {size}", f"`m-[Expecting {size} bytes]`"
-    try:
+                exchange.ask(command, awaited, lambda answer: expecting in answer)
+            else:  # frames follow without an `m-ready`
+                self._announce_frames(command, awaited, expecting)
+        except ErrorAnswer as error:
+            raise RefusedLoad(error.what, awaited=awaited, came=error.came) from error
+        self._end_ns = exchange.clock_ns() + round(self._limit_s * 1e9)
         if offer is None:
-            exchange.ask(command, awaited, lambda answer: Expecting(size) in answer)
-            return
-        exchange.send(command)
-        for message in exchange.messages(exchange.answer_s()):
-            # A board that asks for the first frame has begun; its line that says so was lost.
-            if message in (Expecting(size), Missing(0)):
-                return
-            _raise_for(exchange, message, command, awaited)
-    except ErrorAnswer as error:
-        raise RefusedLoad(command, error.text, awaited=awaited, came=error.came) from error
-    raise AnswerTimeout("the board begins no binary load", awaited=awaited, came=exchange.came())
-
-
-def _send_digits(exchange: Exchange, tensor: bytes, settle_s: float | None) -> None:
-    """One `db` command after another, each behind the `m-ready` of the one before.
-
-    With `settle_s` it listens for so long after each for a doubled one.
-    """
-    size = len(tensor)
-    require_time = _deadline(exchange, size)
-    for start in range(0, size, COMMAND_BYTES):
-        require_time(start)
-        end = start + COMMAND_BYTES
-        exchange.send(f"db {tensor[start:end].hex()}")
-        is_last = end >= size
-        _await_ready(exchange, is_last)
-        if settle_s is not None and not is_last:
-            for _ in range(MOST_DOUBLED):
-                if exchange.next_message(settle_s + 2 * _READY_CHARACTERS * exchange.byte_s) != Ready():
-                    break
-
-
-def _await_ready(exchange: Exchange, is_last: bool) -> None:
-    """The end of a `db` command: the last one says that all bytes are there, no other may."""
-    awaited = "`m-load-done`, `m-ready`" if is_last else "`m-ready`"
-    is_done = False
-    for message in exchange.messages(exchange.answer_s()):
-        if isinstance(message, Ready):
-            if is_done == is_last:
-                return
-        elif isinstance(message, LoadDone):
-            is_done = True
-            if not is_last:
-                raise BadAnswer("the load is done too early", awaited=awaited, came=exchange.came())
+            self._send_digits(settle_s)
         else:
-            _raise_for(exchange, message, "db ...", awaited)
-    raise AnswerTimeout("a load by digits is broken", awaited=awaited, came=exchange.came())
+            self._send_frames(offer)
 
+    def _announce_frames(self, command: str, awaited: str, expecting: Message) -> None:
+        exchange = self._exchange
+        exchange.send(command)
+        for message in exchange.messages(exchange.answer_s):
+            # A board that asks for the first frame has begun; its line that says so was lost.
+            if message in (expecting, Message("nack", 0)):
+                return
+            exchange.raise_for(message, command, awaited)
+        raise AnswerTimeout("the board begins no binary load", awaited=awaited, came=exchange.came())
 
-def _send_frames(exchange: Exchange, tensor: bytes, offer: BinaryOffer) -> None:
-    """Go-back-N: up to a window of frames without acknowledgement, again from where the board lacks one.
+    def _send_digits(self, settle_s: float | None) -> None:
+        """One `db` command after another, each behind the `m-ready` of the one before.
 
-    A gap halves the window, and each frame that is taken widens it by one: on a bad line few frames are
-    sent in vain.
-    """
-    frames = frames_of(tensor, offer.payload_bytes)
-    data_frames = len(frames) - 1
-    awaited = "`m-ack-...`, at the end `m-load-done`"
-    sent = furthest = taken = 0
-    window = offer.window
-    is_done = False
-    last_ns = exchange.clock_ns()
-    require_time = _deadline(exchange, len(tensor))
-    stall_s = STALL_S + 2 * offer.window * len(frames[0]) * exchange.byte_s
-    while (stalled_s := (exchange.clock_ns() - last_ns) / 1e9) < stall_s:
-        require_time(taken * offer.payload_bytes)
-        # The frame that ends the load goes alone: behind it no frame may be on its way.
-        most = min(taken + window, data_frames) if taken < data_frames else len(frames)
-        while sent < most:
-            exchange.line.write(frames[sent])
-            sent += 1
-        furthest = max(furthest, sent)
-        message = exchange.next_message(stall_s - stalled_s)
-        if isinstance(message, Acknowledged | Missing):
-            # Modulo 65536, and never behind what was taken nor ahead of what was sent.
-            next_frame = taken + (message.next_frame - taken) % SEQUENCE_MODULUS
-            if next_frame > furthest:
+        With `settle_s` it listens for so long after each for a doubled one.
+        """
+        exchange, size = self._exchange, len(self._tensor)
+        for start in range(0, size, COMMAND_BYTES):
+            self._require_time(start)
+            end = start + COMMAND_BYTES
+            exchange.send(f"db {self._tensor[start:end].hex()}")
+            self._await_ready(is_last=end >= size)
+            if settle_s is not None and end < size:
+                for _ in range(MOST_DOUBLED):
+                    if exchange.next_message(settle_s + 2 * _READY_CHARACTERS * exchange.byte_s) != READY:
+                        break
+
+    def _await_ready(self, is_last: bool) -> None:
+        """The end of a `db` command: the last one says that all bytes are there, no other may."""
+        exchange = self._exchange
+        awaited = "`m-load-done`, `m-ready`" if is_last else "`m-ready`"
+        is_done = False
+        for message in exchange.messages(exchange.answer_s):
+            if message.kind == "ready" and is_done == is_last:
+                return
+            if message.kind == "load-done":
+                is_done = True
+                if not is_last:
+                    raise BadAnswer("the load is done too early", awaited=awaited, came=exchange.came())
+            exchange.raise_for(message, "db ...", awaited)
+        raise AnswerTimeout("a load by digits is broken", awaited=awaited, came=exchange.came())
+
+    def _send_frames(self, offer: BinaryOffer) -> None:
+        """Go-back-N: up to a window of frames without acknowledgement, again from where the board lacks one.
+
+        A gap halves the window, and each frame that is taken widens it by one: on a bad line few frames are
+        sent twice.
+        """
+        exchange = self._exchange
+        frames = frames_of(self._tensor, offer.payload_bytes)
+        data_frames = len(frames) - 1
+        awaited = "`m-ack-...`, at the end `m-load-done`"
+        sent = furthest = taken = 0
+        window = offer.window
+        is_done = False
+        last_ns = exchange.clock_ns()
+        stall_s = STALL_S + 2 * offer.window * len(frames[0]) * exchange.byte_s
+        while (stalled_s := (exchange.clock_ns() - last_ns) / 1e9) < stall_s:
+            self._require_time(taken * offer.payload_bytes)
+            # The frame that ends the load goes alone: behind it no frame may be on its way.
+            most = min(taken + window, data_frames) if taken < data_frames else len(frames)
+            for sequence in range(sent, most):
+                exchange.line.write(frames[sequence])
+            sent = max(sent, most)
+            furthest = max(furthest, sent)
+            message = exchange.next_message(stall_s - stalled_s)
+            if message is None:
                 continue
-            if next_frame > taken:
-                taken = next_frame
-                sent = max(sent, taken)
-                window = min(window + 1, offer.window)
-                last_ns = exchange.clock_ns()
-            if isinstance(message, Missing):
-                sent = taken
-                window = max(window // 2, 1)
-        elif isinstance(message, LoadDone) and taken == data_frames:
-            is_done = True
-        elif isinstance(message, Ready) and is_done:
-            return
-        elif message is not None:
-            _raise_for(exchange, message, "db bin", awaited)
-    if is_done:  # its `m-ready` was lost; the next answer is known by its content
-        return
-    raise AnswerTimeout("a binary load does not go on", awaited=awaited, came=exchange.came())
+            if message.kind in ("ack", "nack"):
+                # Modulo 65536, and never behind what was taken nor ahead of what was sent.
+                next_frame = taken + (message.value - taken) % SEQUENCE_MODULUS
+                if next_frame > furthest:
+                    continue
+                if next_frame > taken:
+                    taken = next_frame
+                    sent = max(sent, taken)
+                    window = min(window + 1, offer.window)
+                    last_ns = exchange.clock_ns()
+                if message.kind == "nack":
+                    sent = taken
+                    window = max(window // 2, 1)
+            elif message.kind == "load-done" and taken == data_frames:
+                is_done = True
+            elif message.kind == "ready" and is_done:
+                return
+            else:
+                exchange.raise_for(message, "db bin", awaited)
+        if not is_done:  # where only its `m-ready` was lost, the next answer is known by its content
+            raise AnswerTimeout("a binary load does not go on", awaited=awaited, came=exchange.came())
 
-
-def _deadline(exchange: Exchange, size_bytes: int) -> Callable[[int], None]:
-    """Called with the bytes that were sent; LoadFailed once the load takes too long."""
-    longest_s = limit_s(size_bytes, exchange.byte_s)
-    end_ns = exchange.clock_ns() + round(longest_s * 1e9)
-
-    def require_time(sent_bytes: int) -> None:
-        if exchange.clock_ns() >= end_ns:
+    def _require_time(self, sent_bytes: int) -> None:
+        if self._exchange.clock_ns() >= self._end_ns:
             raise LoadFailed(
-                f"the input is not sent within {longest_s:.0f} s",
-                why=f"{sent_bytes:,} of {size_bytes:,} bytes were taken: the board answers each command late",
+                f"the input is not sent within {self._limit_s:.0f} s",
+                why=f"{sent_bytes:,} of {len(self._tensor):,} bytes were taken: the board answers each "
+                "command late",
                 fix="see that nothing else keeps the board busy; try a higher baud rate",
             )
-
-    return require_time
-
-
-def _raise_for(exchange: Exchange, message: Message, command: str, awaited: str) -> None:
-    """A fault for what ends a load; other lines are passed over."""
-    if isinstance(message, Banner):
-        raise exchange.reset(command, awaited)
-    if isinstance(message, BoardError):
-        raise ErrorAnswer(command, message.text, awaited=awaited, came=exchange.came())
 
 
 RESYNCHRONISE_S = 15.0
@@ -399,23 +332,7 @@ QUIET_S = 0.1
 MOST_INFOS = 64
 INFER_MARGIN_S = 10.0
 """An inference may take three times what is expected, and this."""
-
-M = TypeVar("M", bound=Message)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What a firmware says of itself, printable and bounded.
-
-    Attributes:
-        firmware: its name; free text of other vendors.
-        model_id: EdgeBench's firmware: VARIANT:SHA256 of the artifact; the benchmark's: such as vww01.
-        infos: by name, of EdgeBench's firmware; else empty.
-    """
-
-    firmware: str
-    model_id: str
-    infos: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+_SILENCE_BYTES = 16
 
 
 class Stamp(NamedTuple):
@@ -431,28 +348,16 @@ class Stamp(NamedTuple):
     received_ns: int
 
 
-class Conversation:
+class Conversation(Exchange):
     """With one board.
 
     All methods raise LineLost when the line is gone, AnswerTimeout, BoardReset, BadAnswer or ErrorAnswer
     (all of them LineFault) when an answer is none. None waits without an end.
-
-    Args:
-        line: to the board; whoever opened it closes it.
-        baud: of the line.
-        clock_ns: the host's monotonic clock.
     """
 
-    def __init__(
-        self,
-        line: Line,
-        baud: int,
-        clock_ns: Callable[[], int] = time.monotonic_ns,
-    ) -> None:
-        self._exchange = Exchange(line, baud, clock_ns)
-        self._is_energy_build = False
-        self._offer: BinaryOffer | None = None
-        self._has_asked_for_offer = False
+    _is_energy_build = False
+    _offer: BinaryOffer | None = None
+    _has_asked_for_offer = False
 
     def resynchronise(self) -> None:
         """Bring host and board to the same command: before each phase, and after a fault.
@@ -460,77 +365,68 @@ class Conversation:
         What is on the line is dropped, `name%` is sent until it is answered, and what else comes is dropped
         until the line is silent. A board that resets when its port is opened has until then to boot.
         """
-        exchange = self._exchange
-        deadline_ns = exchange.clock_ns() + round(RESYNCHRONISE_S * 1e9)
+        deadline_ns = self.clock_ns() + round(RESYNCHRONISE_S * 1e9)
         sent = 0
-        while exchange.clock_ns() < deadline_ns:
-            exchange.forget()
-            exchange.send("name")
+        while self.clock_ns() < deadline_ns:
+            self.forget()
+            self.send("name")
             sent += 1
             if self._hear_name(sent, deadline_ns):
                 return
         raise AnswerTimeout(
             f"the board does not answer `name%` within {RESYNCHRONISE_S:.0f} s, or is never silent",
             awaited="`m-name-dut-[...]`, `m-ready`, then silence",
-            came=exchange.came(),
+            came=self.came(),
             fix="see that the firmware is flashed, the port the board's and the baud rate its own",
         )
 
     def _hear_name(self, sent: int, deadline_ns: int) -> bool:
         """Whether a name and an `m-ready` came, then silence."""
-        exchange = self._exchange
         names, is_answered = 0, False
-        while exchange.clock_ns() < deadline_ns:
+        while self.clock_ns() < deadline_ns:
             # Answers to commands that a booting board may yet have taken are awaited for longer.
             quiet_s = QUIET_S if names >= sent else NAME_S
-            message = exchange.next_message(quiet_s + _SILENCE_BYTES * exchange.byte_s)
+            message = self.next_message(quiet_s + _SILENCE_BYTES * self.byte_s)
             if message is None:
                 return is_answered
-            if isinstance(message, Name):
+            if message.kind == "name":
                 names += 1
-            elif isinstance(message, Ready):
+            elif message.kind == "ready":
                 is_answered = names > 0
-            elif isinstance(message, Banner):
-                self._is_energy_build = message.mode == "energy"
+            elif message.kind == "banner":
+                self._is_energy_build = message.value == "energy"
                 names, is_answered = 0, False
-            elif isinstance(message, Missing):  # a load that another host left amid its frames
-                exchange.line.write(give_up_frame())
+            elif message.kind == "nack":  # a load that another host left amid its frames
+                self.line.write(give_up_frame())
         return False
 
-    def name(self) -> str:
-        """What the vendor calls the device."""
-        return self._one_of(Name, self._ask("name", Name)).name
-
     def profile(self) -> Profile:
-        """Firmware, model and what else the firmware says of itself."""
-        answer = self._ask("profile", FirmwareName, Model)
+        """The board's name, its firmware, the model and what else the firmware says of itself."""
+        name = dict(self._answer("name", "name"))["name"]
+        answer = self._answer("profile", "profile", "model")
         infos: dict[str, str] = {}
         for message in answer:
-            if isinstance(message, Info) and len(infos) < MOST_INFOS:
-                infos.setdefault(message.name, message.value)
-        return Profile(
-            self._one_of(FirmwareName, answer).firmware,
-            self._one_of(Model, answer).model_id,
-            MappingProxyType(infos),
-        )
+            if message.kind == "info" and len(infos) < MOST_INFOS:
+                infos.setdefault(*message.value)
+        values = dict(answer)
+        return Profile(name, values["profile"], values["model"], infos)
 
     def help(self) -> tuple[str, ...]:
         """The lines of `help%`."""
-        return tuple(message.text for message in self._ask("help", Text) if isinstance(message, Text))
+        return tuple(message.value for message in self._answer("help", "text") if message.kind == "text")
 
     def timestamp(self) -> Stamp:
         """The board's clock between two readings of the host's; EnergyBuild where stamps are pulses."""
         self._require_laps()
-        exchange = self._exchange
-        sent_ns = exchange.clock_ns()
+        sent_ns = self.clock_ns()
         try:
-            answer = self._ask("timestamp", Lap)
+            lap_us: int = dict(self._answer("timestamp", "lap"))["lap"]
         except AnswerTimeout as error:
             if set(error.came) == {"m-ready"}:
                 raise EnergyBuild(error.awaited, error.came) from error
             raise
         # The m-ready behind the lap takes its time, too: the interval is wider for it, never wrong.
-        return Stamp(sent_ns, self._one_of(Lap, answer).lap_us, exchange.clock_ns())
+        return Stamp(sent_ns, lap_us, self.clock_ns())
 
     def load(self, tensor: bytes) -> None:
         """Send an input: as frames where the firmware's help offers that, else as digits.
@@ -539,19 +435,31 @@ class Conversation:
             tensor: the model's input as the board has it in memory.
 
         Raises:
-            LoadFailed: it was broken each time that it was tried.
+            LoadFailed: the last of MOST_ATTEMPTS was broken, too.
+            RefusedLoad: the board does not take an input of this size.
+            BoardReset, LineLost: these are not tried again.
         """
         if not self._has_asked_for_offer:
-            self._offer = self._binary_offer()
+            try:
+                self._offer = offered_frames(self.help())
+            except (ErrorAnswer, AnswerTimeout):  # firmware without help, or one that prints none
+                self.resynchronise()
             self._has_asked_for_offer = True
-        load(self._exchange, tensor, self._offer, self.resynchronise)
-
-    def _binary_offer(self) -> BinaryOffer | None:
-        try:
-            return offered_frames(self.help())
-        except (ErrorAnswer, AnswerTimeout):  # firmware without help, or one that prints none
-            self.resynchronise()
-            return None
+        for attempt in range(MOST_ATTEMPTS):
+            if attempt:
+                self.resynchronise()
+            try:
+                _Load(self, tensor).send(self._offer, SETTLE_S if attempt else None)
+                return
+            except RefusedLoad:
+                raise
+            except (AnswerTimeout, BadAnswer, ErrorAnswer) as fault:
+                broken = fault
+        raise LoadFailed(
+            f"the input could not be sent in {MOST_ATTEMPTS} attempts; the last: {broken.what}",
+            why=broken.why,
+            fix="try a lower baud rate or a shorter cable",
+        ) from broken
 
     def infer(self, inferences: int, warm_ups: int, expected_s: float, classes: int) -> Inferences:
         """Inferences on the resident input after warm-ups, between two laps.
@@ -566,35 +474,27 @@ class Conversation:
             EnergyBuild: the firmware sends no laps.
         """
         self._require_laps()
-        exchange = self._exchange
-        command = InferCommand(inferences, warm_ups, classes)
-        wait_s = 3 * expected_s + INFER_MARGIN_S + exchange.answer_s()
-        sent_ns = exchange.clock_ns()
-        messages = exchange.ask(command.text, command.awaited, is_over, wait_s)
-        return inferences_of(command, messages, exchange.came(), sent_ns, exchange.clock_ns())
+        wait_s = 3 * expected_s + INFER_MARGIN_S + self.answer_s
+        awaited = f"`m-infer-start-{inferences}`, two laps and `m-results-[...]`"
+        sent_ns = self.clock_ns()
+        answer = self.ask(f"infer {inferences} {warm_ups}", awaited, is_over, wait_s)
+        laps_us, scores = laps_and_scores(inferences, warm_ups, classes, answer, self.came())
+        return Inferences(sent_ns, self.clock_ns(), laps_us, scores)
 
-    def _ask(self, command: str, *kinds: type[Message]) -> Sequence[Message]:
-        awaited = " and ".join(_FORMS[kind] for kind in kinds)
-        return self._exchange.ask(
-            command,
-            awaited,
-            lambda answer: all(any(isinstance(message, kind) for message in answer) for kind in kinds),
-        )
+    def _answer(self, command: str, *kinds: str) -> list[Message]:
+        """The answer to a command that has to bring messages of these kinds.
 
-    def _one_of(self, kind: type[M], answer: Sequence[Message]) -> M:
-        """The last of its kind: what came before may be an earlier answer's."""
-        return next(message for message in reversed(answer) if isinstance(message, kind))
+        As a dict it has the last of each kind: what came before may be an earlier answer's.
+        """
+        awaited = " and ".join(_awaited(kind) for kind in kinds)
+        return self.ask(command, awaited, lambda answer: set(kinds) <= {message.kind for message in answer})
 
     def _require_laps(self) -> None:
         if self._is_energy_build:
-            raise EnergyBuild(_FORMS[Lap], self._exchange.came())
+            raise EnergyBuild(_awaited("lap"), self.came())
 
 
-_SILENCE_BYTES = 16
-_FORMS: Mapping[type[Message], str] = {
-    Name: "`m-name-dut-[...]`",
-    FirmwareName: "`m-profile-[...]`",
-    Model: "`m-model-[...]`",
-    Lap: "`m-lap-us-...`",
-    Text: "lines of help",
-}
+def _awaited(kind: str) -> str:
+    return {"text": "lines of help", "lap": "`m-lap-us-...`", "name": "`m-name-dut-[...]`"}.get(
+        kind, f"`m-{kind}-[...]`"
+    )

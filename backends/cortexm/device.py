@@ -1,4 +1,4 @@
-"""An open line to one board: what the board is, and its sessions."""
+"""An open line to one board: its timed inferences, its sessions, and how the line is opened."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from types import TracebackType
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from edgebench import interruption
 from edgebench.errors import NoPermissionError, SessionError, UnavailableError, UnsupportedError, UsageError
-from edgebench.link.board_session import input_bytes, size_bytes
+from edgebench.link.board_session import input_bytes
 from edgebench.link.clock_match import WrappingClock
 from edgebench.link.schedule import Timeouts
 from edgebench.link.window_session import USUAL, TimedInferences, WindowLengths, WindowSession
@@ -23,134 +22,18 @@ from edgebench.prepare.chain import Chain
 from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, Prepared
-from edgebench.records.session import MeasurePlan, ProbeChunk, SessionFacts, SessionSettings, Window
+from edgebench.records.session import SessionFacts, SessionSettings
 from edgebench.records.target import Target
-from edgebench.records.values import ImageSet, Json, Scores
+from edgebench.records.values import Json, Scores
 from edgebench.stats.clock import RoundTrip
 
-from .boards import BOARDS
-from .conversation import Conversation, Profile
+from .conversation import Conversation
 from .emulator import IN_QEMU
-from .engines import model_id
 from .firmware_supply import FirmwareSupply
 from .line import Line, open_line
 from .messages import LineFault, LineLost
 from .options import CortexMOptions
-
-# What a board says of itself over its line, and whether that is what an artifact needs.
-
-
-OWN_FIRMWARE = "edgebench-cortexm"
-SIMULATOR = "simulator"
-NOT_REPORTED = "not reported"
-
-
-@dataclass(frozen=True)
-class BoardProfile:
-    """Answers to `name%` and `profile%`."""
-
-    name: str
-    profile: Profile
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the firmware is EdgeBench's: its model id has the artifact's hash."""
-        return self.profile.firmware.split(" ")[0] == OWN_FIRMWARE
-
-    @property
-    def board(self) -> str:
-        """The board's name, as `mps2-an500`; of other firmware what its vendor calls the device."""
-        return self.profile.infos.get("board", self.name).partition(",")[0].strip()
-
-    @property
-    def is_emulated(self) -> bool:
-        """Whether no board of silicon answers."""
-        return self.board == SIMULATOR or self.is_in_qemu
-
-    @property
-    def is_in_qemu(self) -> bool:
-        """Whether QEMU emulates it, whose clock can go by instructions."""
-        return self.board in {board.name for board in BOARDS if board.emulated}
-
-    def description(self) -> dict[str, Json]:
-        """The board's facts; the processor with its clock, because another clock is another device."""
-        processor = self.profile.infos.get("board", "").partition(",")[2].strip()
-        return {"board": self.board, **({"cpu": processor} if processor else {})}
-
-    def runtime(self) -> dict[str, Json]:
-        """The engine that the firmware reports; of other firmware, which reports none, the firmware."""
-        infos = self.profile.infos
-        engine, _, version = infos.get("engine", "").partition(" ")
-        engine = engine or self.profile.firmware
-        numbers = {
-            name.replace("-", "_"): int(infos[name])
-            for name in ("copy-us", "engine-bytes", "input-bytes")
-            if infos.get(name, "").isdecimal()
-        }
-        texts = {
-            name.replace("-", "_"): infos[name] for name in ("timer", "input-type", "reset") if name in infos
-        }
-        return {
-            "name": engine,
-            "version": version or NOT_REPORTED,
-            "firmware": self.profile.firmware,
-            "model": self.profile.model_id,
-            "own_firmware": self.is_own,
-            **numbers,
-            **texts,
-        }
-
-    def carries(self, artifact: Artifact) -> bool:
-        """Whether EdgeBench's firmware carries the artifact's file, whatever the file was called.
-
-        Other firmware is known by its outputs alone.
-        """
-        return not self.is_own or self.profile.model_id.rpartition(":")[2] == artifact.sha256
-
-    def require_carries(self, artifact: Artifact) -> None:
-        """SessionError where firmware that was just flashed has another model all the same."""
-        if not self.carries(artifact):
-            raise SessionError(
-                "the board carries another model after it was flashed",
-                status="load_failed",
-                stage="load",
-                why=f"it has {self.profile.model_id}, and {model_id(artifact)} was flashed",
-                fix="see that the port is that of the board whose ST-LINK is used (--set stlink=SERIAL)",
-            )
-
-    def require_fits(self, artifact: Artifact) -> None:
-        """SessionError where what the firmware says of its model contradicts the artifact."""
-        infos = self.profile.infos
-        due = {
-            "input-type": artifact.input.dtype,
-            "input-bytes": str(size_bytes(artifact.input)),
-            "scores": str(artifact.scores),
-        }
-        wrong = [
-            f"its {name} is {infos[name]}, the artifact's {value}"
-            for name, value in due.items()
-            if infos.get(name, value) != value
-        ]
-        if artifact.batch != 1:
-            wrong.append(f"it infers one patch at a time, and the artifact {artifact.batch}")
-        if wrong:
-            raise SessionError(
-                "the board's model is not the artifact",
-                status="load_failed",
-                stage="load",
-                why="; ".join(wrong),
-                fix="flash firmware that was built of this artifact",
-            )
-
-    def warnings(self) -> list[str]:
-        """What a reader should know of the firmware."""
-        if self.is_own:
-            return []
-        return [
-            f"the firmware is not EdgeBench's ({self.profile.firmware}, model {self.profile.model_id}): that "
-            "it carries this model is known by its outputs alone, and its engine by its name"
-        ]
-
+from .profile import Profile
 
 # A board at its line as a session of windows asks it: patches in, timed inferences and stamps out.
 
@@ -193,9 +76,7 @@ class SerialBoard:
     def infer(self, inferences: int, warm_ups: int, expected_s: float) -> TimedInferences:
         """`infer N W`, on the unwrapped clock."""
         answer = self._conversation.infer(inferences, warm_ups, expected_s, self._artifact.scores)
-        start_us, end_us = self._clock.stamps_us(
-            answer.sent_ns, (answer.start_us, answer.end_us), answer.received_ns
-        )
+        start_us, end_us = self._clock.stamps_us(answer.sent_ns, answer.laps_us, answer.received_ns)
         instructions = None
         if self._icount_shift is not None:
             instructions = round((end_us - start_us) * NS_A_CYCLE_OF_ICOUNT / 2**self._icount_shift)
@@ -265,117 +146,69 @@ NO_SHIFT = (
 SIMULATED = "the simulator counts no instructions"
 
 
-class CortexMSession:
-    """Implements `Session`; entered, the board answers and carries the artifact.
+class CortexMSession(WindowSession):
+    """Implements `Session` on a board that answers and carries the artifact.
 
     The firmware stays resident: a session begins with a flushed line, and with a reset only where the board
     resets when its port is opened.
 
     Args:
-        device: the board.
+        conversation: with the board.
+        profile: what the board says of itself.
         artifact, settings: what is measured, and how.
         lengths: of the windows.
+        icount_shift: of QEMU, where its clock counts instructions.
     """
 
     def __init__(
-        self, device: CortexMDevice, artifact: Artifact, settings: SessionSettings, lengths: WindowLengths
+        self,
+        conversation: Conversation,
+        profile: Profile,
+        artifact: Artifact,
+        settings: SessionSettings,
+        lengths: WindowLengths,
+        icount_shift: int | None,
     ) -> None:
-        self._device = device
-        self._artifact = artifact
-        self._settings = settings
-        self._lengths = lengths
+        self._icount_shift = icount_shift if profile.is_in_qemu else None
+        board = SerialBoard(
+            conversation, artifact, is_emulated=profile.is_emulated, icount_shift=self._icount_shift
+        )
+        super().__init__(
+            board,
+            artifact,
+            settings,
+            IN_QEMU if profile.is_in_qemu else lengths,
+            has_real_time=not profile.is_emulated,
+            keeps_input=profile.is_own,
+        )
+        self._profile = profile
         self._golden_difference = 0.0
-
-    def __enter__(self) -> CortexMSession:
-        try:
-            conversation, self._profile = self._answering()
-            if not self._profile.carries(self._artifact):
-                self._device.provide(self._artifact)
-                conversation, self._profile = self._answering()
-                self._profile.require_carries(self._artifact)
-            self._profile.require_fits(self._artifact)
-            is_emulated = self._profile.is_emulated
-            in_qemu = self._profile.is_in_qemu
-            self._icount_shift = self._device.icount_shift if in_qemu else None
-            board = SerialBoard(
-                conversation, self._artifact, is_emulated=is_emulated, icount_shift=self._icount_shift
-            )
-            self._session = WindowSession(
-                board,
-                self._artifact,
-                self._settings,
-                IN_QEMU if in_qemu else self._lengths,
-                has_real_time=not is_emulated,
-                keeps_input=self._profile.is_own,
-            )
-            self._session.start()
-        except BaseException:
-            self._device.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """A board that was left amid an answer, is gone or emulated is met anew by the next session."""
-        if error is not None or self._profile.is_emulated:
-            self._device.close()
 
     def golden(self) -> Scores:
         """Scores float32 [golden, classes], each patch by `infer 1 0`."""
-        scores = self._session.golden()
+        scores = super().golden()
         due = np.asarray(self._artifact.golden.scores)
         if scores.shape == due.shape:
             self._golden_difference = float(np.abs(scores - due).max())
         return scores
 
-    def measure(self, plan: MeasurePlan) -> Iterator[Window]:
-        """The first window, then steady ones over the plan's patches in turn."""
-        return self._session.measure(plan)
-
-    def predict(self, images: ImageSet) -> Scores:
-        """Scores float32 [n, classes], each image by `infer 1 0`."""
-        return self._session.predict(images)
-
-    def probe_chunks(self) -> Iterator[ProbeChunk]:
-        """Nothing samples on the board."""
-        return iter(())
-
     def facts(self) -> SessionFacts:
         """What is known by now; nothing was loaded, because the firmware is resident."""
-        facts = self._session.facts()
+        facts = super().facts()
+        warnings = self._profile.warnings()
+        # Its own firmware's engine computes what the reference does: only the decimals may differ.
+        if self._profile.is_own and self._golden_difference > PRINTED_ROUNDING + FLOAT_ROUNDING:
+            warnings.append(
+                f"the golden scores differ by {self._golden_difference:.4f} from those of "
+                f"{self._artifact.golden.reference}, which the firmware's engine should equal bit for bit"
+            )
+        counts_none = self._profile.is_emulated and self._icount_shift is None
         return replace(
             facts,
             runtime=self._profile.runtime(),
-            instructions_reason=self._instructions_reason(),
-            warnings=(*self._profile.warnings(), *self._golden_warnings(), *facts.warnings),
+            instructions_reason=(NO_SHIFT if self._profile.is_in_qemu else SIMULATED) if counts_none else "",
+            warnings=(*warnings, *facts.warnings),
         )
-
-    def _golden_warnings(self) -> list[str]:
-        """That firmware whose engine computes what the reference does is off by more than its decimals."""
-        if not self._profile.is_own or self._golden_difference <= PRINTED_ROUNDING + FLOAT_ROUNDING:
-            return []
-        return [
-            f"the golden scores differ by {self._golden_difference:.4f} from "
-            f"{self._artifact.golden.reference}, with which the firmware's engine should agree bit for bit"
-        ]
-
-    def _instructions_reason(self) -> str:
-        """Why the windows of an emulated board do not say instructions; empty where they do."""
-        if not self._profile.is_emulated or self._icount_shift is not None:
-            return ""
-        return NO_SHIFT if self._profile.is_in_qemu else SIMULATED
-
-    def _answering(self) -> tuple[Conversation, BoardProfile]:
-        """The conversation with a board that has said what it is."""
-        try:
-            return self._device.connect(), self._device.identify()
-        except LineFault as fault:
-            raise fault.as_session_error("start") from fault
-        except (UnavailableError, NoPermissionError) as refusal:
-            raise SessionError(
-                refusal.what, status="lost_connection", stage="start", why=refusal.why, fix=refusal.fix
-            ) from refusal
 
 
 OPEN_AGAIN_S = 0.5
@@ -420,7 +253,7 @@ class CortexMDevice:
             self.close()
             raise fault.as_session_error("start") from fault
 
-    def _identify_or_flash(self) -> BoardProfile:
+    def _identify_or_flash(self) -> Profile:
         try:
             return self.identify()
         except LineFault as fault:
@@ -431,11 +264,45 @@ class CortexMDevice:
         self._supply.flash_first_light()
         return self.identify()
 
-    def session(self, artifact: Artifact, settings: SessionSettings) -> CortexMSession:
+    @contextlib.contextmanager
+    def session(self, artifact: Artifact, settings: SessionSettings) -> Iterator[CortexMSession]:
         """A session on whatever firmware answers, once it carries the artifact."""
-        return CortexMSession(self, artifact, settings, self._lengths)
+        try:
+            profile = self._answering()
+            if not profile.carries(artifact):
+                self.provide(artifact, profile.model_id)
+                profile = self._answering()
+            profile.require_fits(artifact)
+            session = CortexMSession(
+                self.connect(), profile, artifact, settings, self._lengths, self._supply.icount_shift
+            )
+            session.start()
+            yield session
+        except BaseException:
+            self.close()  # a board that is gone, or amid an answer: the next session opens its port again
+            raise
+        if profile.is_emulated:
+            self.close()
 
-    # --- what its sessions need ---
+    def _answering(self) -> Profile:
+        """Of a board that answers; SessionError where none does."""
+        try:
+            return self.identify()
+        except LineFault as fault:
+            raise fault.as_session_error("start") from fault
+        except (UnavailableError, NoPermissionError) as refusal:
+            raise SessionError(
+                refusal.what, status="lost_connection", stage="start", why=refusal.why, fix=refusal.fix
+            ) from refusal
+
+    def provide(self, artifact: Artifact, carried: str) -> None:
+        """Firmware with the artifact onto the board, where the options allow it; else SessionError."""
+        self.close()
+        self._supply.supply(artifact, carried)
+        if not self._supply.emulates:
+            _log.warning("waiting for the board to answer with its new firmware")
+
+    # --- the line ---
 
     def connect(self) -> Conversation:
         """The conversation with the board, opened where it is not; UnavailableError or NoPermissionError.
@@ -457,24 +324,16 @@ class CortexMDevice:
                 self._open = line, Conversation(line, self._options.baud)
         return self._open[1]
 
-    def identify(self) -> BoardProfile:
+    def identify(self) -> Profile:
         """What the board says of itself, after it was resynchronised; LineFault."""
         conversation = self.connect()
         try:
             conversation.resynchronise()
-            return BoardProfile(conversation.name(), conversation.profile())
+            return conversation.profile()
         except LineLost as fault:
             if reason := self._supply.why_ended():
                 raise LineLost("the emulated board has ended", why=reason) from fault
             raise
-
-    def provide(self, artifact: Artifact) -> None:
-        """Firmware with the artifact onto the board, where the options allow it; else SessionError."""
-        carried = self.identify().profile.model_id
-        self.close()
-        self._supply.supply(artifact, carried)
-        if not self._supply.emulates:
-            _log.warning("waiting for the board to answer with its new firmware")
 
     def _required_port(self) -> str:
         if self._supply.emulates:
@@ -484,11 +343,6 @@ class CortexMDevice:
         if self._port is None:
             raise no_port()
         return self._port
-
-    @property
-    def icount_shift(self) -> int | None:
-        """Of the emulator that was started here, else as the options have it."""
-        return self._supply.icount_shift
 
     def close(self) -> None:
         """Close the line; the next session opens it again.

@@ -1,7 +1,7 @@
-"""What a board sends, as messages: lines of bounded length from bytes, and of each line what it means.
+"""What a board sends, as messages: lines of bounded length from bytes, and the meaning of each line.
 
 The grammar is MLPerf Tiny's, with the lines that EdgeBench's firmware adds (firmware/README.md). A line of
-any other form is `Text`: help is made of them, and so is noise. Nothing here raises, whatever comes.
+any other form is `text`: help consists of them, and so does noise. Nothing here raises, whatever comes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,122 +25,20 @@ MOST_VALUE_CHARACTERS = 256
 LAP_MODULUS = 2**32
 
 
-class Ready(NamedTuple):
-    """`m-ready`: the end of an answer."""
+class Message(NamedTuple):
+    """One line.
+
+    Attributes:
+        kind: as in `FORMS`, `ready` or `text`.
+        value: a number, printable ASCII, (name, value) of an `info`, or scores, perhaps nan or infinite.
+    """
+
+    kind: str
+    value: Any = None
 
 
-class Banner(NamedTuple):
-    """`m-timestamp-mode-MODE`, `performance` or `energy`: the first line after a reset."""
-
-    mode: str
-
-
-class Name(NamedTuple):
-    """`m-name-dut-[NAME]`."""
-
-    name: str
-
-
-class FirmwareName(NamedTuple):
-    """`m-profile-[FIRMWARE]`."""
-
-    firmware: str
-
-
-class Model(NamedTuple):
-    """`m-model-[ID]`."""
-
-    model_id: str
-
-
-class Info(NamedTuple):
-    """`m-info-[NAME=VALUE]`, of EdgeBench's firmware."""
-
-    name: str
-    value: str
-
-
-class Lap(NamedTuple):
-    """`m-lap-us-T`: microseconds of the board's clock, modulo 2^32."""
-
-    lap_us: int
-
-
-class Expecting(NamedTuple):
-    """`m-[Expecting N bytes]`: a load begins."""
-
-    size_bytes: int
-
-
-class LoadDone(NamedTuple):
-    """`m-load-done`: all bytes of a load have come."""
-
-
-class Acknowledged(NamedTuple):
-    """`m-ack-NEXT`: a frame of a binary load was taken; the number of the next, modulo 65536."""
-
-    next_frame: int
-
-
-class Missing(NamedTuple):
-    """`m-nack-NEXT`: a binary load has to go on from that frame, modulo 65536."""
-
-    next_frame: int
-
-
-class WarmUpStart(NamedTuple):
-    """`m-warmup-start-W`."""
-
-    warm_ups: int
-
-
-class InferStart(NamedTuple):
-    """`m-infer-start-N`."""
-
-    inferences: int
-
-
-class InferDone(NamedTuple):
-    """`m-infer-done`."""
-
-
-class Results(NamedTuple):
-    """`m-results-[a,b,...]`: scores, perhaps nan or infinite."""
-
-    scores: tuple[float, ...]
-
-
-class BoardError(NamedTuple):
-    """`e-[TEXT]`."""
-
-    text: str
-
-
-class Text(NamedTuple):
-    """Any other line."""
-
-    text: str
-
-
-Message = (
-    Ready
-    | Banner
-    | Name
-    | FirmwareName
-    | Model
-    | Info
-    | Lap
-    | Expecting
-    | LoadDone
-    | Acknowledged
-    | Missing
-    | WarmUpStart
-    | InferStart
-    | InferDone
-    | Results
-    | BoardError
-    | Text
-)
+READY = Message("ready")
+"""`m-ready` ends an answer."""
 
 
 class LineSplitter:
@@ -164,12 +62,10 @@ class LineSplitter:
         complete = []
         for end in ended:
             self._begin(end)
-            line = bytes(self._begun).strip(b"\r")
+            complete.append(bytes(self._begun).strip(b"\r"))
             self._begun.clear()
-            if line:
-                complete.append(line)
         self._begin(rest)
-        return complete
+        return [line for line in complete if line]
 
     def _begin(self, data: bytes) -> None:
         self._begun += data[: MOST_LINE_BYTES - len(self._begun)]
@@ -181,45 +77,44 @@ _UNSHOWN = re.compile(r"[^ -~]")
 _NOISE = "".join(map(chr, (*range(0x21), *range(0x7F, 0x100))))
 
 
-def _scores(text: str) -> Message | None:
+def _text(text: str) -> str:
+    return text[:MOST_VALUE_CHARACTERS]
+
+
+def _scores(text: str) -> tuple[float, ...] | None:
     numbers = text.split(",")
-    if not all(map(_NUMBER.fullmatch, numbers)):
-        return None
-    return Results(tuple(map(float, numbers)))
+    return tuple(map(float, numbers)) if all(map(_NUMBER.fullmatch, numbers)) else None
 
 
-def _info(text: str) -> Message | None:
+def _info(text: str) -> tuple[str, str] | None:
     name, equals, value = text.partition("=")
-    if not (name and equals) or len(name) > MOST_NAME_CHARACTERS:
-        return None
-    return Info(name, value[:MOST_VALUE_CHARACTERS])
+    return (name, _text(value)) if name and equals and len(name) <= MOST_NAME_CHARACTERS else None
 
 
-_EXACT: dict[str, Message] = {
-    "m-ready": Ready(),
-    "m-load-done": LoadDone(),
-    "m-infer-done": InferDone(),
+FORMS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "ready": (r"m-ready()", lambda _: None),
+    "load-done": (r"m-load-done()", lambda _: None),
+    "infer-done": (r"m-infer-done()", lambda _: None),
+    # Microseconds of the board's clock. Some ports print 64 bits: what counts is the same modulo 2^32.
+    "lap": (r"m-lap-us-([0-9]{1,20})", lambda digits: int(digits) % LAP_MODULUS),
+    "expecting": (rf"m-\[Expecting {_UNSIGNED} bytes\]", int),
+    # The number of the next frame of a binary load, modulo 65536: to be sent, or to be sent again.
+    "ack": (rf"m-ack-{_UNSIGNED}", int),
+    "nack": (rf"m-nack-{_UNSIGNED}", int),
+    "warmup-start": (rf"m-warmup-start-{_UNSIGNED}", int),
+    "infer-start": (rf"m-infer-start-{_UNSIGNED}", int),
+    "results": (r"m-results-\[(.+)\]", _scores),
+    "name": (r"m-name-dut-\[(.*)\]", _text),
+    "profile": (r"m-profile-\[(.*)\]", _text),
+    "model": (r"m-model-\[(.*)\]", _text),
+    "info": (r"m-info-\[(.+)\]", _info),
+    "error": (r"e-\[(.*)\]", _text),
+    # The first line after a reset: `performance` or `energy`. A reset leaves a line's beginning before it.
+    "banner": (r".*m-timestamp-mode-([a-z]{1,32})", str),
 }
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[str], Message | None]], ...] = tuple(
-    (re.compile(form), message)
-    for form, message in (
-        # Some ports print 64 bits: what counts is the same modulo 2^32.
-        (r"m-lap-us-([0-9]{1,20})", lambda digits: Lap(int(digits) % LAP_MODULUS)),
-        (rf"m-\[Expecting {_UNSIGNED} bytes\]", lambda digits: Expecting(int(digits))),
-        (rf"m-ack-{_UNSIGNED}", lambda digits: Acknowledged(int(digits))),
-        (rf"m-nack-{_UNSIGNED}", lambda digits: Missing(int(digits))),
-        (rf"m-warmup-start-{_UNSIGNED}", lambda digits: WarmUpStart(int(digits))),
-        (rf"m-infer-start-{_UNSIGNED}", lambda digits: InferStart(int(digits))),
-        (r"m-results-\[(.+)\]", _scores),
-        (r"m-name-dut-\[(.*)\]", lambda text: Name(text[:MOST_VALUE_CHARACTERS])),
-        (r"m-profile-\[(.*)\]", lambda text: FirmwareName(text[:MOST_VALUE_CHARACTERS])),
-        (r"m-model-\[(.*)\]", lambda text: Model(text[:MOST_VALUE_CHARACTERS])),
-        (r"m-info-\[(.*)\]", _info),
-        (r"e-\[(.*)\]", lambda text: BoardError(text[:MOST_VALUE_CHARACTERS])),
-        # A reset amid a line leaves the line's beginning before the banner.
-        (r".*m-timestamp-mode-([a-z]{1,32})", Banner),
-    )
-)
+"""Kinds of messages: the form of the line, and what its text becomes (None: the line has no such form)."""
+
+_PATTERNS = tuple((kind, re.compile(form), value_of) for kind, (form, value_of) in FORMS.items())
 
 
 def shown(line: bytes) -> str:
@@ -228,42 +123,27 @@ def shown(line: bytes) -> str:
 
 
 def parse(line: bytes) -> Message:
-    """What a line means; `Text` where it has no known form. Texts in messages are printable ASCII."""
+    """What a line means; `text` where it has no known form. Texts in messages are printable ASCII."""
     if line == b"m-ready":  # by far the commonest: a load by digits has thousands
-        return _EXACT["m-ready"]
+        return READY
     text = shown(line)
-    exact = _EXACT.get(text)
-    if exact is not None:
-        return exact
-    for form, message_of in _FORMS:
-        match = form.fullmatch(text)
-        if match is not None:
-            return message_of(match[1]) or _text(text)
-    return _text(text)
+    for kind, pattern, value_of in _PATTERNS:
+        if (match := pattern.fullmatch(text)) is None:
+            continue
+        value = value_of(match[1])
+        return Message("text", _text(text)) if value is None and match[1] else Message(kind, value)
+    return Message("text", _text(text))
 
 
-def _text(text: str) -> Text:
-    return Text(text[:MOST_VALUE_CHARACTERS])
-
-
-# What goes wrong on a serial line, each kind by its name: what was awaited, and what came.
+# Faults of a serial line, each kind by its name: what was awaited, and what came.
 
 
 class LineFault(BoardFault):
-    """An answer that did not come as it should."""
-
-
-class LineLost(LineFault):
-    """The line itself is gone: the board was unplugged, or what is at the other end has ended."""
-
-    status = "lost_connection"
-
-
-class LineFaultInAnswer(LineFault):
-    """A fault amid an answer.
+    """An answer that did not come as it should.
 
     Args:
         what: one sentence.
+        why: the reason; left out where `awaited` says it.
         awaited: what should have come.
         came: the last lines that came.
 
@@ -271,51 +151,49 @@ class LineFaultInAnswer(LineFault):
         awaited, came: the same.
     """
 
-    def __init__(self, what: str, *, awaited: str, came: Sequence[str], fix: str = "") -> None:
+    def __init__(
+        self, what: str, *, why: str = "", awaited: str = "", came: Sequence[str] = (), fix: str = ""
+    ) -> None:
         lines = ", ".join(f"`{line}`" for line in came) or "nothing"
-        super().__init__(what, why=f"awaited {awaited}; came: {lines}", fix=fix)
+        super().__init__(what, why=f"awaited {awaited}; came: {lines}" if awaited else why, fix=fix)
         self.awaited = awaited
         self.came = tuple(came)
 
 
-class AnswerTimeout(LineFaultInAnswer):
+class LineLost(LineFault):
+    """The line itself is gone: the board was unplugged, or the program at the other end has ended."""
+
+    status = "lost_connection"
+
+
+class AnswerTimeout(LineFault):
     """The answer did not come, or not whole, in time."""
 
     status = "timeout"
 
 
-class BoardReset(LineFaultInAnswer):
+class BoardReset(LineFault):
     """The board's boot banner came amid an answer."""
 
     status = "crash"
 
 
-class BadAnswer(LineFaultInAnswer):
+class BadAnswer(LineFault):
     """An answer that contradicts its command or itself."""
 
 
-class ErrorAnswer(LineFaultInAnswer):
-    """The board answered with an error.
-
-    Attributes:
-        text: the board's own words.
-    """
+class ErrorAnswer(LineFault):
+    """The board answered with an error."""
 
     status = "error"
-
-    def __init__(self, command: str, text: str, *, awaited: str, came: Sequence[str]) -> None:
-        super().__init__(f"the board answers `{command}%` with an error: {text}", awaited=awaited, came=came)
-        self.text = text
 
 
 class RefusedLoad(ErrorAnswer):
     """An error instead of a load's beginning: the board does not take an input of this size."""
 
 
-class EnergyBuild(LineFaultInAnswer):
-    """Firmware that stamps by pulses of a pin and sends no laps, so that nothing can be timed over the
-    line.
-    """
+class EnergyBuild(LineFault):
+    """Firmware that stamps by pulses of a pin and sends no laps: nothing can be timed over the line."""
 
     def __init__(self, awaited: str, came: Sequence[str]) -> None:
         super().__init__(
@@ -334,126 +212,80 @@ class LoadFailed(LineFault):
 
 
 @dataclass(frozen=True)
-class InferCommand:
-    """What was asked for.
-
-    Attributes:
-        inferences: at least 1.
-        warm_ups: before them, not timed.
-        classes: how many scores the artifact has.
-    """
-
-    inferences: int
-    warm_ups: int
-    classes: int
-
-    @property
-    def text(self) -> str:
-        """As it is sent; always with its warm-ups, because firmware takes 10 where none are named."""
-        return f"infer {self.inferences} {self.warm_ups}"
-
-    @property
-    def awaited(self) -> str:
-        """What has to come, for a fault's words."""
-        return f"`m-infer-start-{self.inferences}`, two laps and `m-results-[...]`"
-
-
-@dataclass(frozen=True)
 class Inferences:
     """Timed inferences on the resident input.
 
     Attributes:
         sent_ns, received_ns: host clock, around the whole command with its warm-ups.
-        start_us: board clock modulo 2^32.
-        end_us: the same, made larger by 2^32 where the clock wrapped in between, so that it is no less.
+        laps_us: board clock before the first and after the last, modulo 2^32.
         scores: of the last inference, finite, float32 [n], in thousandths.
     """
 
     sent_ns: int
     received_ns: int
-    start_us: int
-    end_us: int
+    laps_us: tuple[int, int]
     scores: Scores
 
 
 def is_over(answer: Sequence[Message]) -> bool:
-    """Whether the board is done with it; its scores may have been lost, and are not waited for then."""
-    return any(isinstance(message, InferDone | Results) for message in _timed(answer))
+    """Whether the board is done with `infer`; its scores may have been lost, and are not waited for then."""
+    return any(message.kind in ("infer-done", "results") for message in _timed(answer))
 
 
-def inferences_of(
-    command: InferCommand, answer: Sequence[Message], came: Sequence[str], sent_ns: int, received_ns: int
-) -> Inferences:
-    """The laps and scores of a whole answer.
+def _timed(answer: Sequence[Message]) -> Sequence[Message]:
+    """What came behind the last m-infer-start: a lap before it is an earlier answer's."""
+    starts = [index for index, message in enumerate(answer) if message.kind == "infer-start"]
+    return answer[starts[-1] + 1 :] if starts else ()
+
+
+def _values(kind: str, answer: Sequence[Message]) -> list[Any]:
+    return [message.value for message in answer if message.kind == kind]
+
+
+def laps_and_scores(
+    inferences: int, warm_ups: int, classes: int, answer: Sequence[Message], came: Sequence[str]
+) -> tuple[tuple[int, int], Scores]:
+    """The two laps and the scores of a whole answer.
 
     Args:
-        command: what it answers.
+        inferences: what was asked for.
+        warm_ups: before them.
+        classes: how many scores the artifact has.
         answer: its messages.
         came: its last lines, for a fault's words.
-        sent_ns: host clock, before the command.
-        received_ns: host clock, after the answer.
 
     Raises:
         BadAnswer: it contradicts its command or itself.
         EnergyBuild: the firmware sends no laps.
     """
+
+    def bad(what: str, awaited: str) -> BadAnswer:
+        return BadAnswer(what, awaited=awaited, came=came)
+
+    for kind, name, due, allowed in (
+        ("infer-start", "inferences", inferences, ([inferences],)),
+        ("warmup-start", "warm-ups", warm_ups, ([], [warm_ups])),
+    ):
+        counts = _values(kind, answer)
+        if counts not in allowed:
+            told = " and ".join(map(str, counts)) or "no"
+            raise bad(f"the board counts {told} {name} of {due}", f"`m-{kind}-{due}`")
     timed = _timed(answer)
-    _require_counts(command, answer, came)
-    laps = [message.lap_us for message in timed if isinstance(message, Lap)]
-    if not laps and not any(isinstance(message, Text) for message in timed):
+    laps = _values("lap", timed)
+    if not laps and not _values("text", timed):
         raise EnergyBuild("two laps", came)
     if len(laps) != 2:
-        raise BadAnswer(f"{len(laps)} laps in the answer to `{command.text}%`", awaited="two laps", came=came)
-    start_us, end_us = laps
-    elapsed_us = (end_us - start_us) % LAP_MODULUS
-    scores = _scores_of(command, timed, came)
-    return Inferences(sent_ns, received_ns, start_us, start_us + elapsed_us, scores)
-
-
-def _timed(answer: Sequence[Message]) -> Sequence[Message]:
-    """What came behind the last m-infer-start: a lap before it is an earlier answer's."""
-    for index in range(len(answer) - 1, -1, -1):
-        if isinstance(answer[index], InferStart):
-            return answer[index + 1 :]
-    return ()
-
-
-def _require_counts(command: InferCommand, answer: Sequence[Message], came: Sequence[str]) -> None:
-    inferences = [message.inferences for message in answer if isinstance(message, InferStart)]
-    if inferences != [command.inferences]:
-        raise BadAnswer(
-            f"the board counts {_in_words(inferences)} inferences of {command.inferences}",
-            awaited=f"`m-infer-start-{command.inferences}`",
-            came=came,
-        )
-    warm_ups = [message.warm_ups for message in answer if isinstance(message, WarmUpStart)]
-    if warm_ups not in ([], [command.warm_ups]):
-        raise BadAnswer(
-            f"the board counts {_in_words(warm_ups)} warm-ups of {command.warm_ups}",
-            awaited=f"`m-warmup-start-{command.warm_ups}`",
-            came=came,
-        )
-
-
-def _scores_of(command: InferCommand, timed: Sequence[Message], came: Sequence[str]) -> Scores:
-    results = [message for message in timed if isinstance(message, Results)]
+        raise bad(f"{len(laps)} laps in the answer to `infer {inferences} {warm_ups}%`", "two laps")
+    results = _values("results", timed)
     if not results:
-        raise BadAnswer("scores that are missing or no numbers", awaited="`m-results-[...]`", came=came)
+        raise bad("scores that are missing or no numbers", "`m-results-[...]`")
     with np.errstate(over="ignore"):  # of a number that float32 does not hold, which is not finite then
-        scores = np.array(results[-1].scores, np.float32)
-    if len(scores) != command.classes:
-        raise BadAnswer(
-            f"{len(scores)} scores from a model of {command.classes}",
-            awaited=f"{command.classes} scores",
-            came=came,
-        )
+        scores = np.array(results[-1], np.float32)
+    if len(scores) != classes:
+        raise bad(f"{len(scores)} scores from a model of {classes}", f"{classes} scores")
     if not np.isfinite(scores).all():
-        raise BadAnswer("scores that are not finite", awaited="finite scores", came=came)
-    return scores
-
-
-def _in_words(counts: Sequence[int]) -> str:
-    return " and ".join(map(str, counts)) or "no"
+        raise bad("scores that are not finite", "finite scores")
+    return (laps[0], laps[1]), scores
 
 
 # Frames of the binary load, as firmware/README.md has them, and the line of help that offers it.

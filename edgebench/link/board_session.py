@@ -1,9 +1,9 @@
-"""The frame of sessions on a board without an agent: idle windows, load bursts, clock, order of measuring."""
+"""Sessions on a board without an agent: clock, idle windows, load bursts, order of measuring, inputs."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Generic, TypeVar
@@ -21,6 +21,7 @@ from edgebench.records.session import (
     MeasurePlan,
     Pass,
     Phase,
+    ProbeChunk,
     SessionFacts,
     SessionSettings,
     SessionWindows,
@@ -29,166 +30,143 @@ from edgebench.records.session import (
 from edgebench.session_stages import SessionStage
 from edgebench.stats.clock import RoundTrip
 
-# Questions to a board without an agent: whether it is amid an answer, and how its clock stands.
-
-
-Answer = TypeVar("Answer")
-
-
-class BoardCalls:
-    """BoardFault as the board has it, from each method; ImpossibleTimes where its clock is none.
-
-    Args:
-        round_trip: the host's clock around a reading of the board's.
-        has_real_time: whether the board's clock runs with time, and is held against the host's.
-
-    Attributes:
-        clock: the round trips so far.
-        has_real_time: as given.
-        is_amid_answer: whether an answer was begun and not ended, so that nobody may ask for more.
-    """
-
-    def __init__(self, round_trip: Callable[[], RoundTrip], has_real_time: bool = True) -> None:
-        self.clock = ClockTrips()
-        self.has_real_time = has_real_time
-        self.is_amid_answer = False
-        self._round_trip = round_trip
-
-    def ask(self, request: Callable[[], Answer]) -> Answer:
-        """What the request gives; one that fails leaves the board amid its answer."""
-        self.is_amid_answer = True
-        answer = request()
-        self.is_amid_answer = False
-        return answer
-
-    def trips(self, count: int) -> int:
-        """Round trips while the board does nothing else; what its clock said last, in ns."""
-        device_ns = 0
-        for _ in range(count):
-            trip = self.ask(self._round_trip)
-            device_ns = trip.device_ns
-            if self.has_real_time:
-                self.clock.add(trip)
-        return device_ns
-
-    def edge(self, name: str) -> None:
-        """How the clocks stand at the `start` or `end` of the session."""
-        self.trips(ROUND_TRIPS)
-        if self.has_real_time:
-            self.clock.note_edge(name, self.clock.trips[-ROUND_TRIPS:])
-
-
 REPORT_S = 1.0
 """How often an idle window is reported."""
 
 NO_PROBE = "the device has no meter or monitor: --meter names one that is plugged into this machine"
 
 Timed = TypeVar("Timed", bound=Pass | Window)
+Answer = TypeVar("Answer")
 
 
 class BoardSession(Generic[Timed]):
-    """The frame of a session of windows, or of passes; whoever holds it says what is timed.
+    """A session of windows, or of passes, whose subclass says how the board is timed.
+
+    Every question to the board goes through `ask`. It raises BoardFault as the board has it, and
+    ImpossibleTimes where its clock cannot be right.
 
     Args:
-        calls: to the board; without real time there are no idle windows and bursts.
+        round_trip: the host's clock around a reading of the board's.
         settings: of the session.
-        sleep: waits so many seconds.
+        has_real_time: whether the board's clock runs with time; otherwise it is not compared with the host's,
+            and there are no idle windows and bursts.
     """
 
     def __init__(
-        self,
-        calls: BoardCalls,
-        settings: SessionSettings,
-        sleep: Callable[[float], None] = time.sleep,
+        self, round_trip: Callable[[], RoundTrip], settings: SessionSettings, has_real_time: bool = True
     ) -> None:
-        self._calls = calls
+        self._round_trip = round_trip
         self._settings = settings
-        self._sleep = sleep
+        self._has_real_time = has_real_time
+        self._clock = ClockTrips()
+        self._is_amid_answer = False
         self._windows_ns = SessionWindows()
         self._load_bursts: BurstTimes | None = None
 
-    def facts(self) -> SessionFacts:
-        """Clock, windows, bursts, why nothing samples on the board, and what the clock warns of, by now."""
-        probes = (*self._settings.meters, *self._settings.preferred_meters)
-        has_real_time = self._calls.has_real_time
-        return SessionFacts(
-            clock=self._calls.clock.facts() if has_real_time else {},
-            windows_ns=self._windows_ns,
-            load_bursts=self._load_bursts,
-            probe_reasons=dict.fromkeys(probes or ("",), NO_PROBE),
-            monitor_reasons=dict.fromkeys(self._settings.monitors, NO_PROBE),
-            emulated=not has_real_time,
-            warnings=tuple(self._calls.clock.warnings()) if has_real_time else (),
-        )
+    # --- what the subclass does ---
+
+    def _take(self, index: int, phase: Phase) -> Timed:
+        """The pass or window with this index, in this phase (`first`, then `steady`)."""
+        raise NotImplementedError
+
+    def _work(self, busy_s: float) -> tuple[int, int]:
+        """Keep the board busy for about this many seconds; start and end on its clock, ns."""
+        raise NotImplementedError
+
+    def _warm_up(self) -> Iterable[Timed]:
+        """What is timed between the first and the steady ones; their indices are not used again."""
+        return ()
+
+    # --- questions to the board ---
+
+    def ask(self, request: Callable[[], Answer]) -> Answer:
+        """What the request returns; after one that fails, the board counts as amid its answer."""
+        self._is_amid_answer = True
+        answer = request()
+        self._is_amid_answer = False
+        return answer
+
+    def trips(self, count: int) -> int:
+        """Round trips while the board does nothing else; the latest reading of its clock, in ns."""
+        device_ns = 0
+        for _ in range(count):
+            trip = self.ask(self._round_trip)
+            device_ns = trip.device_ns
+            if self._has_real_time:
+                self._clock.add(trip)
+        return device_ns
+
+    def _edge(self, name: str) -> None:
+        self.trips(ROUND_TRIPS)
+        if self._has_real_time:
+            self._clock.note_edge(name, self._clock.trips[-ROUND_TRIPS:])
+
+    # --- the contract ---
 
     def start(self) -> None:
         """The clock's first edge; SessionError where the board does not answer."""
         with as_session_error("start"):
-            self._calls.edge("start")
+            self._edge("start")
 
-    def measure(
-        self,
-        plan: MeasurePlan,
-        take: Callable[[int, Phase], Timed],
-        work: Callable[[float], tuple[int, int]],
-        warm_up: Callable[[], Iterable[Timed]] = tuple,
-    ) -> Generator[Timed, None, None]:
-        """The first one, cold; those of the warm-up; then steady ones, as the plan has them.
+    def measure(self, plan: MeasurePlan) -> Generator[Timed, None, None]:
+        """The first one, cold; those of the warm-up; then steady ones, as the plan has them, unpaced.
 
         SessionError where the board or its clock fails.
-
-        Args:
-            plan: of the session; unpaced.
-            take: the pass or window with this index, in this phase (`first`, then `steady`).
-            work: keeps the board busy for about so many seconds; start and end on its clock, ns.
-            warm_up: what is timed between the first and the steady ones; their indices are not used again.
         """
         try:
             with as_session_error("measure"):
-                yield from self._measured(plan, take, work, warm_up)
+                yield from self._measured(plan)
         finally:
             # A board that is amid an answer, or gone, is not waited for: the clock has no last edge then.
-            if not self._calls.is_amid_answer:
+            if not self._is_amid_answer:
                 with suppress(BoardFault, ProtocolError):
-                    self._calls.edge("end")
+                    self._edge("end")
         with as_session_error("measure"):
-            self._calls.clock.require_agreement()
+            self._clock.require_agreement()
 
-    def report(self, stage: SessionStage, done: int = 0, steps: int = 0) -> None:
-        """Where the session is."""
-        self._settings.report(stage, done, steps)
+    def probe_chunks(self) -> Iterator[ProbeChunk]:
+        """Nothing samples on the board."""
+        return iter(())
+
+    def facts(self) -> SessionFacts:
+        """Clock, windows, bursts, why nothing samples on the board, and warnings about the clock, by now."""
+        probes = (*self._settings.meters, *self._settings.preferred_meters)
+        return SessionFacts(
+            clock=self._clock.facts() if self._has_real_time else {},
+            windows_ns=self._windows_ns,
+            load_bursts=self._load_bursts,
+            probe_reasons=dict.fromkeys(probes or ("",), NO_PROBE),
+            monitor_reasons=dict.fromkeys(self._settings.monitors, NO_PROBE),
+            emulated=not self._has_real_time,
+            warnings=tuple(self._clock.warnings()) if self._has_real_time else (),
+        )
 
     # --- the order of measuring ---
 
-    def _measured(
-        self,
-        plan: MeasurePlan,
-        take: Callable[[int, Phase], Timed],
-        work: Callable[[float], tuple[int, int]],
-        warm_up: Callable[[], Iterable[Timed]],
-    ) -> Generator[Timed, None, None]:
-        is_metered = self._settings.host_metering and self._calls.has_real_time
+    def _measured(self, plan: MeasurePlan) -> Generator[Timed, None, None]:
+        report = self._settings.report
+        is_metered = self._settings.host_metering and self._has_real_time
         if is_metered and self._settings.idle_s > 0:
             settling, idle = self._idle("idle window")
             self._windows_ns = replace(self._windows_ns, idle=idle, settling=settling)
-        self.report("first pass")
-        yield take(0, "first")
-        self.report("warm-up")
+        report("first pass", 0, 0)
+        yield self._take(0, "first")
+        report("warm-up", 0, 0)
         index = 0
-        for timed in warm_up():
+        for timed in self._warm_up():
             index = timed.index
             yield timed
         if is_metered:
-            self._burst(work)
+            self._burst()
         schedule = Schedule(
             plan if is_metered else replace(plan, least_s=None),
-            time.monotonic if self._calls.has_real_time else lambda: 0.0,
+            time.monotonic if self._has_real_time else lambda: 0.0,
         )
         counted = plan.sustained_s is None and (plan.least_s is None or not is_metered)
-        self.report("passes", 0, plan.passes if counted else 0)
+        report("passes", 0, plan.passes if counted else 0)
         while not schedule.over:
             index += 1
-            timed = take(index, "steady")
+            timed = self._take(index, "steady")
             schedule.take_in(timed.start_ns, timed.end_ns, None)
             start_ns, _ = self._windows_ns.steady or (timed.start_ns, timed.end_ns)
             self._windows_ns = replace(self._windows_ns, steady=(start_ns, timed.end_ns))
@@ -202,27 +180,27 @@ class BoardSession(Generic[Timed]):
         Start and end of both on its clock.
         """
         idle_s = self._settings.idle_s
-        from_ns = self._calls.trips(BETWEEN_TRIPS)
-        self._sleep(self._settings.settle_s)
-        start_ns = self._calls.trips(BETWEEN_TRIPS)
+        from_ns = self.trips(BETWEEN_TRIPS)
+        time.sleep(self._settings.settle_s)
+        start_ns = self.trips(BETWEEN_TRIPS)
         began_s = time.monotonic()
         while (left_s := began_s + idle_s - time.monotonic()) > 0:
-            self.report(stage, round(idle_s - left_s), round(idle_s))
-            self._sleep(min(left_s, REPORT_S))
-        return (from_ns, start_ns), (start_ns, self._calls.trips(BETWEEN_TRIPS))
+            self._settings.report(stage, round(idle_s - left_s), round(idle_s))
+            time.sleep(min(left_s, REPORT_S))
+        return (from_ns, start_ns), (start_ns, self.trips(BETWEEN_TRIPS))
 
-    def _burst(self, work: Callable[[float], tuple[int, int]]) -> None:
-        """Bursts of load by which the lag of a meter on the host is known."""
+    def _burst(self) -> None:
+        """Bursts of load, from which the lag of a meter on the host is computed."""
         plan = self._settings.bursts
         if plan is None:
             return
-        self.report("load bursts", 0, len(plan.pauses_s))
-        from_ns = self._calls.trips(BETWEEN_TRIPS)
+        self._settings.report("load bursts", 0, len(plan.pauses_s))
+        from_ns = self.trips(BETWEEN_TRIPS)
         bursts = []
         for pause_s in plan.pauses_s:
-            self._sleep(pause_s)
-            bursts.append(work(plan.burst_s))
-            self.report("load bursts", len(bursts), len(plan.pauses_s))
+            time.sleep(pause_s)
+            bursts.append(self._work(plan.burst_s))
+            self._settings.report("load bursts", len(bursts), len(plan.pauses_s))
         self._load_bursts = BurstTimes(from_ns, tuple(bursts))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.agent.pixels import windows as cut_patches
-from edgebench.link.board_session import BoardCalls, BoardSession
+from edgebench.link.board_session import BoardSession
 from edgebench.link.clock_match import BETWEEN_TRIPS, as_session_error
 from edgebench.link.schedule import Timeouts
 from edgebench.records.model import Artifact
@@ -65,91 +65,6 @@ class WindowBoard(Protocol):
         """The host's clock around a reading of the device's."""
 
 
-# Requests to a board of windows: which patch it holds, and how long an inference takes.
-
-
-FIRST_INFERENCE_S = 20.0
-"""What the first inference of a board of silicon is expected to take at most; the largest model takes 2 s."""
-
-
-class WindowRequests:
-    """BoardFault, from each of its methods, as the board has it.
-
-    Args:
-        board: that infers.
-        calls: to it.
-
-    Attributes:
-        first_inference_s: what the first inference took; None before it.
-        inference_s: what one takes on the board's clock; None before the first.
-        host_inference_s: the same on the host's clock.
-    """
-
-    def __init__(self, board: WindowBoard, calls: BoardCalls) -> None:
-        self.first_inference_s: float | None = None
-        self.inference_s: float | None = None
-        self.host_inference_s: float | None = None
-        self._board = board
-        self._calls = calls
-        self._resident: NDArray[np.uint8] | None = None
-
-    def resynchronise(self) -> None:
-        """Before each phase."""
-        self._calls.ask(self._board.resynchronise)
-
-    def load(self, patch: NDArray[np.uint8]) -> None:
-        """Make a patch uint8 [height, width, 3] resident that is not."""
-        if self._resident is not None and np.array_equal(self._resident, patch):
-            return
-        self._resident = None
-        sent = np.ascontiguousarray(patch)
-        self._calls.ask(lambda: self._board.load(sent))
-        self._resident = sent
-
-    def infer_once(self) -> Scores:
-        """Scores float32 [classes] of the resident patch."""
-        timed, inference_s = self.infer(1, 0)
-        # The least of single inferences: the first of a session finds its caches empty.
-        self.inference_s = min(self.inference_s or inference_s, inference_s)
-        return timed.scores
-
-    def infer(self, inferences: int, warm_ups: int) -> tuple[TimedInferences, float]:
-        """What the board gives, and the seconds of one inference on its clock.
-
-        The latest window says how many inferences the next one has.
-        """
-        expected_s = self._expected_s(inferences + warm_ups)
-        began_s = time.monotonic()
-        timed = self._calls.ask(lambda: self._board.infer(inferences, warm_ups, expected_s))
-        self.host_inference_s = (time.monotonic() - began_s) / (inferences + warm_ups)
-        inference_s = max(timed.end_ns - timed.start_ns, 1) / inferences / 1e9
-        if self.first_inference_s is None:
-            self.first_inference_s = inference_s
-        if inferences > 1:
-            self.inference_s = inference_s
-        return timed, inference_s
-
-    def waited_ns(self, inferences: int) -> int:
-        """So many of the latest inferences on the host's clock, warm-ups left out as if all took as long."""
-        return round((self.host_inference_s or 0.0) * inferences * 1e9)
-
-    def _expected_s(self, inferences: int) -> float:
-        """On this machine's clock, bounded: a board whose laps are too short is asked for far too many."""
-        known_s = self.host_inference_s
-        if known_s is None:
-            return self._first_expected_s()
-        expected_s = min(known_s * inferences, Timeouts.from_environment().measure / 3)
-        if self._calls.has_real_time and self.inference_s is not None:
-            # A single answer's time has all that an answer takes beside its inferences.
-            expected_s = min(expected_s, known_s + self.inference_s * inferences)
-        return expected_s
-
-    def _first_expected_s(self) -> float:
-        """Of an inference of which nothing is known: emulators may take minutes."""
-        limit_s = Timeouts.from_environment().golden / 3
-        return min(limit_s, FIRST_INFERENCE_S) if self._calls.has_real_time else limit_s
-
-
 # How many inferences a window holds, by what one of them takes (pure).
 
 
@@ -193,18 +108,20 @@ USUAL = WindowLengths()
 STEADY_SHARE = 0.05
 """By how much the first steady window may differ from the median of all where the warm-up was long enough."""
 
+FIRST_INFERENCE_S = 20.0
+"""What the first inference of a board of silicon is expected to take at most; the largest model takes 2 s."""
 
-class WindowSession:
-    """What is measured of one session; the device's Session holds it, and adds what it knows of the device.
+
+class WindowSession(BoardSession[Window]):
+    """Measures windows; a device's own session derives from it, and adds what it knows of the device.
 
     Args:
         board: that infers.
         artifact, settings: what is measured, and how.
         lengths: of windows.
-        has_real_time: whether the board's clock runs with time; no idle windows and bursts where it does not.
+        has_real_time: as in BoardSession.
         keeps_input: whether the scores after several inferences of one load are right: engines may overwrite
             their input. Else each patch's scores are those of a single inference.
-        sleep: waits so many seconds.
     """
 
     def __init__(
@@ -216,109 +133,100 @@ class WindowSession:
         *,
         has_real_time: bool = True,
         keeps_input: bool = True,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        super().__init__(board.round_trip, settings, has_real_time)
+        self._board = board
         self._artifact = artifact
-        self._settings = settings
         self._lengths = lengths
-        self._has_real_time = has_real_time
         self._keeps_input = keeps_input
-        self._calls = BoardCalls(board.round_trip, has_real_time)
-        self._session = BoardSession[Window](self._calls, settings, sleep)
-        self._requests = WindowRequests(board, self._calls)
-        self._patches: set[int] = set()  # of the scene, in windows
-        self._steady_inference_s: list[float] = []
-        self._short_windows = 0
+        self._resident: NDArray[np.uint8] | None = None
+        self._first_inference_s: float | None = None
+        self._inference_s: float | None = None  # the latest estimate, on the board's clock
+        self._host_inference_s: float | None = None  # the same on the host's
+        self._plan: MeasurePlan | None = None
+        self._scene_patches: list[tuple[int, NDArray[np.uint8]]] = []
+        self._windows: list[Window] = []
         self._warm_ups = 0
 
     # --- what is known of it ---
 
     def facts(self) -> SessionFacts:
-        """What is known by now; the device adds its runtime, and what it warns of."""
-        facts = self._session.facts()
+        """What is known by now; the device adds its runtime and its own warnings."""
+        facts = super().facts()
         return replace(
             facts,
-            cold=ColdFigures(first_inference_s=self._requests.first_inference_s),
-            warmup=self._warm_up(),
-            measured_patches=len(self._patches) or None,
-            warnings=(*facts.warnings, *self._warnings()),
+            cold=ColdFigures(first_inference_s=self._first_inference_s),
+            warmup=self._warmup_of(self._steady_inference_s()),
+            measured_patches=len({window.patch for window in self._windows}) or None,
+            warnings=(*facts.warnings, *(self._warnings() if self._has_real_time else ())),
         )
 
-    def _warm_up(self) -> WarmUp | None:
-        """Inferences before each steady window, and whether the first of these was like the others."""
-        if not self._steady_inference_s:
-            return None
-        usual_s = statistics.median(self._steady_inference_s)
-        is_steady = abs(self._steady_inference_s[0] - usual_s) <= STEADY_SHARE * usual_s
-        return WarmUp(self._warm_ups, is_steady)
+    def _steady(self) -> list[Window]:
+        return [window for window in self._windows if window.phase == "steady"]
 
-    def _warnings(self) -> tuple[str, ...]:
-        """Of windows that are none of the usual length; none where its clock is no time."""
-        if not self._has_real_time:
-            return ()
-        inference_s, lengths = self._requests.inference_s, self._lengths
+    def _steady_inference_s(self) -> list[float]:
+        return [window.duration_ns / window.inferences / 1e9 for window in self._steady()]
+
+    def _warmup_of(self, inference_s: list[float]) -> WarmUp | None:
+        """Inferences before each steady window, and whether the first of these was like the others."""
+        if not inference_s:
+            return None
+        usual_s = statistics.median(inference_s)
+        return WarmUp(self._warm_ups, abs(inference_s[0] - usual_s) <= STEADY_SHARE * usual_s)
+
+    def _warnings(self) -> Iterator[str]:
+        """That windows do not have the usual length."""
+        inference_s, lengths = self._inference_s, self._lengths
         count = lengths.inferences(inference_s) if inference_s else lengths.least_inferences
-        warnings = []
         if count < lengths.least_inferences:
-            warnings.append(
+            yield (
                 f"an inference takes {inference_s:.3g} s: its windows hold {count}, because "
                 f"{lengths.least_inferences} take more than {lengths.most_s:g} s"
             )
-        if self._short_windows:
-            warnings.append(
-                f"{self._short_windows} of {len(self._steady_inference_s)} steady windows lasted less than "
-                f"{lengths.least_s:g} s: an inference took less than in the window before"
+        steady = self._steady()
+        if short := sum(window.duration_ns < lengths.least_s * 1e9 for window in steady):
+            yield (
+                f"{short} of {len(steady)} steady windows lasted less than {lengths.least_s:g} s: an "
+                "inference took less than in the window before"
             )
-        return tuple(warnings)
 
     # --- the contract ---
 
-    def start(self) -> None:
-        """The clock's first edge; SessionError where the board does not answer."""
-        self._session.start()
-
     def golden(self) -> Scores:
         """Scores float32 [golden, classes], each patch loaded and inferred once."""
-        patches = np.load(self._artifact.golden.patches)
-        with as_session_error("golden"):
-            scores = self._scores_of(patches, "load")
-        if self._requests.host_inference_s is not None:
-            self._settings.patch_took(self._requests.host_inference_s)
+        scores = self._scores_of(np.load(self._artifact.golden.patches), "golden", "load")
+        if self._host_inference_s is not None:
+            self._settings.patch_took(self._host_inference_s)
         return scores
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of the images, each loaded and inferred once."""
-        with as_session_error("predict"):
-            return self._scores_of(np.load(images.path, mmap_mode="r"), "images")
+        return self._scores_of(np.load(images.path, mmap_mode="r"), "predict", "images")
 
     def measure(self, plan: MeasurePlan) -> Generator[Window, None, None]:
         """The first window, cold; then steady ones, each after its warm-up, patch after patch."""
         with as_session_error("measure"):
-            self._requests.resynchronise()
-        patches = _patches_of(plan)
-
-        def window(index: int, phase: Phase) -> Window:
-            number, patch = patches[max(index - 1, 0) % len(patches)]
-            floor = 0 if phase == "first" else plan.warmup_floor
-            return self._window(index, phase, number, patch, warm_up_floor=floor)
-
-        yield from self._session.measure(plan, window, self._work)
+            self.ask(self._board.resynchronise)
+        self._plan = plan
+        self._scene_patches = _patches_of(plan)
+        yield from super().measure(plan)
 
     # --- windows ---
 
-    def _window(
-        self, index: int, phase: Phase, number: int, patch: NDArray[np.uint8], *, warm_up_floor: int
-    ) -> Window:
-        self._calls.trips(BETWEEN_TRIPS)
-        self._requests.load(patch)
-        is_first = self._requests.inference_s is None
-        scores = self._requests.infer_once() if is_first or not self._keeps_input else None
-        assert self._requests.inference_s is not None
-        inferences = self._lengths.inferences(self._requests.inference_s)
-        warm_ups = self._lengths.warm_ups(self._requests.inference_s, warm_up_floor)
-        timed, _ = self._requests.infer(inferences, warm_ups)
-        self._calls.trips(1)
-        self._patches.add(number)
+    def _take(self, index: int, phase: Phase) -> Window:
+        assert self._plan is not None
+        number, patch = self._scene_patches[max(index - 1, 0) % len(self._scene_patches)]
+        self.trips(BETWEEN_TRIPS)
+        self._load(patch)
+        scores = self._infer_once() if self._inference_s is None or not self._keeps_input else None
+        assert self._inference_s is not None
+        inferences = self._lengths.inferences(self._inference_s)
+        floor = 0 if phase == "first" else self._plan.warmup_floor
+        self._warm_ups = self._lengths.warm_ups(self._inference_s, floor)
+        timed, _ = self._infer(inferences, self._warm_ups)
+        self.trips(1)
+        # Warm-ups are left out as if all had taken as long.
+        waited_ns = round((self._host_inference_s or 0.0) * inferences * 1e9)
         window = Window(
             index=index,
             phase=phase,
@@ -328,34 +236,73 @@ class WindowSession:
             end_ns=timed.end_ns,
             scores=timed.scores if scores is None else scores,
             instructions=timed.instructions,
-            waited_ns=self._requests.waited_ns(inferences) if self._has_real_time else None,
+            waited_ns=waited_ns if self._has_real_time else None,
         )
-        if phase == "steady":
-            self._warm_ups = warm_ups
-            self._note_steady(window)
+        self._windows.append(window)
         return window
 
-    def _note_steady(self, window: Window) -> None:
-        self._steady_inference_s.append(window.duration_ns / window.inferences / 1e9)
-        self._short_windows += window.duration_ns < self._lengths.least_s * 1e9
-
     def _work(self, busy_s: float) -> tuple[int, int]:
-        assert self._requests.inference_s is not None  # the first window has told
-        timed, _ = self._requests.infer(max(1, round(busy_s / self._requests.inference_s)), 0)
+        assert self._inference_s is not None  # known from the first window
+        timed, _ = self._infer(max(1, round(busy_s / self._inference_s)), 0)
         return timed.start_ns, timed.end_ns
 
     # --- single patches ---
 
-    def _scores_of(self, patches: NDArray[np.uint8], stage: SessionStage) -> Scores:
+    def _scores_of(self, patches: NDArray[np.uint8], stage: str, reported: SessionStage) -> Scores:
         """Of each patch, after one inference."""
-        self._requests.resynchronise()
-        scores = []
-        for index, patch in enumerate(patches):
-            self._session.report(stage, index, len(patches))
-            self._requests.load(patch)
-            scores.append(self._requests.infer_once())
-        self._session.report(stage, len(patches), len(patches))
+        with as_session_error(stage):
+            self.ask(self._board.resynchronise)
+            scores = []
+            for index, patch in enumerate(patches):
+                self._settings.report(reported, index, len(patches))
+                self._load(patch)
+                scores.append(self._infer_once())
+        self._settings.report(reported, len(patches), len(patches))
         return np.stack(scores)
+
+    def _load(self, patch: NDArray[np.uint8]) -> None:
+        """Make a patch uint8 [height, width, 3] resident, unless it is."""
+        if self._resident is not None and np.array_equal(self._resident, patch):
+            return
+        self._resident = None
+        sent = np.ascontiguousarray(patch)
+        self.ask(lambda: self._board.load(sent))
+        self._resident = sent
+
+    def _infer_once(self) -> Scores:
+        """Scores float32 [classes] of the resident patch."""
+        timed, inference_s = self._infer(1, 0)
+        # The least of single inferences: the first of a session finds its caches empty.
+        self._inference_s = min(self._inference_s or inference_s, inference_s)
+        return timed.scores
+
+    def _infer(self, inferences: int, warm_ups: int) -> tuple[TimedInferences, float]:
+        """What the board gives, and the seconds of one inference on its clock.
+
+        The latest window says how many inferences the next one has.
+        """
+        expected_s = self._expected_s(inferences + warm_ups)
+        began_s = time.monotonic()
+        timed = self.ask(lambda: self._board.infer(inferences, warm_ups, expected_s))
+        self._host_inference_s = (time.monotonic() - began_s) / (inferences + warm_ups)
+        inference_s = max(timed.end_ns - timed.start_ns, 1) / inferences / 1e9
+        if self._first_inference_s is None:
+            self._first_inference_s = inference_s
+        if inferences > 1:
+            self._inference_s = inference_s
+        return timed, inference_s
+
+    def _expected_s(self, inferences: int) -> float:
+        """On this machine's clock, bounded: a board whose laps are too short is asked for far too many."""
+        timeouts = Timeouts.from_environment()
+        known_s = self._host_inference_s
+        if known_s is None:  # emulators may take minutes
+            return min(timeouts.golden / 3, FIRST_INFERENCE_S if self._has_real_time else math.inf)
+        expected_s = min(known_s * inferences, timeouts.measure / 3)
+        if self._has_real_time and self._inference_s is not None:
+            # A single answer's time has all that an answer takes beside its inferences.
+            expected_s = min(expected_s, known_s + self._inference_s * inferences)
+        return expected_s
 
 
 def _patches_of(plan: MeasurePlan) -> list[tuple[int, NDArray[np.uint8]]]:

@@ -102,7 +102,7 @@ def test_laps_that_lie():
     board = conversation.Conversation(line, 115_200, line.clock_ns)
     laps = infer(board)
     with pytest.raises(BoardFault):
-        WrappingClock().stamps_us(laps.sent_ns, (laps.start_us, laps.end_us), laps.received_ns)
+        WrappingClock().stamps_us(laps.sent_ns, laps.laps_us, laps.received_ns)
 
 
 @pytest.mark.attack("a board takes 4 s for each command of a load of hours: given up within minutes")
@@ -171,5 +171,5 @@ def test_an_error_that_steers_the_terminal():
     board = conversation.Conversation(line, 115_200, line.clock_ns)
     with pytest.raises(faults.ErrorAnswer) as raised:
         infer(board)
-    assert raised.value.text.isprintable()
+    assert raised.value.what.isprintable()
     assert len(str(raised.value)) < MOST_WORDS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.link.board_session import BoardCalls, BoardSession
+from edgebench.link import board_session
 from edgebench.link.clock_match import BoardFault
 from edgebench.records.session import LoadBursts, MeasurePlan, Pass, SessionSettings
 from edgebench.records.target import Launch
@@ -39,18 +39,37 @@ class Board:
         return Pass(index, phase, start_ns, end_ns, ("infer",), stamps_ns, None, 1)
 
 
-def session_of(board, **settings):
-    calls = BoardCalls(board.round_trip)
-    return calls, BoardSession[Pass](
-        calls, SessionSettings(1, {}, Launch(), **settings), lambda seconds: None
-    )
+class Session(board_session.BoardSession[Pass]):
+    def __init__(self, board, **settings):
+        super().__init__(board.round_trip, SessionSettings(1, {}, Launch(), **settings))
+        self._board = board
+
+    def _take(self, index, phase):
+        return self._board.take(index, phase)
+
+    def _work(self, busy_s):
+        return self._board.work(busy_s)
+
+
+class WarmSession(Session):
+    def _warm_up(self):
+        return [self._board.take(1, "warmup")]
+
+
+class FailingSession(Session):
+    def _take(self, index, phase):
+        return self.ask(fails) if index else super()._take(index, phase)
+
+
+def fails():
+    raise BoardFault("the board answers something else")
 
 
 def test_first_warm_up_and_steady_passes_with_the_clock_before_and_after():
     board = Board()
-    _, session = session_of(board)
+    session = WarmSession(board)
     session.start()
-    passes = list(session.measure(PLAN, board.take, board.work, lambda: [board.take(1, "warmup")]))
+    passes = list(session.measure(PLAN))
     assert [(each.index, each.phase) for each in passes] == [
         (0, "first"), (1, "warmup"), (2, "steady"), (3, "steady"),
     ]  # fmt: skip
@@ -61,11 +80,12 @@ def test_first_warm_up_and_steady_passes_with_the_clock_before_and_after():
     assert "--meter" in facts.probe_reasons[""] and not facts.emulated
 
 
-def test_where_a_meter_samples_there_are_idle_windows_and_bursts():
+def test_where_a_meter_samples_there_are_idle_windows_and_bursts(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     board = Board()
     bursts = LoadBursts(0.5, (0.1, 0.2))
-    _, session = session_of(board, meters=("usb:1",), host_metering=True, idle_s=1e-9, bursts=bursts)
-    list(session.measure(PLAN, board.take, board.work))
+    session = Session(board, meters=("usb:1",), host_metering=True, idle_s=1e-9, bursts=bursts)
+    list(session.measure(PLAN))
     facts = session.facts()
     windows = facts.windows_ns
     assert windows.idle is not None and windows.idle_after is not None and windows.steady is not None
@@ -75,17 +95,9 @@ def test_where_a_meter_samples_there_are_idle_windows_and_bursts():
 
 
 def test_a_board_that_fails_amid_an_answer_is_asked_nothing_more():
-    board = Board()
-    calls, session = session_of(board)
+    session = FailingSession(Board())
     session.start()
-
-    def fails():
-        raise BoardFault("the board answers something else")
-
-    def take(index, phase):
-        return calls.ask(fails) if index else board.take(index, phase)
-
     with pytest.raises(SessionError) as caught:
-        list(session.measure(PLAN, take, board.work))
+        list(session.measure(PLAN))
     assert (caught.value.status, caught.value.stage) == ("protocol_error", "measure")
     assert "end" not in session.facts().clock

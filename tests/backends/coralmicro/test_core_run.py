@@ -30,10 +30,12 @@ def test_scores_of_a_trained_model(library, prepared_quarter, is_compiled):
         micro.load("model", model, TABLE, lambda there, size: None)
         micro.load("scene", patches.tobytes(), None, lambda there, size: None)
         run = micro.run(3, 10.0)
-        assert micro.describe().board.model.edgetpu == is_compiled
+        described = micro.describe().answer.model
+        assert described.edgetpu == is_compiled
     engine = LiteRtEngine(content)
-    due = [engine.infer((patch.astype(np.int16) - 128).astype(np.int8)) for patch in patches]
-    assert np.array_equal(run.raw_scores, due)
+    due = np.array([engine.infer((patch.astype(np.int16) - 128).astype(np.int8)) for patch in patches])
+    scores = (due.astype(float) - described.output_zero_point) * described.output_scale
+    assert np.allclose(run.scores, scores)
 
 
 def test_a_run_of_several_sessions(library, call, tmp_path):

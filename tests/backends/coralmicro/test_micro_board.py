@@ -33,6 +33,10 @@ def due_scores(patches, table=TABLE):
     return np.array([SumEngine(MODEL).infer(tables[channels, patch]) for patch in patches])
 
 
+def dequantised(raw):
+    return ((raw.astype(float) + 128) / 256).astype(np.float32)
+
+
 @pytest.fixture
 def loaded(micro):
     """The client of a board with a model, a scene and images."""
@@ -43,37 +47,36 @@ def loaded(micro):
 
 
 def test_it_says_what_it_is(micro):
-    board, stamp = micro.describe()
+    described = micro.describe()
+    board = described.answer
     assert (board.firmware, board.board, board.times) == (
         "edgebench-coral-micro",
         "Coral Dev Board Micro",
         "pass",
     )
     assert board.held() == {"model": None, "scene": None, "images": None}
-    assert stamp.sent_ns < stamp.received_ns and stamp.device_us == board.us
+    assert described.sent_ns < described.received_ns
 
 
 def test_a_run(loaded):
     run = loaded.run(3, 1.0)
-    assert run.stamps.shape == (3, 3) and run.stamps.dtype == np.uint32
-    taken_us = [run.start_us, *run.stamps.ravel(), run.end_us]
-    assert taken_us == sorted(taken_us)
-    assert run.raw_scores.dtype == np.int8
-    assert np.array_equal(run.raw_scores, due_scores(PATCHES[:3]))
+    assert run.stages == ("preprocess", "infer") and run.stamps_ns.shape == (3, 2, 2)
+    taken_ns = [run.start_ns, *run.stamps_ns.ravel(), run.end_ns]
+    assert taken_ns == sorted(taken_ns)
     assert run.scores.dtype == np.float32
-    assert np.allclose(run.scores, (run.raw_scores.astype(float) + 128) / 256)
+    assert np.array_equal(run.scores, dequantised(due_scores(PATCHES[:3])))
 
 
 def test_predictions(loaded):
-    predicted = loaded.predict(2, 1.0)
-    assert np.array_equal(predicted.raw_scores, due_scores(PATCHES[2:]))
-    assert predicted.scores.dtype == np.float32 and predicted.scores.shape == (2, 5)
+    scores = loaded.predict(2, 1.0)
+    assert np.array_equal(scores, dequantised(due_scores(PATCHES[2:])))
+    assert scores.dtype == np.float32 and scores.shape == (2, 5)
 
 
 def test_a_table_for_each_channel(loaded):
     table = TABLE + TABLE[::-1] + bytes(256)
     loaded.load("model", MODEL[1:], table, ignore)
-    assert np.array_equal(loaded.predict(2, 1.0).raw_scores, due_scores(PATCHES[2:], table))
+    assert np.array_equal(loaded.predict(2, 1.0), dequantised(due_scores(PATCHES[2:], table)))
 
 
 def test_scores_in_float32():
@@ -81,8 +84,8 @@ def test_scores_in_float32():
         micro = client_of(board)
         micro.load("model", MODEL, TABLE, ignore)
         micro.load("images", PATCHES.tobytes(), None, ignore)
-        predicted = micro.predict(4, 1.0)
-    assert np.array_equal(predicted.scores, due_scores(PATCHES).astype(np.float32) / 256)
+        scores = micro.predict(4, 1.0)
+    assert np.array_equal(scores, due_scores(PATCHES).astype(np.float32) / 256)
 
 
 def test_firmware_that_times_inference_alone():
@@ -90,7 +93,7 @@ def test_firmware_that_times_inference_alone():
         micro = client_of(board)
         micro.load("model", MODEL, TABLE, ignore)
         micro.load("scene", PATCHES.tobytes(), None, ignore)
-        assert micro.run(4, 1.0).stamps.shape == (4, 2)
+        assert micro.run(4, 1.0).stamps_ns.shape == (4, 1, 2)
 
 
 def test_a_run_over_the_end_of_the_clock():
@@ -101,10 +104,10 @@ def test_a_run_over_the_end_of_the_clock():
         micro.load("scene", PATCHES.tobytes(), None, ignore)
         board.before("run", lambda: turn_soon(firmware))
         run = micro.run(4, 1.0)
-    assert run.end_us < run.start_us
-    since_start_us = (np.append(run.stamps, run.end_us).astype(int) - run.start_us) % TURN
-    assert list(since_start_us) == sorted(since_start_us)
-    assert 4 * 2 * 2_000 <= since_start_us[-1] < TURN // 2
+    assert run.start_ns < TURN * 1000 < run.end_ns
+    taken_ns = [run.start_ns, *run.stamps_ns.ravel(), run.end_ns]
+    assert taken_ns == sorted(taken_ns)
+    assert 4 * 2 * 2_000 <= (run.end_ns - run.start_ns) // 1000 < TURN // 2
 
 
 def turn_soon(firmware):
@@ -119,11 +122,10 @@ def turn_soon(firmware):
 
 def test_a_block_goes_in_pieces_and_once(board, micro):
     told = []
-    loaded = micro.load("model", MODEL, TABLE, lambda *progress: told.append(progress))
-    assert (loaded.sent_bytes, loaded.rounds) == (3072, 1)
+    assert micro.load("model", MODEL, TABLE, lambda *progress: told.append(progress)) == 3072
     assert told == [(0, 3072), (1024, 3072), (2048, 3072), (3072, 3072)]
     board.firmware.calls.clear()
-    assert client_of(board).load("model", MODEL, TABLE, ignore).sent_bytes == 0
+    assert client_of(board).load("model", MODEL, TABLE, ignore) == 0
     assert board.firmware.calls == [("describe",), ("load", "model", "begin"), ("describe",)]
 
 
@@ -131,12 +133,12 @@ def test_a_block_that_was_left_amid_goes_on(board, micro):
     board.befall("load", faults.body(b"{}"), skip=2)
     with pytest.raises(micro_faults.NotJsonRpc):
         micro.load("model", MODEL, TABLE, ignore)
-    assert client_of(board).load("model", MODEL, TABLE, ignore).sent_bytes == 1024
+    assert client_of(board).load("model", MODEL, TABLE, ignore) == 1024
 
 
 def test_another_block_takes_its_place(loaded):
     loaded.load("scene", PATCHES[::-1].tobytes(), None, ignore)
-    assert np.array_equal(loaded.run(4, 1.0).raw_scores, due_scores(PATCHES[::-1]))
+    assert np.array_equal(loaded.run(4, 1.0).scores, dequantised(due_scores(PATCHES[::-1])))
 
 
 @pytest.mark.parametrize("piece_bytes", [1024, 2048, 1 << 20, 1 << 22])
@@ -153,7 +155,7 @@ def test_pieces_are_as_large_as_the_board_takes(piece_bytes):
 @pytest.mark.parametrize("lost", [faults.hang_up, faults.reset, faults.half, faults.half_without_length])
 def test_a_lost_answer_of_a_piece(board, micro, lost):
     board.befall("load", lost, skip=1, times=2)
-    assert micro.load("scene", bytes(range(200)) * 12, None, ignore).rounds == 1
+    assert micro.load("scene", bytes(range(200)) * 12, None, ignore) == 2400
     offsets = [call[2] for call in board.firmware.calls if call[0] == "load"]
     assert offsets == ["begin", 0, 0, 0, 1024, 2048]
 
@@ -171,7 +173,8 @@ def test_every_answer_of_a_piece_is_lost(board, micro):
 )
 def test_a_flipped_byte(board, micro):
     board.firmware.flips = 1
-    assert micro.load("model", MODEL, TABLE, ignore).rounds == 2
+    micro.load("model", MODEL, TABLE, ignore)
+    assert board.firmware.calls.count(("load", "model", 0)) == 2
     assert board.firmware.describe({})["model"]["sha256"]
 
 
@@ -188,7 +191,8 @@ def test_bytes_that_go_on_flipping(board, micro):
 def test_the_lost_answer_of_a_hash_that_differs(board, micro):
     board.firmware.flips = 1
     board.befall("load", faults.hang_up, skip=3)
-    assert micro.load("model", MODEL, TABLE, ignore).rounds == 2
+    micro.load("model", MODEL, TABLE, ignore)
+    assert board.firmware.calls.count(("load", "model", 0)) == 2
 
 
 def test_a_model_that_the_interpreter_refuses(micro):
@@ -204,15 +208,6 @@ def test_what_does_not_fit():
         assert fault.value.status == "out_of_memory" and "100" in fault.value.why
 
 
-@pytest.mark.parametrize(
-    ("block", "data", "table"),
-    [("model", b"x", None), ("model", b"x", bytes(255)), ("scene", b"x", TABLE), ("scene", b"", None)],
-)
-def test_a_load_that_cannot_be_meant(micro, block, data, table):
-    with pytest.raises(ValueError):
-        micro.load(block, data, table, ignore)
-
-
 # --- restarts ---
 
 
@@ -222,7 +217,7 @@ def test_a_restart_amid_a_load(board, micro):
     with pytest.raises(micro_faults.BoardRestarted, match="restarted") as fault:
         micro.load("model", MODEL, TABLE, ignore)
     assert fault.value.status == "crash" and "0 bytes of the model" in fault.value.why
-    assert micro.load("model", MODEL, TABLE, ignore).sent_bytes == len(MODEL)
+    assert micro.load("model", MODEL, TABLE, ignore) == len(MODEL)
 
 
 @pytest.mark.attack("a board restarts between passes: the next one ends and says so")
@@ -239,7 +234,7 @@ def test_a_restart_between_two_looks(board, loaded):
     with pytest.raises(micro_faults.BoardRestarted) as fault:
         loaded.describe()
     assert "model" in fault.value.why and "scene" in fault.value.why
-    assert loaded.describe().board.model is None
+    assert loaded.describe().answer.model is None
 
 
 @pytest.mark.attack("a board's clock begins anew though nothing was loaded: the next look ends and says so")
@@ -313,7 +308,7 @@ def test_an_answer_that_does_not_come(board, fault):
     board.befall("describe", fault)
     with pytest.raises(micro_faults.Stalled, match=r"within 0\.3 s") as stalled:
         client_of(board, HASTY).describe()
-    assert stalled.value.status == "timeout" and stalled.value.waited_s >= 0.3
+    assert stalled.value.status == "timeout"
 
 
 ENDLESS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"
@@ -410,7 +405,7 @@ def test_a_broken_answer(board, micro, fault, name, words):
 def test_a_board_that_says_its_address(board, micro):
     host, _, _ = board.address.partition(":")
     board.befall("describe", faults.edited(board=f"at http://{host}/", cpu=f"{host}1", tpu=f"({host})"))
-    told = micro.describe().board
+    told = micro.describe().answer
     assert (told.board, told.cpu, told.tpu) == ("at http://(host)/", f"{host}1", "((host))")
 
 
@@ -466,7 +461,7 @@ def test_a_broken_run(board, loaded, fault, words):
     with pytest.raises(micro_faults.BadAnswer) as broken:
         loaded.run(2, 1.0)
     assert words in broken.value.why
-    assert loaded.run(2, 1.0).stamps.shape == (2, 3)
+    assert loaded.run(2, 1.0).stamps_ns.shape == (2, 2, 2)
 
 
 @pytest.mark.attack("a board's scores are not numbers: they are refused")
@@ -587,4 +582,4 @@ def test_a_name_that_is_not_resolved(monkeypatch, board):
 def test_no_proxy_is_taken(monkeypatch, micro):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert micro.describe().board.protocol == 1
+    assert micro.describe().answer.protocol == 1

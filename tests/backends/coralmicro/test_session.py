@@ -2,6 +2,7 @@
 
 import base64
 import importlib
+import time
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
@@ -21,8 +22,6 @@ from tests.backends.coralmicro.played_engines import FloatEngine, RefusedModel
 from tests.backends.coralmicro.played_firmware import Held, PlayedFirmware
 
 device_of = importlib.import_module("edgebench.backends.coralmicro.device").CoralMicroDevice
-scene_passes = importlib.import_module("edgebench.backends.coralmicro.session")
-stamped_board = importlib.import_module("edgebench.backends.coralmicro.session")
 SETTINGS = SessionSettings(1, {}, Launch())
 PATCH_BYTES = sums.SIDE**2 * 3
 
@@ -179,26 +178,19 @@ def test_with_a_meter_the_board_idles_and_runs_bursts(board, artifact, plan):
 
 
 @pytest.mark.attack("a board's stamps say that patches take no time: a burst of load ends none the less")
-def test_a_burst_of_patches_that_take_longer_than_they_say(monkeypatch, plan):
-    clock_s = [0.0]
-    monkeypatch.setattr(scene_passes.time, "monotonic", lambda: clock_s[0])
+def test_a_burst_of_patches_that_take_longer_than_they_say(board, artifact, plan):
+    def say_no_time(answer):
+        result = answer["result"]
+        stamps = result["start_us"] + np.repeat(np.arange(result["n"]), 3) + [0, 0, 1] * result["n"]
+        result["stamps"] = base64.b64encode((stamps % 2**32).astype("<u4").tobytes()).decode()
+        result["end_us"] = (result["start_us"] + result["n"]) % 2**32
 
-    class Board:
-        asked = 0
-        stages = ("preprocess", "infer")
-
-        def run(self, patches):
-            self.asked += 1
-            clock_s[0] += 1.0
-            stamps_ns = np.tile(np.array([[0, 0], [0, 1]]), (patches, 1, 1))
-            return stamped_board.StampedRun(self.asked, self.asked + 1, stamps_ns, np.zeros((patches, 5)))
-
-        bracketed_run = run
-
-    board = Board()
-    passes = scene_passes.ScenePasses(board, 4, plan)
-    passes.take(0, "first")
-    assert passes.work(2.0) == (2, board.asked + 1) and board.asked <= 11
+    board.befall("run", played_faults.answered(say_no_time), times=10**5)
+    settings = replace(SETTINGS, host_metering=True, bursts=LoadBursts(0.1, (0.01,)))
+    before_s = time.monotonic()
+    facts, _ = whole_session(device(board), artifact, replace(plan, patches=1), settings)
+    assert time.monotonic() - before_s < 10
+    assert facts.load_bursts is not None and len(facts.load_bursts.bursts_ns) == 1
 
 
 def test_sustained_passes_go_on_for_as_long_as_they_were_asked_for(board, artifact, plan):

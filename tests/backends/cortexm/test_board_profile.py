@@ -4,8 +4,7 @@ import importlib
 
 import pytest
 
-board_profile = importlib.import_module("edgebench.backends.cortexm.device")
-conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
+profiles = importlib.import_module("edgebench.backends.cortexm.profile")
 
 
 @pytest.mark.parametrize(
@@ -13,10 +12,10 @@ conversation = importlib.import_module("edgebench.backends.cortexm.conversation"
     [
         ("emx-onnx-cgen 1.4.0", "emx-onnx-cgen", "1.4.0"),
         ("TFLM 90b983c with CMSIS-NN", "TFLM", "90b983c with CMSIS-NN"),
-        ("brightness", "brightness", board_profile.NOT_REPORTED),
+        ("brightness", "brightness", profiles.NOT_REPORTED),
     ],
 )
 def test_an_engine_is_its_name_and_the_rest_its_version(engine, name, version):
-    profile = conversation.Profile("edgebench-cortexm 1", "model:00", {"engine": engine})
-    runtime = board_profile.BoardProfile("edgebench", profile).runtime()
+    profile = profiles.Profile("edgebench", "edgebench-cortexm 1", "model:00", {"engine": engine})
+    runtime = profile.runtime()
     assert (runtime["name"], runtime["version"]) == (name, version)

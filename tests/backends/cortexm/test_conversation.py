@@ -30,16 +30,17 @@ def infer(board):
 def test_firmware_that_knows_the_benchmark_alone():
     board, line = conversation_with()
     board.resynchronise()
-    assert board.name() == "vendor"
     profile = board.profile()
-    assert (profile.firmware, profile.model_id) == ("ULPMark for tinyML Firmware V0.0.1", "vww01")
+    assert (profile.name, profile.firmware, profile.model_id) == (
+        *("vendor", "ULPMark for tinyML Firmware V0.0.1", "vww01"),
+    )
     assert dict(profile.infos) == {}
     assert board.help() == ("ULPMark for tinyML Firmware V0.0.1", "help : Print this information")
     stamp = board.timestamp()
     assert stamp.lap_us == 123
     assert stamp.sent_ns < stamp.received_ns
     inferences = infer(board)
-    assert (inferences.start_us, inferences.end_us) == (20_123, 80_123)
+    assert inferences.laps_us == (20_123, 80_123)
     np.testing.assert_array_equal(inferences.scores, np.array([0.125, 0.5, 0.375], np.float32))
     assert inferences.scores.dtype == np.float32
     assert line.written == ["name", "name", "profile", "help", "timestamp", "infer 3 1"]
@@ -66,13 +67,12 @@ def test_infos_are_the_firmwares_own_words():
 def test_answers_are_matched_by_content(before, behind):
     """As when each answer comes with what another command left behind."""
     board, _ = conversation_with({"": lambda own: before + own + behind})
-    assert board.name() == "vendor"
     assert board.profile().model_id == "vww01"
     assert board.timestamp().lap_us == 123
     inferences = infer(board)
-    assert inferences.end_us - inferences.start_us == 60_000
+    assert inferences.laps_us == (20_123, 80_123)
     board.resynchronise()
-    assert board.name() == "vendor"
+    assert board.profile().name == "vendor"
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,12 @@ def test_answers_are_matched_by_content(before, behind):
 )
 def test_laps_come_before_the_end_or_behind_it(behind):
     board, _ = conversation_with({"infer": lines(*INFER, *behind)})
-    assert infer(board).end_us == 2
+    assert infer(board).laps_us[1] == 2
 
 
 def test_a_clock_that_wraps_between_two_laps():
     board, _ = conversation_with({"infer": lines(*INFER, "m-lap-us-4294967290", "m-lap-us-10", RESULTS)})
-    inferences = infer(board)
-    assert (inferences.start_us, inferences.end_us) == (2**32 - 6, 2**32 + 10)
+    assert infer(board).laps_us == (2**32 - 6, 10)
 
 
 @pytest.mark.parametrize("boots_s", [0.0, 0.3, 2.0, 8.0])
@@ -97,7 +96,7 @@ def test_a_board_that_resets_when_its_port_is_opened(boots_s):
     line.answer = lambda command: firmware(command) if line.now_ns >= booted_ns else b""
     board = conversation.Conversation(line, 115_200, line.clock_ns)
     board.resynchronise()
-    assert board.name() == "vendor"
+    assert board.profile().name == "vendor"
     assert board.timestamp().lap_us == 123
 
 
@@ -124,11 +123,11 @@ def test_a_load_that_another_host_left_is_given_up():
 @pytest.mark.parametrize(
     ("answers", "ask", "kind", "came"),
     [
-        pytest.param({"name": b""}, "name", "AnswerTimeout", (), id="silence"),
-        pytest.param({"name": STRAY * 9}, "name", "AnswerTimeout", ("m-ready",) * 5, id="only m-ready"),
+        pytest.param({"name": b""}, "profile", "AnswerTimeout", (), id="silence"),
+        pytest.param({"name": STRAY * 9}, "profile", "AnswerTimeout", ("m-ready",) * 5, id="only m-ready"),
         pytest.param(
             {"name": b"m-name-dut-[x]\r\nm-rea"},
-            "name",
+            "profile",
             "AnswerTimeout",
             ("m-name-dut-[x]", "m-rea"),
             id="cut",
@@ -147,7 +146,7 @@ def test_a_load_that_another_host_left_is_given_up():
         pytest.param({"timestamp": STRAY}, "timestamp", "EnergyBuild", ("m-ready",), id="stamps by pulses"),
         pytest.param(
             {"name": BANNER},
-            "name",
+            "profile",
             "BoardReset",
             ("m-timestamp-mode-performance",),
             id="reset for an answer",
@@ -160,7 +159,7 @@ def test_a_load_that_another_host_left_is_given_up():
             id="reset amid an answer",
         ),
         pytest.param(
-            {"name": lines("e-[Unknown command: name]")}, "name", "ErrorAnswer", None, id="error answer"
+            {"name": lines("e-[Unknown command: name]")}, "profile", "ErrorAnswer", None, id="error answer"
         ),
     ],
 )
@@ -224,7 +223,7 @@ def test_an_energy_build_is_known_by_its_banner():
 
 def test_a_slow_inference_is_awaited():
     board, _ = conversation_with({"infer": lambda own: [(0.1, own[:30]), (55.0, own[30:])]})
-    assert board.infer(3, 1, 20.0, 3).end_us == 80_123
+    assert board.infer(3, 1, 20.0, 3).laps_us[1] == 80_123
 
 
 def test_a_board_that_never_answers_ends_the_resynchronising():

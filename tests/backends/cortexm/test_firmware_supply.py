@@ -19,10 +19,9 @@ from tests.backends.cortexm.emulated import require_emulator
 from tests.backends.cortexm.flashing_programs import FlashingPrograms
 
 backend = importlib.import_module("edgebench.backends.cortexm.backend")
-board_profile = importlib.import_module("edgebench.backends.cortexm.device")
+profiles = importlib.import_module("edgebench.backends.cortexm.profile")
 boards = importlib.import_module("edgebench.backends.cortexm.boards")
 building = importlib.import_module("edgebench.backends.cortexm.building")
-conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 device = importlib.import_module("edgebench.backends.cortexm.device")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
 faults = importlib.import_module("edgebench.backends.cortexm.messages")
@@ -176,8 +175,7 @@ def silent_until(monkeypatch, file):
         if not file.exists():
             raise faults.AnswerTimeout("name% was not answered", awaited="m-name", came=())
         infos = {"board": "nucleo-h743zi2, Cortex-M7, 400 MHz"}
-        profile = conversation.Profile("edgebench-cortexm 1", CARRIED, infos)
-        return board_profile.BoardProfile("edgebench", profile)
+        return profiles.Profile("edgebench", "edgebench-cortexm 1", CARRIED, infos)
 
     monkeypatch.setattr(device.CortexMDevice, "identify", identify)
 
@@ -204,10 +202,10 @@ def test_an_emulated_board_is_started_with_its_firmware(session_cache, artifact,
     emulated = device.CortexMDevice(Target("m7", "cortex-m", {"board": "mps2-an500", "flash": True}))
     try:
         assert emulated.describe()["board"] == "mps2-an500"
-        assert emulated.identify().profile.model_id == engines.brightness().model_id
-        emulated.provide(artifact)
-        assert emulated.identify().profile.model_id == engines.brightness(100, 4).model_id
-        assert emulated.icount_shift == 5
+        carried = emulated.identify().model_id
+        assert carried == engines.brightness().model_id
+        emulated.provide(artifact, carried)
+        assert emulated.identify().model_id == engines.brightness(100, 4).model_id
     finally:
         emulated.close()
     emulated.close()

@@ -14,7 +14,6 @@ from tests.backends.cortexm.scripted_line import BenchmarkFirmware, ScriptedLine
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 faults = importlib.import_module("edgebench.backends.cortexm.messages")
 line_module = importlib.import_module("edgebench.backends.cortexm.line")
-loading = importlib.import_module("edgebench.backends.cortexm.conversation")
 upload_frames = importlib.import_module("edgebench.backends.cortexm.messages")
 
 TENSOR = random.Random(8).randbytes(INPUT_BYTES)
@@ -112,16 +111,15 @@ def test_a_firmware_that_offers_frames(program):
     ],
 )
 def test_frames_over_a_bad_line(program, send, receive, monkeypatch):
-    monkeypatch.setattr(loading, "STALL_S", 0.5)
+    monkeypatch.setattr(conversation, "STALL_S", 0.5)
     board = conversation.Conversation(program, 115_200)
     board.resynchronise()
-    offer = upload_frames.offered_frames(board.help())
-    exchange = board._exchange
-    exchange.line = DamagedLine(
+    board.load(b"\0")  # asks for the offer
+    board.line = DamagedLine(
         program, lambda data: data if data.startswith(b"db bin") else send(data), receive
     )
-    loading.load(exchange, TENSOR, offer, board.resynchronise)
-    exchange.line = program
+    board.load(TENSOR)
+    board.line = program
     board.resynchronise()
     assert resident(program) == TENSOR
 
@@ -152,11 +150,9 @@ def test_a_firmware_without_help(answer):
 def test_a_beginning_that_is_lost(program):
     board = conversation.Conversation(program, 115_200)
     board.resynchronise()
-    board.help()
-    exchange = board._exchange
-    exchange.line = DamagedLine(program, receive=lambda data: data.replace(b"m-[Exp", b"m-[EXP"))
-    loading.load(exchange, TENSOR, upload_frames.BinaryOffer(512, 8), board.resynchronise)
-    exchange.line = program
+    board.line = DamagedLine(program, receive=lambda data: data.replace(b"m-[Exp", b"m-[EXP"))
+    board.load(TENSOR)
+    board.line = program
     board.resynchronise()
     assert resident(program) == TENSOR
 
@@ -199,7 +195,7 @@ def test_a_stray_ready_amid_a_load(stray_at):
     board = conversation.Conversation(line, 115_200, line.clock_ns)
     board.load(TENSOR)
     assert firmware.tensor == TENSOR
-    assert board.name() == "vendor"
+    assert board.profile().name == "vendor"
 
 
 def test_a_load_that_always_breaks_is_a_fault():
@@ -262,5 +258,5 @@ def test_what_help_offers(text, offer):
 
 
 def test_what_the_line_allows_for_digits():
-    assert loading.hex_line_s(31_000, 115_200) == pytest.approx((75_000 + 13) / 11_520)
-    assert loading.hex_line_s(32, 9600) == pytest.approx((75 + 15 + 13) / 960)
+    assert conversation.hex_line_s(31_000, 115_200) == pytest.approx((75_000 + 13) / 11_520)
+    assert conversation.hex_line_s(32, 9600) == pytest.approx((75 + 15 + 13) / 960)

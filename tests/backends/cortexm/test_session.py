@@ -20,9 +20,9 @@ from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.cortexm import first_light
 from tests.backends.cortexm.simulated_board import simulated_board
 
-board_profile = importlib.import_module("edgebench.backends.cortexm.device")
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 device = importlib.import_module("edgebench.backends.cortexm.device")
+profiles = importlib.import_module("edgebench.backends.cortexm.profile")
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +91,9 @@ def test_windows_cycle_over_patches_on_the_boards_clock(artifact, plan):
 
 
 def test_a_file_is_known_by_its_hash_whatever_it_is_called(artifact):
-    infos = conversation.Profile("edgebench-cortexm 1", f"tower-int8:{artifact.sha256}", {})
-    assert board_profile.BoardProfile("edgebench", infos).carries(artifact)
-    other = replace(infos, model_id=f"{artifact.variant}:{'0' * 64}")
-    assert not board_profile.BoardProfile("edgebench", other).carries(artifact)
+    profile = profiles.Profile("edgebench", "edgebench-cortexm 1", f"tower-int8:{artifact.sha256}", {})
+    assert profile.carries(artifact)
+    assert not replace(profile, model_id=f"{artifact.variant}:{'0' * 64}").carries(artifact)
 
 
 def test_the_board_idles_and_runs_bursts_for_a_meter(artifact, plan):

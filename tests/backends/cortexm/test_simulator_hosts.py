@@ -34,7 +34,7 @@ def load_and_infer(conversation):
     conversation.profile()
     conversation.load(TENSOR)
     done = conversation.infer(100, 1, 100 * INFERENCE_MS / 1e3, 5)
-    assert done.end_us - done.start_us == 100 * 100_000
+    assert (done.laps_us[1] - done.laps_us[0]) % 2**32 == 100 * 100_000
     conversation.timestamp()
 
 
@@ -44,11 +44,11 @@ OUTCOMES = {
     "lost-bytes:3000": WHOLE,  # frames are sent again
     "lost-bytes:1000": WHOLE,
     "lost-answer-bytes:5000": WHOLE,
-    "lost-answer-bytes:300": ["", "", "AnswerTimeout"],
+    "lost-answer-bytes:310": ["", "AnswerTimeout", "BadAnswer"],
     "doubled-ready:1": WHOLE,
     "stray-ready:1": WHOLE,
     "garbage-lines:1": WHOLE,
-    "garbage-bytes:10": ["", "BadAnswer", ""],
+    "garbage-bytes:14": ["", "", "AnswerTimeout"],
     "garbage-bytes:1": ["AnswerTimeout"] * 3,
     "unplug": ["LineLost"] * 3,
     "unplug:3": ["", "", "LineLost"],
@@ -56,7 +56,7 @@ OUTCOMES = {
     "reset-in-load:2": ["", "BoardReset", ""],
     "abort:2": ["", "BoardReset", ""],
     "stall": ["AnswerTimeout"] * 3,
-    "stall:13": ["", "", "AnswerTimeout"],
+    "stall:16": ["", "", "AnswerTimeout"],
     "stall-in-infer:2": ["", "AnswerTimeout", "AnswerTimeout"],
     "load-error": ["RefusedLoad"] * 3,
     "wrong-count": ["BadAnswer"] * 3,
@@ -108,7 +108,7 @@ def test_what_a_host_reads_of_a_board():
     line = SimulatedLine()
     conversation = conversations.Conversation(line, BAUD, line.clock_ns)
     conversation.resynchronise()
-    assert conversation.name() == "edgebench"
     profile = conversation.profile()
+    assert profile.name == "edgebench"
     assert (profile.firmware, profile.model_id) == ("edgebench-cortexm 1", MODEL_ID)
     assert profile.infos["board"] == "simulator" and profile.infos["scores"] == "5"
