@@ -11,7 +11,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.results.load import load
 from edgebench.run.config import resolve
 from edgebench.run.measuring.execution import Campaign
-from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.measuring.progress import Observer
 from edgebench.run.planner import build
 
 BAR_S = 1.5
@@ -37,7 +37,7 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
             command=("bench",),
             resume=False,
             cache=cache,
-            observer=SilentObserver(),
+            observer=Observer(),
         )
         # Preparation is no harness time; what finding it in the cache takes is.
         built.backends["cpu"].prepare([trial.request for trial in built.plan.trials], cache, print)

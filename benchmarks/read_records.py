@@ -25,7 +25,7 @@ from edgebench.records.target import Target
 from edgebench.records.variant import Variant
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.measuring.host_queue import Experiment
-from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.measuring.progress import Observer
 from edgebench.run.trials import Plan, PlannedTrial
 from tests.fakes import made_artifact, made_scene
 
@@ -61,7 +61,7 @@ def resume(folder: Path) -> int:
             artifacts={trial.key: artifact for trial in plan.trials},
             open_device=lambda trial: _Device(),
             store=store,
-            observer=SilentObserver(),
+            observer=Observer(),
             costs={},
         )
         try:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making
-from edgebench.prepare.images import store_array
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash
+from edgebench.prepare.images import obtain_array
 from edgebench.records.model import Artifact, Golden, InputSpec
 from edgebench.records.session import MeasurePlan
 from edgebench.records.values import ImageSet, Json, Pictures, Scene
@@ -98,11 +98,7 @@ def _stored(
     cache: Cache, kind: str, decides: Mapping[str, Json], pixels: Callable[[], NDArray[np.uint8]]
 ) -> CachedFile:
     key = canonical_hash({**decides, "recipe": _RECIPE})
-    cached = find(cache, kind, key)
-    if cached is None:
-        with making(cache, f"replay-{key[:16]}") as scratch:
-            cached = store_array(cache, kind, key, scratch, pixels())
-    return cached
+    return obtain_array(cache, kind, key, pixels)
 
 
 SCENARIOS = Path(__file__).with_name("scenarios")

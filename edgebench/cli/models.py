@@ -119,7 +119,7 @@ def prepare(
     from edgebench.records.model import Artifact
     from edgebench.report.listings import print_variants
     from edgebench.run.config import resolve
-    from edgebench.run.measuring.progress import SilentObserver, StderrObserver
+    from edgebench.run.measuring.progress import Observer, StderrObserver
     from edgebench.run.model_choice import requests_for, resolve_sources
     from edgebench.run.targets import make_targets, require_unswept
     from edgebench.run.trials import batches_of
@@ -136,7 +136,7 @@ def prepare(
     )
     backend = registry.backend(device)
     [patches] = batches_of(backend, () if batch is None else (batch,))
-    observer = SilentObserver() if quiet else StderrObserver(stderr())
+    observer = Observer() if quiet else StderrObserver(stderr())
     cache = Cache()
     with using(cache):
         chosen = resolve_sources(

@@ -61,12 +61,12 @@ def run(
     from edgebench.results.writing import require_writable
     from edgebench.run.config import resolve_from_machine
     from edgebench.run.measuring.execution import Campaign
-    from edgebench.run.measuring.progress import SilentObserver, StderrObserver, warnings_noted
+    from edgebench.run.measuring.progress import Observer, StderrObserver, warnings_noted
     from edgebench.run.planner import build
 
     resolved = resolve_from_machine(flags, quick=quick)
     profiles = read_profiles(resolved.config.profile)
-    observer = SilentObserver() if quiet else StderrObserver(stderr(), verbose=verbose)
+    observer = Observer() if quiet else StderrObserver(stderr(), verbose=verbose)
     cache = Cache()
     if resolved.config.name is not None:
         check_name(resolved.config.name)

@@ -15,7 +15,7 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -396,6 +396,19 @@ def store(
     recipe = FileRecord(digest, suffix, path.stat().st_size, note_fields, _note_sha256(note_fields))
     cache.note_recipe(kind, key, recipe._asdict())
     return CachedFile(path, digest, recipe.size_bytes, recipe.note)
+
+
+def obtain(cache: Cache, kind: str, key: str, suffix: str, write: Callable[[Path], object]) -> CachedFile:
+    """The file of a recipe; `write` makes it at a path, where the cache does not hold it."""
+    file = find(cache, kind, key)
+    if file is None:
+        with making(cache, f"{kind.partition('-')[0]}-{key[:16]}") as scratch:
+            file = find(cache, kind, key)  # another process may have made it while this one waited
+            if file is None:
+                made = scratch / f"made{suffix}"
+                write(made)
+                file = store(cache, kind, key, made, suffix)
+    return file
 
 
 @contextmanager

@@ -22,10 +22,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from edgebench.errors import InputError, UnsupportedError, UsageError
 from edgebench.files import open_regular, read_regular, reason, require_bounded
-from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, sha256_file
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, sha256_file
 from edgebench.prepare.image_sets import images_identity
-from edgebench.prepare.images import store_array
-from edgebench.prepare.landcover import ASSETS, Earth, render_patch, shipped_draws
+from edgebench.prepare.images import obtain_array
+from edgebench.prepare.landcover import ASSETS, Earth, Pixels, render_patch, shipped_draws
 from edgebench.records.variant import DEPTH_MULTIPLIERS, FAMILY
 from edgebench.suggest import choose
 
@@ -432,10 +432,9 @@ than 0.95. A device that computes a little differently must not turn the class o
 def golden_patches(cache: Cache) -> CachedFile:
     """A .npy of uint8 [5, 224, 224, 3], in the order of the classes."""
     key = canonical_hash({"images": images_identity("calibration"), "chosen": CHOSEN})
-    file = find(cache, "golden", key)
-    if file is None:
-        with making(cache, f"golden-{key[:16]}") as scratch:
-            draws, earth = shipped_draws("calibration"), Earth.load(ASSETS)
-            patches = np.stack([render_patch(earth, draws, index) for index in CHOSEN])
-            file = store_array(cache, "golden", key, scratch, patches)
-    return file
+
+    def render() -> Pixels:
+        draws, earth = shipped_draws("calibration"), Earth.load(ASSETS)
+        return np.stack([render_patch(earth, draws, index) for index in CHOSEN])
+
+    return obtain_array(cache, "golden", key, render)

@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from edgebench.errors import InputError
-from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, sha256_file, store
-from edgebench.prepare.images import cut, load_images, new_array, store_array
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain, sha256_file
+from edgebench.prepare.images import cut, load_images, obtain_array, write_images
 from edgebench.prepare.landcover import (
     ASSETS,
     CLASS_NAMES,
     EARTH_FILES,
     PATCH,
-    Draws,
     Earth,
     Split,
     render_patch,
@@ -42,10 +41,7 @@ def shipped_scene(cache: Cache) -> Scene:
     """Greenland and the North Atlantic, 4512 x 4512, with the class of each of its 400 patches."""
     about = json.loads((ASSETS / "scene.json").read_text())
     key = canonical_hash({"file": _asset_sha256("scene.jpg"), "rendering": _RENDERING})
-    cached = find(cache, "scene", key)
-    if cached is None:
-        with making(cache, f"scene-{key[:16]}") as scratch:
-            cached = store_array(cache, "scene", key, scratch, read_rgb(ASSETS / "scene.jpg"))
+    cached = obtain_array(cache, "scene", key, lambda: read_rgb(ASSETS / "scene.jpg"))
     return Scene(
         path=cached.path,
         sha256=cached.sha256,
@@ -70,11 +66,8 @@ def shipped_scene_for(cache: Cache, height: int, width: int) -> Scene:
     height, width = rows * height, columns * width
     top, left = (whole.height - height) // 2, (whole.width - width) // 2
     key = canonical_hash({"of": whole.sha256, "middle": [height, width]})
-    cached = find(cache, "scene", key)
-    if cached is None:
-        with making(cache, f"scene-{key[:16]}") as scratch:
-            pixels = np.load(whole.path, mmap_mode="r")[top : top + height, left : left + width]
-            cached = store_array(cache, "scene", key, scratch, pixels)
+    middle = slice(top, top + height), slice(left, left + width)
+    cached = obtain_array(cache, "scene", key, lambda: np.load(whole.path, mmap_mode="r")[middle])
     return replace(
         whole,
         path=cached.path,
@@ -92,11 +85,14 @@ def shipped_images(cache: Cache, split: Split) -> ImageSet:
     Patches of the test split share pixels in places, because its longitudes do not hold 1,000 apart.
     """
     draws = shipped_draws(split)
-    key = images_identity(split)
-    cached = find(cache, "images", key)
-    if cached is None:
-        with making(cache, f"images-{key[:16]}") as scratch:
-            cached = find(cache, "images", key) or _render_all(cache, key, scratch, draws)
+
+    def write(file: Path) -> None:
+        earth = Earth.load(ASSETS)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            rendered = pool.map(lambda index: render_patch(earth, draws, index), range(len(draws)))
+            write_images(file, (len(draws), PATCH, PATCH, 3), rendered)
+
+    cached = obtain(cache, "images", images_identity(split), ".npy", write)
     return ImageSet(
         name=f"landcover-{split}",
         path=cached.path,
@@ -118,21 +114,6 @@ def images_identity(split: Split) -> str:
             "size": PATCH,
         }
     )
-
-
-def _render_all(cache: Cache, key: str, scratch: Path, draws: Draws) -> CachedFile:
-    earth = Earth.load(ASSETS)
-    file = scratch / "made.npy"
-    out = new_array(file, (len(draws), PATCH, PATCH, 3))
-
-    def fill(index: int) -> None:
-        out[index] = render_patch(earth, draws, index)
-
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for _ in pool.map(fill, range(len(draws))):
-            pass
-    out.flush()
-    return store(cache, "images", key, file, ".npy")
 
 
 @lru_cache
@@ -179,10 +160,7 @@ def subset(images: ImageSet, n: int, seed: int, cache: Cache) -> ImageSet:
         return images
     indices = stratified(images.labels or [0] * images.n, n, seed, images.sha256)
     key = canonical_hash({"images": images.sha256, "indices": indices})
-    cached = find(cache, "images", key)
-    if cached is None:
-        with making(cache, f"images-{key[:16]}") as scratch:
-            cached = find(cache, "images", key) or _copy(images, indices, key, cache, scratch / "made.npy")
+    cached = _chosen(cache, key, images, indices)
     return replace(
         images,
         name=f"{images.name} ({n} of {images.n}, seed {seed})",
@@ -194,14 +172,14 @@ def subset(images: ImageSet, n: int, seed: int, cache: Cache) -> ImageSet:
     )
 
 
-def _copy(images: ImageSet, indices: Sequence[int], key: str, cache: Cache, file: Path) -> CachedFile:
-    pixels = np.load(images.path, mmap_mode="r")
-    out = new_array(file, (len(indices), *pixels.shape[1:]))
-    for place, index in enumerate(indices):
-        out[place] = pixels[index]
-    out.flush()
-    del out
-    return store(cache, "images", key, file, ".npy")
+def _chosen(cache: Cache, key: str, images: ImageSet, indices: Sequence[int]) -> CachedFile:
+    """Some images of a set, as a file of their own."""
+
+    def write(file: Path) -> None:
+        pixels = np.load(images.path, mmap_mode="r")
+        write_images(file, (len(indices), *pixels.shape[1:]), (pixels[index] for index in indices))
+
+    return obtain(cache, "images", key, ".npy", write)
 
 
 def _draw(text: str) -> bytes:
@@ -222,11 +200,7 @@ def load_calibration(path: Path, cache: Cache, size: int | tuple[int, int] = 224
         return images
     chosen = np.unique(np.linspace(0, images.n - 1, MOST).round().astype(int))
     key = canonical_hash({"of": images.sha256, "chosen": chosen.tolist()})
-    file = find(cache, "images", key)
-    if file is None:
-        with making(cache, f"images-{key[:16]}") as scratch:
-            pixels = np.load(images.path, mmap_mode="r")[chosen]
-            file = store_array(cache, "images", key, scratch, pixels)
+    file = _chosen(cache, key, images, chosen.tolist())
     labels = None if images.labels is None else tuple(images.labels[index] for index in chosen)
     return replace(images, path=file.path, sha256=file.sha256, n=len(chosen), labels=labels)
 

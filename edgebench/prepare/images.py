@@ -6,7 +6,7 @@ import csv
 import errno
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from PIL import Image
 
 from edgebench.errors import InputError
 from edgebench.files import read_regular, reason, require_regular
-from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, sha256_file, store
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain, sha256_file
 from edgebench.prepare.landcover import Pixels
 from edgebench.prepare.pictures import MAX_FILE_BYTES, looks_like_picture, quiet_decoders, read_rgb
 from edgebench.records.values import ImageSet, Scene
@@ -246,12 +246,8 @@ def load_scene(path: Path, cache: Cache, patch: int = 224) -> Scene:
     InputError when it cannot be read or is smaller than one patch.
     """
     key = canonical_hash({"file": _content(path), "npy": path.suffix.lower() == ".npy", "reading": _READING})
-    cached = find(cache, "scene", key)
-    if cached is None:
-        with quiet_decoders():
-            pixels = read_rgb(path)
-        with making(cache, f"scene-{key[:16]}") as scratch:
-            cached = store_array(cache, "scene", key, scratch, pixels)
+    with quiet_decoders():
+        cached = obtain_array(cache, "scene", key, lambda: read_rgb(path))
     height, width = (int(edge) for edge in np.load(cached.path, mmap_mode="r").shape[:2])
     return cut(Scene(cached.path, cached.sha256, height, width, 1, name=_shown(path)), patch, patch)
 
@@ -305,11 +301,17 @@ def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> 
     )
 
 
-def store_array(cache: Cache, kind: str, key: str, scratch: Path, pixels: Pixels) -> CachedFile:
-    """Keep an array as a .npy under a recipe."""
-    file = scratch / "made.npy"
-    np.save(file, np.ascontiguousarray(pixels))
-    return store(cache, kind, key, file, ".npy")
+def obtain_array(cache: Cache, kind: str, key: str, make: Callable[[], Pixels]) -> CachedFile:
+    """The .npy of a recipe, from the cache or as `make` gives it."""
+    return obtain(cache, kind, key, ".npy", lambda file: np.save(file, np.ascontiguousarray(make())))
+
+
+def write_images(file: Path, shape: tuple[int, ...], images: Iterable[Pixels]) -> None:
+    """Write images one by one as a new .npy of uint8; OSError where the disk has no space for it."""
+    mapped = new_array(file, shape)
+    for index, pixels in enumerate(images):
+        mapped[index] = pixels
+    mapped.flush()
 
 
 def new_array(file: Path, shape: tuple[int, ...]) -> np.memmap[tuple[int, ...], np.dtype[np.uint8]]:
@@ -334,29 +336,16 @@ def _cached(listed: Listed, cache: Cache, size: tuple[int, int]) -> CachedFile:
     content = [[name, _content(file)] for name, file in zip(listed.names, listed.files, strict=True)]
     sides: int | list[int] = height if height == width else [height, width]
     key = canonical_hash({"files": content, "size": sides, "reading": _READING})
-    cached = find(cache, "images", key)
-    if cached is None:
-        with making(cache, f"images-{key[:16]}") as scratch:
-            cached = find(cache, "images", key)
-            cached = cached or _resize_all(cache, key, scratch, listed.files, size)
-    return cached
 
-
-def _resize_all(
-    cache: Cache, key: str, scratch: Path, files: Sequence[Path], size: tuple[int, int]
-) -> CachedFile:
     def resized(file: Path) -> Pixels:
         image = Image.fromarray(read_rgb(file)).resize(size[::-1], Image.Resampling.BILINEAR)
         return np.asarray(image, np.uint8)
 
-    file = scratch / "made.npy"
-    out = new_array(file, (len(files), *size, 3))
-    with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
-        for index, pixels in enumerate(pool.map(resized, files)):
-            out[index] = pixels
-    out.flush()
-    del out
-    return store(cache, "images", key, file, ".npy")
+    def write(file: Path) -> None:
+        with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
+            write_images(file, (len(listed.files), *size, 3), pool.map(resized, listed.files))
+
+    return obtain(cache, "images", key, ".npy", write)
 
 
 def _unreadable(listed: Listed) -> InputError | None:

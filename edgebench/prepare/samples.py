@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.files import reason, require_regular
-from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, store
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain
 from edgebench.records.model import Samples
 from edgebench.records.values import Scene
 
@@ -57,11 +57,12 @@ def random_samples(inputs: Sequence[Input], cache: Cache) -> Samples:
     size = sum(prod(tensor.shape) * _dtype(tensor).itemsize for tensor in inputs)
     n = max(1, min(DEFAULT_COUNT, _MOST_BYTES // max(1, size)))
     key = canonical_hash({"samples": shapes, "n": n, "seed": SEED, "drawing": _DRAWING})
-    file = find(cache, "samples", key)
-    if file is None:
+
+    def draw() -> Arrays:
         rng = np.random.default_rng(SEED)
-        arrays = {str(place): _drawn(rng, tensor, n) for place, tensor in enumerate(inputs)}
-        file = _stored_file(cache, key, arrays)
+        return {str(place): _drawn(rng, tensor, n) for place, tensor in enumerate(inputs)}
+
+    file = _stored_file(cache, key, draw)
     return Samples(file.path, file.sha256, n, f"random numbers (seed {SEED})")
 
 
@@ -92,7 +93,7 @@ def given_samples(path: Path, inputs: Sequence[Input], cache: Cache) -> Samples:
             fix="give each input as many",
         )
     key = canonical_hash({"of": {name: _digest(array) for name, array in arrays.items()}})
-    file = find(cache, "samples", key) or _stored_file(cache, key, arrays)
+    file = _stored_file(cache, key, lambda: arrays)
     return Samples(file.path, file.sha256, counts.pop(), f"the inputs of {path.resolve().name!r}")
 
 
@@ -100,10 +101,12 @@ def golden_samples(samples: Samples, cache: Cache) -> Samples:
     """The first few of them, which outputs are checked with."""
     key = canonical_hash({"of": samples.sha256, "first": _GOLDEN})
     n = min(_GOLDEN, samples.n)
-    file = find(cache, "samples", key)
-    if file is None:
+
+    def first() -> Arrays:
         with np.load(samples.path, allow_pickle=False) as stored:
-            file = _stored_file(cache, key, {name: stored[name][:n] for name in stored.files})
+            return {name: stored[name][:n] for name in stored.files}
+
+    file = _stored_file(cache, key, first)
     return Samples(file.path, file.sha256, n, f"the first {n} of {samples.origin}")
 
 
@@ -207,8 +210,6 @@ def _digest(array: NDArray[Any]) -> list[Any]:
     ]
 
 
-def _stored_file(cache: Cache, key: str, arrays: Arrays) -> CachedFile:
-    with making(cache, f"samples-{key[:16]}") as scratch:
-        archive = scratch / "made.npz"
-        np.savez(archive, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for its flag
-        return store(cache, "samples", key, archive, ".npz")
+def _stored_file(cache: Cache, key: str, make: Callable[[], Arrays]) -> CachedFile:
+    # numpy's stubs take the names for its flag
+    return obtain(cache, "samples", key, ".npz", lambda file: np.savez(file, **make()))  # type: ignore[arg-type]

@@ -21,10 +21,10 @@ from edgebench.agent.pixels import windows
 from edgebench.errors import EdgeBenchError, InputError, UsageError
 from edgebench.files import read_regular, reason, require_regular
 from edgebench.prepare import families as catalogue
-from edgebench.prepare.cache import Cache, canonical_hash, find, making, sha256_file
+from edgebench.prepare.cache import Cache, canonical_hash, sha256_file
 from edgebench.prepare.families import MAX_FILE_BYTES
 from edgebench.prepare.image_sets import load_calibration, shipped_images
-from edgebench.prepare.images import store_array
+from edgebench.prepare.images import obtain_array
 from edgebench.prepare.landcover import Pixels
 from edgebench.prepare.model_file import folder_sha256, inspect_model, is_saved_model
 from edgebench.records.model import (
@@ -409,10 +409,7 @@ def _resized(patch: Pixels, height: int, width: int) -> Pixels:
 
 
 def _stored_samples(cache: Cache, key: str, make: Callable[[], Pixels], origin: str) -> Samples:
-    file = find(cache, "golden", key)
-    if file is None:
-        with making(cache, f"golden-{key[:16]}") as scratch:
-            file = store_array(cache, "golden", key, scratch, make())
+    file = obtain_array(cache, "golden", key, make)
     return Samples(file.path, file.sha256, len(np.load(file.path, mmap_mode="r")), origin)
 
 

@@ -16,7 +16,7 @@ from edgebench.results.load import StoredResults
 from edgebench.run.config import resolve
 from edgebench.run.measuring.execution import Campaign
 from edgebench.run.measuring.host_queue import Outcome
-from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.measuring.progress import Observer
 from edgebench.run.planner import build
 
 QUICK = """
@@ -72,7 +72,7 @@ def run(
         command=("edgebench", "run"),
         resume=resume,
         cache=cache,
-        observer=SilentObserver(),
+        observer=Observer(),
         clock=clock,
     )
     return campaign.carry_out()

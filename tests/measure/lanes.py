@@ -9,7 +9,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact
 from edgebench.records.target import Launch
 from edgebench.run.measuring.host_queue import Experiment
-from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.measuring.progress import Observer
 from edgebench.run.targets import make_targets
 from edgebench.run.trials import Plan, choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
@@ -51,7 +51,7 @@ def experiment(
         },
         open_device=open_device,
         store=store,
-        observer=observer or SilentObserver(),
+        observer=observer or Observer(),
         costs={},
     )
 
@@ -83,7 +83,7 @@ def by_target(run, store):
     return statuses_of
 
 
-class Watching(SilentObserver):
+class Watching(Observer):
     def __init__(self):
         self.lines = []
         self.notes = []

@@ -14,7 +14,7 @@ from edgebench.records.stored import RunRecord, SessionRecord, SessionTables
 from edgebench.results.redaction import PrivateNames
 from edgebench.run.measuring.execution import _run_record
 from edgebench.run.measuring.host_queue import Experiment, Outcome
-from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.measuring.progress import Observer
 from edgebench.run.targets import make_targets
 from edgebench.run.trials import Plan, choose_variants, make_trials
 from tests.fakes import FakeBackend, FakeDevice, made_images, made_scene
@@ -75,7 +75,7 @@ def experiment(store, device, *, sessions=3, depths=(0.25, 0.5)):
         artifacts=artifacts,
         open_device=lambda trial: device,
         store=store,
-        observer=SilentObserver(),
+        observer=Observer(),
         costs={},
     )
 

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from edgebench.run.estimate import Span
 from edgebench.run.measuring.progress import (
+    Observer,
     RunState,
     SessionLatency,
     SessionState,
-    SilentObserver,
     StderrObserver,
     warnings_noted,
 )
@@ -152,7 +152,7 @@ def test_waits_are_noted_above_the_bars_and_not_at_all_with_quiet(capsys):
     with warnings_noted(observer):
         log.warning("waiting for %s, %.0f s at most", "[pi]", 60.0)
         log.info("nothing that a user waits for")
-    with warnings_noted(SilentObserver()):
+    with warnings_noted(Observer()):
         log.warning("waiting again")
     assert observer.text == "waiting for [pi], 60 s at most\n"
     assert capsys.readouterr().err == ""

@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from edgebench.run.estimate import Span
-from edgebench.run.measuring.progress import RunProgress, SessionLatency, SessionState, SilentObserver
+from edgebench.run.measuring.progress import Observer, RunProgress, SessionLatency, SessionState
 
 
-class Watching(SilentObserver):
+class Watching(Observer):
     def __init__(self):
         self.drawn = []
 

@@ -24,7 +24,7 @@ from edgebench.records.variant import Variant
 from edgebench.run.config import resolve
 from edgebench.run.measuring.execution import Campaign
 from edgebench.run.measuring.host_queue import Outcome
-from edgebench.run.measuring.progress import Observer, SilentObserver
+from edgebench.run.measuring.progress import Observer
 from edgebench.run.planner import Built, build
 from tests.fakes import agent_backend
 
@@ -84,7 +84,7 @@ class Small:
     sessions: int = 3
     precisions: Sequence[str] = ("fp32", "int8")
     extra: str = ""
-    observer: Observer = field(default_factory=SilentObserver)
+    observer: Observer = field(default_factory=Observer)
     cache: Cache = field(init=False)
     backend: Backend = field(init=False)
     _built: Built | None = field(default=None, init=False)

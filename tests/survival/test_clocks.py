@@ -11,7 +11,7 @@ from edgebench.judge.judged import judge_folder
 from edgebench.report.forms import export
 from edgebench.run.measuring import execution as campaign
 from edgebench.run.measuring import session
-from edgebench.run.measuring.progress import SilentObserver
+from edgebench.run.measuring.progress import Observer
 from tests.survival.mounts import contents, sessions_of
 from tests.survival.quick import Quick
 from tests.survival.small import Small
@@ -31,7 +31,7 @@ class Jumping(datetime):
         return cls.shown
 
 
-class StoppedOnce(SilentObserver):
+class StoppedOnce(Observer):
     """Ctrl-C after so many sessions."""
 
     def __init__(self, after: int) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 import psutil
 
-from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
 from edgebench.files import reason
 from edgebench.installed import versions_of
@@ -25,7 +24,6 @@ from edgebench.prepare.pictures import scene_preview
 from edgebench.records.model import Artifact, Companion, Prepared
 from edgebench.records.stored import (
     ExperimentRecord,
-    ImagePathsRecord,
     ImagesRecord,
     RunEnd,
     RunRecord,
@@ -41,10 +39,10 @@ from edgebench.results.writing import ExperimentStore
 from edgebench.run.config import Resolved
 from edgebench.run.cost import note_cost, note_spread, noted_costs, spread_of, steady_words
 from edgebench.run.measuring.host_queue import Experiment, Outcome
-from edgebench.run.measuring.host_trials import TargetRevisions, never, settled_on_disk
+from edgebench.run.measuring.host_trials import TargetRevisions, settled_on_disk
 from edgebench.run.measuring.preflight import preflight
 from edgebench.run.measuring.progress import Observer
-from edgebench.run.measuring.session_record import traceback_text
+from edgebench.run.measuring.session_record import traceback_text, utc_text
 from edgebench.run.planner import Built
 from edgebench.run.setting import share_text
 from edgebench.run.settings import RunConfig
@@ -149,18 +147,9 @@ def host_facts() -> dict[str, Any]:
             facts[name] = find()
         except (*UNAVAILABLE_ERRORS, AttributeError, NotImplementedError) as error:
             facts[name] = None
-            absent[name] = _why(error)
+            place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+            absent[name] = place + reason(error)
     return facts | ({"absent": absent} if absent else {})
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {reason(error)}"
-    return reason(error)
-
-
-def _os_name() -> str | None:
-    return platform.freedesktop_os_release().get("PRETTY_NAME")
 
 
 def _cpu_model() -> str | None:
@@ -181,33 +170,21 @@ def _cpu_mhz() -> float | None:
     return round(frequency.current, 1) if frequency else None
 
 
-def _cpus_available() -> int | None:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-
-
-def _load_average() -> list[float] | None:
-    return list(os.getloadavg()) if hasattr(os, "getloadavg") else None
-
-
-def _packages() -> dict[str, str]:
-    return {name: version for name, version in versions_of(_PACKAGES).items() if version is not None}
-
-
 _FINDERS: Mapping[str, Callable[[], Any]] = {
     "system": platform.system,
     "kernel": platform.release,
-    "os": _os_name,
+    "os": lambda: platform.freedesktop_os_release().get("PRETTY_NAME"),
     "machine": platform.machine,
     "cpu_model": _cpu_model,
     "cpus": os.cpu_count,
-    "cpus_available": _cpus_available,
+    "cpus_available": lambda: len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
     "cpu_mhz": _cpu_mhz,
     "memory_bytes": lambda: psutil.virtual_memory().total,
     "memory_free_bytes": lambda: psutil.virtual_memory().available,
-    "load_average": _load_average,
+    "load_average": lambda: list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
     "python": platform.python_version,
     "python_implementation": lambda: sys.implementation.name,
-    "packages": _packages,
+    "packages": lambda: {name: number for name, number in versions_of(_PACKAGES).items() if number},
 }
 
 
@@ -230,7 +207,10 @@ class Campaign:
         A finished experiment is left as it is.
         """
         plan = self.built.plan
-        folder = self._unfinished() if self.resume else None
+        folder = None
+        if self.resume:
+            config, keys = self.resolved.config, [trial.key for trial in plan.trials]
+            folder = find_unfinished(config.output_dir, config.name, keys)
         if folder is not None and is_finished(folder, record := read_experiment(folder)):
             begun_with = _as_begun(plan, record)
             counts = "" if begun_with == plan else f" with what it was begun with ({_numbers(begun_with)})"
@@ -258,17 +238,17 @@ class Campaign:
                 artifacts={
                     key: artifact for key, artifact in prepared.items() if isinstance(artifact, Artifact)
                 },
-                open_device=self._open,
+                open_device=lambda trial: self.built.backends[trial.target.device].open(trial.target),
                 store=store,
                 observer=self.observer,
                 costs=noted_costs(self.cache, plan.trials),
                 note_cost=lambda trial, cost: note_cost(self.cache, trial.inputs, cost),
                 explain=lambda trial, error: self.built.backends[trial.target.device].explain(error),
-                settled=settled_on_disk(store) if plan.adaptive else never,
+                settled=settled_on_disk(store),
                 revise=TargetRevisions(store, self.observer.note),
                 clock=self.clock,
             )
-            begun = RunRecord(started_utc=_now_utc(), max_time_s=plan.max_time_s)
+            begun = RunRecord(started_utc=utc_text(datetime.now(UTC)), max_time_s=plan.max_time_s)
             store.write_run(begun)
             outcome = experiment.run()
             over = _run_record(begun, outcome, self._private_names())
@@ -297,14 +277,6 @@ class Campaign:
         )
         return {"settled": settled, "verdicts": verdict_counts(summaries, store.record)}
 
-    def _unfinished(self) -> Path:
-        config = self.resolved.config
-        keys = [trial.key for trial in self.built.plan.trials]
-        return find_unfinished(config.output_dir, config.name, keys)
-
-    def _open(self, trial: PlannedTrial) -> Device:
-        return self.built.backends[trial.target.device].open(trial.target)
-
     def _store(self, folder: Path | None, prepared: PreparedTrials) -> ExperimentStore:
         if folder is not None:
             self.observer.note(f"going on with {folder}")
@@ -314,15 +286,12 @@ class Campaign:
             return store
         config = self.resolved.config
         record = self._record(prepared)
-        return ExperimentStore.create(
-            config.output_dir, config.name, record, _preview(self.built.plan.scene), self._image_paths()
-        )
-
-    def _image_paths(self) -> ImagePathsRecord | None:
         plan = self.built.plan
+        preview = scene_preview(plan.scene) if plan.scene.kind == "picture" else None
         of_trials = (trial.model_data.images for trial in plan.trials if trial.model_data is not None)
         image_sets = (images for images in (plan.images, *of_trials) if images is not None)
-        return image_paths(image_sets, self._private_names())
+        paths = image_paths(image_sets, self._private_names())
+        return ExperimentStore.create(config.output_dir, config.name, record, preview, paths)
 
     def _record(self, prepared: PreparedTrials) -> ExperimentRecord:
         plan, config = self.built.plan, self.resolved.config
@@ -330,7 +299,7 @@ class Campaign:
         record = ExperimentRecord(
             name=config.name
             or "-".join(dict.fromkeys(target.declared_name for target in self.built.targets)),
-            created_utc=_now_utc(),
+            created_utc=utc_text(datetime.now(UTC)),
             edgebench_version=__version__,
             command=self.command,
             config=self.resolved.as_record(),
@@ -407,14 +376,6 @@ def _run_record(begun: RunRecord, outcome: Outcome, names: PrivateNames) -> RunR
         }
     )
     return written(record, names)
-
-
-def _now_utc() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _preview(scene: Scene) -> bytes | None:
-    return scene_preview(scene) if scene.kind == "picture" else None
 
 
 def _scene_record(scene: Scene) -> SceneRecord:

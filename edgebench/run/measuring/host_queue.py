@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from edgebench import interruption
 from edgebench.contract import Device
@@ -20,10 +19,11 @@ from edgebench.link.failures import Explain
 from edgebench.link.host_probes import HostProbes
 from edgebench.records.model import Artifact
 from edgebench.records.session import SessionSettings, probe_name
-from edgebench.records.stored import Failure, SessionRecord, SessionTables
+from edgebench.records.stored import Failure, SessionRecord
 from edgebench.records.target import Target
 from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.revisions import Identity, identity_of
+from edgebench.results.writing import ExperimentStore
 from edgebench.run.cost import KnownCosts, session_plan
 from edgebench.run.estimate import Cost, Span
 from edgebench.run.measuring.host_trials import (
@@ -33,8 +33,6 @@ from edgebench.run.measuring.host_trials import (
     Standing,
     TimeBudget,
     label,
-    never,
-    unrevised,
 )
 from edgebench.run.measuring.progress import (
     Observer,
@@ -50,26 +48,6 @@ from edgebench.run.trials import Plan, PlannedTrial, Turn
 
 ExplainTrial = Callable[[PlannedTrial, SessionError], SessionError | None]
 """A session's failure in the words of its trial's backend; None where there is nothing to add."""
-
-
-def nothing_to_add(trial: PlannedTrial, error: SessionError) -> None:
-    """No backend is asked."""
-
-
-class Store(Protocol):
-    """What is asked of the store; `edgebench.results.writing.ExperimentStore` is one."""
-
-    def finished(self, key: str) -> list[SessionRecord]:
-        """The sessions of a trial that are on disk, failed ones too."""
-
-    def next_n(self, key: str) -> int:
-        """The number that the trial's next session gets."""
-
-    def scratch(self) -> AbstractContextManager[Path]:
-        """A folder for what a session samples, until it is written; removed with whatever is in it."""
-
-    def write_session(self, record: SessionRecord, tables: SessionTables) -> object:
-        """Put a session on disk, whole or not at all."""
 
 
 @dataclass
@@ -95,14 +73,14 @@ class Lane:
     plan: Plan
     trials: LaneTrials
     open_device: Callable[[PlannedTrial], Device]
-    store: Store
+    store: ExperimentStore
     progress: RunProgress
     note_cost: Callable[[PlannedTrial, Cost], None]
     contained: bool = False
     lock: AbstractContextManager[object] = field(default_factory=nullcontext)
-    revise: Revise = unrevised
+    revise: Revise = lambda trials, identity: trials
     budget: TimeBudget = field(default_factory=TimeBudget)
-    explain: ExplainTrial = nothing_to_add
+    explain: ExplainTrial = lambda trial, error: None
     measured: int = field(default=0, init=False)
     interrupted: bool = field(default=False, init=False)
     out_of_time: bool = field(default=False, init=False)
@@ -428,13 +406,13 @@ class Experiment:
     plan: Plan
     artifacts: Mapping[str, Artifact]  # by trial key; a trial without one is unsupported
     open_device: Callable[[PlannedTrial], Device]
-    store: Store
+    store: ExperimentStore
     observer: Observer
     costs: Mapping[str, Cost]
     note_cost: Callable[[PlannedTrial, Cost], None] = lambda trial, cost: None
-    explain: ExplainTrial = nothing_to_add
-    settled: Settled = never
-    revise: Revise = unrevised
+    explain: ExplainTrial = lambda trial, error: None
+    settled: Settled = lambda key: False
+    revise: Revise = lambda trials, identity: trials
     clock: Callable[[], float] = time.monotonic
 
     def run(self) -> Outcome:
@@ -546,7 +524,8 @@ def _side_by_side(lanes: Sequence[Lane]) -> None:
             threading.Thread(target=work, args=(number,), name=f"lane {number}")
             for number in range(len(lanes))
         ]
-        with _passing_on(interrupts):
+        # Ctrl-C and its kin reach every one of these threads instead of the main thread.
+        with handling(lambda number, frame: interruption.pass_on_to_all(interrupts)):
             for thread in threads:
                 thread.start()
             # An event, not join(): Python 3.11 takes a thread for ended when a signal interrupts its join.
@@ -558,10 +537,3 @@ def _side_by_side(lanes: Sequence[Lane]) -> None:
                 thread.join()
     if errors:
         raise errors[0]
-
-
-@contextmanager
-def _passing_on(interrupts: Sequence[interruption.Interrupts]) -> Iterator[None]:
-    """Ctrl-C and its kin reach every one of these threads instead of the main thread."""
-    with handling(lambda number, frame: interruption.pass_on_to_all(interrupts)):
-        yield

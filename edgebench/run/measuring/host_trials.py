@@ -36,11 +36,6 @@ Settled = Callable[[str], bool]
 """By a trial's key: whether a rule that was asked for ends it with the sessions that are on disk."""
 
 
-def never(key: str) -> bool:
-    """Where no rule was asked for, the number of sessions alone ends a trial."""
-    return False
-
-
 def settled_on_disk(store: ExperimentStore) -> Settled:
     """Judged anew from the store each time: a resumed experiment ends where the uninterrupted one would."""
 
@@ -119,7 +114,7 @@ class LaneTrials:
     standing: dict[str, Standing]
     standing_of: Callable[[str], Standing]
     costs: KnownCosts
-    settled: Settled = never
+    settled: Settled = lambda key: False
     placement: dict[str, str] = field(default_factory=dict, init=False)
 
     def __getitem__(self, key: str) -> PlannedTrial:
@@ -256,11 +251,6 @@ Revise = Callable[[Sequence[PlannedTrial], Identity], Sequence[PlannedTrial]]
 order, which are the same where the identity is the one that their sessions recorded."""
 
 
-def unrevised(trials: Sequence[PlannedTrial], identity: Identity) -> Sequence[PlannedTrial]:
-    """Where nothing was recorded, nothing can differ."""
-    return trials
-
-
 @dataclass
 class TargetRevisions:
     """A `Revise` that goes by what the sessions of an experiment recorded.
@@ -286,8 +276,15 @@ class TargetRevisions:
             if identity not in self._recorded[name]:
                 self._recorded[name].append(identity)
             return trials
-        self._count_change(name, differs)
         listed = ", ".join(differs)
+        of = next(planned_name(target) for target in self.store.record.targets if target.name == name)
+        self._changes[of] += 1
+        if self._changes[of] > MOST_CHANGES:
+            raise UnavailableError(
+                f"{of} became another device more than {MOST_CHANGES} times",
+                why=listed,
+                fix="give each board an address of its own, and keep it as it is while it is measured",
+            )
         for target in reversed(revisions_of(self.store.record, name)):
             revised = [_revised(trial, target) for trial in trials]
             if self.store.has(trial.key for trial in revised) and not self._differences(
@@ -295,13 +292,7 @@ class TargetRevisions:
             ):
                 self.note(f"{name}: goes on as target {target.name}, which was measured so, because {listed}")
                 return revised
-        return self._begin(trials, identity, differs)
-
-    def _begin(
-        self, trials: Sequence[PlannedTrial], identity: Identity, differs: Sequence[str]
-    ) -> list[PlannedTrial]:
-        record, name = self.store.record, trials[0].target.name
-        listed = ", ".join(differs)
+        record = self.store.record
         target = new_revision(record, name, identity, differs)
         revised = [_revised(trial, target) for trial in trials]
         note = f"{name}: measured again as target {target.name}, because {listed}"
@@ -310,16 +301,6 @@ class TargetRevisions:
         self._recorded[target.name] = [identity]
         self.note(note)
         return revised
-
-    def _count_change(self, name: str, differs: Sequence[str]) -> None:
-        of = next(planned_name(target) for target in self.store.record.targets if target.name == name)
-        self._changes[of] += 1
-        if self._changes[of] > MOST_CHANGES:
-            raise UnavailableError(
-                f"{of} became another device more than {MOST_CHANGES} times",
-                why=", ".join(differs),
-                fix="give each board an address of its own, and keep it as it is while it is measured",
-            )
 
     def _differences(self, name: str, identity: Identity) -> tuple[str, ...]:
         """How the identity differs from the first of those recorded that it differs from."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import InitVar, dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from rich.console import Console
 from rich.markup import escape
@@ -109,8 +109,8 @@ class SessionState:
     share: float = 0.0
 
 
-class Observer(Protocol):
-    """Told what an experiment does; never from a timed region."""
+class Observer:
+    """Told what an experiment does; never from a timed region. This one says nothing, as for --quiet."""
 
     def note(self, text: str) -> None:
         """One line about what is being done."""
@@ -120,6 +120,7 @@ class Observer(Protocol):
 
     def moves(self, *, begins: bool) -> bool:
         """Whether `sessions_move` is wanted now, where a stage begins or where one goes on."""
+        return False
 
     def sessions_move(self, run: RunState, sessions: Sequence[SessionState]) -> None:
         """The sessions that run now are further than they were."""
@@ -136,35 +137,7 @@ class Observer(Protocol):
         """Nothing more will come."""
 
 
-class SilentObserver:
-    """For --quiet and for tests."""
-
-    def note(self, text: str) -> None:
-        """Say nothing."""
-
-    def session_starts(self, run: RunState, session: SessionState) -> None:
-        """Say nothing."""
-
-    def moves(self, *, begins: bool) -> bool:
-        """It is not wanted."""
-        return False
-
-    def sessions_move(self, run: RunState, sessions: Sequence[SessionState]) -> None:
-        """Say nothing."""
-
-    def session_ended(
-        self, session: SessionState, latency: SessionLatency | None, status: str, took_s: float
-    ) -> None:
-        """Say nothing."""
-
-    def host_ended(self, host: str) -> None:
-        """Say nothing."""
-
-    def close(self) -> None:
-        """Say nothing."""
-
-
-class StderrObserver:
+class StderrObserver(Observer):
     """A bar for the run and one for each host's session on a terminal, a plain line a session elsewhere.
 
     Nothing moves of its own: bars are drawn when something arrives from a device, between its passes. A
@@ -270,22 +243,14 @@ class StderrObserver:
 @contextmanager
 def warnings_noted(observer: Observer) -> Iterator[None]:
     """What EdgeBench's own loggers warn of in the block becomes a note, such as a board waited for."""
-    handler = _Noting(observer)
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: observer.note(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("edgebench")
     logger.addHandler(handler)
     try:
         yield
     finally:
         logger.removeHandler(handler)
-
-
-class _Noting(logging.Handler):
-    def __init__(self, observer: Observer) -> None:
-        super().__init__(logging.WARNING)
-        self._observer = observer
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._observer.note(record.getMessage())
 
 
 def _shown(text: str) -> str:

@@ -37,7 +37,6 @@ from edgebench.run.measuring.session_record import (
     session_record,
     session_tables_of,
     take_in,
-    timed_on_device,
     unknown_fault,
 )
 from edgebench.session_stages import BUILD, IDLE, SENDING, STAGES, SessionStage
@@ -48,10 +47,6 @@ from edgebench.stats.clock import ClockFit
 
 SLACK_S = 0.1
 """How long before the next paced pass there is still time to say that one has ended."""
-
-
-def unwatched(*, begins: bool) -> None:
-    """Nobody looks."""
 
 
 class SessionWatch:
@@ -69,7 +64,7 @@ class SessionWatch:
         self,
         shape: Shape,
         known: Cost | None = None,
-        moved: Callable[..., None] = unwatched,
+        moved: Callable[..., None] = lambda *, begins: None,
         clock: Callable[[], float] = time.perf_counter,
         target: str = "the board",
     ) -> None:
@@ -406,7 +401,7 @@ def _add_responses(gathered: Gathered) -> None:
     facts = gathered.facts or SessionFacts()
     with as_stored_result_error(gathered.samples.folder):
         probes = tuple(
-            replace(info, response=response_of(info, gathered.samples.of_probe(info.name), facts.load_bursts))
+            replace(info, response=response_of(info, gathered.samples.chunks(info.name), facts.load_bursts))
             for info in facts.probes
         )
     gathered.facts = replace(facts, probes=probes)
@@ -433,8 +428,11 @@ def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) 
     require_as_planned(gathered, job.plan)
     if job.plan.images is not None:
         gathered.stage = "predict"
-        with timed_on_device(gathered):
+        start_s = time.perf_counter()
+        try:
             scores = session.predict(job.plan.images)
+        finally:
+            gathered.device_s += time.perf_counter() - start_s
         require_finite_scores(scores, "predict", "the images")
         gathered.image_scores = _by_worker(scores, job)
 

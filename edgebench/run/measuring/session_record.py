@@ -6,11 +6,9 @@ import math
 import shutil
 import statistics
 import tempfile
-import time
 import traceback
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -114,30 +112,25 @@ class SessionSamples:
                 return None
             path = self.folder / "probes.parquet"
             with as_stored_result_error(self.folder), ProbeTableWriter(path) as table:
-                for chunk in self._chunks():
+                for chunk in self.chunks():
                     table.write(chunk, infos)
-                    self._note_memory(chunk)
+                    memory = chunk.values.get(MEMORY_CHANNEL)
+                    if memory is not None and not np.isnan(memory).all():
+                        self.lowest_memory_bytes = min(self.lowest_memory_bytes, float(np.nanmin(memory)))
                 return table.close() if table.rows else None
         finally:
             self._of_device.close()
             self.of_host.close()
 
-    def of_probe(self, name: str) -> Iterator[ProbeChunk]:
-        """What one probe sampled, by `kind:address`, on the device's clock; OSError of the disk."""
-        for asked in sorted({*self._of_device.probes, *self._host_chunks}):
-            if probe_name(asked) == name:
-                yield from self._of_device.chunks(asked)
-                yield from self._host_chunks.get(asked, ())
+    def chunks(self, name: str | None = None) -> Iterator[ProbeChunk]:
+        """What was sampled, on the device's clock, of all probes or of one by `kind:address`.
 
-    def _chunks(self) -> Iterator[ProbeChunk]:
+        OSError of the disk.
+        """
         for probe in sorted({*self._of_device.probes, *self._host_chunks}):
-            yield from self._of_device.chunks(probe)
-            yield from self._host_chunks.get(probe, ())
-
-    def _note_memory(self, chunk: ProbeChunk) -> None:
-        samples = chunk.values.get(MEMORY_CHANNEL)
-        if samples is not None and not np.isnan(samples).all():
-            self.lowest_memory_bytes = min(self.lowest_memory_bytes, float(np.nanmin(samples)))
+            if name is None or probe_name(probe) == name:
+                yield from self._of_device.chunks(probe)
+                yield from self._host_chunks.get(probe, ())
 
 
 # What one session has given so far, and the tables and figures of its record that follow from it.
@@ -233,45 +226,23 @@ def require_as_planned(gathered: Gathered, plan: MeasurePlan) -> None:
         )
 
 
-@contextmanager
-def timed_on_device(gathered: Gathered) -> Iterator[None]:
-    """Count the time of what is within as the device's, not the harness's."""
-    start_s = time.perf_counter()
-    try:
-        yield
-    finally:
-        gathered.device_s += time.perf_counter() - start_s
+def _scene_scores(gathered: Gathered) -> list[tuple[int, Sequence[int], Scores]]:
+    """Workers, n patches of the scene, and the scores float32 [n, classes] that the worker gave them.
 
-
-@dataclass(frozen=True)
-class _SceneScores:
-    """Scores float32 [n, classes] that a worker gave n patches of the scene, and which these are."""
-
-    worker: int
-    patches: Sequence[int]
-    scores: Scores
-
-
-def _scene_scores(gathered: Gathered) -> list[_SceneScores]:
-    """Of each worker its last pass's: every pass classifies the same scene; of windows, each patch's last."""
+    Of each worker its last pass's: every pass classifies the same scene; of windows, each patch's last.
+    """
     last = {
         scene_pass.worker: scene_pass.scores
         for scene_pass in gathered.passes
         if scene_pass.scores is not None
     }
     if last:
-        return [_SceneScores(worker, range(len(scores)), scores) for worker, scores in sorted(last.items())]
+        return [(worker, range(len(scores)), scores) for worker, scores in sorted(last.items())]
     by_patch = {window.patch: window.scores for window in gathered.windows if window.scores is not None}
     if not by_patch:
         return []
     patches = sorted(by_patch)
-    return [_SceneScores(0, patches, np.stack([by_patch[patch] for patch in patches]))]
-
-
-def prediction_counts(gathered: Gathered) -> dict[str, int]:
-    """How many predictions of each set there are, of all workers."""
-    sets = {"scene": [part.scores for part in _scene_scores(gathered)], "images": gathered.image_scores}
-    return {name: sum(len(scores) for scores in parts) for name, parts in sets.items() if parts}
+    return [(0, patches, np.stack([by_patch[patch] for patch in patches]))]
 
 
 def clock_wait(gathered: Gathered) -> dict[str, dict[str, int]]:
@@ -307,8 +278,8 @@ def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
     session_tables.probes = gathered.samples.table(gathered.facts.probes if gathered.facts else ())
     labels = plan.scene.labels
     predictions = [
-        tables.prediction_rows("scene", part.scores, labels, part.worker, patches=part.patches)
-        for part in _scene_scores(gathered)
+        tables.prediction_rows("scene", scores, labels, worker, patches=patches)
+        for worker, patches, scores in _scene_scores(gathered)
     ]
     if plan.images is not None:
         predictions += [
@@ -395,6 +366,10 @@ def session_record(
         last_ns = gathered.passes[-1].lateness_ns if gathered.passes else None
         device_s += max(0, -(last_ns or 0)) / 1e9
     device_s += facts.load_bursts.total_s if facts.load_bursts else 0.0
+    predictions = {
+        "scene": [scores for _, _, scores in _scene_scores(gathered)],
+        "images": gathered.image_scores,
+    }
     # What several workers do at the same time is no sum of theirs.
     timed_alone = status == "ok" and not facts.other_time and not facts.workers
     record = SessionRecord(
@@ -402,7 +377,7 @@ def session_record(
         n=job.n,
         round=job.round,
         status=status,
-        started_utc=_utc(started),
+        started_utc=utc_text(started),
         duration_s=duration_s,
         harness_s=duration_s - device_s if timed_alone else None,
         failure=failure,
@@ -410,7 +385,7 @@ def session_record(
         golden=max(gathered.checks, key=lambda check: check.max_abs_diff, default=None),
         workers=worker_records(gathered),
         device={name: fact for name, fact in describe.items() if name != "private"},
-        predicted=prediction_counts(gathered),
+        predicted={name: sum(map(len, parts)) for name, parts in predictions.items() if parts},
         warnings=(*facts.warnings, *memory_warnings(describe, gathered.samples.lowest_memory_bytes)),
         **({} if gathered.facts is None else _recorded(gathered.facts, clock_wait(gathered))),
     )
@@ -452,13 +427,14 @@ def bare_record(
         n=job.n,
         round=job.round,
         status=status,
-        started_utc=_utc(started),
+        started_utc=utc_text(started),
         duration_s=duration_s,
         failure=failure,
     )
 
 
-def _utc(moment: datetime) -> str:
+def utc_text(moment: datetime) -> str:
+    """A moment as records have it."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
