@@ -14,7 +14,6 @@ calibrator; from 11 on the file decides alone. The library is asked what it has,
 
 import json
 import re
-import threading
 from collections import Counter, deque
 from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
@@ -116,43 +115,27 @@ class BuildLog:
     """Errors and warnings, and the verbose lines that say how each layer was built. Thread-safe.
 
     Args:
-        step: called with a text when the timing of a layer's implementations begins; none where nobody asks.
+        step: called with a text when the timing of a layer's implementations begins; raises nothing.
 
     Attributes:
         errors, warnings: the last lines of each.
         layers: lines `Layer(KIND): NAME, Tactic: 0x0, IN[TYPE(...)] -> OUT[TYPE(...)]` of the last engine.
-        failure: what went wrong while a line was taken in.
     """
 
-    def __init__(self, step: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, step: Optional[Callable[[str], Any]] = None) -> None:
         self.errors: Deque[str] = deque(maxlen=MOST_LINES)
         self.warnings: Deque[str] = deque(maxlen=MOST_LINES)
         self.layers: List[str] = []
-        self.failure: Optional[BaseException] = None
         self._step = step
-        self._lock = threading.Lock()
-
-    def error(self, text: str) -> None:
-        """Take in an error."""
-        with self._lock:
-            self.errors.append(in_one_line(text))
-
-    def warning(self, text: str) -> None:
-        """Take in a warning."""
-        with self._lock:
-            self.warnings.append(in_one_line(text))
 
     def verbose(self, text: str) -> None:
         """Take in a verbose message, of one or several lines."""
         if TIMED in text:
-            self._step("timing " + in_one_line(text.partition(TIMED)[2]))
-            return
-        if not text.lstrip().startswith((LAYERS_FOLLOW, LAYER)):
-            return
-        with self._lock:
-            if text.lstrip().startswith(LAYERS_FOLLOW):
-                self.layers = []
-            self.layers += [line for line in text.splitlines() if line.startswith(LAYER)]
+            if self._step is not None:
+                self._step("timing " + in_one_line(text.partition(TIMED)[2]))
+        elif text.lstrip().startswith((LAYERS_FOLLOW, LAYER)):
+            kept = [] if text.lstrip().startswith(LAYERS_FOLLOW) else self.layers
+            self.layers = kept + [line for line in text.splitlines() if line.startswith(LAYER)]
 
     def says_out_of_memory(self) -> bool:
         """Whether memory ran out, by what was logged.
@@ -165,7 +148,7 @@ class BuildLog:
     def last_errors(self, count: int = 3) -> str:
         """The last errors, in one line; where there is none, the last warnings."""
         lines = list(self.errors) or list(self.warnings)
-        return "; ".join(lines[-count:]) or "TensorRT logged no reason"
+        return "; ".join(map(in_one_line, lines[-count:])) or "TensorRT logged no reason"
 
 
 def logger_of(trt: Any, log: BuildLog) -> Any:
@@ -180,15 +163,12 @@ def logger_of(trt: Any, log: BuildLog) -> Any:
             trt.ILogger.__init__(self)
 
         def log(self, severity: Any, msg: str) -> None:
-            try:
-                if severity in (level.INTERNAL_ERROR, level.ERROR):
-                    log.error(msg)
-                elif severity == level.WARNING:
-                    log.warning(msg)
-                elif severity == level.VERBOSE:
-                    log.verbose(msg)
-            except BaseException as error:
-                log.failure = log.failure or error
+            if severity in (level.INTERNAL_ERROR, level.ERROR):
+                log.errors.append(msg)
+            elif severity == level.WARNING:
+                log.warnings.append(msg)
+            elif severity == level.VERBOSE:
+                log.verbose(msg)
 
     return Logger()
 
@@ -262,10 +242,7 @@ def of_log(lines: Iterable[str]) -> List[Layer]:
 def precision_of(text: str) -> str:
     """The precision that a data type or a tensor's format names; unknown where it names none."""
     words = set(re.findall(r"[a-z0-9]+", text.lower()))
-    for precision, names in PRECISIONS:
-        if words.intersection(names):
-            return precision
-    return UNKNOWN
+    return next((precision for precision, names in PRECISIONS if words.intersection(names)), UNKNOWN)
 
 
 def count_by_precision(layers: Sequence[Layer]) -> Dict[str, int]:
@@ -291,18 +268,16 @@ def multiplying(layers: Sequence[Layer], excepted: Set[str]) -> List[Layer]:
 
 def unseen(layers: Sequence[Layer], names: Sequence[str]) -> List[str]:
     """Those of the network's layers that the engine does not name, such as those inside a fused region."""
-    seen: Set[str] = set()
-    for layer in layers:
-        if not COPIES.search(layer.kind):
-            seen |= layer.origins
-    return [name for name in names if name not in seen]
+    seen = [layer.origins for layer in layers if not COPIES.search(layer.kind)]
+    return [name for name in names if not any(name in origins for origins in seen)]
 
 
 def _inspected(layer: Dict[str, Any]) -> Layer:
     kinds = [str(layer.get(key, "")) for key in ("LayerType", "ParameterType")]
-    name = str(layer.get("Name", ""))
-    origins = set(_FUSED.split(name)) | set(_onnx_layers(str(layer.get("Metadata", ""))))
-    weights = layer.get("Weights")
+    name, weights = str(layer.get("Name", "")), layer.get("Weights")
+    # The metadata has `[ONNX Layer: NAME]`, perhaps several times.
+    tagged = [part.partition("]") for part in str(layer.get("Metadata", "")).split(_ONNX_LAYER)[1:]]
+    origins = set(_FUSED.split(name)) | {layer_name for layer_name, bracket, _ in tagged if bracket}
     types = [_tensor_type(tensor) for tensor in layer.get("Inputs") or []][:1]
     types += [str(weights["Type"])] if isinstance(weights, dict) and "Type" in weights else []
     types += [_tensor_type(tensor) for tensor in layer.get("Outputs") or []]
@@ -314,11 +289,6 @@ def _tensor_type(tensor: Any) -> str:
     if not isinstance(tensor, dict):
         return ""
     return str(tensor.get("Format/Datatype") or tensor.get("Datatype") or "")
-
-
-def _onnx_layers(metadata: str) -> List[str]:
-    """The names in `[ONNX Layer: NAME]`, of which there may be several."""
-    return [part.partition("]")[0] for part in metadata.split(_ONNX_LAYER)[1:] if "]" in part]
 
 
 def _logged(line: str) -> Optional[Layer]:
@@ -343,8 +313,7 @@ def _precision(kind: str, types: Sequence[str]) -> str:
     """
     if OPAQUE.search(kind):
         return UNKNOWN
-    known = [precision for precision in map(precision_of, types) if precision != UNKNOWN]
-    return known[0] if known else UNKNOWN
+    return next((precision for precision in map(precision_of, types) if precision != UNKNOWN), UNKNOWN)
 
 
 # Why no engine came of a build, and what to do (device side, Python 3.6 syntax).

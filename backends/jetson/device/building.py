@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -23,52 +23,49 @@ if TYPE_CHECKING:
 class Steps:
     """Counts what has been done. Nobody knows how many steps TensorRT will take. Thread-safe.
 
+    TensorRT calls it from threads of its own, in functions that end the process when an exception leaves
+    them.
+
     Args:
         progress: of the runner contract.
+
+    Attributes:
+        failure: what `progress` raised; the build is then ended.
     """
 
     def __init__(self, progress: Callable[..., None]) -> None:
+        self.failure: Optional[BaseException] = None
         self._progress = progress
         self._lock = threading.Lock()
         self._done = 0
-
-    def step(self, text: str) -> None:
-        """One step further, to what `text` names; whatever `progress` raises."""
-        with self._lock:
-            self._done += 1
-            self._progress(self._done, 0, text)
-
-
-class Phases:
-    """TensorRT's phases and their steps, which it reports from threads of its own.
-
-    Attributes:
-        failure: what `steps` raised; the build is then ended.
-    """
-
-    def __init__(self, steps: Steps) -> None:
-        self.failure: Optional[BaseException] = None
-        self._steps = steps
         self._sizes: Dict[str, int] = {}
 
-    def begin(self, name: str, steps: int) -> None:
-        """A phase of so many steps begins."""
-        self._sizes[name] = steps
-        self._step(name)
-
-    def step(self, name: str, step: int) -> bool:
-        """A phase's step is done; whether the build goes on."""
-        self._step("{} {}/{}".format(name, step + 1, self._sizes.get(name, "?")))
+    def step(self, text: str) -> bool:
+        """One step further, to what `text` names; whether the build goes on."""
+        with self._lock:
+            try:
+                self._done += 1
+                self._progress(self._done, 0, text)
+            except BaseException as error:
+                self.failure = self.failure or error
         return self.failure is None
 
-    def _step(self, text: str) -> None:
-        try:
-            self._steps.step(text)
-        except BaseException as error:
-            self.failure = self.failure or error
+    def begin(self, text: str) -> None:
+        """The same outside of TensorRT's calls: whatever `progress` raises."""
+        if not self.step(text) and self.failure is not None:
+            raise self.failure
+
+    def phase(self, name: str, steps: int) -> None:
+        """A phase of TensorRT's begins, with so many steps."""
+        self._sizes[name] = steps
+        self.step(name)
+
+    def phase_step(self, name: str, step: int) -> bool:
+        """A phase's step is done; whether the build goes on."""
+        return self.step("{} {}/{}".format(name, step + 1, self._sizes.get(name, "?")))
 
 
-def monitor_of(trt: Any, phases: Phases) -> Any:
+def monitor_of(trt: Any, steps: Steps) -> Any:
     """A progress monitor for TensorRT's builder (TensorRT 10 on)."""
 
     class Monitor(trt.IProgressMonitor):  # type: ignore[misc]
@@ -76,10 +73,10 @@ def monitor_of(trt: Any, phases: Phases) -> Any:
             trt.IProgressMonitor.__init__(self)
 
         def phase_start(self, phase_name: str, parent_phase: Optional[str], num_steps: int) -> None:
-            phases.begin(phase_name, num_steps)
+            steps.phase(phase_name, num_steps)
 
         def step_complete(self, phase_name: str, step: int) -> bool:
-            return phases.step(phase_name, step)
+            return steps.phase_step(phase_name, step)
 
         def phase_finish(self, phase_name: str) -> None:
             pass
@@ -137,32 +134,28 @@ class Batches:
         self._copy = copy
         self._step = step
         self.address = allocate(self._buffer.nbytes)
-        self._batches = self._fill()
 
     def next(self) -> Optional[List[int]]:
         """The address of the next batch; None at the end, and where something failed (see `failure`).
 
         Nothing is raised: an exception that leaves TensorRT's call ends the process.
         """
+        if self.failure is not None or self.taken == self.count:
+            return None
         try:
-            for _ in self._batches:
-                self.taken += 1
-                self._step("calibration batch {} of {}".format(self.taken, self.count))
-                return [self.address]
+            first = self.taken * self.batch
+            self._buffer[...] = self._pictures[np.arange(first, first + self.batch) % self.pictures]
+            self._copy(self.address, self._buffer)
+            self.taken += 1
+            self._step("calibration batch {} of {}".format(self.taken, self.count))
         except BaseException as error:
             self.failure = error
-        return None
+            return None
+        return [self.address]
 
     def facts(self) -> Dict[str, int]:
         """For the record."""
         return {"pictures": self.pictures, "batch": self.batch, "batches": self.count}
-
-    def _fill(self) -> Iterator[None]:
-        for first in range(0, self.pictures, self.batch):
-            rows = np.arange(first, first + self.batch) % self.pictures
-            self._buffer[...] = self._pictures[rows]
-            self._copy(self.address, self._buffer)
-            yield
 
 
 def calibrator_of(trt: Any, batches: Batches) -> Any:
@@ -228,14 +221,12 @@ class Builder:
     ) -> None:
         self._trt = trt
         self._device = device
-        self._precision = str(options["precision"])
-        self._options = options
+        self._precision, self._options = str(options["precision"]), options
         self._steps = Steps(progress)
         self._has_monitor = hasattr(trt, "IProgressMonitor")
-        self._log = BuildLog() if self._has_monitor else BuildLog(self._steps.step)
+        self._log = BuildLog(None if self._has_monitor else self._steps.step)
         self._logger = logger_of(trt, self._log)
         register_plugins(trt, self._logger)
-        self._phases = Phases(self._steps)
         # TensorRT calls them without owning them.
         self._monitor: Any = None
         self._calibrator: Any = None
@@ -260,7 +251,7 @@ class Builder:
             calibration,
         )
         product = self._product(source)
-        self._steps.step("reading the layers' precisions")
+        self._steps.begin("reading the layers' precisions")
         read = read_layers(self._trt, self._logger, self._log, product.engine)
         header = verified(version, self._precision, source, product.weights, read)
         batches = product.batches
@@ -276,7 +267,7 @@ class Builder:
             calibration=batches.facts() if batches else None,
             build_s=round(time.monotonic() - began, 3),
         )
-        self._steps.step("writing the engine")
+        self._steps.begin("writing the engine")
         path = os.path.join(folder, ENGINE)
         engine_file.write(path, header, product.engine)
         return path
@@ -284,7 +275,7 @@ class Builder:
     def _product(self, source: Source) -> Product:
         """All of the building itself; what it takes of memory is free again afterwards."""
         trt = self._trt
-        self._steps.step("reading the model")
+        self._steps.begin("reading the model")
         try:
             builder = trt.Builder(self._logger)
         except (TypeError, RuntimeError) as error:
@@ -301,16 +292,19 @@ class Builder:
         if hasattr(trt.ProfilingVerbosity, "DETAILED"):
             config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
         if self._has_monitor:
-            self._monitor = monitor_of(trt, self._phases)
+            self._monitor = monitor_of(trt, self._steps)
             config.progress_monitor = self._monitor
         batches = self._calibrate(source, network, config) if source.calibration else None
-        self._steps.step("building the engine")
+        self._steps.begin("building the engine")
         try:
             engine = builder.build_serialized_network(network, config)
         finally:
             if batches is not None:
                 self._device.free(batches.address)
-        self._require_no_failure(batches)
+        # What went wrong inside TensorRT's calls, where nothing can be raised.
+        failure = (batches.failure if batches else None) or self._steps.failure
+        if failure is not None:
+            raise failure
         if engine is None:
             raise no_engine(str(trt.__version__), self._precision, source, self._log)
         del parser  # it held the weights until here
@@ -326,17 +320,11 @@ class Builder:
             tuple(network.get_input(0).shape),
             self._device.allocate,
             self._device.copy,
-            self._steps.step,
+            self._steps.begin,
         )
         self._calibrator = calibrator_of(self._trt, batches)
         config.int8_calibrator = self._calibrator
         return batches
-
-    def _require_no_failure(self, batches: Optional[Batches]) -> None:
-        """Raise what went wrong inside TensorRT's calls, where nothing can be raised."""
-        for failure in (batches.failure if batches else None, self._phases.failure, self._log.failure):
-            if failure is not None:
-                raise failure
 
 
 def _set_flags(trt: Any, config: Any, source: Source, weights: WeightLayers) -> List[str]:
@@ -347,10 +335,8 @@ def _set_flags(trt: Any, config: Any, source: Source, weights: WeightLayers) -> 
     if source.flag:
         flags.append(source.flag)
     if source.layer_precision:
-        obey = [
-            name for name in ("OBEY_PRECISION_CONSTRAINTS", "STRICT_TYPES") if hasattr(trt.BuilderFlag, name)
-        ]
-        flags += obey[:1]
+        names = ("OBEY_PRECISION_CONSTRAINTS", "STRICT_TYPES")
+        flags += [name for name in names if hasattr(trt.BuilderFlag, name)][:1]
         for layer in weights.layers:
             layer.precision = getattr(trt.DataType, source.layer_precision)
     for name in flags:
@@ -360,10 +346,9 @@ def _set_flags(trt: Any, config: Any, source: Source, weights: WeightLayers) -> 
 
 def _limit_workspace(trt: Any, config: Any, megabytes: int) -> Optional[int]:
     """Limit what implementations may take of memory, in bytes; None: TensorRT's own, all of the device's."""
-    if hasattr(config, "set_memory_pool_limit"):
-        if not megabytes:
-            return None
+    if not hasattr(config, "set_memory_pool_limit"):
+        config.max_workspace_size = (megabytes or DEFAULT_WORKSPACE_MB) << 20
+        return int(config.max_workspace_size)
+    if megabytes:
         config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, megabytes << 20)
-        return megabytes << 20
-    config.max_workspace_size = (megabytes or DEFAULT_WORKSPACE_MB) << 20
-    return (megabytes or DEFAULT_WORKSPACE_MB) << 20
+    return megabytes << 20 or None

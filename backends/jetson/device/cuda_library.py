@@ -11,6 +11,7 @@ from .cudart import Cuda
 NAME = "libcudart.so"
 # JetPack and the packages of NVIDIA's repositories put it there, whether or not the loader is told.
 FOLDERS = ("/usr/local/cuda/lib64", "/usr/local/cuda/targets/aarch64-linux/lib", "/usr/local/cuda-*/lib64")
+PACKAGES = ("cuda_runtime/lib", "cu[0-9]*/lib")
 
 NONE_HERE = (
     "no CUDA runtime here ({}): on a Jetson it comes with JetPack (sudo apt install nvidia-jetpack), "
@@ -32,43 +33,21 @@ def find(named: str) -> Cuda:
     reasons: List[str] = []
     for path in [named] if named else _candidates():
         try:
-            _require_no_pipe(path)
+            if os.path.exists(path) and not os.path.isfile(path):  # the loader would wait for a pipe
+                raise OSError("{} is no file".format(path))
             return Cuda(path)
         except (OSError, AttributeError, ValueError) as error:  # not there, no name, or lacks a function
             reasons.append(" ".join(str(error).split()))
     raise ImportError(NONE_HERE.format("; ".join(reasons)[:MAX_TEXT]))
 
 
-def _require_no_pipe(path: str) -> None:
-    """OSError for what the loader would wait for without end."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError("{} is no file".format(path))
-
-
 def _candidates() -> Iterator[str]:
     """The likeliest first: the one that this process has loaded already, with TensorRT."""
-    for path in _loaded():
-        yield path
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        yield from sorted({line.split(None, 5)[-1].strip() for line in maps if "/" + NAME in line})
     yield NAME
-    linked = ctypes.util.find_library("cudart")
-    if linked:
-        yield linked
-    for folder in FOLDERS + tuple(_package_folders()):
-        for path in sorted(glob.glob(os.path.join(folder, NAME + "*")), reverse=True):
-            yield path
-
-
-def _loaded() -> List[str]:
-    try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-            paths = {line.split(None, 5)[-1].strip() for line in maps if "/" + NAME in line}
-    except OSError:
-        return []
-    return sorted(paths)
-
-
-def _package_folders() -> Iterator[str]:
-    """Where the package index's CUDA puts it: nvidia/cuda_runtime/lib, since CUDA 13 nvidia/cu13/lib."""
-    for folder in sys.path:
-        yield os.path.join(folder, "nvidia", "cuda_runtime", "lib")
-        yield os.path.join(folder, "nvidia", "cu[0-9]*", "lib")
+    yield from filter(None, [ctypes.util.find_library("cudart")])
+    # Where the package index's CUDA puts it: nvidia/cuda_runtime/lib, since CUDA 13 nvidia/cu13/lib.
+    packages = [os.path.join(place, "nvidia", name) for place in sys.path for name in PACKAGES]
+    for folder in list(FOLDERS) + packages:
+        yield from sorted(glob.glob(os.path.join(folder, NAME + "*")), reverse=True)

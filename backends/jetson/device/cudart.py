@@ -112,13 +112,11 @@ class Cuda:
             raise CudaError(words)
         raise CudaMemoryError("{}{}".format(words, self._memory_words()))
 
-    def runtime_version(self) -> str:
-        """Of this library, such as 10.2."""
-        return self._version("cudaRuntimeGetVersion")
-
-    def driver_version(self) -> str:
-        """The latest CUDA that the driver takes."""
-        return self._version("cudaDriverGetVersion")
+    def version(self, of: str) -> str:
+        """Such as 10.2: of this library (`Runtime`), or the latest that the driver takes (`Driver`)."""
+        number = c_int()
+        self.call("cuda{}GetVersion".format(of), byref(number))
+        return "{}.{}".format(number.value // 1000, number.value % 1000 // 10)
 
     def gpu_name(self) -> str:
         """The name of the GPU that is used."""
@@ -203,11 +201,6 @@ class Cuda:
         device = c_int()
         self.call("cudaGetDevice", byref(device))
         return device.value
-
-    def _version(self, function: str) -> str:
-        number = c_int()
-        self.call(function, byref(number))
-        return "{}.{}".format(number.value // 1000, number.value % 1000 // 10)
 
     def _memory_words(self) -> str:
         """How much there is; nothing where CUDA does not say that either."""

@@ -1,7 +1,7 @@
 """An .onnx as TensorRT's network, and its layers with weights (device side, Python 3.6 syntax)."""
 
 from collections import Counter
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 from .build_source import (
     BY_QDQ,
@@ -76,7 +76,12 @@ def parse(trt: Any, logger: Any, network: Any, path: str) -> Any:
 def weight_layers(network: Any) -> WeightLayers:
     """The layers that compute with weights."""
     layers = [network.get_layer(number) for number in range(network.num_layers)]
-    producers = dict(_producers(layers))
+    producers = {
+        tensor.name: layer
+        for layer in layers
+        for tensor in map(layer.get_output, range(layer.num_outputs))
+        if tensor is not None
+    }
     with_weights, quantised, products = [], set(), set()
     for layer in layers:
         kind = kind_of(layer)
@@ -114,14 +119,6 @@ def _origin(tensor: Optional[Any], producers: Dict[str, Any]) -> _Origin:
             return _Origin(kind == "CONSTANT", dequantised)
         tensor = producer.get_input(0)
     return _Origin(False, dequantised)
-
-
-def _producers(layers: List[Any]) -> Iterator[Tuple[str, Any]]:
-    for layer in layers:
-        for number in range(layer.num_outputs):
-            tensor = layer.get_output(number)
-            if tensor is not None:
-                yield tensor.name, layer
 
 
 def _error(error: Any) -> str:

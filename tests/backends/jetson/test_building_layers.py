@@ -115,7 +115,7 @@ def test_log_keeps_errors_and_says_what_is_timed() -> None:
     steps: list[str] = []
     log = build_log.BuildLog(steps.append)
     for number in range(100):
-        log.error(f"error\n{number}")
+        log.errors.append(f"error\n{number}")
     log.verbose("--------------- Timing Runner: Conv_0 (CaskConvolution)")
     log.verbose("Tactic: 0 Time: 0.01")
     assert log.last_errors() == "error 97; error 98; error 99"
@@ -133,9 +133,9 @@ def test_log_keeps_errors_and_says_what_is_timed() -> None:
 )
 def test_log_that_says_that_memory_ran_out(line: str) -> None:
     log = build_log.BuildLog()
-    log.error("Could not find any implementation for node Conv_0.")
+    log.errors.append("Could not find any implementation for node Conv_0.")
     assert not log.says_out_of_memory()
-    log.warning(line)
+    log.warnings.append(line)
     assert log.says_out_of_memory()
 
 
