@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from pydantic import BaseModel
+
 from edgebench.agent.facts import board_facts
-from edgebench.errors import SessionError
-from edgebench.link.board_facts import BoardFacts
+from edgebench.errors import SessionError, UnavailableError
+from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_findings import accelerator_finding, board_findings
+from edgebench.link.inspection import ask_library
 from edgebench.prepare.edgetpu import compiler_finding
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
@@ -83,7 +84,6 @@ def explain(error: SessionError) -> SessionError | None:
     )
 
 
-ASK_S = 60.0
 DELEGATE = "libedgetpu.so.1"
 RUNTIMES = ("tflite-runtime", "ai-edge-litert")  # in the order in which the runner takes them
 USB_IDS = ("1a6e:089a", "18d1:9302")
@@ -107,20 +107,34 @@ try:
 except ImportError:
     import ai_edge_litert as found
     name = "ai-edge-litert"
-print(json.dumps([name, str(getattr(found, "__version__", "unknown")), google, bool(spec)]))
+version = str(getattr(found, "__version__", "unknown"))
+print(json.dumps({"name": name, "version": version, "google": google, "pycoral": bool(spec)}))
 """
+
+
+class Runtime(BaseModel):
+    """What `_ASK` prints; `google`: whether the `pycoral` that is there is Google's."""
+
+    name: str
+    version: str
+    google: bool
+    pycoral: bool
 
 
 def findings(target: Target) -> list[Finding]:
     """Of this machine, with the target's Python."""
     facts = board_facts()
-    findings_here = [_runtime(target.launch.python or sys.executable, target)]
-    findings_here += [
-        accelerator_finding(accelerator)
-        for accelerator in BoardFacts.of(facts).usb_accelerators or ()
-        if accelerator.id in USB_IDS
+    tensorflow = Finding("ok", "tensorflow", "is installed (makes the int8 models)")
+    if find_spec("tensorflow") is None:
+        message = "is not installed: int8 models that are not cached cannot be made"
+        tensorflow = Finding("warning", "tensorflow", message, "pip install 'edgebench[prepare]'")
+    return [
+        _runtime(target),
+        *map(accelerator_finding, _sticks(BoardFacts.of(facts))),
+        *board_check(facts, target),
+        tensorflow,
+        *board_findings(facts),
     ]
-    return findings_here + board_check(facts, target) + [_converter()] + board_findings(facts)
 
 
 def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
@@ -145,26 +159,22 @@ def _misfit(name: str, version: str, target: Target) -> str:
     return misfit(name, version) if google and not target.options.get("allow_cpu") else ""
 
 
-def _runtime(python: str, target: Target) -> Finding:
+def _runtime(target: Target) -> Finding:
     """Asked in a process of its own: it never lives in the harness's."""
+    python = target.launch.python or sys.executable
+    fix = f"{ENVIRONMENT[0]}, then {ENVIRONMENT[1]}"
     try:
-        asked = subprocess.run(
-            [python, "-c", _ASK], capture_output=True, text=True, timeout=ASK_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("error", "runtime", f"{python} cannot be run: {error}", "name another Python")
-    try:
-        name, version, google, other = json.loads(asked.stdout.strip().splitlines()[-1])
-    except (IndexError, TypeError, ValueError):
-        last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
-        message = f"neither tflite_runtime nor ai_edge_litert is found by {python}: {last}"
-        return Finding("error", "runtime", message, f"{ENVIRONMENT[0]}, then {ENVIRONMENT[1]}")
-    if other and not google:
-        message = f"{name} {version}; the pycoral that is there is another program, and is passed by"
+        runtime = ask_library("a TFLite runtime", _ASK, Runtime, python, target.launch.env, fix)
+    except UnavailableError as error:
+        message = f"{error.what}, by tflite_runtime or ai_edge_litert: {error.why}"
+        return Finding("error", "runtime", message, error.fix)
+    text = f"{runtime.name} {runtime.version}"
+    if runtime.pycoral and not runtime.google:
+        message = f"{text}; the pycoral that is there is another program, and is passed by"
         return Finding("warning", "runtime", message, f"{python} -m pip uninstall pycoral")
-    if text := _misfit(name, version, target):
-        return Finding("warning", "runtime", text, HOW)
-    text = f"pycoral, with {name} {version}" if google else f"{name} {version}"
+    if warning := _misfit(runtime.name, runtime.version, target):
+        return Finding("warning", "runtime", warning, HOW)
+    text = f"pycoral, with {text}" if runtime.google else text
     return Finding("ok", "runtime", f"{text} (whether it fits libedgetpu: {PAIRS})")
 
 
@@ -185,39 +195,29 @@ def _library(known: BoardFacts, target: Target, grave: Literal["warning", "error
     return Finding(grave, "libedgetpu", message, f"{PACKAGE}; or name one: --set delegate=PATH")
 
 
+def _sticks(known: BoardFacts) -> list[UsbAccelerator]:
+    return [accelerator for accelerator in known.usb_accelerators or () if accelerator.id in USB_IDS]
+
+
 def _edgetpu(known: BoardFacts, grave: Literal["warning", "error"]) -> list[Finding]:
-    sticks = [accelerator for accelerator in known.usb_accelerators or () if accelerator.id in USB_IDS]
-    cards = list(known.pcie_accelerators or ())
-    if not sticks and not cards:
-        message = "none is seen, neither on USB (1a6e:089a, 18d1:9302) nor on PCIe (/sys/class/apex)"
-        fix = "plug the stick in where this runs, or load the drivers of the card: gasket and apex"
-        return [Finding(grave, "edge tpu", message, fix)]
     findings_seen = []
-    for stick in sticks:
-        state = (
-            "before its firmware, which the first session loads"
-            if stick.id == BOOT_ID
-            else "with its firmware"
-        )
-        if stick.writable is False:
-            message = f"a stick on USB ({state}) that this user may not open"
-            findings_seen.append(Finding("error", "edge tpu", message, UDEV))
-        else:
-            findings_seen.append(Finding("ok", "edge tpu", f"a stick on USB, {state}"))
-    for card in cards:
+    for stick in _sticks(known):
+        state = "with its firmware"
+        if stick.id == BOOT_ID:
+            state = "before its firmware, which the first session loads"
+        findings_seen.append(_usable(f"a stick on USB, {state}", stick.writable, UDEV))
+    for card in known.pcie_accelerators or ():
         warmth = "" if card.temperature_c is None else f", {card.temperature_c:.0f} °C"
-        if card.writable is False:
-            fix = "add the user to the group apex: `sudo usermod -aG apex $USER`, and log in again"
-            findings_seen.append(
-                Finding("error", "edge tpu", f"{card.name} on PCIe, which this user may not open", fix)
-            )
-        else:
-            findings_seen.append(Finding("ok", "edge tpu", f"{card.name} on PCIe{warmth}"))
-    return findings_seen
+        fix = "add the user to the group apex: `sudo usermod -aG apex $USER`, and log in again"
+        findings_seen.append(_usable(f"{card.name} on PCIe{warmth}", card.writable, fix))
+    if findings_seen:
+        return findings_seen
+    message = "none is seen, neither on USB (1a6e:089a, 18d1:9302) nor on PCIe (/sys/class/apex)"
+    fix = "plug the stick in where this runs, or load the drivers of the card: gasket and apex"
+    return [Finding(grave, "edge tpu", message, fix)]
 
 
-def _converter() -> Finding:
-    if find_spec("tensorflow") is not None:
-        return Finding("ok", "tensorflow", "is installed (makes the int8 models)")
-    message = "is not installed: int8 models that are not cached cannot be made"
-    return Finding("warning", "tensorflow", message, "pip install 'edgebench[prepare]'")
+def _usable(device: str, writable: bool | None, fix: str) -> Finding:
+    if writable is False:
+        return Finding("error", "edge tpu", f"{device}, which this user may not open", fix)
+    return Finding("ok", "edge tpu", device)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from edgebench.agent.facts import board_facts
 from edgebench.contract import BackendOptions
+from edgebench.errors import UnavailableError
 from edgebench.installed import version_of
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
+from edgebench.link.inspection import ask_library
 from edgebench.prepare.chain import PreparedByChain
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.target import Target
@@ -21,38 +22,35 @@ from edgebench.records.values import Finding
 # What `doctor` says of the processor's runtime, and of TensorFlow, which prepares.
 
 
-ASK_S = 60.0
-ASK_RUNTIME = "import ai_edge_litert.interpreter"
+class Imported(BaseModel):
+    """What `ASK_RUNTIME` prints."""
+
+    imported: bool
+
+
+ASK_RUNTIME = "import ai_edge_litert.interpreter; print('{\"imported\": true}')"
 
 
 def runtime_findings(target: Target) -> list[Finding]:
     """Whether LiteRT is installed where the worker runs, and TensorFlow, which prepares, here."""
-    findings = [_litert(target.launch.python)]
     if version := version_of("tensorflow"):
-        findings.append(Finding("ok", "tensorflow", f"{version} (prepares artifacts)"))
-    else:
-        fix = "pip install 'edgebench[prepare]'"
-        message = "is not installed: depth multiplier 1.0 and other models cannot be prepared"
-        findings.append(Finding("warning", "tensorflow", message, fix))
-    return findings
+        return [_litert(target), Finding("ok", "tensorflow", f"{version} (prepares artifacts)")]
+    message = "is not installed: depth multiplier 1.0 and other models cannot be prepared"
+    fix = "pip install 'edgebench[prepare]'"
+    return [_litert(target), Finding("warning", "tensorflow", message, fix)]
 
 
-def _litert(python: str | None) -> Finding:
-    fix = "pip install 'edgebench[cpu]'"
-    if python in (None, sys.executable):
+def _litert(target: Target) -> Finding:
+    python, fix = target.launch.python, "pip install 'edgebench[cpu]'"
+    if python is None or python == sys.executable:
         if version := version_of("ai-edge-litert"):
             return Finding("ok", "ai-edge-litert", version)
         return Finding("error", "ai-edge-litert", "is not installed: nothing can be measured", fix)
-    assert python is not None
     try:
-        command = [python, "-c", ASK_RUNTIME]
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("error", "ai-edge-litert", f"{python} cannot be run: {error}", "name another Python")
-    if asked.returncode == 0:
-        return Finding("ok", "ai-edge-litert", f"found by {python}")
-    last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
-    return Finding("error", "ai-edge-litert", f"not found by {python}: {last}", f"{python} -m {fix}")
+        ask_library("LiteRT", ASK_RUNTIME, Imported, python, target.launch.env, f"{python} -m {fix}")
+    except UnavailableError as error:
+        return Finding("error", "ai-edge-litert", f"{error.what}: {error.why}", error.fix)
+    return Finding("ok", "ai-edge-litert", f"found by {python}")
 
 
 class CpuOptions(BackendOptions):

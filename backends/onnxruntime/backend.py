@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from edgebench.agent.facts import board_facts
 from edgebench.contract import BackendOptions
+from edgebench.errors import UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
+from edgebench.link.inspection import ask_library
 from edgebench.prepare.chain import PreparedByChain
 from edgebench.prepare.onnx import OnnxChain, OnnxForm, packages_finding
 from edgebench.records.model import PrepareRequest
@@ -23,10 +23,16 @@ from edgebench.records.values import Finding
 # What `doctor` says of ONNX Runtime, of its providers, and of the packages that prepare.
 
 
-ASK_S = 60.0
+class Runtime(BaseModel):
+    """What `ASK_RUNTIME` prints."""
+
+    version: str
+    providers: list[str]
+
+
 ASK_RUNTIME = (
-    "import json, onnxruntime; "
-    "print(json.dumps([onnxruntime.__version__, onnxruntime.get_available_providers()]))"
+    "import json, onnxruntime; print(json.dumps("
+    "{'version': onnxruntime.__version__, 'providers': onnxruntime.get_available_providers()}))"
 )
 DEFAULT_PROVIDER = "CPUExecutionProvider"
 
@@ -34,29 +40,23 @@ DEFAULT_PROVIDER = "CPUExecutionProvider"
 def runtime_findings(target: Target) -> list[Finding]:
     """Whether the runtime and the provider are there where the worker runs, and what prepares, here."""
     provider = str(target.options.get("provider", DEFAULT_PROVIDER))
-    return [*_runtime(target.launch.python or sys.executable, provider), packages_finding()]
+    return [*_runtime(target, provider), packages_finding()]
 
 
-def _runtime(python: str, provider: str) -> list[Finding]:
+def _runtime(target: Target, provider: str) -> list[Finding]:
     """The runtime is asked in a process of its own: it never lives in the harness's."""
-    fix = "pip install onnxruntime"
+    python = target.launch.python or sys.executable
+    fix = f"{python} -m pip install onnxruntime"
     try:
-        command = [python, "-c", ASK_RUNTIME]
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return [Finding("error", "onnxruntime", f"{python} cannot be run: {error}", "name another Python")]
-    try:
-        version, providers = json.loads(asked.stdout.strip().splitlines()[-1])
-        names = [str(name) for name in providers]
-    except (IndexError, TypeError, ValueError):
-        last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
-        return [Finding("error", "onnxruntime", f"not found by {python}: {last}", f"{python} -m {fix}")]
-    findings = [Finding("ok", "onnxruntime", str(version))]
-    if provider in names:
-        return [*findings, Finding("ok", "provider", provider)]
-    message = f"{provider} is not in this build, which has {', '.join(names)}"
+        runtime = ask_library("ONNX Runtime", ASK_RUNTIME, Runtime, python, target.launch.env, fix)
+    except UnavailableError as error:
+        return [Finding("error", "onnxruntime", f"{error.what}: {error.why}", error.fix)]
+    there = Finding("ok", "onnxruntime", runtime.version)
+    if provider in runtime.providers:
+        return [there, Finding("ok", "provider", provider)]
+    message = f"{provider} is not in this build, which has {', '.join(runtime.providers)}"
     fix = "name one of these (--set provider=NAME), or install a build with it, such as onnxruntime-gpu"
-    return [*findings, Finding("error", "provider", message, fix)]
+    return [there, Finding("error", "provider", message, fix)]
 
 
 _PAIR = re.compile(r"[A-Za-z0-9_]{1,64}=[^,=\s]{1,200}")

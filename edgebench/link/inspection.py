@@ -197,23 +197,29 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 def ask_library(
-    name: str, program: Path, answer: type[Answer], python: str, env: Mapping[str, str]
+    name: str,
+    program: Path | str,
+    answer: type[Answer],
+    python: str,
+    env: Mapping[str, str],
+    fix: str = "",
 ) -> Answer:
     """What the program's last line says, which is JSON.
 
     Args:
         name: of the library, for messages.
-        program: a file of Python.
+        program: a file of Python, or its text.
         answer: what the line holds.
         python: what runs it.
         env: set beside this process's own environment.
+        fix: of a Python that gives no such line. Default: try the program.
 
     Raises:
         UnavailableError: that Python cannot be run, or gives no such line.
     """
     try:
         asked = subprocess.run(
-            [python, str(program)],
+            [python, *(["-c", program] if isinstance(program, str) else [str(program)])],
             capture_output=True,
             encoding="utf-8",
             errors="replace",
@@ -228,5 +234,5 @@ def ask_library(
     except (IndexError, ValidationError):
         last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise UnavailableError(
-            f"{name} cannot be asked by {python}", why=last, fix=f"try `{python} {program}`"
+            f"{name} cannot be asked by {python}", why=last, fix=fix or f"try `{python} {program}`"
         ) from None

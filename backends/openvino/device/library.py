@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 import tempfile
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 OLD, NEW = "old", "new"  # inference_engine.IECore until 2021.4; Core since 2022.1
 PLUGINS = ("CPU", "GPU", "NPU", "MYRIAD", "AUTO")
@@ -193,9 +193,28 @@ NO_READER = (
 )
 
 
-def unreadable(error: BaseException) -> ValueError:
-    """The library's own words."""
-    return ValueError("the library cannot read the model: {}".format(in_one_line(error)))
+def read_model(read: Callable[[str], Any], path: str) -> Any:
+    """What the library's own `read` makes of a file; ValueError in its words where it cannot."""
+    try:
+        return read(path)
+    except RuntimeError as error:
+        raise ValueError("the library cannot read the model: {}".format(in_one_line(error))) from error
+
+
+def answer(ask: Callable[..., Any], *arguments: str) -> Any:
+    """What the library or a model says of a property; None where it does not know of it."""
+    try:
+        return ask(*arguments)
+    except RuntimeError:
+        return None
+
+
+def number_of(value: Any) -> Optional[int]:
+    """A property that is a number; None where it is not known or no number."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def device_failure(library: Library, core: Any, device: str, error: BaseException) -> RuntimeError:

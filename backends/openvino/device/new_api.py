@@ -18,11 +18,13 @@ from .library import (
     Library,
     Settings,
     Tensor,
+    answer,
     device_failure,
     devices,
     family_of,
+    number_of,
+    read_model,
     require_static,
-    unreadable,
 )
 
 if TYPE_CHECKING:
@@ -87,12 +89,10 @@ class Compiled:
         model = _read(library, core, path)
         if settings.input_shapes:
             model.reshape(dict(enumerate(settings.input_shapes)))
-        for port in model.inputs:
-            shape = port.get_partial_shape()
-            require_static("input", _name(port), str(shape), shape.is_dynamic)
-        for port in model.outputs:
-            shape = port.get_partial_shape()
-            require_static("output", _name(port), str(shape), shape.is_dynamic)
+        for kind, ports in (("input", model.inputs), ("output", model.outputs)):
+            for port in ports:
+                shape = port.get_partial_shape()
+                require_static(kind, _name(port), str(shape), shape.is_dynamic)
         self.outputs = [_tensor(port, _quantisation(port)) for port in model.outputs]
         self._compiled: Any = self._compile(model, cache)
         self.inputs = [_tensor(port) for port in self._compiled.inputs]
@@ -146,8 +146,8 @@ class Compiled:
         told = self._property("LOADED_FROM_CACHE")  # since 2023
         if told is not None:
             return bool(told)
-        capabilities = self._device_property(self._settings.device, "OPTIMIZATION_CAPABILITIES") or ()
-        return cache.is_unchanged() if "EXPORT_IMPORT" in capabilities else None
+        capabilities = answer(self._core.get_property, self._settings.device, "OPTIMIZATION_CAPABILITIES")
+        return cache.is_unchanged() if "EXPORT_IMPORT" in (capabilities or ()) else None
 
     def facts(self) -> Dict[str, Any]:
         """What the compiled model says of itself; None where this release does not tell."""
@@ -156,11 +156,11 @@ class Compiled:
         precision = self._property(PRECISION_HINT, runs_on[0])
         return {
             "runs_on": runs_on,
-            "device_name": self._device_property(runs_on[0], "FULL_DEVICE_NAME"),
+            "device_name": answer(self._core.get_property, runs_on[0], "FULL_DEVICE_NAME"),
             "execution_precision": ONLY_PRECISION.get(family_of(runs_on[0]), _element(precision)),
-            "streams": _number(self._property("NUM_STREAMS", runs_on[0])),
-            "threads": _number(self._property("INFERENCE_NUM_THREADS", runs_on[0])),
-            "optimal_requests": _number(self._property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")),
+            "streams": number_of(self._property("NUM_STREAMS", runs_on[0])),
+            "threads": number_of(self._property("INFERENCE_NUM_THREADS", runs_on[0])),
+            "optimal_requests": number_of(self._property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")),
         }
 
     def layers(self) -> List[Tuple[str, str]]:
@@ -177,35 +177,25 @@ class Compiled:
 
     def _property(self, name: str, device: str = "") -> Any:
         """Of the compiled model; of AUTO's those that it has for the device that it took."""
-        try:
-            return self._compiled.get_property(name)
-        except RuntimeError:
-            pass
+        value = answer(self._compiled.get_property, name)
+        if value is not None:
+            return value
         try:
             return self._compiled.get_property("DEVICE_PROPERTIES")[device][name]
         except (KeyError, RuntimeError, TypeError):
             return None
 
-    def _device_property(self, device: str, name: str) -> Any:
-        try:
-            return self._core.get_property(device, name)
-        except RuntimeError:
-            return None
-
 
 def _read(library: Library, core: Any, path: str) -> Any:
     try:
-        return core.read_model(path)
-    except RuntimeError as error:
-        if path.endswith(".tflite") and "tflite" not in _readers(library):
-            raise ValueError(NO_READER.format(library.version)) from error
-        raise unreadable(error) from error
+        return read_model(core.read_model, path)
+    except ValueError as error:
+        if path.endswith(".tflite"):
+            from openvino.frontend import FrontEndManager
 
-
-def _readers(library: Library) -> List[str]:
-    from openvino.frontend import FrontEndManager
-
-    return [str(name) for name in FrontEndManager().get_available_front_ends()]
+            if "tflite" not in map(str, FrontEndManager().get_available_front_ends()):
+                raise ValueError(NO_READER.format(library.version)) from error
+        raise
 
 
 def _tensor(port: Any, quantisation: Optional[Tuple[float, int]] = None) -> Tensor:
@@ -243,18 +233,9 @@ def _quantisation(port: Any) -> Optional[Tuple[float, int]]:
 
 def _element(value: Any) -> Optional[str]:
     """`f32` of what properties print as <Type: 'float32'>."""
-    if value is None:
-        return None
     name = str(value).replace("<Type: '", "").replace("'>", "")
-    return ELEMENTS.get(name, name)
+    return None if value is None else ELEMENTS.get(name, name)
 
 
 def _text(value: Any) -> str:
     return str(getattr(value, "value", value))
-
-
-def _number(value: Any) -> Optional[int]:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        return None

@@ -18,10 +18,12 @@ from .library import (
     Library,
     Settings,
     Tensor,
+    answer,
     device_failure,
     family_of,
+    number_of,
+    read_model,
     require_static,
-    unreadable,
 )
 
 if TYPE_CHECKING:
@@ -167,7 +169,7 @@ class Compiled:
             raise ValueError(NO_READER.format(library.version))
         self._core = core
         self._settings = settings
-        network = _read(core, path)
+        network = read_model(core.read_network, path)
         inputs, outputs = _in_order_of_file(library, network, path)
         if settings.input_shapes:
             network.reshape(dict(zip(inputs, settings.input_shapes)))
@@ -230,15 +232,16 @@ class Compiled:
     def facts(self) -> Dict[str, Any]:
         """What the compiled model says of itself; None where this API does not tell."""
         family = family_of(self._settings.device)
-        bf16 = self._setting("ENFORCE_BF16")
+        config = self._compiled.get_config
+        bf16 = answer(config, "ENFORCE_BF16")
         return {
             "runs_on": [self._settings.device],
             "device_name": self._metric("FULL_DEVICE_NAME"),
-            "execution_precision": ONLY_PRECISION.get(family) if bf16 is None else ENFORCED.get(bf16),
-            "streams": _number_of(self._setting("{}_THROUGHPUT_STREAMS".format(family))),
-            "threads": _number_of(self._setting("CPU_THREADS_NUM")) or None,  # 0: it does not tell how many
-            "optimal_requests": _number_of(
-                _answer(self._compiled.get_metric, "OPTIMAL_NUMBER_OF_INFER_REQUESTS")
+            "execution_precision": ONLY_PRECISION.get(family) if bf16 is None else ENFORCED.get(str(bf16)),
+            "streams": number_of(answer(config, "{}_THROUGHPUT_STREAMS".format(family))),
+            "threads": number_of(answer(config, "CPU_THREADS_NUM")) or None,  # 0: it does not tell how many
+            "optimal_requests": number_of(
+                answer(self._compiled.get_metric, "OPTIMAL_NUMBER_OF_INFER_REQUESTS")
             ),
         }
 
@@ -258,27 +261,8 @@ class Compiled:
             if attributes is not None and attributes.get("runtimePrecision")
         ]
 
-    def _setting(self, name: str) -> Optional[str]:
-        value = _answer(self._compiled.get_config, name)
-        return None if value is None else str(value)
-
     def _metric(self, name: str) -> Any:
-        return _answer(self._core.get_metric, self._settings.device, name)
-
-
-def _answer(ask: Callable[..., Any], *arguments: str) -> Any:
-    """None where a device does not know of it."""
-    try:
-        return ask(*arguments)
-    except RuntimeError:
-        return None
-
-
-def _read(core: Any, path: str) -> Any:
-    try:
-        return core.read_network(path)
-    except RuntimeError as error:
-        raise unreadable(error) from error
+        return answer(self._core.get_metric, self._settings.device, name)
 
 
 def _in_order_of_file(library: Library, network: Any, path: str) -> Tuple[List[str], List[str]]:
@@ -298,7 +282,7 @@ def _names_in_network(
 ) -> List[str]:
     ordered = []
     for name in names:
-        in_network = str(_answer(network.get_ov_name_for_tensor, name))
+        in_network = str(answer(network.get_ov_name_for_tensor, name))
         if in_network not in has or in_network in ordered:
             raise ValueError(LEFT_OUT.format(library.version, kind, name))
         ordered.append(in_network)
@@ -317,10 +301,3 @@ def _dtype(precision: str) -> str:
             "{} is a type that is not taken: {} are".format(precision, ", ".join(sorted(DTYPES)))
         )
     return DTYPES[precision]
-
-
-def _number_of(value: Optional[str]) -> Optional[int]:
-    try:
-        return int(value) if value is not None else None
-    except ValueError:
-        return None
