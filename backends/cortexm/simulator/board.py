@@ -9,9 +9,8 @@ import stat
 import sys
 import tty
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
 
 from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UsageError
 from edgebench.prepare.cache import Cache
@@ -33,30 +32,73 @@ _READ_BYTES = 4096
 _UNREAD_S = 1.0
 
 
-class Port(Protocol):
-    """One host at a time; another one after it."""
+class Port:
+    """A pty or a unix socket; it serves one host at a time, another one after it.
 
-    @property
-    def name(self) -> str:
-        """As `--port` takes it."""
-        ...
+    Args:
+        name: as `--port` takes it.
+        host: the descriptor of a pty, whose host may come and go; None where hosts connect.
+        listener: where hosts connect.
+
+    Attributes:
+        name: the same.
+    """
+
+    def __init__(self, name: str, host: int | None, listener: socket.socket | None = None) -> None:
+        self.name = name
+        self._host = host
+        self._listener = listener
+        self.on_close = ExitStack()
 
     @property
     def has_host(self) -> bool:
-        """Whether a host may take what is sent."""
-        ...
+        """Whether a host may take what is sent; to a pty it waits for one."""
+        return self._host is not None
 
     def read(self, timeout_s: float) -> bytes:
         """Some bytes of the host; none where none come in time."""
-        ...
+        listening = self._listener.fileno() if self._listener else -1
+        ready, _, _ = select.select([listening if self._host is None else self._host], [], [], timeout_s)
+        if not ready:
+            return b""
+        if self._host is None:
+            assert self._listener is not None
+            host, _ = self._listener.accept()
+            host.setblocking(False)
+            self._host = host.detach()
+            return b""
+        try:
+            data = os.read(self._host, _READ_BYTES)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            data = b""
+        if not data:
+            self._hang_up()
+        return data
 
     def write(self, data: bytes) -> None:
         """Send; what no host takes within a second is lost, as a UART loses it."""
-        ...
+        while data and self._host is not None:
+            _, is_ready, _ = select.select([], [self._host], [], _UNREAD_S)
+            if not is_ready:
+                return
+            try:
+                data = data[os.write(self._host, data) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                self._hang_up()
 
     def close(self) -> None:
-        """Let no host find it any more."""
-        ...
+        """Let no host find it any more: a host's next read fails."""
+        self._hang_up()
+        self.on_close.close()
+
+    def _hang_up(self) -> None:
+        if self._host is not None:
+            os.close(self._host)
+            self._host = None
 
 
 def open_port(listen: str | None) -> Port:
@@ -71,7 +113,7 @@ def open_port(listen: str | None) -> Port:
         UnavailableError: another program listens there, another file lies there, or there are no ptys.
     """
     if listen is None:
-        return Pty()
+        return _pty()
     path = listen.removeprefix(_UNIX)
     if path == listen or not path:
         raise UsageError(
@@ -81,128 +123,48 @@ def open_port(listen: str | None) -> Port:
         raise UsageError(
             f"{path} is too long for a socket", fix=f"take a path of at most {_LONGEST_PATH} bytes"
         )
-    return UnixSocket(Path(path))
+    return _unix_socket(Path(path))
 
 
-class Pty:
-    """A pseudo-terminal, raw, so that it carries all bytes as they are.
+def _pty() -> Port:
+    """Raw, so that it carries all bytes as they are.
 
     Its other end stays open here as well: a host that closes the port ends nothing.
     """
-
-    has_host = True  # what is sent waits for one
-
-    def __init__(self) -> None:
-        try:
-            self._controller, self._end = os.openpty()
-        except OSError as error:
-            raise UnavailableError(
-                "there is no pty", why=error.strerror or str(error), fix=f"listen at {_UNIX}PATH"
-            ) from None
-        tty.setraw(self._end)
-        os.set_blocking(self._controller, False)
-
-    @property
-    def name(self) -> str:
-        """The path of the end that a host opens."""
-        return os.ttyname(self._end)
-
-    def read(self, timeout_s: float) -> bytes:
-        """As the protocol."""
-        is_ready, _, _ = select.select([self._controller], [], [], timeout_s)
-        return os.read(self._controller, _READ_BYTES) if is_ready else b""
-
-    def write(self, data: bytes) -> None:
-        """As the protocol."""
-        while data:
-            _, is_ready, _ = select.select([], [self._controller], [], _UNREAD_S)
-            if not is_ready:
-                return
-            with suppress(BlockingIOError):
-                data = data[os.write(self._controller, data) :]
-
-    def close(self) -> None:
-        """As the protocol: a host's next read fails."""
-        os.close(self._controller)
-        os.close(self._end)
+    try:
+        controller, end = os.openpty()
+    except OSError as error:
+        raise UnavailableError(
+            "there is no pty", why=error.strerror or str(error), fix=f"listen at {_UNIX}PATH"
+        ) from None
+    tty.setraw(end)
+    os.set_blocking(controller, False)
+    port = Port(os.ttyname(end), controller)
+    port.on_close.callback(os.close, end)
+    return port
 
 
-class UnixSocket:
-    """A socket on which one host after the other is served; the next one waits."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._host: socket.socket | None = None
-        try:
-            _remove_abandoned(path)
-            self._listener.bind(str(path))
-            self._listener.listen(1)
-        except PermissionError as error:
-            self._listener.close()
-            raise NoPermissionError(
-                f"{path} cannot be made", why=error.strerror or "", fix="take a folder that you may write to"
-            ) from None
-        except OSError as error:
-            self._listener.close()
-            raise UnavailableError(
-                f"no socket at {path}", why=error.strerror or str(error), fix="take another path"
-            ) from None
-
-    @property
-    def name(self) -> str:
-        """`unix:PATH`."""
-        return f"{_UNIX}{self._path}"
-
-    @property
-    def has_host(self) -> bool:
-        """As the protocol."""
-        return self._host is not None
-
-    def read(self, timeout_s: float) -> bytes:
-        """As the protocol."""
-        source = self._host or self._listener
-        ready, _, _ = select.select([source], [], [], timeout_s)
-        if not ready:
-            return b""
-        if self._host is None:
-            self._host, _ = self._listener.accept()
-            self._host.setblocking(False)
-            return b""
-        try:
-            data = self._host.recv(_READ_BYTES)
-        except BlockingIOError:
-            return b""
-        except OSError:
-            data = b""
-        if not data:
-            self._hang_up()
-        return data
-
-    def write(self, data: bytes) -> None:
-        """As the protocol."""
-        while data and self._host is not None:
-            _, is_ready, _ = select.select([], [self._host], [], _UNREAD_S)
-            if not is_ready:
-                return
-            try:
-                data = data[self._host.send(data) :]
-            except BlockingIOError:
-                continue
-            except OSError:
-                self._hang_up()
-
-    def close(self) -> None:
-        """As the protocol; the path is gone."""
-        self._hang_up()
-        self._listener.close()
-        with suppress(OSError):
-            self._path.unlink()
-
-    def _hang_up(self) -> None:
-        if self._host is not None:
-            self._host.close()
-            self._host = None
+def _unix_socket(path: Path) -> Port:
+    """On which one host after the other is served; the next one waits."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        _remove_abandoned(path)
+        listener.bind(str(path))
+        listener.listen(1)
+    except PermissionError as error:
+        listener.close()
+        raise NoPermissionError(
+            f"{path} cannot be made", why=error.strerror or "", fix="take a folder that you may write to"
+        ) from None
+    except OSError as error:
+        listener.close()
+        raise UnavailableError(
+            f"no socket at {path}", why=error.strerror or str(error), fix="take another path"
+        ) from None
+    port = Port(f"{_UNIX}{path}", None, listener)
+    port.on_close.callback(path.unlink, missing_ok=True)
+    port.on_close.callback(listener.close)
+    return port
 
 
 def _remove_abandoned(path: Path) -> None:

@@ -7,10 +7,10 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Protocol
 
 from edgebench.errors import UnavailableError, UnsupportedError
 from edgebench.installed import version_of
+from edgebench.link.board_session import size_bytes
 from edgebench.prepare.workers.processes import Helper, HelperEndedError, HelperError
 from edgebench.records.model import Artifact
 from edgebench.records.values import Json, Progress
@@ -41,7 +41,7 @@ class EngineFacts:
     """
 
     title: str
-    input_type: Literal["float32", "int8", "uint8"]
+    input_type: str
     input_bytes: int
     scores: int
     working_bytes: int | None
@@ -63,38 +63,12 @@ class Inferences:
     end_ns: int
 
 
-class Engine(Protocol):
-    """An engine with its model."""
-
-    @property
-    def facts(self) -> EngineFacts:
-        """The same at all times after `start`."""
-        ...
-
-    def start(self) -> bool:
-        """Make it ready, at every boot; False: it cannot run, and every `infer` answers an error."""
-        ...
-
-    def infer(self, tensor: bytes, times: int) -> Inferences:
-        """Inferences of the tensor, which is set before each of them; `times` is at least 1.
-
-        Raises:
-            InferenceFailed: it did not work.
-            BoardReset: what infers has died, which resets a board.
-        """
-        ...
-
-
 # Inferences by tflite-micro, in a process of their own that may abort.
 
 
 _PACKAGE = "tflite-micro"
 INTERPRETER = "edgebench.backends.cortexm.simulator.interpreter"
-_WIDTHS: dict[str, tuple[Literal["float32", "int8", "uint8"], int]] = {
-    "float32": ("float32", 4),
-    "int8": ("int8", 1),
-    "uint8": ("uint8", 1),
-}
+_TYPES = ("float32", "int8", "uint8")
 
 
 def version() -> str:
@@ -120,13 +94,12 @@ class TflmEngine:
 
     def __init__(self, artifact: Artifact, progress: Progress, interpreter: str = INTERPRETER) -> None:
         title = f"{_PACKAGE} {version()}"
-        if artifact.input.dtype not in _WIDTHS or artifact.batch != 1 or artifact.tensors:
+        input_type = artifact.input.dtype
+        if input_type not in _TYPES or artifact.batch != 1 or artifact.tensors:
             raise UnsupportedError(
                 f"{artifact.variant} cannot be simulated", why="its input is no single picture"
             )
-        input_type, width = _WIDTHS[artifact.input.dtype]
-        pixels = artifact.input.height * artifact.input.width
-        self.facts = EngineFacts(title, input_type, pixels * 3 * width, artifact.scores, None, None)
+        self.facts = EngineFacts(title, input_type, size_bytes(artifact.input), artifact.scores, None, None)
         self._model = str(artifact.path)
         self._progress = progress
         self._scratch = tempfile.TemporaryDirectory(prefix="edgebench-simulator-")
@@ -143,7 +116,10 @@ class TflmEngine:
         self._scratch.cleanup()
 
     def start(self) -> bool:
-        """Asks once: what does not run at one boot runs at no other."""
+        """Make it ready, at every boot; False: it cannot run, and every `infer` answers an error.
+
+        Asks once: what does not run at one boot runs at no other.
+        """
         if self._has_started is None:
             try:
                 facts = self._ask(do="start")
@@ -156,7 +132,12 @@ class TflmEngine:
         return self._has_started
 
     def infer(self, tensor: bytes, times: int) -> Inferences:
-        """As the protocol."""
+        """Inferences of the tensor, which is set before each of them; `times` is at least 1.
+
+        Raises:
+            InferenceFailed: it did not work.
+            BoardReset: what infers has died, which resets a board.
+        """
         try:
             done = self._ask(do="infer", tensor=base64.b64encode(tensor).decode("ascii"), times=times)
         except HelperEndedError as error:

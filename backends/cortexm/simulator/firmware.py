@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from .clock import Clock
-from .engine import Engine, InferenceFailed
+from .engine import InferenceFailed, TflmEngine
 
 # The resident input, which `db` fills and every inference reads: firmware/core/tensor.c in Python.
 
@@ -17,18 +17,17 @@ class ResidentInput:
     """Zeros until it is filled.
 
     Attributes:
+        data: all bytes, as the engine reads them.
         changes: counts up whenever the input may have changed.
     """
 
     def __init__(self, size_bytes: int) -> None:
-        self._bytes = bytearray(size_bytes)
-        self.expected_bytes = 0
-        self.filled_bytes = 0
-        self.changes = 0
+        self.data = bytearray(size_bytes)
+        self.expected_bytes = self.filled_bytes = self.changes = 0
 
     def expect(self, size_bytes: int) -> bool:
         """Expect as many from the start; False, and expect none, where they do not fit."""
-        fits = size_bytes <= len(self._bytes)
+        fits = size_bytes <= len(self.data)
         self.expected_bytes = size_bytes if fits else 0
         self.filled_bytes = 0
         self.changes += 1
@@ -37,18 +36,14 @@ class ResidentInput:
     def append(self, data: bytes) -> bool:
         """Take what was expected and drop the rest; True when these bytes made it full."""
         data = data[: self.expected_bytes - self.filled_bytes]
-        self._bytes[self.filled_bytes : self.filled_bytes + len(data)] = data
+        self.data[self.filled_bytes : self.filled_bytes + len(data)] = data
         self.filled_bytes += len(data)
         self.changes += 1
         return bool(data) and self.filled_bytes == self.expected_bytes
 
-    def expected_part(self) -> bytes:
+    def expected_part(self) -> bytearray:
         """The bytes that the last load is about."""
-        return bytes(self._bytes[: self.expected_bytes])
-
-    def whole(self) -> bytes:
-        """All bytes, as the engine reads them."""
-        return bytes(self._bytes)
+        return self.data[: self.expected_bytes]
 
 
 # The binary load on the device's side, as firmware/core/upload.h has it.
@@ -163,9 +158,6 @@ class Upload:
         return f"m-{kind}-{self._next}"
 
 
-# The simulated board's clock: microseconds modulo 2^32, of the host's time or of a declared one.
-
-
 READY = "m-ready"
 MOST_INFERENCES = 10_000_000
 _COMMAND_BYTES = 80
@@ -203,7 +195,7 @@ class Firmware:
     def __init__(
         self,
         model_id: str,
-        engine: Engine,
+        engine: TflmEngine,
         clock: Clock,
         reset_reason: str = "power on",
         board: str = "simulator",
@@ -263,24 +255,18 @@ class Firmware:
         if self._upload is None:
             yield READY
 
-    def _carry_out(self, words: list[str]) -> Iterator[str]:
-        match words:
-            case ["name", *_]:
-                yield f"m-name-dut-[{_NAME}]"
-            case ["timestamp", *_]:
-                yield f"m-lap-us-{self._clock.now_us()}"
-            case ["profile", *_]:
-                yield from self._profile()
-            case ["help", *_]:
-                yield from _HELP
-            case ["db", *rest]:
-                yield from self._db(rest)
-            case ["infer", *rest]:
-                yield from self._infer(rest)
-            case ["results", *_]:
-                yield self._results()
-            case _:
-                yield f"e-[Unknown command: {_quoted(words[0])}]"
+    def _carry_out(self, words: list[str]) -> Iterable[str]:
+        name, *rest = words
+        commands: dict[str, Callable[[], Iterable[str]]] = {
+            "name": lambda: (f"m-name-dut-[{_NAME}]",),
+            "timestamp": lambda: (f"m-lap-us-{self._clock.now_us()}",),
+            "profile": self._profile,
+            "help": lambda: _HELP,
+            "db": lambda: self._db(rest),
+            "infer": lambda: self._infer(rest),
+            "results": lambda: (self._results(),),
+        }
+        return commands[name]() if name in commands else (f"e-[Unknown command: {_quoted(name)}]",)
 
     def _profile(self) -> Iterator[str]:
         yield f"m-profile-[{_PROFILE}]"
@@ -297,27 +283,22 @@ class Firmware:
             "timer": self._clock.title,
             "reset": self._reset_reason,
         }
-        for name, value in infos.items():
-            if value is not None:
-                yield f"m-info-[{name}={value}]"
+        yield from (f"m-info-[{name}={value}]" for name, value in infos.items() if value is not None)
 
-    def _db(self, words: list[str]) -> Iterator[str]:
+    def _db(self, words: list[str]) -> Iterable[str]:
         match words:
             case []:
-                yield "e-[Command 'db' requires a subcommand]"
-            case ["load", *rest]:
-                yield self._expect(rest, "db load")
-            case ["bin", *rest]:
-                line = self._expect(rest, "db bin")
-                if line.startswith("m-"):
+                return ("e-[Command 'db' requires a subcommand]",)
+            case ["load" | "bin" as kind, *rest]:
+                line = self._expect(rest, f"db {kind}")
+                if kind == "bin" and line.startswith("m-"):
                     self._upload = Upload(self._tensor, self._clock.now_us)
-                yield line
+                return (line,)
             case ["print", *_]:
                 data = self._tensor.expected_part()
-                for start in range(0, len(data), 8):
-                    yield f"m-buffer-{data[start : start + 8].hex('-')}"
-            case [digits, *_]:
-                yield from self._digits(digits)
+                return [f"m-buffer-{data[at : at + 8].hex('-')}" for at in range(0, len(data), 8)]
+            case _:
+                return self._digits(words[0])
 
     def _expect(self, words: list[str], name: str) -> str:
         if not words:
@@ -344,19 +325,17 @@ class Firmware:
                 yield "m-load-done"
                 return
 
-    def _infer(self, words: list[str]) -> Iterator[str]:
+    def _infer(self, words: list[str]) -> Iterable[str]:
         inferences = _number(words[0]) if words else 1
         warm_ups = _number(words[1]) if len(words) > 1 else _DEFAULT_WARM_UPS
-        if inferences <= 0:
-            yield "e-[Inference iterations must be >0]"
-        elif warm_ups < 0:
-            yield "e-[Inference warmup must be >=0]"
-        elif max(inferences, warm_ups) > self._most_inferences:
-            yield f"e-[At most {self._most_inferences} inferences]"
-        elif not self._has_started:
-            yield "e-[The model cannot be started]"
-        else:
-            yield from self._run(inferences, warm_ups)
+        refusals = {
+            "Inference iterations must be >0": inferences <= 0,
+            "Inference warmup must be >=0": warm_ups < 0,
+            f"At most {self._most_inferences} inferences": max(inferences, warm_ups) > self._most_inferences,
+            "The model cannot be started": not self._has_started,
+        }
+        refusal = next((text for text, is_so in refusals.items() if is_so), None)
+        return self._run(inferences, warm_ups) if refusal is None else (f"e-[{refusal}]",)
 
     def _run(self, inferences: int, warm_ups: int) -> Iterator[str]:
         yield f"m-warmup-start-{warm_ups}"
@@ -376,11 +355,11 @@ class Firmware:
     def _invoke(self, times: int) -> tuple[int, int]:
         """Inferences and their laps in microseconds."""
         if self._clock.inference_ms is None:
-            done = self._engine.infer(self._tensor.whole(), times)
+            done = self._engine.infer(bytes(self._tensor.data), times)
             self._scores = done.scores
             return self._clock.window(done.start_ns, done.end_ns)
         if self._inferred_change != self._tensor.changes:
-            self._scores = self._engine.infer(self._tensor.whole(), 1).scores
+            self._scores = self._engine.infer(bytes(self._tensor.data), 1).scores
             self._inferred_change = self._tensor.changes
         return self._clock.declared_window(times)
 
