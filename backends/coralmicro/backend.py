@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -16,9 +17,10 @@ from edgebench.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain, compiler_
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
 from edgebench.records.session import MeasurePlan
 from edgebench.records.target import Target
-from edgebench.records.values import Finding, ImageSet, Json, Progress
+from edgebench.records.values import Finding, ImageSet, Progress
 from edgebench.session_stages import SessionStage
 
+from .board_address import USUAL_HOST
 from .device import CoralMicroDevice, CoralMicroOptions
 from .faults import MicroFault, OtherFirmware
 from .rpc_call import BoardDescription, Limits
@@ -31,21 +33,18 @@ BRIEF = Limits(connect_s=2.0, answer_s=3.0)
 """Nobody waits longer for `doctor`."""
 
 
-def findings(target: Target, limits: Limits = BRIEF) -> list[Finding]:
+def findings(target: Target) -> list[Finding]:
     """Of the board at the target's address, and of what prepares its models."""
-    return [*board_findings(target, limits), compiler_finding(target.options)]
-
-
-def board_findings(target: Target, limits: Limits) -> list[Finding]:
-    """Of the board alone."""
+    compiler = compiler_finding(target.options)
     try:
-        description = CoralMicroDevice(target, limits).connect()
-    except UnavailableError as refusal:
-        return [Finding("error", "board", _sentence(refusal.what, refusal.why), refusal.fix)]
-    except MicroFault as fault:
+        description = CoralMicroDevice(target, BRIEF).connect()
+    except (UnavailableError, MicroFault) as fault:
         subject = "firmware" if isinstance(fault, OtherFirmware) else "board"
-        return [Finding("error", subject, _sentence(fault.what, fault.why), fault.fix)]
-    return _of_description(description, needs_edge_tpu=not target.options.get("allow_cpu"))
+        return [
+            Finding("error", subject, ": ".join(filter(None, (fault.what, fault.why))), fault.fix),
+            compiler,
+        ]
+    return [*_of_description(description, needs_edge_tpu=not target.options.get("allow_cpu")), compiler]
 
 
 def _of_description(board: BoardDescription, *, needs_edge_tpu: bool) -> list[Finding]:
@@ -89,10 +88,6 @@ def _mib(size_bytes: int) -> str:
     return f"{size_bytes / (1 << 20):.3g} MiB"
 
 
-def _sentence(what: str, why: str) -> str:
-    return f"{what}: {why}" if why else what
-
-
 # How long the stages of a session take, from the least to the most (pure).
 
 
@@ -105,7 +100,7 @@ UNCOMPILED_PATCH_S = (0.02, 5.0)
 """Of MobileNet v1 0.25 and 1.0, roughly, where nothing was measured: Edge TPUs elsewhere, other Cortex-M7."""
 
 
-def stage_seconds(
+def _stage_seconds(
     plan: MeasurePlan, patch_s: float | None, *, compiled: bool
 ) -> Mapping[SessionStage, Seconds]:
     """Of each stage.
@@ -173,16 +168,13 @@ class CoralMicroBackend(PreparedByChain, Backend):
         Where none answers, its first session says what does not fit.
         """
         outcomes = super().prepare(requests, cache, progress)
-        boards: dict[str, BoardDescription | None] = {}
-        fitting: list[Prepared] = []
-        for request, outcome in zip(requests, outcomes, strict=True):
-            if isinstance(outcome, Artifact):
-                address = str(request.options.get("address", ""))
-                if address not in boards:
-                    boards[address] = _board_that_answers(request.options)
-                outcome = _unless_too_large(outcome, boards[address])
-            fitting.append(outcome)
-        return fitting
+        answering = functools.cache(_board_that_answers)
+        return [
+            _unless_too_large(outcome, answering(str(request.options.get("address", USUAL_HOST))))
+            if isinstance(outcome, Artifact)
+            else outcome
+            for request, outcome in zip(requests, outcomes, strict=True)
+        ]
 
     def open(self, target: Target) -> CoralMicroDevice:
         """The board at the target's address; UnavailableError where nobody answers, or it is in use."""
@@ -201,7 +193,7 @@ class CoralMicroBackend(PreparedByChain, Backend):
         self, target: Target, plan: MeasurePlan, patch_s: float | None
     ) -> Mapping[SessionStage, tuple[float, float]]:
         """By the patches of its passes, and what goes over USB."""
-        return stage_seconds(plan, patch_s, compiled=not target.options.get("allow_cpu"))
+        return _stage_seconds(plan, patch_s, compiled=not target.options.get("allow_cpu"))
 
     def check_plan(self, target: Target, plan: MeasurePlan, images: ImageSet | None, sessions: int) -> None:
         """UsageError for a period: a pass is of fewer patches than an image has."""
@@ -214,11 +206,10 @@ class CoralMicroBackend(PreparedByChain, Backend):
             )
 
 
-def _board_that_answers(options: Mapping[str, Json]) -> BoardDescription | None:
-    try:
-        return CoralMicroDevice(Target("", CoralMicroBackend.name, options), BRIEF).connect()
-    except (UnavailableError, MicroFault):
-        return None
+def _board_that_answers(address: str) -> BoardDescription | None:
+    with contextlib.suppress(UnavailableError, MicroFault):
+        return CoralMicroDevice(Target("", CoralMicroBackend.name, {"address": address}), BRIEF).connect()
+    return None
 
 
 def _unless_too_large(artifact: Artifact, board: BoardDescription | None) -> Prepared:

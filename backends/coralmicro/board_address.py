@@ -135,16 +135,14 @@ def missing_interface(address: BoardAddress) -> str:
 
     "" where there may be one, and of every other address.
     """
-    if address.host != USUAL_HOST or _has_interface_to(USUAL_HOST):
+    networks = (
+        ipaddress.IPv4Network(f"{own.address}/{own.netmask}", strict=False)
+        for addresses in psutil.net_if_addrs().values()
+        for own in addresses
+        if own.family == socket.AF_INET and own.netmask
+    )
+    if address.host != USUAL_HOST or any(
+        ipaddress.IPv4Address(USUAL_HOST) in network for network in networks
+    ):
         return ""
     return f"this machine has no network interface in the board's network, that of {USUAL_HOST}"
-
-
-def _has_interface_to(host: str) -> bool:
-    for addresses in psutil.net_if_addrs().values():
-        for own in addresses:
-            if own.family == socket.AF_INET and own.netmask:
-                network = ipaddress.IPv4Network(f"{own.address}/{own.netmask}", strict=False)
-                if ipaddress.IPv4Address(host) in network:
-                    return True
-    return False

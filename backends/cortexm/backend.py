@@ -45,10 +45,10 @@ def findings(target: Target) -> list[Finding]:
         if target.port is None:
             return [_without_port(CortexMOptions.model_validate(dict(target.options)))]
         return _of_profile(device.identify())
-    except (UnavailableError, NoPermissionError, UsageError) as refusal:
-        return [Finding("error", "port", _sentence(refusal.what, refusal.why), refusal.fix)]
     except LineFault as fault:
         return [_of_fault(fault, int(target.options.get("baud", BAUD)))]
+    except (UnavailableError, NoPermissionError, UsageError) as refusal:
+        return [_error("port", refusal, refusal.fix)]
     finally:
         device.close()
 
@@ -58,7 +58,7 @@ def _without_port(options: CortexMOptions) -> Finding:
         fix = "name the board's by --port, such as /dev/ttyACM0"
         return Finding("error", "port", f"no port was named: {ports_in_words()}", fix)
     if (error := missing_program(options)) is not None:
-        return Finding("error", "board", _sentence(error.what, error.why), error.fix)
+        return _error("board", error, error.fix)
     return Finding("ok", "board", f"{required_board(options).title}: the run starts it")
 
 
@@ -83,29 +83,21 @@ def _of_profile(profile: Profile) -> list[Finding]:
 
 def _of_fault(fault: LineFault, baud: int) -> Finding:
     if not isinstance(fault, AnswerTimeout):
-        message = _sentence(fault.what, fault.why)
-        return Finding("error", "board", message, fault.fix or "plug the board in anew")
+        return _error("board", fault, fault.fix or "plug the board in anew")
     if any(line.startswith(_OF_THE_PROTOCOL) for line in fault.came):
-        message = _sentence(fault.what, fault.why)
-        return Finding(
-            "error", "board", message, "press the board's reset button, or flash its firmware anew"
-        )
+        return _error("board", fault, "press the board's reset button, or flash its firmware anew")
     reason = (
         f"what comes at {baud} baud cannot be read: the board's rate is another one"
         if fault.came
         else "nothing comes"
     )
     others = ", ".join(f"--set baud={other}" for other in (BAUD, FAST_BAUD, ENERGY_BAUD) if other != baud)
-    return Finding(
-        "error",
-        "board",
-        _sentence(fault.what, reason),
-        f"try {others}; press the board's reset button; see that its firmware speaks MLPerf Tiny's protocol",
-    )
+    fix = f"try {others}; press the board's reset button; see that its firmware speaks MLPerf Tiny's protocol"
+    return Finding("error", "board", f"{fault.what}: {reason}", fix)
 
 
-def _sentence(what: str, why: str) -> str:
-    return f"{what}: {why}" if why else what
+def _error(subject: str, error: EdgeBenchError, fix: str) -> Finding:
+    return Finding("error", subject, ": ".join(filter(None, (error.what, error.why))), fix)
 
 
 # How long a session at a serial line takes, from the least to the most (pure).
@@ -132,22 +124,6 @@ def load_s(target: Target, plan: MeasurePlan) -> Seconds:
     return size_bytes * FRAME_SHARE * 10 / baud, hex_line_s(size_bytes, baud)
 
 
-def stage_seconds(
-    target: Target, plan: MeasurePlan, patch_s: float | None, lengths: WindowLengths
-) -> Mapping[SessionStage, Seconds]:
-    """Of each stage; without a patch's time windows take what they may.
-
-    Nothing for a patch of no time: an emulated board's sessions are known as a whole alone.
-    """
-    if patch_s == 0:
-        return {}
-    options = CortexMOptions.model_validate(dict(target.options))
-    load = load_s(target, plan)
-    if options.is_in_qemu:
-        return window_stages_s(plan, IN_QEMU, load, patch_s, QEMU_INFERENCE_S)
-    return window_stages_s(plan, lengths, load, patch_s)
-
-
 class CortexMBackend(PreparedByChain, Backend):
     """Firmware that speaks MLPerf Tiny's protocol: EdgeBench's own, or another.
 
@@ -172,7 +148,8 @@ class CortexMBackend(PreparedByChain, Backend):
 
     def chain_of(self, request: PrepareRequest) -> Chain:
         """That of the engine; UnsupportedError for what is not int8."""
-        _require_int8(request)
+        if refusal := _refusal(request):
+            raise refusal
         return chain_of(request.options)
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
@@ -182,18 +159,14 @@ class CortexMBackend(PreparedByChain, Backend):
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """By the chains of the requests' engines; then the firmware, where it is to be built."""
-        outcomes: dict[int, Prepared] = {}
-        for at, request in enumerate(requests):
-            try:
-                _require_int8(request)
-            except UnsupportedError as error:
-                outcomes[at] = error
-        taken = [at for at in range(len(requests)) if at not in outcomes]
-        prepared = super().prepare([requests[at] for at in taken], cache, progress)
-        for at, artifact in zip(taken, prepared, strict=True):
-            carried = with_printed_tolerance(artifact)
-            outcomes[at] = _with_firmware(carried, requests[at].options, cache, progress)
-        return [outcomes[at] for at in range(len(requests))]
+        refusals = [_refusal(request) for request in requests]
+        taken = [request for request, refusal in zip(requests, refusals, strict=True) if refusal is None]
+        artifacts = zip(taken, super().prepare(taken, cache, progress), strict=True)
+        outcomes = iter(
+            _with_firmware(with_printed_tolerance(artifact), request.options, cache, progress)
+            for request, artifact in artifacts
+        )
+        return [refusal or next(outcomes) for refusal in refusals]
 
     def open(self, target: Target) -> CortexMDevice:
         """The board at the target's port; UnavailableError or NoPermissionError where there is none."""
@@ -208,8 +181,16 @@ class CortexMBackend(PreparedByChain, Backend):
     def stage_seconds(
         self, target: Target, plan: MeasurePlan, patch_s: float | None
     ) -> Mapping[SessionStage, tuple[float, float]]:
-        """By the baud, and by how long windows are."""
-        return stage_seconds(target, plan, patch_s, self._lengths)
+        """By the baud, and by how long windows are; without a patch's time windows take what they may.
+
+        Nothing for a patch of no time: an emulated board's sessions are known as a whole alone.
+        """
+        if patch_s == 0:
+            return {}
+        load = load_s(target, plan)
+        if CortexMOptions.model_validate(dict(target.options)).is_in_qemu:
+            return window_stages_s(plan, IN_QEMU, load, patch_s, QEMU_INFERENCE_S)
+        return window_stages_s(plan, self._lengths, load, patch_s)
 
     def check_plan(self, target: Target, plan: MeasurePlan, images: ImageSet | None, sessions: int) -> None:
         """UsageError for a period: inferences of a window follow one another on the board.
@@ -249,10 +230,11 @@ def _with_firmware(
     return outcome
 
 
-def _require_int8(request: PrepareRequest) -> None:
-    if request.variant.precision != "int8" or request.batch != 1:
-        raise UnsupportedError(
-            f"{request.variant.name} at batch {request.batch} is not taken by cortex-m",
-            why="its firmware takes int8, one patch at a time",
-            fix="ask for --precision int8 and leave --batch out",
-        )
+def _refusal(request: PrepareRequest) -> UnsupportedError | None:
+    if request.variant.precision == "int8" and request.batch == 1:
+        return None
+    return UnsupportedError(
+        f"{request.variant.name} at batch {request.batch} is not taken by cortex-m",
+        why="its firmware takes int8, one patch at a time",
+        fix="ask for --precision int8 and leave --batch out",
+    )

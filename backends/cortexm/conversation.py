@@ -195,134 +195,6 @@ def hex_line_s(size_bytes: int, baud: int) -> float:
     return (characters + len("m-load-done\r\n")) * 10 / baud
 
 
-class _Load:
-    """One attempt to send an input; LoadFailed once it takes too long, though each answer comes in time."""
-
-    def __init__(self, exchange: Exchange, tensor: bytes) -> None:
-        self._exchange = exchange
-        self._tensor = tensor
-        size = len(tensor)
-        line_s = hex_line_s(size, round(_BITS_A_BYTE / exchange.byte_s))
-        self._limit_s = 3 * line_s + COMMAND_S * -(-size // COMMAND_BYTES) + LEAST_LIMIT_S
-        self._end_ns = 0
-
-    def send(self, offer: BinaryOffer | None, settle_s: float | None) -> None:
-        """Announce the input and send it, by frames where they are offered."""
-        exchange, size = self._exchange, len(self._tensor)
-        command, awaited = f"db {'bin' if offer else 'load'} {size}", f"`m-[Expecting {size} bytes]`"
-        expecting = Message("expecting", size)
-        try:
-            if offer is None:
-                exchange.ask(command, awaited, lambda answer: expecting in answer)
-            else:  # frames follow without an `m-ready`
-                self._announce_frames(command, awaited, expecting)
-        except ErrorAnswer as error:
-            raise RefusedLoad(error.what, awaited=awaited, came=error.came) from error
-        self._end_ns = exchange.clock_ns() + round(self._limit_s * 1e9)
-        if offer is None:
-            self._send_digits(settle_s)
-        else:
-            self._send_frames(offer)
-
-    def _announce_frames(self, command: str, awaited: str, expecting: Message) -> None:
-        exchange = self._exchange
-        exchange.send(command)
-        for message in exchange.messages(exchange.answer_s):
-            # A board that asks for the first frame has begun; its line that says so was lost.
-            if message in (expecting, Message("nack", 0)):
-                return
-            exchange.raise_for(message, command, awaited)
-        raise AnswerTimeout("the board begins no binary load", awaited=awaited, came=exchange.came())
-
-    def _send_digits(self, settle_s: float | None) -> None:
-        """One `db` command after another, each behind the `m-ready` of the one before.
-
-        With `settle_s` it listens for so long after each for a doubled one.
-        """
-        exchange, size = self._exchange, len(self._tensor)
-        for start in range(0, size, COMMAND_BYTES):
-            self._require_time(start)
-            end = start + COMMAND_BYTES
-            exchange.send(f"db {self._tensor[start:end].hex()}")
-            self._await_ready(is_last=end >= size)
-            if settle_s is not None and end < size:
-                for _ in range(MOST_DOUBLED):
-                    if exchange.next_message(settle_s + 2 * _READY_CHARACTERS * exchange.byte_s) != READY:
-                        break
-
-    def _await_ready(self, is_last: bool) -> None:
-        """The end of a `db` command: the last one says that all bytes are there, no other may."""
-        exchange = self._exchange
-        awaited = "`m-load-done`, `m-ready`" if is_last else "`m-ready`"
-        is_done = False
-        for message in exchange.messages(exchange.answer_s):
-            if message.kind == "ready" and is_done == is_last:
-                return
-            if message.kind == "load-done":
-                is_done = True
-                if not is_last:
-                    raise BadAnswer("the load is done too early", awaited=awaited, came=exchange.came())
-            exchange.raise_for(message, "db ...", awaited)
-        raise AnswerTimeout("a load by digits is broken", awaited=awaited, came=exchange.came())
-
-    def _send_frames(self, offer: BinaryOffer) -> None:
-        """Go-back-N: up to a window of frames without acknowledgement, again from where the board lacks one.
-
-        A gap halves the window, and each frame that is taken widens it by one: on a bad line few frames are
-        sent twice.
-        """
-        exchange = self._exchange
-        frames = frames_of(self._tensor, offer.payload_bytes)
-        data_frames = len(frames) - 1
-        awaited = "`m-ack-...`, at the end `m-load-done`"
-        sent = furthest = taken = 0
-        window = offer.window
-        is_done = False
-        last_ns = exchange.clock_ns()
-        stall_s = STALL_S + 2 * offer.window * len(frames[0]) * exchange.byte_s
-        while (stalled_s := (exchange.clock_ns() - last_ns) / 1e9) < stall_s:
-            self._require_time(taken * offer.payload_bytes)
-            # The frame that ends the load goes alone: behind it no frame may be on its way.
-            most = min(taken + window, data_frames) if taken < data_frames else len(frames)
-            for sequence in range(sent, most):
-                exchange.line.write(frames[sequence])
-            sent = max(sent, most)
-            furthest = max(furthest, sent)
-            message = exchange.next_message(stall_s - stalled_s)
-            if message is None:
-                continue
-            if message.kind in ("ack", "nack"):
-                # Modulo 65536, and never behind what was taken nor ahead of what was sent.
-                next_frame = taken + (message.value - taken) % SEQUENCE_MODULUS
-                if next_frame > furthest:
-                    continue
-                if next_frame > taken:
-                    taken = next_frame
-                    sent = max(sent, taken)
-                    window = min(window + 1, offer.window)
-                    last_ns = exchange.clock_ns()
-                if message.kind == "nack":
-                    sent = taken
-                    window = max(window // 2, 1)
-            elif message.kind == "load-done" and taken == data_frames:
-                is_done = True
-            elif message.kind == "ready" and is_done:
-                return
-            else:
-                exchange.raise_for(message, "db bin", awaited)
-        if not is_done:  # where only its `m-ready` was lost, the next answer is known by its content
-            raise AnswerTimeout("a binary load does not go on", awaited=awaited, came=exchange.came())
-
-    def _require_time(self, sent_bytes: int) -> None:
-        if self._exchange.clock_ns() >= self._end_ns:
-            raise LoadFailed(
-                f"the input is not sent within {self._limit_s:.0f} s",
-                why=f"{sent_bytes:,} of {len(self._tensor):,} bytes were taken: the board answers each "
-                "command late",
-                fix="see that nothing else keeps the board busy; try a higher baud rate",
-            )
-
-
 RESYNCHRONISE_S = 15.0
 """In which a board has to have booted, loaded its model and answered `name%`."""
 NAME_S = 1.5
@@ -449,7 +321,7 @@ class Conversation(Exchange):
             if attempt:
                 self.resynchronise()
             try:
-                _Load(self, tensor).send(self._offer, SETTLE_S if attempt else None)
+                self._send_input(tensor, SETTLE_S if attempt else None)
                 return
             except RefusedLoad:
                 raise
@@ -460,6 +332,122 @@ class Conversation(Exchange):
             why=broken.why,
             fix="try a lower baud rate or a shorter cable",
         ) from broken
+
+    def _send_input(self, tensor: bytes, settle_s: float | None) -> None:
+        """Announce the input and send it, by frames where they are offered.
+
+        LoadFailed once it takes too long, though each answer comes in time.
+        """
+        offer = self._offer
+        size = len(tensor)
+        command, awaited = f"db {'bin' if offer else 'load'} {size}", f"`m-[Expecting {size} bytes]`"
+        expecting = Message("expecting", size)
+        try:
+            if offer is None:
+                self.ask(command, awaited, lambda answer: expecting in answer)
+            else:  # frames follow without an `m-ready`
+                self._announce_frames(command, awaited, expecting)
+        except ErrorAnswer as error:
+            raise RefusedLoad(error.what, awaited=awaited, came=error.came) from error
+        line_s = hex_line_s(size, round(_BITS_A_BYTE / self.byte_s))
+        limit_s = 3 * line_s + COMMAND_S * -(-size // COMMAND_BYTES) + LEAST_LIMIT_S
+        end_ns = self.clock_ns() + round(limit_s * 1e9)
+        for sent_bytes in (
+            self._send_digits(tensor, settle_s) if offer is None else self._send_frames(tensor, offer)
+        ):
+            if self.clock_ns() >= end_ns:
+                raise LoadFailed(
+                    f"the input is not sent within {limit_s:.0f} s",
+                    why=f"{sent_bytes:,} of {size:,} bytes were taken: the board answers each command late",
+                    fix="see that nothing else keeps the board busy; try a higher baud rate",
+                )
+
+    def _announce_frames(self, command: str, awaited: str, expecting: Message) -> None:
+        self.send(command)
+        for message in self.messages(self.answer_s):
+            # A board that asks for the first frame has begun; its line that says so was lost.
+            if message in (expecting, Message("nack", 0)):
+                return
+            self.raise_for(message, command, awaited)
+        raise AnswerTimeout("the board begins no binary load", awaited=awaited, came=self.came())
+
+    def _send_digits(self, tensor: bytes, settle_s: float | None) -> Iterator[int]:
+        """One `db` command after another, each behind the `m-ready` of the one before.
+
+        Yields the bytes that were taken so far. With `settle_s` it listens for so long after each for a
+        doubled one.
+        """
+        size = len(tensor)
+        for start in range(0, size, COMMAND_BYTES):
+            yield start
+            end = start + COMMAND_BYTES
+            self.send(f"db {tensor[start:end].hex()}")
+            self._await_ready(is_last=end >= size)
+            if settle_s is not None and end < size:
+                for _ in range(MOST_DOUBLED):
+                    if self.next_message(settle_s + 2 * _READY_CHARACTERS * self.byte_s) != READY:
+                        break
+
+    def _await_ready(self, is_last: bool) -> None:
+        """The end of a `db` command: the last one says that all bytes are there, no other may."""
+        awaited = "`m-load-done`, `m-ready`" if is_last else "`m-ready`"
+        is_done = False
+        for message in self.messages(self.answer_s):
+            if message.kind == "ready" and is_done == is_last:
+                return
+            if message.kind == "load-done":
+                is_done = True
+                if not is_last:
+                    raise BadAnswer("the load is done too early", awaited=awaited, came=self.came())
+            self.raise_for(message, "db ...", awaited)
+        raise AnswerTimeout("a load by digits is broken", awaited=awaited, came=self.came())
+
+    def _send_frames(self, tensor: bytes, offer: BinaryOffer) -> Iterator[int]:
+        """Go-back-N: up to a window of frames without acknowledgement, again from where the board lacks one.
+
+        Yields the bytes that were taken so far. A gap halves the window, and each frame that is taken widens
+        it by one: on a bad line few frames are sent twice.
+        """
+        frames = frames_of(tensor, offer.payload_bytes)
+        data_frames = len(frames) - 1
+        awaited = "`m-ack-...`, at the end `m-load-done`"
+        sent = furthest = taken = 0
+        window = offer.window
+        is_done = False
+        last_ns = self.clock_ns()
+        stall_s = STALL_S + 2 * offer.window * len(frames[0]) * self.byte_s
+        while (stalled_s := (self.clock_ns() - last_ns) / 1e9) < stall_s:
+            yield taken * offer.payload_bytes
+            # The frame that ends the load goes alone: behind it no frame may be on its way.
+            most = min(taken + window, data_frames) if taken < data_frames else len(frames)
+            for sequence in range(sent, most):
+                self.line.write(frames[sequence])
+            sent = max(sent, most)
+            furthest = max(furthest, sent)
+            message = self.next_message(stall_s - stalled_s)
+            if message is None:
+                continue
+            if message.kind in ("ack", "nack"):
+                # Modulo 65536, and never behind what was taken nor ahead of what was sent.
+                next_frame = taken + (message.value - taken) % SEQUENCE_MODULUS
+                if next_frame > furthest:
+                    continue
+                if next_frame > taken:
+                    taken = next_frame
+                    sent = max(sent, taken)
+                    window = min(window + 1, offer.window)
+                    last_ns = self.clock_ns()
+                if message.kind == "nack":
+                    sent = taken
+                    window = max(window // 2, 1)
+            elif message.kind == "load-done" and taken == data_frames:
+                is_done = True
+            elif message.kind == "ready" and is_done:
+                return
+            else:
+                self.raise_for(message, "db bin", awaited)
+        if not is_done:  # where only its `m-ready` was lost, the next answer is known by its content
+            raise AnswerTimeout("a binary load does not go on", awaited=awaited, came=self.came())
 
     def infer(self, inferences: int, warm_ups: int, expected_s: float, classes: int) -> Inferences:
         """Inferences on the resident input after warm-ups, between two laps.

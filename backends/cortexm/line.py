@@ -14,7 +14,7 @@ import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from edgebench.agent.sampler import holders
 from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError
@@ -38,24 +38,10 @@ _KINDS = (
 )
 
 
-class Line(Protocol):
-    """Bytes to a board and from it. LineLost, from every method but `close`, where it is gone."""
+class Line:
+    """Bytes to a board and from it, over a file descriptor that does not block.
 
-    def write(self, data: bytes) -> None:
-        """Hand all bytes over; they may still be on their way when it returns."""
-
-    def read(self, timeout_s: float) -> bytes:
-        """What has come, as soon as something has; b"" when nothing came in this time."""
-
-    def drop_input(self) -> None:
-        """Forget what has come and has not been read."""
-
-    def close(self) -> None:
-        """Give the port back; a second time does nothing."""
-
-
-class DescriptorLine:
-    """A Line over a file descriptor that does not block.
+    LineLost, from every method but `close`, where the board is gone.
 
     Args:
         descriptor: open for reading and writing.
@@ -176,7 +162,7 @@ def _unix_line(port: str, path: str, baud: int) -> Line:
         stream.close()
         raise _nothing_listens(port, str(getattr(error, "strerror", None) or error)) from None
     stream.setblocking(False)
-    return DescriptorLine(stream.fileno(), printable(port), stream.close, baud)
+    return Line(stream.fileno(), printable(port), stream.close, baud)
 
 
 def _nothing_listens(port: str, why: str) -> UnavailableError:
@@ -203,7 +189,7 @@ def _serial_line(port: str, baud: int) -> Line:
     # A USB adapter of FTDI's otherwise holds back each answer for 16 ms; others do not have the setting.
     with contextlib.suppress(OSError, ValueError, AttributeError, NotImplementedError):
         opened.set_low_latency_mode(True)
-    return DescriptorLine(opened.fileno(), printable(port), opened.close, baud)
+    return Line(opened.fileno(), printable(port), opened.close, baud)
 
 
 def _refusal(port: str, number: Any, words: str) -> EdgeBenchError:

@@ -26,7 +26,7 @@ def describe(body):
 
     client = rpc_call.RpcClient(board_address("10.10.10.1"), PATIENT)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(http_call, "post", lambda *_, **__: http_call.HttpAnswer(body, 1, 2))
+        patched.setattr(http_call, "post", lambda *_, **__: (body, 1, 2))
         try:
             return MicroBoard(client).describe()
         except micro_faults.MicroFault as fault:

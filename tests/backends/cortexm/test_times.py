@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.link.window_session import USUAL
 from edgebench.records.session import MeasurePlan
 from edgebench.records.target import Target
 from edgebench.records.values import Scene
@@ -17,7 +16,8 @@ PLAN = MeasurePlan(SCENE, 5, patches=1)
 
 
 def seconds(port="/dev/ttyACM0", patch_s=None, plan=PLAN, **options):
-    return times.stage_seconds(Target("m7", "cortex-m", options, port=port), plan, patch_s, USUAL)
+    target = Target("m7", "cortex-m", options, port=port)
+    return times.CortexMBackend().stage_seconds(target, plan, patch_s)
 
 
 @pytest.mark.parametrize(("baud", "frames_s", "digits_s"), [(115_200, 13.3, 31.6), (921_600, 1.66, 3.95)])
