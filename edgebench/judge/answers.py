@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgebench.errors import UsageError
 from edgebench.judge.decision import (
@@ -30,13 +30,7 @@ from edgebench.stats.interval import Count, Interval
 
 @dataclass(frozen=True)
 class Exclusion:
-    """One requirement against one target, without the settings of its sweep.
-
-    Attributes:
-        excluded: whether every trial fails it that the target takes; never of a wish.
-        fails: how many fail it.
-        trials: how many there are, without those that the target does not take.
-    """
+    """One requirement against one target, without the settings of its sweep."""
 
     target: str
     """Name of the target, without the settings of a sweep. Source: experiment.json."""
@@ -77,14 +71,14 @@ def excluded_by(trials: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> 
             of_row[taken[verdict.trial]] += 1
     return [
         ExcludedBy(
-            *row, tuple(_exclusion(name, fails[name], counts[name], wanted=row[3]) for name in targets)
+            *row,
+            tuple(
+                Exclusion(name, fails[name] == counts[name] > 0 and not row[3], fails[name], counts[name])
+                for name in targets
+            ),
         )
         for row, fails in failed.items()
     ]
-
-
-def _exclusion(target: str, fails: int, trials: int, *, wanted: bool) -> Exclusion:
-    return Exclusion(target, fails == trials > 0 and not wanted, fails, trials)
 
 
 # The Pareto front over quantities: the trials that no other is better than in all of them.
@@ -100,7 +94,6 @@ def _exclusion(target: str, fails: int, trials: int, *, wanted: bool) -> Exclusi
 
 
 Standing = Literal["front", "overlapping", "dominated"]
-_Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -138,12 +131,7 @@ class AxisFigure:
 
 @dataclass(frozen=True)
 class FrontTrial:
-    """A trial that has all figures, and where it stands.
-
-    Attributes:
-        by: the key of a trial that is better by value; None on the front.
-        overlaps: the quantities in which the intervals of the two overlap, or are missing.
-    """
+    """A trial that has all figures, and where it stands."""
 
     trial: str
     """Key of the trial. Source: experiment.json."""
@@ -223,19 +211,15 @@ def fronts(
     """
     if axes:
         return [_front("", axes, trials, {})]
-    known = {(verdict.trial, verdict.profile, verdict.requirement): verdict for verdict in verdicts}
-    found = []
+    fronts_ = []
     for profile in profiles:
         judged = {
-            (trial.key, requirement.name): known[trial.key, profile.name, requirement.name]
-            for trial in trials
-            for requirement in profile.requirements
-            if not depends_on_limit(requirement) and (trial.key, profile.name, requirement.name) in known
+            (verdict.trial, verdict.requirement): verdict
+            for verdict in verdicts
+            if verdict.profile == profile.name
         }
-        front = _front(profile.name, _numeric_axes(profile), trials, judged, only_known=True)
-        if front.axes:
-            found.append(front)
-    return found
+        fronts_.append(_front(profile.name, _numeric_axes(profile), trials, judged))
+    return [front for front in fronts_ if front.axes]
 
 
 def _numeric_axes(profile: Profile) -> list[Requirement]:
@@ -253,16 +237,16 @@ def _front(
     axes: Sequence[Requirement],
     trials: Sequence[TrialSummary],
     judged: Mapping[tuple[str, str], Verdict],
-    *,
-    only_known: bool = False,
 ) -> Front:
-    """`judged` are verdicts that are known already, by trial and requirement."""
+    """`judged` are a profile's verdicts that are known already, by trial and requirement."""
     verdicts = {
-        (trial.key, axis.name): judged.get((trial.key, axis.name)) or under_loosest_limit(trial, axis)
+        (trial.key, axis.name): judged[trial.key, axis.name]
+        if (trial.key, axis.name) in judged and not depends_on_limit(axis)
+        else under_loosest_limit(trial, axis)
         for axis in axes
         for trial in trials
     }
-    if only_known:
+    if profile:
         axes = [axis for axis in axes if any(_number(verdicts[trial.key, axis.name]) for trial in trials)]
     lacking = tuple(
         LacksFigure(trial.key, axis.quantity, verdicts[trial.key, axis.name].reason)
@@ -277,7 +261,10 @@ def _front(
     ]
     return Front(
         profile,
-        tuple(_axis(axis) for axis in axes),
+        tuple(
+            Axis(axis.quantity, axis.statistic, axis.averaging_s, axis.unit, axis.metric.better)
+            for axis in axes
+        ),
         tuple(_stand(complete, figures, [axis.at_least for axis in axes])),
         lacking,
     )
@@ -285,11 +272,6 @@ def _front(
 
 def _number(verdict: Verdict) -> bool:
     return isinstance(verdict.value, int | float)
-
-
-def _axis(axis: Requirement) -> Axis:
-    better: Literal["lower", "higher"] = "higher" if axis.at_least else "lower"
-    return Axis(axis.quantity, axis.statistic, axis.averaging_s, axis.unit, better)
 
 
 def _figure(trial: TrialSummary, axis: Requirement, verdict: Verdict) -> AxisFigure:
@@ -313,24 +295,19 @@ _EXACT = ("recorded", "declared")
 def _stand(
     trials: Sequence[TrialSummary], figures: Sequence[tuple[AxisFigure, ...]], higher: Sequence[bool]
 ) -> list[FrontTrial]:
+    """Where each trial stands; arrays are [axis, a, b], and less is better in them."""
     if not trials:
         return []
-    count = len(trials)
-    no_worse, apart, comparable = (np.ones((count, count), dtype=bool) for _ in range(3))
-    better = np.zeros((count, count), dtype=bool)
-    by_axis: list[_Bools] = []
-    for at, is_higher in enumerate(higher):
-        column = [row[at] for row in figures]
-        values, best, worst = _oriented(column, is_higher)
-        no_worse &= values[:, None] <= values[None, :]
-        better |= values[:, None] < values[None, :]
-        by_axis.append(worst[:, None] <= best[None, :])
-        apart &= by_axis[-1]
-        _, basis = np.unique([figure.basis for figure in column], return_inverse=True)
-        comparable &= basis[:, None] == basis[None, :]
-    ahead = no_worse & better & comparable  # [a, b]: a is better than b by value
-    sure = ahead & apart
-    overlapping = np.sum([~of_axis for of_axis in by_axis], axis=0)
+    columns = list(zip(*figures, strict=True))
+    signs = np.where(higher, -1.0, 1.0)[:, None]
+    values, low, high = (signs * np.array(ends) for ends in zip(*map(_ends, columns), strict=True))
+    best, worst = np.minimum(low, high), np.maximum(low, high)
+    bases = np.array([[figure.basis for figure in column] for column in columns])
+    apart = worst[:, :, None] <= best[:, None, :]
+    ahead = (values[:, :, None] <= values[:, None, :]).all(axis=0)
+    ahead &= (values[:, :, None] < values[:, None, :]).any(axis=0)
+    ahead &= (bases[:, :, None] == bases[:, None, :]).all(axis=0)  # a is better than b by value
+    overlapping = (~apart).sum(axis=0)
     stands = []
     for at, trial in enumerate(trials):
         if not ahead[:, at].any():
@@ -338,20 +315,19 @@ def _stand(
             continue
         # The one with the fewest overlaps; with none, where some trial surely dominates.
         by = int(np.argmin(np.where(ahead[:, at], overlapping[:, at], len(higher) + 1)))
-        standing: Standing = "dominated" if sure[by, at] else "overlapping"
-        overlaps = [figures[at][axis].quantity for axis in range(len(higher)) if not by_axis[axis][by, at]]
+        standing: Standing = "overlapping" if overlapping[by, at] else "dominated"
+        overlaps = [figures[at][axis].quantity for axis in np.flatnonzero(~apart[:, by, at])]
         stands.append(FrontTrial(trial.key, standing, figures[at], trials[by].key, tuple(overlaps)))
     return stands
 
 
-def _oriented(
-    column: Sequence[AxisFigure], is_higher: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Values and the better and worse ends of their intervals, turned so that less is better."""
-    values = np.array([figure.value for figure in column])
-    low = np.array([-np.inf if figure.low is None else figure.low for figure in column])
-    high = np.array([np.inf if figure.high is None else figure.high for figure in column])
-    return (-values, -high, -low) if is_higher else (values, low, high)
+def _ends(column: Sequence[AxisFigure]) -> tuple[list[float], list[float], list[float]]:
+    """Values and the ends of their intervals, infinite where nothing bounds them."""
+    return (
+        [figure.value for figure in column],
+        [-math.inf if figure.low is None else figure.low for figure in column],
+        [math.inf if figure.high is None else figure.high for figure in column],
+    )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -43,15 +43,8 @@ Limit = float | tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class RelaxedLimit:
-    """A limit that a trial does not pass, and the nearest one that it would.
-
-    Attributes:
-        to: the limit under which it passes; of a body, its sides in the order of the limit's.
-        by: how much looser that is, in `unit`, above 0; of a body, of the side that takes most.
-        share: `by` over the limit; of a body, the greatest of its sides.
-        verdict: what it got under the limit as it is.
-    """
+class OfRequirement:
+    """What is said of one requirement."""
 
     requirement: str
     """Name of the requirement. Source: profile."""
@@ -59,6 +52,12 @@ class RelaxedLimit:
     """What is limited, such as image_s. Source: profile."""
     statistic: str
     """Which statistic of it. Source: profile."""
+
+
+@dataclass(frozen=True)
+class RelaxedLimit(OfRequirement):
+    """A limit that a trial does not pass, and the nearest one that it would."""
+
     averaging_s: float | None
     """Time over which a limit on power means its average; null for all else. Unit: s. Source: profile."""
     unit: str
@@ -77,15 +76,9 @@ class RelaxedLimit:
 
 
 @dataclass(frozen=True)
-class ToMeasure:
+class ToMeasure(OfRequirement):
     """A requirement that no limit lets a trial pass, because what decides it was not measured; and why."""
 
-    requirement: str
-    """Name of the requirement. Source: profile."""
-    quantity: str
-    """What is limited, such as image_s. Source: profile."""
-    statistic: str
-    """Which statistic of it. Source: profile."""
     reason: str
     """Why what was measured cannot pass it. Source: fit."""
 
@@ -100,21 +93,34 @@ def relaxed_limit(
         requirement: that it was judged by.
         verdict: what came of it, and no pass.
     """
-    if verdict.verdict == "unknown":
-        return _to_measure(verdict, verdict.reason)
-    limit = verdict.limit
+    limit, value, reason = verdict.limit, verdict.value, verdict.reason
+    to: Limit | None = None
     if isinstance(limit, tuple):
-        return _with_size(verdict, limit)
-    known = [verdict]
-    if depends_on_limit(requirement):
-        known.append(under_loosest_limit(trial, requirement))
-    to = _least(trial, requirement, known)
-    if requirement.quantity == "load" and (to is None or to * requirement.scale > 1):
-        return _to_measure(verdict, verdict.reason)  # no limit has it keep up with its schedule
+        if isinstance(value, tuple):  # each side at least as long as the body's, longest against longest
+            order = sorted(range(len(limit)), key=lambda at: limit[at])
+            sides = {at: max(limit[at], side) for at, side in zip(order, sorted(value), strict=True)}
+            to = tuple(sides[at] for at in range(len(limit)))
+    elif verdict.verdict != "unknown":
+        to = _least(trial, requirement, verdict)
+        if requirement.quantity == "load":  # no limit above 1 has it keep up with its schedule
+            to = None if to is None or to * requirement.scale > 1 else to
+        elif to is None:
+            reason = under_loosest_limit(trial, requirement).reason
+    about = (verdict.requirement, verdict.quantity, verdict.statistic)
     if to is None:
-        return _to_measure(verdict, under_loosest_limit(trial, requirement).reason)
-    by = abs(to - limit)
-    return _relaxed(verdict, to, by, by / limit)
+        return ToMeasure(*about, reason)
+    olds, news = (each if isinstance(each, tuple) else (each,) for each in (limit, to))
+    pairs = list(zip(olds, news, strict=True))
+    return RelaxedLimit(
+        *about,
+        verdict.averaging_s,
+        verdict.unit,
+        limit,
+        to,
+        by=max(abs(new - old) for old, new in pairs),
+        share=max(abs(new - old) / old for old, new in pairs),
+        verdict="fail" if verdict.verdict == "fail" else "inconclusive",
+    )
 
 
 def under_loosest_limit(trial: TrialSummary, requirement: Requirement) -> Verdict:
@@ -127,20 +133,22 @@ def depends_on_limit(requirement: Requirement) -> bool:
     return bool(requirement.metric.rail) or callable(requirement.metric.judged)
 
 
-def _least(trial: TrialSummary, requirement: Requirement, known: Sequence[Verdict]) -> float | None:
+def _least(trial: TrialSummary, requirement: Requirement, verdict: Verdict) -> float | None:
     """The nearest limit that the trial passes: bounds of its figures, tried from the nearest on."""
     limit = requirement.limit
     assert not isinstance(limit, tuple)
-    bounds = {bound for verdict in known for bound in _bounds(verdict, requirement)}
+    bounds = _bounds(verdict, requirement)
+    if depends_on_limit(requirement):
+        bounds |= _bounds(under_loosest_limit(trial, requirement), requirement)
     if requirement.metric.is_power:
         bounds |= {power.watts / requirement.scale for power in trial.declared_power}
     tried: set[float] = set()
-    while untried := [bound for bound in bounds - tried if _is_looser(bound, limit, requirement)]:
-        nearest = min(untried, key=lambda bound: abs(bound - limit))
+    sign = -1 if requirement.at_least else 1
+    while looser := [bound for bound in bounds - tried if sign * bound > sign * limit]:
+        nearest = min(looser, key=lambda bound: abs(bound - limit))
         tried.add(nearest)
         # The requirement's unit may round a bound to its wrong side.
-        step = math.copysign(_ROUNDING * abs(nearest), nearest - limit)
-        for to in (nearest, nearest + step):
+        for to in (nearest, nearest + math.copysign(_ROUNDING * abs(nearest), nearest - limit)):
             judged = _judged(trial, requirement, to)
             if judged.verdict == "pass":
                 return to
@@ -159,44 +167,8 @@ def _bounds(verdict: Verdict, requirement: Requirement) -> set[float]:
     return {float(bound) for bound in bounds if isinstance(bound, int | float) and bound > 0}
 
 
-def _is_looser(limit: float, than: float, requirement: Requirement) -> bool:
-    return limit < than if requirement.at_least else limit > than
-
-
 def _judged(trial: TrialSummary, requirement: Requirement, limit: float) -> Verdict:
     return judge_one(trial, "", requirement.model_copy(update={"limit": limit}))
-
-
-def _with_size(verdict: Verdict, limit: tuple[float, ...]) -> RelaxedLimit | ToMeasure:
-    """Each side of the limit at least as long as the body's, longest against longest."""
-    if not isinstance(verdict.value, tuple):
-        return _to_measure(verdict, verdict.reason)
-    order = sorted(range(len(limit)), key=lambda at: limit[at])
-    to = list(limit)
-    for at, side in zip(order, sorted(verdict.value), strict=True):
-        to[at] = max(limit[at], side)
-    pairs = list(zip(limit, to, strict=True))
-    by, share = max(new - old for old, new in pairs), max((new - old) / old for old, new in pairs)
-    return _relaxed(verdict, tuple(to), by, share)
-
-
-def _relaxed(verdict: Verdict, to: Limit, by: float, share: float) -> RelaxedLimit:
-    return RelaxedLimit(
-        verdict.requirement,
-        verdict.quantity,
-        verdict.statistic,
-        verdict.averaging_s,
-        verdict.unit,
-        verdict.limit,
-        to,
-        by,
-        share,
-        "fail" if verdict.verdict == "fail" else "inconclusive",
-    )
-
-
-def _to_measure(verdict: Verdict, reason: str) -> ToMeasure:
-    return ToMeasure(verdict.requirement, verdict.quantity, verdict.statistic, reason)
 
 
 # The nearest yes: of each target that does not pass a profile as a whole, what would.
@@ -224,17 +196,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Nearest:
-    """What would pass a profile on a target, some trial of which does not.
-
-    Attributes:
-        target: its name, without the settings of a sweep.
-        profile: its name.
-        passing: keys of its trials that pass; where there are any, nothing has to change.
-        trial: the key of the nearest one where none passes.
-        relax: the limits that have to be looser for that one, all of them.
-        measure: what has to be measured besides, because no limit lets it pass.
-        undecided: trials that miss no limit as it is.
-    """
+    """What would pass a profile on a target, some trial of which does not."""
 
     target: str
     """Name of the target, without the settings of a sweep. Source: experiment.json."""
@@ -266,17 +228,16 @@ def nearest(
         profiles: what they were judged by.
         verdicts: as `judge_all` gives them.
     """
-    targets = by_swept_target(trials)
     judged: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
         judged.setdefault((verdict.trial, verdict.profile), []).append(verdict)
     entries = []
     for profile in profiles:
-        required = {trial.key: _hindrances(judged.get((trial.key, profile.name), ())) for trial in trials}
-        for target, group in targets.items():
-            takes = [trial for trial in group if trial.status != "unsupported"]
-            if not takes or any(required[trial.key] for trial in takes):
-                entries.append(_entry(target, profile, group, required))
+        missed = {trial.key: _missed(judged.get((trial.key, profile.name), ())) for trial in trials}
+        for target, group in by_swept_target(trials).items():
+            taken = [trial for trial in group if trial.status != "unsupported"]
+            if not taken or any(missed[trial.key] for trial in taken):
+                entries.append(_entry(target, profile, group, missed))
     return entries
 
 
@@ -288,7 +249,7 @@ def by_swept_target(trials: Sequence[TrialSummary]) -> dict[str, list[TrialSumma
     return targets
 
 
-def _hindrances(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def _missed(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """What keeps a trial from passing."""
     return [verdict for verdict in verdicts if not verdict.wanted and verdict.verdict != "pass"]
 
@@ -300,16 +261,24 @@ def _entry(
     if passing:
         return Nearest(target, profile.name, passing)
     requirements = {requirement.name: requirement for requirement in profile.judged}
-    undecided = tuple(_undecided(trial, missed[trial.key]) for trial in group if _is_open(trial, missed))
-    entries = {}
+    undecided = tuple(
+        Undecided(
+            trial.key,
+            tuple(
+                ToMeasure(each.requirement, each.quantity, each.statistic, each.reason)
+                for each in missed[trial.key]
+            ),
+        )
+        for trial in group
+        if _is_measured(trial) and all(each.verdict != "fail" for each in missed[trial.key])
+    )
+    entries = []
     for trial in group:
-        changes = [
-            relaxed_limit(trial, requirements[verdict.requirement], verdict) for verdict in missed[trial.key]
-        ]
+        changes = [relaxed_limit(trial, requirements[each.requirement], each) for each in missed[trial.key]]
         relax = tuple(change for change in changes if isinstance(change, RelaxedLimit))
         measure = tuple(change for change in changes if isinstance(change, ToMeasure))
-        entries[trial.key] = Nearest(target, profile.name, (), trial.key, relax, measure, undecided)
-    return least(list(entries.values()), {trial.key: trial for trial in group}, missed)
+        entries.append(Nearest(target, profile.name, (), trial.key, relax, measure, undecided))
+    return least(entries, {trial.key: trial for trial in group}, missed)
 
 
 def least(
@@ -341,21 +310,6 @@ def least(
 
 def _is_measured(trial: TrialSummary) -> bool:
     return trial.status in ("done", "partial")
-
-
-def _is_open(trial: TrialSummary, missed: Mapping[str, list[Verdict]]) -> bool:
-    """Whether it was measured and misses no limit, and only lacks what would pass it."""
-    return _is_measured(trial) and all(verdict.verdict != "fail" for verdict in missed[trial.key])
-
-
-def _undecided(trial: TrialSummary, missed: Sequence[Verdict]) -> Undecided:
-    return Undecided(
-        trial.key,
-        tuple(
-            ToMeasure(verdict.requirement, verdict.quantity, verdict.statistic, verdict.reason)
-            for verdict in missed
-        ),
-    )
 
 
 # What would settle a verdict that is unknown or inconclusive: an option, or how many sessions or images.
@@ -512,21 +466,9 @@ Outcome = Literal["satisfied", "open", "missed", "unmeasured"]
 
 
 @dataclass(frozen=True)
-class Open:
-    """A requirement that is unknown or inconclusive of trials that miss none.
+class Open(OfRequirement):
+    """A requirement that is unknown or inconclusive of trials that miss none."""
 
-    Attributes:
-        verdict: unknown or inconclusive.
-        by: what would settle it; empty where nothing is known to.
-        trials: keys of those of which it is open, and which the same would settle.
-    """
-
-    requirement: str
-    """Name of the requirement. Source: profile."""
-    quantity: str
-    """What is limited, such as image_s. Source: profile."""
-    statistic: str
-    """Which statistic of it. Source: profile."""
     verdict: Literal["unknown", "inconclusive"]
     """unknown or inconclusive. Source: fit."""
     by: str
@@ -538,13 +480,7 @@ class Open:
 
 @dataclass(frozen=True)
 class Overload:
-    """A trial that does not keep up with the profile's schedule.
-
-    Attributes:
-        load: work that comes in a cycle as a share of the cycle, above 1; the least that it is where no more
-            is known.
-        reason: of the verdict.
-    """
+    """A trial that does not keep up with the profile's schedule."""
 
     trial: str
     """Key of the trial. Source: experiment.json."""
@@ -557,23 +493,7 @@ class Overload:
 
 @dataclass(frozen=True)
 class Decision:
-    """The answer to one profile.
-
-    Attributes:
-        outcome: some trial satisfies it; none does, and some misses no requirement; every one misses one;
-            none was measured.
-        passing: keys of the trials that satisfy it.
-        failing: how many trials miss a requirement.
-        trials: how many were judged.
-        trial: key of the quickest that satisfies it, of the open one that lacks least, or of the nearest
-            miss; None where none was measured.
-        level: of those that satisfy it the others whose interval of the same latency reaches that of the
-            quickest.
-        lightest: keys of those that satisfy it and whose declared mass is the least; empty without a mass.
-        relax: of the nearest miss the limits that would have to be looser, with by how much.
-        open: what is open of the trials that miss nothing, where none satisfies it.
-        overloaded: the trials that are shown not to keep up with its schedule, each a miss.
-    """
+    """The answer to one profile."""
 
     profile: str
     """Name of the profile. Source: profile."""
@@ -620,22 +540,20 @@ def decisions(
         if whole.trial in by_key:
             of_profile.append(whole)
     return [
-        replace(
-            _decision(profile, wholes, by_key, [entry for entry in entries if entry.profile == profile]),
-            overloaded=tuple({each.trial: each for each in _overloads(wholes)}.values()),  # limits may be two
-        )
+        _decision(profile, wholes, by_key, [entry for entry in entries if entry.profile == profile])
         for profile, wholes in by_profile.items()
     ]
 
 
-def _overloads(wholes: Sequence[Overall]) -> Iterator[Overload]:
+def _overloads(wholes: Sequence[Overall]) -> tuple[Overload, ...]:
+    overloads = {}  # by trial: it may have several limits of its load
     for verdict in (each for whole in wholes for each in whole.verdicts):
         least = verdict.low if verdict.value is None else verdict.value
-        if verdict.quantity != "load" or verdict.verdict != "fail" or not isinstance(least, float):
-            continue
-        load = least * METRICS[verdict.quantity].units[verdict.unit]
-        if load > 1 and not verdict.wanted:
-            yield Overload(verdict.trial, load, verdict.reason)
+        if verdict.quantity == "load" and verdict.verdict == "fail" and isinstance(least, float):
+            load = least * METRICS[verdict.quantity].units[verdict.unit]
+            if load > 1 and not verdict.wanted:
+                overloads[verdict.trial] = Overload(verdict.trial, load, verdict.reason)
+    return tuple(overloads.values())
 
 
 def _decision(
@@ -643,27 +561,26 @@ def _decision(
 ) -> Decision:
     passing = tuple(whole.trial for whole in wholes if whole.verdict == "pass")
     failing = sum(whole.verdict == "fail" for whole in wholes)
-    measured = [whole for whole in wholes if trials[whole.trial].status in ("done", "partial")]
-    common = (passing, failing, len(wholes))
+    measured = [whole for whole in wholes if _is_measured(trials[whole.trial])]
+    decision = Decision(profile, "unmeasured", passing, failing, len(wholes), overloaded=_overloads(wholes))
     if passing:
         first = min((trials[key] for key in passing), key=_slowness)
         level = tuple(key for key in passing if key != first.key and _is_level(trials[key], first))
-        return Decision(profile, "satisfied", *common, first.key, level, _lightest(passing, trials))
+        masses = {key: mass_g for key in passing if (mass_g := trials[key].mass_g) is not None}
+        lightest = tuple(key for key, mass_g in masses.items() if mass_g == min(masses.values()))
+        return replace(decision, outcome="satisfied", trial=first.key, level=level, lightest=lightest)
     if not measured:
-        return Decision(profile, "unmeasured", *common)
-    undecided = [whole for whole in measured if whole.verdict != "fail"]
-    if undecided:
-        nearest = min(undecided, key=lambda whole: (len(_open(whole)), _slowness(trials[whole.trial])))
-        return Decision(profile, "open", *common, nearest.trial, open=_settling(undecided, trials))
-    missed = {
-        whole.trial: [each for each in whole.verdicts if not each.wanted and each.verdict != "pass"]
-        for whole in wholes
-    }
+        return decision
+    missed = {whole.trial: _missed(whole.verdicts) for whole in wholes}
+    if undecided := [whole.trial for whole in measured if whole.verdict != "fail"]:
+        nearest = min(undecided, key=lambda key: (len(missed[key]), _slowness(trials[key])))
+        open_ = _settling({key: missed[key] for key in undecided}, trials)
+        return replace(decision, outcome="open", trial=nearest, open=open_)
     misses = [entry for entry in entries if entry.trial in missed]
     if not misses:  # judged by profiles that are not at hand
-        return Decision(profile, "missed", *common, wholes[0].trial if len(wholes) == 1 else None)
+        return replace(decision, outcome="missed", trial=wholes[0].trial if len(wholes) == 1 else None)
     entry = least(misses, trials, missed)
-    return Decision(profile, "missed", *common, entry.trial, relax=entry.relax)
+    return replace(decision, outcome="missed", trial=entry.trial, relax=entry.relax)
 
 
 def _slowness(trial: TrialSummary) -> tuple[bool, float]:
@@ -679,26 +596,14 @@ def _is_level(trial: TrialSummary, first: TrialSummary) -> bool:
     return mine.low is None or best.high is None or mine.low <= best.high
 
 
-def _lightest(passing: Sequence[str], trials: Mapping[str, TrialSummary]) -> tuple[str, ...]:
-    masses = {key: mass_g for key in passing if (mass_g := trials[key].mass_g) is not None}
-    least_g = min(masses.values(), default=None)
-    return tuple(key for key, mass_g in masses.items() if mass_g == least_g)
-
-
-def _open(whole: Overall) -> list[Verdict]:
-    return [
-        verdict
-        for verdict in whole.verdicts
-        if not verdict.wanted and verdict.verdict in ("unknown", "inconclusive")
-    ]
-
-
-def _settling(wholes: Sequence[Overall], trials: Mapping[str, TrialSummary]) -> tuple[Open, ...]:
+def _settling(
+    missed: Mapping[str, Sequence[Verdict]], trials: Mapping[str, TrialSummary]
+) -> tuple[Open, ...]:
     """Requirement by requirement, those of which the same would settle it together."""
     groups: dict[tuple[str, str, str], list[Verdict]] = {}
-    for whole in wholes:
-        for verdict in _open(whole):
-            by = settled_by(trials[whole.trial], verdict)
+    for key, verdicts in missed.items():
+        for verdict in verdicts:
+            by = settled_by(trials[key], verdict)
             groups.setdefault((verdict.requirement, verdict.verdict, by), []).append(verdict)
     return tuple(
         Open(

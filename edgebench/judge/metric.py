@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from edgebench.judge.figure import Certainty, Figure
-    from edgebench.judge.schedule import Schedule
+    from edgebench.judge.requirement import Requirement
     from edgebench.judge.trial_summary import TrialSummary
 
 
@@ -24,28 +24,7 @@ MASS_UNITS = {"g": 1.0, "kg": 1e3}
 LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
 
 
-@dataclass(frozen=True)
-class Question:
-    """What a requirement asks of a trial.
-
-    Attributes:
-        metric: the name of what it is about.
-        statistic: one of the metric's.
-        limit: in the metric's base unit; infinite for a body, which has three.
-        averaging_s: of power: the time over which the limit means its average.
-        uplink_bps: of update_s: bits a second that reach the device.
-        schedule: of the profile: when images come; None where it does not say so.
-    """
-
-    metric: str
-    statistic: str
-    limit: float
-    averaging_s: float | None = None
-    uplink_bps: float | None = None
-    schedule: Schedule | None = None
-
-
-Judge = Callable[["TrialSummary", Question, "Certainty"], "Figure"]
+Judge = Callable[["TrialSummary", "Requirement", "Certainty"], "Figure"]
 """What gives the figure that a requirement is held against, in the metric's base unit."""
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from edgebench.errors import UsageError
 from edgebench.judge.figure import STATED, Certainty, Figure, over_sessions
-from edgebench.judge.metric import Question
 from edgebench.judge.power_limits import bounded
+from edgebench.judge.requirement import Requirement
 from edgebench.judge.schedule import Schedule
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, TrialSummary
 from edgebench.stats.mission_cycles import Cycle, Worked, load_of, work_through
@@ -322,39 +322,39 @@ MOST_LIMITED_IMAGES = 1_000_000
 NO_SCHEDULE = "the profile says no time at which images come ([schedule])"
 
 
-def cycle_energy_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def cycle_energy_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     """Energy of a cycle in J, of a device that stays on between images."""
-    if question.schedule is None:
+    if asked.schedule is None:
         return Figure(reason=NO_SCHEDULE)
-    figure = _played(summary, question.schedule).energy_j.idle
+    figure = _played(summary, asked.schedule).energy_j.idle
     rail = summary.primary_rail
     if rail is None or figure.value is None:
         return figure
-    what = f"the whole 95 % interval of a cycle of {question.schedule.cycle_s:g} s"
+    what = f"the whole 95 % interval of a cycle of {asked.schedule.cycle_s:g} s"
     return replace(bounded(rail, replace(figure, what=what)), scope=rail.scope or UNKNOWN_SCOPE)
 
 
-def kept_up_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def kept_up_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     """Load of the schedule as a share of a cycle; above 1 it is overloaded."""
-    if question.schedule is None:
+    if asked.schedule is None:
         return Figure(reason=NO_SCHEDULE)
-    figure = load_figure(summary, question.schedule, certainty)
+    figure = load_figure(summary, asked.schedule, certainty)
     known = figure.low if figure.value is None else figure.value
     note = overload(known) if isinstance(known, float) and known > 1 else ""
     reason = "; ".join(text for text in (figure.reason, note) if text)
     return replace(figure, what="the whole 95 % interval of the load", note=note, reason=reason)
 
 
-def played_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def played_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     """What the cycles come to: storage in bytes, backlog, age in s, or the share of missed deadlines.
 
     Of what is overloaded all but the last grow without end, and are above every limit, and in the end every
     deadline is missed.
     """
-    schedule = question.schedule
+    schedule = asked.schedule
     if schedule is None:
         return Figure(reason=NO_SCHEDULE)
-    what, of = _PLAYED[question.metric]
+    what, of = _PLAYED[asked.quantity]
     mission = _played(summary, schedule)
     figure = of(mission)
     if mission.load is None or figure.value is not None or figure.reason != overload(mission.load):
@@ -363,9 +363,9 @@ def played_figure(summary: TrialSummary, question: Question, certainty: Certaint
     if load.low is None or load.low <= 1:
         why = load.reason or "but the 95 % interval of its load begins below 1"
         return Figure(undecided=True, reason=f"{figure.reason}; {why}")
-    if question.metric == "missed_deadlines":
+    if asked.quantity == "missed_deadlines":
         return Figure(1.0, 1.0, 1.0, what="every deadline, in the end,", note=figure.reason)
-    return Figure(low=question.limit, bound="above", what=f"{what}, without end,", note=figure.reason)
+    return Figure(low=asked.base_limit, bound="above", what=f"{what}, without end,", note=figure.reason)
 
 
 _PLAYED: dict[str, tuple[str, Callable[[Mission], Figure]]] = {

@@ -90,6 +90,11 @@ class Requirement(Strict):
         """How many of the figures' unit one `unit` is."""
         return self.metric.units[self.unit]
 
+    @property
+    def base_limit(self) -> float:
+        """The limit in the figures' unit; infinite for a body, which has three."""
+        return math.inf if isinstance(self.limit, tuple) else self.limit * self.scale
+
     def asks_more_than(self, other: Requirement) -> bool:
         """Whether something that meets the other, on the same statistic of the same quantity, may miss it."""
         if self.averaging_s != other.averaging_s:

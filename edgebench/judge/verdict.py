@@ -14,13 +14,13 @@ from typing import Literal
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.judge.figure import STATED, Certainty, Figure, largest, over_percentile, over_sessions
-from edgebench.judge.metric import Judge, Metric, Question, Sampled, Stated
+from edgebench.judge.metric import Judge, Metric, Sampled, Stated
 from edgebench.judge.metrics import METRICS, NO_BOOT
 from edgebench.judge.mission import cycle_energy_figure, kept_up_figure, played_figure
 from edgebench.judge.power_limits import energy_figure, mean_figure, peak_figure
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
-from edgebench.judge.trial_summary import EMULATED, Published, TrialSummary, Verdict
+from edgebench.judge.trial_summary import EMULATED, TrialSummary, Verdict
 from edgebench.stats.compare import share_over_sessions, wilson
 from edgebench.stats.intervals import CONFIDENCE, interval_reason
 
@@ -31,7 +31,7 @@ from edgebench.stats.intervals import CONFIDENCE, interval_reason
 # and fails none, since it may never be reached; a typical one above the limit fails it, and passes none.
 
 
-def boot_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def boot_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     """The declared boot time, in s."""
     boot = summary.boot_s
     if boot is None:
@@ -58,17 +58,17 @@ def boot_figure(summary: TrialSummary, question: Question, certainty: Certainty)
 BITS = 8
 
 
-def update_figure(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def update_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     """The artifact's bytes over the profile's uplink, in s, without whatever a protocol adds.
 
     A bound from below where files travel with it whose sizes are not recorded.
     """
-    if question.uplink_bps is None:
+    if asked.uplink_bps is None:
         return Figure(reason="the profile states no uplink: add uplink_bps, such as '9.6 kbit/s'")
     if summary.update_bytes is None:
         return Figure(reason="the artifact's size was not recorded")
-    seconds = BITS * summary.update_bytes / question.uplink_bps
-    what = f"the artifact's {summary.update_bytes} bytes over {question.uplink_bps:g} bit/s"
+    seconds = BITS * summary.update_bytes / asked.uplink_bps
+    what = f"the artifact's {summary.update_bytes} bytes over {asked.uplink_bps:g} bit/s"
     if summary.update_companions:
         others = ", ".join(summary.update_companions)
         reason = f"with it travel files whose sizes were not recorded: {others}"
@@ -93,66 +93,51 @@ def update_figure(summary: TrialSummary, question: Question, certainty: Certaint
 # the trial's boards.
 
 
-def published_figure(summary: TrialSummary, question: Question) -> Figure:
+def published_figure(summary: TrialSummary, asked: Requirement) -> Figure:
     """The figure that a requirement asks of a published trial, with its source; in its base unit."""
     known = {figure.quantity: figure for figure in summary.published}
-    figure = known.get(question.metric)
-    part = known.get("infer_s") if question.metric == "image_s" else None
+    figure = known.get(asked.quantity)
+    part = known.get("infer_s") if asked.quantity == "image_s" else None
     if part and not (figure and (figure.value or figure.bound)):
         least_s = part.low if part.value is None else part.value
-        if least_s is not None and least_s > question.limit:
+        if least_s is not None and least_s > asked.base_limit:
             what = f"the published infer_s, which is a part of image_s and at least {least_s:.4g} s,"
             return Figure(low=least_s, bound="at least", what=what, note=part.quote)
     if figure is None:
-        return Figure(reason=summary.unpublished(question.metric))
-    if question.statistic != figure.statistic:
+        return Figure(reason=summary.unpublished(asked.quantity))
+    if asked.statistic != figure.statistic:
         published = f"published is the {figure.statistic} of {figure.quantity}"
-        return Figure(reason=f"{published}, and not its {question.statistic}: {figure.quote}")
+        return Figure(reason=f"{published}, and not its {asked.statistic}: {figure.quote}")
     if figure.value is None and not figure.bound:
         return Figure(reason=f"published as a picture, of which no number is read: {figure.quote}")
     notes = [f"it covers {figure.covers}"] if figure.covers else []
-    if question.averaging_s is not None:
+    if asked.averaging_s is not None:
         notes.append("over what time it is averaged was not published")
-    if figure.bound:
-        return _of_bound(figure, notes)
-    if figure.k is not None:
-        return _of_share(figure, notes)
-    scaled = f" (the published number times {figure.scaled:g})" if figure.scaled > 1 else ""
-    no_interval = (
-        f"{figure.value:.4g}{_unit(figure)}{scaled} was published without an interval: {figure.quote}"
-    )
-    return Figure(figure.value, reason="; ".join([no_interval, *notes]))
-
-
-def _of_bound(figure: Published, notes: list[str]) -> Figure:
-    end = figure.high if figure.low is None else figure.low
-    return Figure(
-        low=figure.low,
-        high=figure.high,
-        bound=figure.bound,
-        reason="; ".join([f"what was published leaves it open: {figure.quote}", *notes]),
-        what=f"the published bound, {figure.bound} {end:g}{_unit(figure)},",
-        note="; ".join([figure.quote, *notes]),
-    )
-
-
-def _of_share(figure: Published, notes: list[str]) -> Figure:
-    return Figure(
-        figure.value,
-        figure.low,
-        figure.high,
-        reason="; ".join(
-            [f"the limit lies inside the Wilson interval of {figure.k} of {figure.n}", figure.quote, *notes]
-        ),
-        what=f"the whole Wilson interval of the published {figure.k} of {figure.n}",
-        note="; ".join([figure.quote, *notes]),
-    )
-
-
-def _unit(figure: Published) -> str:
-    """The unit of its numbers with its space; nothing for a share."""
     unit = METRICS[figure.quantity].unit
-    return "" if unit == "1" else f" {unit}"
+    unit = "" if unit == "1" else f" {unit}"
+    sourced = "; ".join([figure.quote, *notes])
+    if figure.bound:
+        end = figure.high if figure.low is None else figure.low
+        return Figure(
+            low=figure.low,
+            high=figure.high,
+            bound=figure.bound,
+            reason=f"what was published leaves it open: {sourced}",
+            what=f"the published bound, {figure.bound} {end:g}{unit},",
+            note=sourced,
+        )
+    if figure.k is not None:
+        return Figure(
+            figure.value,
+            figure.low,
+            figure.high,
+            reason=f"the limit lies inside the Wilson interval of {figure.k} of {figure.n}; {sourced}",
+            what=f"the whole Wilson interval of the published {figure.k} of {figure.n}",
+            note=sourced,
+        )
+    scaled = f" (the published number times {figure.scaled:g})" if figure.scaled > 1 else ""
+    reason = f"{figure.value:.4g}{unit}{scaled} was published without an interval: {sourced}"
+    return Figure(figure.value, reason=reason)
 
 
 # The figure that a requirement asks for, from a trial's summary, as the metric's entry says.
@@ -174,48 +159,28 @@ def _figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certa
     metric, judged = requirement.metric, requirement.metric.judged
     is_declared = isinstance(judged, Stated) and metric.value(summary) is not None
     if summary.published and not is_declared:
-        return published_figure(summary, _question(requirement))
+        return published_figure(summary, requirement)
     if summary.other_machine and metric.of_machine:
         return Figure(reason=summary.other_machine)
     board_wide = isinstance(judged, Stated) or metric.is_power or judged in _BOARD_WIDE
     if summary.unpooled and not board_wide:
         return Figure(reason=summary.unpooled)
-    if isinstance(judged, Sampled | Stated):  # whatever the limit: it serves every profile
-        known, about = summary.figures_of_values, (metric.name, requirement.statistic, certainty)
-        if about not in known:
-            known[about] = _of_trial(judged, summary, metric, requirement.statistic, certainty)
-        figure: Figure = known[about]
-        if metric.name == "image_s" and not summary.image_s_values:
-            return _of_its_part(figure, summary, requirement, certainty)
-        return figure
-    question = _question(requirement)
-    match judged:
-        case str() as rule:
-            return _RULES[rule](summary, question, certainty)
-        case None:
-            raise ValueError(f"{metric.name} has statistics and nothing that judges them")
-        case judge:
-            return judge(summary, question, certainty)
-
-
-def _question(requirement: Requirement) -> Question:
-    limit = requirement.limit
-    return Question(
-        requirement.quantity,
-        requirement.statistic,
-        math.inf if isinstance(limit, tuple) else limit * requirement.scale,
-        requirement.averaging_s,
-        requirement.uplink_bps,
-        requirement.schedule,
-    )
-
-
-def _of_trial(
-    judged: Sampled | Stated, summary: TrialSummary, metric: Metric, statistic: str, certainty: Certainty
-) -> Figure:
-    if isinstance(judged, Sampled):
-        return _sampled(judged, summary, metric, statistic, certainty)
-    return _stated(judged, metric.value(summary), summary.board_doubts.get(metric.name, ""))
+    if not isinstance(judged, Sampled | Stated):
+        judge = _RULES[judged] if isinstance(judged, str) else judged
+        assert judge is not None, f"{metric.name} has statistics and nothing that judges them"
+        return judge(summary, requirement, certainty)
+    # Whatever the limit: it serves every profile.
+    known, about = summary.figures_of_values, (metric.name, requirement.statistic, certainty)
+    if about not in known:
+        known[about] = (
+            _sampled(judged, summary, metric, requirement.statistic, certainty)
+            if isinstance(judged, Sampled)
+            else _stated(judged, metric.value(summary), summary.board_doubts.get(metric.name, ""))
+        )
+    figure: Figure = known[about]
+    if metric.name == "image_s" and not summary.image_s_values:
+        return _of_its_part(figure, summary, requirement, certainty)
+    return figure
 
 
 def _sampled(
@@ -245,9 +210,11 @@ def _impossible(values: Sequence[Sequence[float]], quantity: str) -> Figure | No
 def _of_values(values: Sequence[Sequence[float]], of: str, statistic: str, certainty: Certainty) -> Figure:
     if statistic == "median":
         return over_sessions(values, certainty)
-    if statistic == "max":
-        return largest(values, of, certainty)
-    return over_percentile(values, statistic, certainty)
+    return (
+        largest(values, of, certainty)
+        if statistic == "max"
+        else over_percentile(values, statistic, certainty)
+    )
 
 
 def _of_its_part(
@@ -256,8 +223,7 @@ def _of_its_part(
     """Of an image_s that was not timed: above the limit where infer_s, which is a part of it, is already."""
     inference = requirement.model_copy(update={"quantity": "infer_s"})
     part = figure_of(summary, inference, certainty)
-    limit = requirement.limit
-    if part.low is None or isinstance(limit, tuple) or part.low <= limit * requirement.scale:
+    if part.low is None or part.low <= requirement.base_limit:
         return image
     reason = f"; {image.reason}" if image.reason else ""
     return Figure(
@@ -275,7 +241,7 @@ def _stated(stated: Stated, value: float | tuple[float, ...] | None, doubt: str)
     return Figure(number, exact=True, what=stated.what, note=doubt if stated.doubted else "")
 
 
-def _accuracy(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def _accuracy(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     accuracy = summary.accuracy
     if accuracy is None:
         return Figure(reason=summary.accuracy_reason or "accuracy was not taken")
@@ -291,7 +257,7 @@ def _accuracy(summary: TrialSummary, question: Question, certainty: Certainty) -
     )
 
 
-def _accuracy_drop(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def _accuracy_drop(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     drop = summary.accuracy_drop
     if drop is None:
         return Figure(reason=summary.accuracy_drop_reason or "there is no fp32 variant to compare with")
@@ -309,7 +275,7 @@ def _accuracy_drop(summary: TrialSummary, question: Question, certainty: Certain
     )
 
 
-def _failures(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def _failures(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     failed = summary.failed_sessions
     if failed is None:
         return Figure(reason="no session has come to an end by itself")
@@ -322,7 +288,7 @@ def _failures(summary: TrialSummary, question: Question, certainty: Certainty) -
     )
 
 
-def _deadline_misses(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
+def _deadline_misses(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     paced = summary.paced
     if paced is None or not paced.passes:
         timed = bool(summary.image_s_values)
@@ -343,18 +309,6 @@ def _deadline_misses(summary: TrialSummary, question: Question, certainty: Certa
     )
 
 
-def _power_peak(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
-    return peak_figure(summary, question.limit, question.averaging_s, certainty)
-
-
-def _power_mean(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
-    return mean_figure(summary, question.limit, question.averaging_s, certainty)
-
-
-def _energy(summary: TrialSummary, question: Question, certainty: Certainty) -> Figure:
-    return energy_figure(summary, question.limit, certainty)
-
-
 _BOARD_WIDE = ("failures", "boot", "update")
 """What is said of a board whose several workers have each their own figures."""
 
@@ -368,9 +322,9 @@ _RULES: Mapping[str, Judge] = {
     "accuracy drop": _accuracy_drop,
     "failures": _failures,
     "deadlines": _deadline_misses,
-    "peak power": _power_peak,
-    "mean power": _power_mean,
-    "energy": _energy,
+    "peak power": lambda trial, asked, sure: peak_figure(trial, asked.base_limit, asked.averaging_s, sure),
+    "mean power": lambda trial, asked, sure: mean_figure(trial, asked.base_limit, asked.averaging_s, sure),
+    "energy": lambda trial, asked, sure: energy_figure(trial, asked.base_limit, sure),
 }
 
 
@@ -472,8 +426,8 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
         return figure.lasting
     if _word(figure, requirement) != "inconclusive" or figure.lasting:
         return True
-    limit = requirement.limit
-    return figure.ceiling is not None and not isinstance(limit, tuple) and figure.ceiling <= limit
+    limit = math.inf if isinstance(requirement.limit, tuple) else requirement.limit
+    return figure.ceiling is not None and figure.ceiling <= limit
 
 
 def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
