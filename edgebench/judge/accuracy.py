@@ -55,12 +55,10 @@ def predictions_of(
         return None
     last = mine[mine["session"] == mine["session"].max()].drop_duplicates("index").sort_values("index")
     index, label, predicted = (last[name].to_numpy(np.int64) for name in ("index", "label", "predicted"))
-    reason = _labels_reason(label, predicted, labelled_as, classes)
-    if reason:
+    if reason := _labels_reason(label, predicted, labelled_as, classes):
         return Predictions(index, np.full(len(label), -1, np.int64), predicted, reason)
-    place = {name: at for at, name in enumerate(classes)}
     # One more at the end, so that -1 stays -1.
-    translated = np.array([*(place[name] for name in labelled_as), -1], dtype=np.int64)
+    translated = np.array([*(list(classes).index(name) for name in labelled_as), -1], dtype=np.int64)
     return Predictions(index, translated[label], predicted)
 
 
@@ -143,16 +141,15 @@ def with_agreement(
     mine = images[trial.key]
     if trial.precision == "fp32" or mine is None:
         return summary
-    for other in trials:
-        theirs = images[other.key]
-        if other.precision == "fp32" and theirs is not None and same_model(other, trial):
+    for other in fp32_variants(trial, trials):
+        if (theirs := images[other.key]) is not None:
             return replace(summary, agreement=agreement_of(mine, theirs))
     return summary
 
 
-def same_model(one: TrialRecord, other: TrialRecord) -> bool:
-    """Whether two trials are of one model, depth, target and batch, and differ in precision at most."""
-    return _model(one) == _model(other)
+def fp32_variants(trial: TrialRecord, trials: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """The trials at fp32 of the same model, depth, target and batch."""
+    return [other for other in trials if other.precision == "fp32" and _model(other) == _model(trial)]
 
 
 def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
@@ -194,31 +191,28 @@ def _with_drop(
     summaries: Mapping[str, TrialSummary],
     images: Mapping[str, Predictions | None],
 ) -> TrialSummary:
-    def without(reason: str) -> TrialSummary:
-        return replace(summary, accuracy_drop_reason=reason)
-
+    reason = ""
+    references = fp32_variants(trial, experiment.trials)
     if summary.accuracy is None:
-        return without(summary.accuracy_reason or summary.unpooled)
-    if trial.precision == "fp32":
+        reason = summary.accuracy_reason or summary.unpooled
+    elif trial.precision == "fp32":
         return replace(summary, accuracy_drop=AccuracyDrop(0.0, 0.0, 0.0, summary.accuracy.n, 0, 0))
-    references = [
-        other for other in experiment.trials if other.precision == "fp32" and same_model(other, trial)
-    ]
-    if not references:
-        return without(f"the fp32 variant of this model was not measured on {trial.target}")
-    reference = next((other for other in references if summaries[other.key].accuracy), references[0])
-    theirs, mine = images[reference.key], images[trial.key]
-    if summaries[reference.key].accuracy is None or theirs is None or mine is None:
-        why = summaries[reference.key].accuracy_reason
-        return without(f"the fp32 variant of this model has no accuracy on {trial.target}: {why}")
-    drop = (
-        None
-        if _tested_with(experiment, trial) != _tested_with(experiment, reference)
-        else drop_of(mine, theirs)
-    )
-    if drop is None:
-        return without("its fp32 variant was tested with other images")
-    return replace(summary, accuracy_drop=drop)
+    elif not references:
+        reason = f"the fp32 variant of this model was not measured on {trial.target}"
+    else:
+        reference = next((other for other in references if summaries[other.key].accuracy), references[0])
+        theirs, mine = images[reference.key], images[trial.key]
+        if summaries[reference.key].accuracy is None or theirs is None or mine is None:
+            why = summaries[reference.key].accuracy_reason
+            reason = f"the fp32 variant of this model has no accuracy on {trial.target}: {why}"
+        else:
+            mine_of, theirs_of = (experiment.images_of(each) for each in (trial, reference))
+            same = (mine_of and mine_of.sha256) == (theirs_of and theirs_of.sha256)
+            drop = drop_of(mine, theirs) if same else None
+            if drop is not None:
+                return replace(summary, accuracy_drop=drop)
+            reason = "its fp32 variant was tested with other images"
+    return replace(summary, accuracy_drop_reason=reason)
 
 
 def drop_of(this: Predictions, fp32: Predictions) -> AccuracyDrop | None:
@@ -232,9 +226,3 @@ def drop_of(this: Predictions, fp32: Predictions) -> AccuracyDrop | None:
         return None
     points, low, high = (POINTS * share for share in paired_difference(only_fp32, only_this, n))
     return AccuracyDrop(points, low, high, n, only_this, only_fp32)
-
-
-def _tested_with(experiment: ExperimentRecord, trial: TrialRecord) -> str:
-    """The hash of the images that a trial predicts; "" for none."""
-    tested = experiment.images_of(trial)
-    return tested.sha256 if tested else ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -101,50 +102,63 @@ def cautions(
         idle_drifts: of the primary rail, of the finished sessions that were sampled idle twice.
     """
     ok = [record for record in records if record.status == "ok"]
-    warnings: list[Caution] = []
-    if workers > 1:
-        warnings.append(Caution(Flag.SEVERAL_WORKERS, count=workers))
-    if 0 < len(steady.latency_s) < MIN_SESSIONS:
-        warnings.append(Caution(Flag.FEW_SESSIONS, count=len(steady.latency_s), of=MIN_SESSIONS))
-    if count := sum(record.warmup.get("steady") is False for record in ok):
-        warnings.append(Caution(Flag.NOT_STEADY, count=count, of=len(ok)))
-    if count := _outlier_count(steady):
-        warnings.append(Caution(Flag.OUTLIERS, count=count, of=steady.count, unit=steady.unit))
-    warnings += _shape_cautions(steady)
-    warnings += _thermal_cautions(steady, hottest(observed))
-    warnings += _telemetry_cautions(observed)
-    warnings += _absent_meter_cautions(ok)
-    warnings += _lost_probe_cautions(ok)
-    warnings += _rejected_reading_cautions(ok)
-    warnings += _idle_drift_cautions(idle_drifts)
-    warnings += _deadline_cautions(steady)
-    warnings += _chance_cautions(accuracy)
-    if short := shares_accounted(ok):
-        warnings.append(Caution(Flag.STAMPS_SHORT, count=len(short), of=len(ok), ratio=min(short)))
-    if count := sum(record.status == "golden_mismatch" for record in records):
-        warnings.append(Caution(Flag.GOLDEN_MISMATCH, count=count, of=len(records)))
-    if count := sum(record.golden is None for record in ok):
-        warnings.append(Caution(Flag.GOLDEN_ABSENT, count=count, of=len(ok)))
-    if (builds := len({record.built.sha256 for record in ok if record.built})) > 1:
-        warnings.append(Caution(Flag.BUILDS_DIFFER, count=builds, of=len(ok)))
-    if steady.extrapolated:
-        warnings.append(
-            Caution(
-                Flag.EXTRAPOLATED,
-                count=steady.extrapolated,
-                of=steady.count,
-                unit=steady.unit,
-                what=f"{steady.measured_patches} of {steady.scene_patches} patches",
-            )
-        )
-    if untimed := [record.untimed_stages for record in ok if record.untimed_stages and steady.image_s]:
-        what = " or ".join(dict.fromkeys(map(omission, untimed)))
-        warnings.append(Caution(Flag.UNTIMED_STAGES, count=len(untimed), of=len(ok), what=what))
-    if count := sum(record.emulated for record in ok):
-        warnings.append(Caution(Flag.EMULATED, count=count, of=len(ok)))
-    if body := board_caution(board_doubts or {}):
-        warnings.append(body)
-    return (*warnings, *_session_warnings(records))
+    few = 0 < len(steady.latency_s) < MIN_SESSIONS
+    short = shares_accounted(ok)
+    builds = len({record.built.sha256 for record in ok if record.built})
+    untimed = [record.untimed_stages for record in ok if record.untimed_stages and steady.image_s]
+    drifts_w = [abs(drift.drift_w) for drift in idle_drifts if drift.unexplained]
+    late_s = [late for session in steady.lateness_s for late in session]
+    omissions = " or ".join(dict.fromkeys(map(omission, untimed)))
+    doubts = board_caution(board_doubts or {})
+    return (
+        *_counted(Flag.SEVERAL_WORKERS, workers if workers > 1 else 0),
+        *_counted(Flag.FEW_SESSIONS, len(steady.latency_s) if few else 0, MIN_SESSIONS),
+        *_counted(Flag.NOT_STEADY, sum(record.warmup.get("steady") is False for record in ok), len(ok)),
+        *_counted(Flag.OUTLIERS, _outlier_count(steady), steady.count, unit=steady.unit),
+        *_shape_cautions(steady),
+        *_thermal_cautions(steady, hottest(observed)),
+        *_telemetry_cautions(observed),
+        *_probe_cautions(ok),
+        *_counted(Flag.IDLE_DRIFT, len(drifts_w), len(idle_drifts), ratio=max(drifts_w, default=0.0)),
+        *_counted(
+            Flag.DEADLINES_MISSED, deadlines.misses(late_s), len(late_s), ratio=max(late_s, default=0.0)
+        ),
+        *_chance_cautions(accuracy),
+        *_counted(Flag.STAMPS_SHORT, len(short), len(ok), ratio=min(short, default=0.0)),
+        *_counted(
+            Flag.GOLDEN_MISMATCH, sum(record.status == "golden_mismatch" for record in records), len(records)
+        ),
+        *_counted(Flag.GOLDEN_ABSENT, sum(record.golden is None for record in ok), len(ok)),
+        *_counted(Flag.BUILDS_DIFFER, builds if builds > 1 else 0, len(ok)),
+        *_counted(
+            Flag.EXTRAPOLATED,
+            steady.extrapolated,
+            steady.count,
+            unit=steady.unit,
+            what=f"{steady.measured_patches} of {steady.scene_patches} patches",
+        ),
+        *_counted(
+            Flag.UNTIMED_STAGES,
+            len(untimed),
+            len(ok),
+            what=omissions,
+        ),
+        *_counted(Flag.EMULATED, sum(record.emulated for record in ok), len(ok)),
+        *((doubts,) if doubts else ()),
+        # What the device or its runtime had to say to a reader, and in how many sessions.
+        *_by_text(Flag.SAID, len(records), (record.warnings for record in records)),
+    )
+
+
+def _counted(flag: Flag, count: int, of: int = 0, **figures: Any) -> list[Caution]:
+    """The warning, where it counts any."""
+    return [Caution(flag, count=count, of=of, **figures)] if count else []
+
+
+def _by_text(flag: Flag, of: int, texts: Iterable[Iterable[str]]) -> list[Caution]:
+    """A warning for each text, with the number of sessions that have it, each of which counts it once."""
+    sessions = Counter(text for of_session in texts for text in dict.fromkeys(of_session))
+    return [Caution(flag, count, of, what=text) for text, count in sessions.items()]
 
 
 def shares_accounted(records: Sequence[SessionRecord]) -> list[float]:
@@ -159,12 +173,6 @@ def shares_accounted(records: Sequence[SessionRecord]) -> list[float]:
     ]
 
 
-def _session_warnings(records: Sequence[SessionRecord]) -> list[Caution]:
-    """What the device or its runtime had to say to a reader, and in how many sessions."""
-    sessions_by_text = Counter(text for record in records for text in dict.fromkeys(record.warnings))
-    return [Caution(Flag.SAID, count, len(records), what=text) for text, count in sessions_by_text.items()]
-
-
 def _outlier_count(steady: SteadyPasses) -> int:
     """Passes far from their own session's median: what whole sessions differ by is not a pass's doing.
 
@@ -177,41 +185,27 @@ def _outlier_count(steady: SteadyPasses) -> int:
 
 def _thermal_cautions(steady: SteadyPasses, celsius: float | None) -> list[Caution]:
     trends = [heat(at_s, image_s) for at_s, image_s in zip(steady.at_s, steady.latency_s, strict=True)]
-    suspected = [trend for trend in trends if trend is not None and trend.suspected]
-    if not suspected:
-        rise = rise_together(steady.at_s, steady.latency_s)
-        return (
-            []
-            if rise is None
-            else [Caution(Flag.THERMAL_SHORT, of=len(trends), ratio=rise, unit=steady.unit, celsius=celsius)]
-        )
-    ratio = max(trend.ratio for trend in suspected)
-    return [
-        Caution(Flag.THERMAL_SUSPECTED, count=len(suspected), of=len(trends), ratio=ratio, celsius=celsius)
-    ]
+    ratios = [trend.ratio for trend in trends if trend is not None and trend.suspected]
+    common: dict[str, Any] = {"of": len(trends), "celsius": celsius}
+    if ratios:
+        return [Caution(Flag.THERMAL_SUSPECTED, count=len(ratios), ratio=max(ratios), **common)]
+    rise = rise_together(steady.at_s, steady.latency_s)
+    return [] if rise is None else [Caution(Flag.THERMAL_SHORT, ratio=rise, unit=steady.unit, **common)]
 
 
 def _telemetry_cautions(observed: Sequence[Observed]) -> list[Caution]:
-    warnings = []
-    of = len(observed)
-    if throttled := [session.throttled for session in observed if session.throttled]:
-        what = ", ".join(dict.fromkeys(word for words in throttled for word in words))
-        warnings.append(Caution(Flag.THROTTLED, count=len(throttled), of=of, what=what))
-    if drops := ClockDrops.of(observed):
+    of, drops = len(observed), ClockDrops.of(observed)
+    throttled = [session.throttled for session in observed if session.throttled]
+    what = ", ".join(dict.fromkeys(word for words in throttled for word in words))
+    warnings = _counted(Flag.THROTTLED, len(throttled), of, what=what)
+    if drops:
+        celsius = hottest(observed)
         warnings.append(
-            Caution(
-                Flag.CLOCK_DROP,
-                count=drops.count,
-                of=of,
-                ratio=drops.worst,
-                what=drops.clocks,
-                celsius=hottest(observed),
-            )
+            Caution(Flag.CLOCK_DROP, drops.count, of, ratio=drops.worst, what=drops.clocks, celsius=celsius)
         )
     if interfered := [session for session in observed if session.interfered]:
-        warnings.append(
-            Caution(Flag.INTERFERENCE, count=len(interfered), of=of, what=_worst_interference(interfered))
-        )
+        worst = _worst_interference(interfered)
+        warnings.append(Caution(Flag.INTERFERENCE, len(interfered), of, what=worst))
     return warnings
 
 
@@ -230,66 +224,36 @@ def _worst_interference(interfered: Sequence[Observed]) -> Interference:
     )
 
 
-def _absent_meter_cautions(records: Sequence[SessionRecord]) -> list[Caution]:
-    """Which meters were asked for and could not be opened, and in how many sessions."""
+def _probe_cautions(records: Sequence[SessionRecord]) -> Iterator[Caution]:
+    """Which meters could not be opened, which probes failed or ended, and which readings were rejected."""
+    of = len(records)
+    opened = [{recorded_name(info) for info in record.probes} for record in records]
+    sessions = list(zip(records, opened, strict=True))
     absent = Counter(
         reason
-        for record in records
+        for record, probes in sessions
         for meter, reason in record.probe_reasons.items()
-        if meter and probe_name(meter) not in _opened(record)
+        if meter and probe_name(meter) not in probes
     )
-    return [Caution(Flag.METER_ABSENT, count, len(records), what=what) for what, count in absent.items()]
-
-
-def _opened(record: SessionRecord) -> set[str]:
-    """The probes that announced themselves, as `kind:address`."""
-    return {recorded_name(info) for info in record.probes}
-
-
-def _lost_probe_cautions(records: Sequence[SessionRecord]) -> list[Caution]:
-    """Which meters and monitors announced themselves and then failed or ended, and in how many sessions."""
-    lost = Counter(
-        reason
-        for record in records
-        for reason in dict.fromkeys(
-            reason for probe, reason in reasons_by_probe(record).items() if probe in _opened(record)
-        )
+    yield from (Caution(Flag.METER_ABSENT, count, of, what=what) for what, count in absent.items())
+    yield from _by_text(
+        Flag.PROBE_LOST,
+        of,
+        (
+            [reason for probe, reason in reasons_by_probe(record).items() if probe in probes]
+            for record, probes in sessions
+        ),
     )
-    return [Caution(Flag.PROBE_LOST, count, len(records), what=what) for what, count in lost.items()]
-
-
-def _rejected_reading_cautions(records: Sequence[SessionRecord]) -> list[Caution]:
-    """Which probes gave readings that were rejected, how many over all sessions, and the first of them."""
-    counts: Counter[str] = Counter()
-    sessions: Counter[str] = Counter()
-    first: dict[str, str] = {}
-    for record in records:
-        for info in record.probes:
-            count, verbatim = info.get("rejected"), info.get("rejected_first")
-            if not isinstance(count, int) or count < 1:
-                continue
-            probe = recorded_name(info)
-            counts[probe] += count
-            sessions[probe] += 1
-            if isinstance(verbatim, list | tuple) and verbatim:
-                first.setdefault(probe, str(verbatim[0]))
-    return [
-        Caution(
-            Flag.READINGS_REJECTED,
-            sessions[probe],
-            len(records),
-            what=f"{probe.rstrip(':')}: {count} readings were rejected"
-            + (f", the first was {first[probe]!r}" if probe in first else ""),
-        )
-        for probe, count in counts.items()
-    ]
-
-
-def _idle_drift_cautions(drifts: Sequence[IdleDrift]) -> list[Caution]:
-    unexplained_w = [abs(drift.drift_w) for drift in drifts if drift.unexplained]
-    if not unexplained_w:
-        return []
-    return [Caution(Flag.IDLE_DRIFT, count=len(unexplained_w), of=len(drifts), ratio=max(unexplained_w))]
+    rejected: dict[str, list[tuple[int, Any]]] = {}
+    for info in (info for record in records for info in record.probes):
+        count = info.get("rejected")
+        if isinstance(count, int) and count >= 1:
+            rejected.setdefault(recorded_name(info), []).append((count, info.get("rejected_first")))
+    for probe, readings in rejected.items():
+        what = f"{probe.rstrip(':')}: {sum(count for count, _ in readings)} readings were rejected"
+        verbatim = [first[0] for _, first in readings if isinstance(first, list | tuple) and first]
+        what += f", the first was {str(verbatim[0])!r}" if verbatim else ""
+        yield Caution(Flag.READINGS_REJECTED, len(readings), of, what=what)
 
 
 def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
@@ -307,14 +271,6 @@ def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
         parts = [f"{len(group)} around {statistics.fmean(group):.3g} s{of}" for group in shape.groups]
         warnings.append(Caution(Flag.MULTIMODAL, of=len(medians), what=" and ".join(parts)))
     return warnings
-
-
-def _deadline_cautions(steady: SteadyPasses) -> list[Caution]:
-    late_s = [late for session in steady.lateness_s for late in session]
-    count = deadlines.misses(late_s)
-    if not count:
-        return []
-    return [Caution(Flag.DEADLINES_MISSED, count=count, of=len(late_s), ratio=max(late_s))]
 
 
 def _chance_cautions(accuracy: Accuracy | None) -> list[Caution]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -100,16 +100,11 @@ class Observed:
         Another process: the worker was put off them often, or half a core's worth of other work went on,
         and it had to wait, where that is known. Or another machine on the same processor.
         """
-        often = _above(self.involuntary_per_s, INVOLUNTARY_LIMIT_PER_S)
-        if self.waiting_share is None:
-            return often or self.stolen
-        others = often or _above(self.others_cores, OTHERS_LIMIT)
-        return (others and self.waiting_share > WAITING_LIMIT) or self.stolen
-
-    @property
-    def stolen(self) -> bool:
-        """Whether a hypervisor gave more than 5 % of the cores' time to others."""
-        return _above(self.stolen_share, STEAL_LIMIT)
+        others = _above(self.involuntary_per_s, INVOLUNTARY_LIMIT_PER_S)
+        if self.waiting_share is not None:
+            others = others or _above(self.others_cores, OTHERS_LIMIT)
+            others = others and self.waiting_share > WAITING_LIMIT
+        return others or _above(self.stolen_share, STEAL_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -132,7 +127,11 @@ class ClockDrops:
 
 def hottest(observed: Sequence[Observed]) -> float | None:
     """The highest temperature of the sessions in degrees Celsius; None where no sensor tells."""
-    return max((session.hottest_c for session in observed if session.hottest_c is not None), default=None)
+    return _most(session.hottest_c for session in observed)
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def _above(value: float | None, limit: float) -> bool:
@@ -161,15 +160,7 @@ def _observed(record: SessionRecord, columns: Mapping[str, Sequence[Column]]) ->
     steady = record.windows_ns.get("steady")
     if steady is None:
         return Observed()
-    totals = _total_channels(record)
-    return _worst(
-        [_by_one_probe(of_probe, totals.get(probe, set()), steady) for probe, of_probe in columns.items()]
-    )
-
-
-def _total_channels(record: SessionRecord) -> dict[str, set[str]]:
-    """By probe, the channels that it marks as the ones that count."""
-    return {
+    totals = {
         recorded_name(info): {
             str(channel.get("name"))
             for channel in channels
@@ -178,6 +169,9 @@ def _total_channels(record: SessionRecord) -> dict[str, set[str]]:
         for info in record.probes
         if isinstance(channels := info.get("channels"), list | tuple)
     }
+    return _worst(
+        [_by_one_probe(of_probe, totals.get(probe, set()), steady) for probe, of_probe in columns.items()]
+    )
 
 
 def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int, int]) -> Observed:
@@ -186,8 +180,7 @@ def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int
 
     def counter(quantity: str, channel: str) -> tuple[Stamps, Values]:
         named = (column for column in columns if (column.quantity, column.channel) == (quantity, channel))
-        column = next(named, None)
-        return _NOTHING if column is None else around(column.t_ns, column.values, *steady)
+        return next((around(column.t_ns, column.values, *steady) for column in named), _NOTHING)
 
     def within_steady(column: Column) -> Values:
         return within(column.t_ns, column.values, *steady)[1]
@@ -200,16 +193,17 @@ def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int
         flags.append("throttle events counted")
     if any((values > 0).any() for values in states):
         flags.append("a cooling device slowed the processor")
-    clocks = _clocks(columns, totals)
+    # Those alone that the probe marks as the ones that count, where it does.
+    clocks = [column for column in columns if column.quantity == "clock"]
+    clocks = [column for column in clocks if column.channel in totals] or clocks
     sensors = [column for column in of("temperature", "C") if LIMIT_SENSOR not in column.channel]
-    hot = [float(values.max()) for column in sensors if (values := within_steady(column)).size]
     busy_at, busy = counter("time", "cores_busy")
     running = counter("time", "worker_running")[1]
     return Observed(
         throttled=tuple(dict.fromkeys(flags)),
         clock_drop=clock_drop(within(*_fastest(clocks), *steady)[1]),
         clock=clocks[0].channel if clocks else "",
-        hottest_c=max(hot, default=None),
+        hottest_c=_most(float(values.max()) for values in map(within_steady, sensors) if values.size),
         involuntary_per_s=rate_per_s(*counter("context_switches", "involuntary_switches")),
         waiting_share=waiting_share(running, counter("time", "worker_waiting")[1]),
         stolen_share=stolen_share(busy_at, busy, counter("time", "cores_stolen")[1]),
@@ -219,12 +213,6 @@ def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int
 
 
 _NOTHING: tuple[Stamps, Values] = (np.empty(0, np.int64), np.empty(0))
-
-
-def _clocks(columns: Sequence[Column], totals: Set[str]) -> list[Column]:
-    """The clocks of a probe; those alone that it marks as the ones that count, where it does."""
-    clocks = [column for column in columns if column.quantity == "clock"]
-    return [column for column in clocks if column.channel in totals] or clocks
 
 
 def _fastest(clocks: Sequence[Column]) -> tuple[Stamps, Values]:
@@ -242,25 +230,20 @@ def _fastest(clocks: Sequence[Column]) -> tuple[Stamps, Values]:
 
 
 def _worst(seen: Sequence[Observed]) -> Observed:
-    def most(values: Iterable[float | None]) -> float | None:
-        return max((value for value in values if value is not None), default=None)
-
-    falling = max(seen, key=_drop_for_order, default=Observed())
+    falling = max(
+        seen, key=lambda one: -np.inf if one.clock_drop is None else one.clock_drop, default=Observed()
+    )
     return Observed(
         throttled=tuple(dict.fromkeys(flag for observed in seen for flag in observed.throttled)),
         clock_drop=falling.clock_drop,
         clock=falling.clock,
-        hottest_c=most(observed.hottest_c for observed in seen),
-        involuntary_per_s=most(observed.involuntary_per_s for observed in seen),
-        waiting_share=most(observed.waiting_share for observed in seen),
-        stolen_share=most(observed.stolen_share for observed in seen),
-        others_cores=most(observed.others_cores for observed in seen),
+        hottest_c=hottest(seen),
+        involuntary_per_s=_most(observed.involuntary_per_s for observed in seen),
+        waiting_share=_most(observed.waiting_share for observed in seen),
+        stolen_share=_most(observed.stolen_share for observed in seen),
+        others_cores=_most(observed.others_cores for observed in seen),
         watched=any(observed.watched for observed in seen),
     )
-
-
-def _drop_for_order(observed: Observed) -> float:
-    return -np.inf if observed.clock_drop is None else observed.clock_drop
 
 
 # What paced and sustained sessions come to: deadlines missed, a median a minute, signs of heat.
@@ -295,59 +278,48 @@ def sustained_of(
     if sustained_s is None or not steady.latency_s:
         return None
     series = list(zip(steady.at_s, steady.latency_s, strict=True))
-    judged = [heat(at_s, scene_s) for at_s, scene_s in series]
-    trends = [trend for trend in judged if trend is not None]
+    trends = [trend for at_s, scene_s in series if (trend := heat(at_s, scene_s)) is not None]
     first_s = fmean(trend.first for trend in trends) if trends else None
     last_s = fmean(trend.last for trend in trends) if trends else None
-    because = (*_by_latency(trends, len(judged)), *_by_telemetry(observed))
+    because = [*_by_latency(trends, len(series)), *_by_telemetry(observed)]
     if because and (celsius := hottest(observed)) is not None:
-        because += (f"the hottest sensor read up to {celsius:.0f} °C",)
+        because.append(f"the hottest sensor read up to {celsius:.0f} °C")
+    medians = [minute_medians(at_s, scene_s) for at_s, scene_s in series]
+    minutes = []
+    for minute in sorted({minute for session in medians for minute in session}):
+        there = [session[minute] for session in medians if minute in session]
+        minutes.append(Minute(minute, fmean(median_s for median_s, _ in there), sum(n for _, n in there)))
     return Sustained(
-        minutes=_minutes([minute_medians(at_s, scene_s) for at_s, scene_s in series]),
+        minutes=tuple(minutes),
         first_quarter_s=first_s,
         last_quarter_s=last_s,
         ratio=last_s / first_s if first_s and last_s else None,
         slope_per_hour=fmean(trend.slope_per_s for trend in trends) * HOUR_S if trends else None,
         suspected=bool(because),
-        because=because,
+        because=tuple(because),
     )
 
 
-def _minutes(sessions: Sequence[dict[int, tuple[float, int]]]) -> tuple[Minute, ...]:
-    return tuple(
-        Minute(
-            minute,
-            fmean(session[minute][0] for session in there),
-            sum(session[minute][1] for session in there),
-        )
-        for minute in sorted({minute for session in sessions for minute in session})
-        if (there := [session for session in sessions if minute in session])
-    )
-
-
-def _by_latency(trends: Sequence[Heat], of: int) -> list[str]:
-    reasons = []
+def _by_latency(trends: Sequence[Heat], of: int) -> Iterator[str]:
     if slower := [trend.ratio for trend in trends if trend.slower]:
-        reasons.append(
+        yield (
             f"the last quarter took up to {max(slower):.2f} times the first, "
             f"more than {RATIO_LIMIT:g}, in {len(slower)} of {of} sessions"
         )
     if rising := [trend.rise for trend in trends if trend.rising]:
-        reasons.append(
+        yield (
             f"latency rose by up to {max(rising):.1%} over the session (Theil-Sen) "
             f"in {len(rising)} of {of} sessions"
         )
-    return reasons
 
 
-def _by_telemetry(observed: Sequence[Observed]) -> list[str]:
-    reasons, of = [], len(observed)
+def _by_telemetry(observed: Sequence[Observed]) -> Iterator[str]:
+    of = len(observed)
     if drops := ClockDrops.of(observed):
-        reasons.append(
+        yield (
             f"{drops.clocks} dropped by up to {drops.worst:.0%}, more than {CLOCK_DROP_LIMIT:.0%}, "
             f"in {drops.count} of {of} sessions"
         )
     if throttled := [session.throttled for session in observed if session.throttled]:
         what = ", ".join(dict.fromkeys(word for words in throttled for word in words))
-        reasons.append(f"the board reported throttling ({what}) in {len(throttled)} of {of} sessions")
-    return reasons
+        yield f"the board reported throttling ({what}) in {len(throttled)} of {of} sessions"
