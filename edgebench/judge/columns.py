@@ -178,15 +178,19 @@ def _description_of(metric: Metric, heading: str, part: str) -> tuple[str, str, 
         return described.text, described.unit, described.source
     if not part or part.isdigit():
         return metric.sentence, unit, metric.source
+    described = _described(_record_of(metric, part), part)
     if metric.rail:
-        described = _described(PowerFigure, part)
         return f"Of the primary meter and rail: {described.text}", described.unit, described.source
-    record = _record_in(_fields()[metric.json_place])
-    assert record is not None, f"{metric.name} has no {part}"
-    described = _described(record, part)
     first = part == next(iter(metric.csv_fields.values()))
     text = f"{metric.sentence} {described.text}" if first else f"{metric.name}: {described.text}"
     return text, described.unit, metric.source
+
+
+def _record_of(metric: Metric, part: str) -> type:
+    """The record that has a part of a metric's figure."""
+    record = PowerFigure if metric.rail else _record_in(_fields()[metric.json_place])
+    assert record is not None, f"{metric.name} has no {part}"
+    return record
 
 
 def _metric_value(metric: Metric, part: str, trial: TrialSummary) -> Cell:
@@ -220,15 +224,14 @@ def _of_other_rails(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
                 f"As {meter} sees it on {channel}, which is not the primary rail: {described.text}",
                 described.unit,
                 described.source,
-                partial(_rail_value, meter, channel, part),
+                partial(_of_rail, meter, channel, part),
                 "number",
             )
 
 
-def _rail_value(meter: str, channel: str, part: str, trial: TrialSummary) -> Cell:
-    rails = (rail for rail in trial.power or () if not rail.primary)
-    rail = next((rail for rail in rails if (rail.meter, rail.channel) == (meter, channel)), None)
-    return None if rail is None else _cell(getattr(rail, part))
+def _of_rail(meter: str, channel: str, part: str, trial: TrialSummary) -> Cell:
+    rails = {(rail.meter, rail.channel): rail for rail in trial.power or () if not rail.primary}
+    return _cell(getattr(rails.get((meter, channel)), part, None))
 
 
 def _of_published(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
@@ -249,9 +252,8 @@ def _of_published(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
 
 
 def _published_value(quantity: str, part: str, trial: TrialSummary) -> Cell:
-    figures = (figure for figure in trial.published if figure.quantity == quantity)
-    figure = next(figures, None)
-    return None if figure is None else _cell(getattr(figure, part))
+    figures = {figure.quantity: figure for figure in reversed(trial.published)}
+    return _cell(getattr(figures.get(quantity), part, None))
 
 
 def _item(mapping: Callable[[TrialSummary], Mapping[str, Any] | None], key: str, trial: TrialSummary) -> Cell:
@@ -293,9 +295,7 @@ def _kind_of(metric: Metric, part: str) -> Kind:
         return "any"
     if not part or part.isdigit():
         return "number"
-    record = PowerFigure if metric.rail else _record_in(_fields()[metric.json_place])
-    assert record is not None, f"{metric.name} has no {part}"
-    return _kind(get_type_hints(record)[part])
+    return _kind(get_type_hints(_record_of(metric, part))[part])
 
 
 def _kind(hint: Any) -> Kind:
@@ -331,10 +331,9 @@ def document_names() -> list[str]:
 
 def document_fields(trial: TrialSummary) -> dict[str, Any]:
     """What a trial's document holds of the metrics, by field: the summary's own, else the metric's value."""
+    own = vars(trial)
     return {
-        metric.json_place: getattr(trial, metric.json_place)
-        if hasattr(trial, metric.json_place)
-        else metric.value(trial)
+        metric.json_place: own[metric.json_place] if metric.json_place in own else metric.value(trial)
         for metric in METRICS.values()
     }
 

@@ -76,9 +76,8 @@ def _notes(pairs: Sequence[tuple[Target, Target]]) -> tuple[str, ...]:
         taken = " and ".join(BOARD_FIGURES[name] for name in after.from_boards) or "no figure"
         texts = [f"{taken} of {after.body}"]
         if before.body and before.device != PUBLISHED:
-            texts.append(
-                f"in place of what it ran with, {_titles(before)}; the result's folder is left as it is"
-            )
+            ran_with = " + ".join(board.title for board in before.boards) or "its boards"
+            texts.append(f"in place of what it ran with, {ran_with}; the result's folder is left as it is")
         for text in texts:
             names.setdefault(text, []).append(after.name)
     return tuple(f"{', '.join(targets)}: {text}" for text, targets in names.items())
@@ -90,10 +89,6 @@ def _backend(device: str) -> Backend | None:
         return registry.backend(device)
     except EdgeBenchError:
         return None
-
-
-def _titles(target: Target) -> str:
-    return " + ".join(board.title for board in target.boards) or "its boards"
 
 
 @dataclass(frozen=True)
@@ -149,26 +144,19 @@ def with_declarations(
     if boards:
         experiment, notes = with_boards(experiment, boards)
     if declared_power or declared_conditions:
-        experiment = _with_declared(experiment, declared_power, declared_conditions)
+        declared = declared_figures(declared_power, declared_conditions, target_aliases(experiment))
+        targets = tuple(
+            replace(
+                target,
+                **(figures := declared.get(target.name, {})),
+                from_boards=tuple(name for name in target.from_boards if name not in figures),
+            )
+            for target in experiment.targets
+        )
+        experiment = experiment.model_copy(update={"targets": targets})
     if experiment is results.experiment:
         return results, notes
     return StoredResults(results.path, experiment), notes
-
-
-def _with_declared(
-    record: ExperimentRecord, powers: Sequence[str], conditions: Sequence[str]
-) -> ExperimentRecord:
-    """The record whose targets have these figures; a revision answers to its target's names too."""
-    declared = declared_figures(powers, conditions, target_aliases(record))
-    targets = tuple(
-        replace(
-            target,
-            **(figures := declared.get(target.name, {})),
-            from_boards=tuple(name for name in target.from_boards if name not in figures),
-        )
-        for target in record.targets
-    )
-    return record.model_copy(update={"targets": targets})
 
 
 # The trials of a result under the schedules of profiles.
@@ -206,9 +194,13 @@ def missions(
     measured = [trial for trial in trials if trial.latency is not None]
     if not measured:
         reasons = sorted({trial.reason for trial in trials if trial.reason})
+        more = len(reasons) - MOST_REASONS
+        text = "; ".join(reasons[:MOST_REASONS]) + (
+            f"; and {more} more (`edgebench show`)" if more > 0 else ""
+        )
         raise StoredResultError(
             f"{judged.results.path} has no finished session to draw latencies from",
-            why=_first_of(reasons),
+            why=text,
             fix="measure it first: `edgebench run --resume` goes on with it",
         )
     for trial in measured:
@@ -221,12 +213,6 @@ def missions(
                 seed=seed,
                 image_bytes=trial.image_bytes,
             )
-
-
-def _first_of(reasons: Sequence[str]) -> str:
-    """As many as are read, and how many there are besides."""
-    more = len(reasons) - MOST_REASONS
-    return "; ".join(reasons[:MOST_REASONS]) + (f"; and {more} more (`edgebench show`)" if more > 0 else "")
 
 
 def chosen_trials(
@@ -265,7 +251,7 @@ def verdict_counts(
     summaries: Sequence[TrialSummary], experiment: ExperimentRecord
 ) -> dict[str, dict[str, int]]:
     """By profile of the experiment's run, how many trials pass it as a whole, fail it, ...; no count is 0."""
-    profiles = [Profile.from_record(record) for record in experiment.profiles]
+    profiles = run_profiles(experiment)
     counts: dict[str, Counter[str]] = {profile.name: Counter() for profile in profiles}
     for whole in overall(judge_all(summaries, profiles)):
         counts[whole.profile][whole.verdict] += 1

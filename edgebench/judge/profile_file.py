@@ -258,15 +258,16 @@ def profile_text(draft: Draft, folder: Path = Path()) -> str:
             "a profile takes a limit",
             fix="add --limit image_s='4.42 s', or --cycle and --images, or --extends",
         )
-    blocks = [_head(draft), *([_schedule_lines(draft)] if has_schedule else [])]
-    blocks += [_requirement(limit) for limit in limits]
-    text = "\n".join(blocks)
-    parse_profile(text.encode(), draft.name, folder)
-    return text
-
-
-def _head(draft: Draft) -> str:
-    return _lines(
+    burst = f"{_quoted(draft.burst)}  # over so long" if draft.burst else '"6 min"  # over so long'
+    deadline = f"{_quoted(draft.deadline or '1 h')}  # after which"
+    schedule = (
+        "[schedule]  # when images come; a latency's limit without a number is what it allows an image",
+        f"cycle = {_quoted(draft.cycle)}" if draft.cycle else "",
+        "" if draft.images is None else f"images = {draft.images}  # of a cycle, evenly unless said:",
+        f"{'' if draft.burst else '# '}burst = {burst} from the cycle's start",
+        f"{'' if draft.deadline else '# '}deadline = {deadline} an image's result is worth nothing",
+    )
+    head = (
         "# What a target has to meet. `edgebench profiles check FILE` says what is wrong with this file, and",
         "# `edgebench fit latest --profile FILE` judges by it. docs/profiles.md describes every field.",
         "schema_version = 1",
@@ -278,54 +279,32 @@ def _head(draft: Draft) -> str:
         if draft.extends
         else '# extends = "disco-realtime"  # would take the schedule and requirements of that profile',
     )
+    blocks = [head, *([schedule] if has_schedule else []), *map(_requirement, limits)]
+    text = "\n".join("".join(f"{line}\n" for line in block if line) for block in blocks)
+    parse_profile(text.encode(), draft.name, folder)
+    return text
 
 
-def _schedule_lines(draft: Draft) -> str:
-    return _lines(
-        "[schedule]  # when images come; a latency's limit without a number is what it allows an image",
-        f"cycle = {_quoted(draft.cycle)}" if draft.cycle else "",
-        "" if draft.images is None else f"images = {draft.images}  # of a cycle, evenly unless said:",
-        f"burst = {_quoted(draft.burst)}  # over so long from the cycle's start"
-        if draft.burst
-        else '# burst = "6 min"  # over so long from the cycle\'s start',
-        f"deadline = {_quoted(draft.deadline)}  # after which an image's result is worth nothing"
-        if draft.deadline
-        else '# deadline = "1 h"  # after which an image\'s result is worth nothing',
-    )
-
-
-def _requirement(limit: Limit) -> str:
+def _requirement(limit: Limit) -> tuple[str, ...]:
     metric = required_metrics()[limit.quantity]
+    first, *others = metric.statistics
+    name = limit.quantity if limit.statistic == first else f"{limit.quantity} {limit.statistic}"
+    bound = "at least" if metric.at_least else "at most"
     bare = _NUMBER.fullmatch(limit.text)
-    is_first = limit.statistic == metric.statistics[0]
-    return _lines(
+    value = limit.text if bare else _quoted(limit.text)
+    return (
         f"# {metric.sentence}",
         "[[requirements]]",
-        f"name = {_quoted(limit.quantity if is_first else f'{limit.quantity} {limit.statistic}')}",
+        f"name = {_quoted(name)}",
         f"quantity = {_quoted(limit.quantity)}",
-        f"statistic = {_quoted(limit.statistic)}{_others(metric)}",
-        _limit_line(limit, metric),
+        f"statistic = {_quoted(limit.statistic)}" + (f"  # or {', '.join(others)}" if others else ""),
+        f"limit = {value}  # {bound}; in {', '.join(fitting_units(metric.units))}"
+        if limit.text
+        else f'# limit = "{ASKED[limit.quantity]}"  # {bound}; the schedule\'s unless said',
         f"unit = {_quoted(metric.unit)}" if bare else "",
         "# averaging_s = 1.0  # the time over which the limit means the average" if metric.is_power else "",
         "# wanted = true  # a wish: missed, it is shown and spoils nothing",
     )
-
-
-def _others(metric: Metric) -> str:
-    others = metric.statistics[1:]
-    return f"  # or {', '.join(others)}" if others else ""
-
-
-def _limit_line(limit: Limit, metric: Metric) -> str:
-    bound = "at least" if metric.at_least else "at most"
-    if not limit.text:
-        return f'# limit = "{ASKED[limit.quantity]}"  # {bound}; the schedule\'s unless said'
-    value = limit.text if _NUMBER.fullmatch(limit.text) else _quoted(limit.text)
-    return f"limit = {value}  # {bound}; in {', '.join(fitting_units(metric.units))}"
-
-
-def _lines(*lines: str) -> str:
-    return "".join(f"{line}\n" for line in lines if line)
 
 
 def _quoted(text: str) -> str:

@@ -143,9 +143,9 @@ def with_end(
     """
     if summary.status == "unsupported" or (summary.status == "failed" and not records):
         return summary  # nothing was begun
-    ok = sum(record.status == "ok" for record in records)
-    far = standing(summary, ok, rule)
     statuses = [record.status for record in records]
+    ok = statuses.count("ok")
+    far = standing(summary, ok, rule)
     by = _ending(summary.key, far, statuses, rule, run)
     ended = Ended(by, ok, far.half_width, far.unsettled, _end_text(by, far, ok, rule, run))
     status: TrialStatus = summary.status
@@ -155,7 +155,8 @@ def with_end(
         status = "done"
     reason = "" if status == "done" else summary.reason
     if (status == "partial" and rule.asked) or (status in ("partial", "not_run") and by == "time"):
-        reason = f"{ended.text}{_failed_text(records)}"
+        failed = sum(status not in ("ok", "interrupted") for status in statuses)
+        reason = ended.text + (f", {failed} failed" if failed else "")
     return replace(summary, status=status, reason=reason, ended=ended)
 
 
@@ -173,57 +174,36 @@ def _ending(
     return "time" if run is not None and run.ended == "time" else "interrupted"
 
 
-def _failed_text(records: Sequence[SessionRecord]) -> str:
-    count = sum(record.status not in ("ok", "interrupted") for record in records)
-    return f", {count} failed" if count else ""
-
-
 def _end_text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | None) -> str:
     sessions = "1 session" if ok == 1 else f"{ok} sessions"
     most = f"{ok} of {'at most ' if rule.asked else ''}{rule.most} sessions"
-    if by == "sessions":
-        return f"{sessions}, as planned"
-    if by == "rule":
-        return _reached_text(far, sessions, rule)
-    shortfall = _shortfall_text(far, rule)
-    if by == "most":
-        return f"{sessions}, the most allowed, {shortfall}"
-    if by == "failures":
-        return f"given up after sessions that failed, with {most}"
-    if by == "time":
-        limit = duration_text(run.max_time_s) if run is not None and run.max_time_s else "given"
-        return ", ".join(part for part in (f"time of {limit} over after {most}", shortfall) if part)
-    return f"stopped after {most}"
-
-
-def _reached_text(far: Standing, sessions: str, rule: Rule) -> str:
-    reasons = []
-    if far.narrow and rule.target_ci is not None and far.half_width is not None:
-        asked = share_text(rule.target_ci)
-        reasons.append(f"half-width {_rounded_up(far.half_width)}{_quantity_suffix(far)} of {asked} asked")
-    if far.decided:
-        reasons.append("every verdict that can be settled is settled")
-    how = f" ({SPENDING_NAME})" if far.decided else ""
-    # The run found its rule reached, and today's figures do not.
-    return f"{' and '.join(reasons) or 'ended by its rule'}, after {sessions}{how}"
-
-
-def _shortfall_text(far: Standing, rule: Rule) -> str:
-    """What was asked for and is not there."""
-    shortfalls = []
+    limit = duration_text(run.max_time_s) if run is not None and run.max_time_s else "given"
+    of = "" if far.quantity == "image_s" else f" ({far.quantity})"  # which time the half-width is of
+    half = None if far.half_width is None else _rounded_up(far.half_width)
+    reached, shortfalls = [], []
     if rule.target_ci is not None:
-        now = "no interval yet" if far.half_width is None else f"now {_rounded_up(far.half_width)}"
-        shortfalls.append(f"without reaching {share_text(rule.target_ci)}{_quantity_suffix(far)}: {now}")
+        asked = f"{share_text(rule.target_ci)}{of}"
+        now = f"now {half}" if half else "no interval yet"
+        shortfalls.append(f"without reaching {asked}: {now}")
+        if far.narrow:
+            reached.append(f"half-width {half}{of} of {share_text(rule.target_ci)} asked")
+    if far.decided:
+        reached.append("every verdict that can be settled is settled")
     if far.unsettled:
-        count = len(far.unsettled)
-        named = ", ".join(far.unsettled[:_NAMES]) + (f" and {count - _NAMES} more" if count > _NAMES else "")
+        more = len(far.unsettled) - _NAMES
+        named = ", ".join(far.unsettled[:_NAMES]) + (f" and {more} more" if more > 0 else "")
         shortfalls.append(f"not settled: {named}")
-    return "; ".join(shortfalls)
-
-
-def _quantity_suffix(far: Standing) -> str:
-    """Of which time the half-width is, where it is not image_s."""
-    return "" if far.quantity == "image_s" else f" ({far.quantity})"
+    shortfall = "; ".join(shortfalls)
+    # The run may have found its rule reached where today's figures do not.
+    rule_text = f"{' and '.join(reached) or 'ended by its rule'}, after {sessions}"
+    return {
+        "sessions": f"{sessions}, as planned",
+        "rule": rule_text + (f" ({SPENDING_NAME})" if far.decided else ""),
+        "most": f"{sessions}, the most allowed, {shortfall}",
+        "failures": f"given up after sessions that failed, with {most}",
+        "time": f"time of {limit} over after {most}" + (f", {shortfall}" if shortfall else ""),
+        "interrupted": f"stopped after {most}",
+    }[by]
 
 
 def _rounded_up(share: float) -> str:
