@@ -366,17 +366,15 @@ _COUNTED = ("failures", "deadlines", "load", "mission")
 
 def _of_missing(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
     """What brings its figure by the metric, unless the trial has that or its device cannot give it."""
-    if trial.other_machine and metric.of_machine:
-        return "a run on the declared board"
-    if trial.unpooled and verdict.reason == trial.unpooled:
-        return "a run with one worker"
-    if metric.judged in OF_MISSIONS and verdict.reason == NO_SCHEDULE:
-        return "a [schedule] in the profile"
-    if verdict.reason.startswith(OVERLOADED):  # no meter gives the energy of a cycle that is not kept
-        return ""
-    if metric.judged in ("deadlines", "storage") and trial.untimed_reason:
-        return ""
-    return metric.brought_by
+    ways = (
+        (trial.other_machine and metric.of_machine, "a run on the declared board"),
+        (trial.unpooled and verdict.reason == trial.unpooled, "a run with one worker"),
+        (metric.judged in OF_MISSIONS and verdict.reason == NO_SCHEDULE, "a [schedule] in the profile"),
+        # No meter gives the energy of a cycle that is not kept.
+        (verdict.reason.startswith(OVERLOADED), ""),
+        (metric.judged == "deadlines" and trial.untimed_reason, ""),
+    )
+    return next((way for holds, way in ways if holds), metric.brought_by)
 
 
 def _of_power(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
@@ -384,16 +382,24 @@ def _of_power(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
     rail = trial.primary_rail
     if verdict.declared or rail is None:
         return "--meter KIND"
-    if rail.scope not in WIDE_SCOPES:
-        return "--meter KIND that sees all of the board"
-    is_peak = verdict.quantity == "power_peak_w"
-    if (averaging_s := verdict.averaging_s or 0.0) > (rail.window_s or 0.0):
-        return f"longer sessions (--sustained {math.ceil(averaging_s / 60)})"
-    # Over an averaging time the meter's samples decide how far the mean is known, and no further session.
-    if rail.uncovered or (is_peak and (averaging_s or rate_objection(rail, None))):
-        return "--meter KIND that is faster and leaves no gap"
-    if rail.unknown_lag_s is not None:
-        return "--meter KIND whose lag is known"
+    is_peak, averaging_s = verdict.quantity == "power_peak_w", verdict.averaging_s or 0.0
+    minutes = math.ceil(averaging_s / 60)
+    ways = (
+        (rail.scope not in WIDE_SCOPES, "--meter KIND that sees all of the board"),
+        (
+            averaging_s > (rail.window_s or 0.0),
+            f"longer sessions (--sustained {minutes})",
+        ),
+        # Over an averaging time the samples decide how far the mean is known, and no further session.
+        (
+            rail.uncovered or (is_peak and (averaging_s or rate_objection(rail, None))),
+            "--meter KIND that is faster and leaves no gap",
+        ),
+        (rail.unknown_lag_s is not None, "--meter KIND whose lag is known"),
+    )
+    for holds, way in ways:
+        if holds:
+            return way
     if is_peak or not metric.rail_sessions:
         return _more_sessions(None, len(rail.mean_w_sessions))
     return _of_sessions([[value] for value in getattr(rail, metric.rail_sessions)], verdict, metric)

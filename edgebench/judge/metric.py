@@ -36,13 +36,11 @@ class Sampled:
         values: of a trial, by session; sessions without any are left out.
         of: what a value is of, in the plural.
         absent: why there is no figure where there are no values.
-        above_zero: whether a value that is not above 0 cannot have been measured.
     """
 
     values: Callable[[TrialSummary], Sequence[Sequence[float]]]
     of: Literal["passes", "requests", "sessions"]
     absent: str
-    above_zero: bool = True
 
 
 @dataclass(frozen=True)
@@ -188,9 +186,8 @@ class Metric:
     @property
     def of_machine(self) -> bool:
         """Whether its figure is that of the machine that was measured, as times, power and energy are."""
-        if self.judged in ("deadlines", "storage"):
-            return True
-        return self.unit in ("s", "ms", "W", "J") and self.judged not in ("boot", "update")
+        is_measured = self.unit in ("s", "ms", "W", "J") and self.judged not in ("boot", "update")
+        return is_measured or self.judged == "deadlines"
 
     @property
     def unit(self) -> str:

@@ -121,8 +121,12 @@ class Requirement(Strict):
             table["limit"] = 1.0
             return
         try:
-            if isinstance(table.get("limit"), str):
-                table |= _as_numbers(table["limit"], table.get("unit"), metric)
+            if isinstance(text := table.get("limit"), str):
+                values, unit = measured(text, metric.units, metric.name, "limit")
+                if (stated := table.get("unit")) not in (None, unit):
+                    what = f"limit {short(text)} has its unit, and unit = {short(stated)}"
+                    raise problem(what, "leave unit out")
+                table |= {"limit": values if len(values) > 1 else values[0], "unit": unit}
         except PydanticCustomError as error:
             yield ("limit",), error
             table["limit"] = metric.valid_limit
@@ -167,14 +171,6 @@ def _sides(requirement: Requirement) -> list[float]:
     """Its limit's numbers in the quantity's base unit."""
     limit = requirement.limit
     return [side * requirement.scale for side in (limit if isinstance(limit, tuple) else (limit,))]
-
-
-def _as_numbers(text: str, stated: Any, metric: Metric) -> dict[str, Any]:
-    """The limit and the unit that a text such as "500 mW" says."""
-    values, unit = measured(text, metric.units, metric.name, "limit")
-    if stated not in (None, unit):
-        raise problem(f"limit {short(text)} has its unit, and unit = {short(stated)}", "leave unit out")
-    return {"limit": list(values) if len(values) > 1 else values[0], "unit": unit}
 
 
 def _limit(table: Mapping[str, Any], metric: Metric, *, written: bool) -> Any:

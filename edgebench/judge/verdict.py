@@ -189,7 +189,7 @@ def _sampled(
     values = sampled.values(summary)
     if not values:
         return Figure(reason=metric.missing(summary) or sampled.absent)
-    if sampled.above_zero and (impossible := _impossible(values, metric.name)):
+    if impossible := _impossible(values, metric.name):
         return impossible
     if sampled.of == "sessions":
         return _of_values(values, "sessions", statistic, certainty)
@@ -374,16 +374,16 @@ def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
         Overall(
             trial,
             profile,
-            _worst([verdict for verdict in group if not verdict.wanted]),
+            next((word for word in WORDS if word in _words(group)), "pass"),
             tuple(group),
         )
         for (trial, profile), group in groups.items()
     ]
 
 
-def _worst(verdicts: Sequence[Verdict]) -> Word:
-    given = {verdict.verdict for verdict in verdicts}
-    return next((word for word in WORDS if word in given), "pass")
+def _words(verdicts: Sequence[Verdict]) -> set[Word]:
+    """What was given, without what is wanted alone."""
+    return {verdict.verdict for verdict in verdicts if not verdict.wanted}
 
 
 def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], strict: bool) -> int:
@@ -397,7 +397,7 @@ def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], st
     """
     if any(_lacks_what_was_asked(summary) for summary in summaries):
         return EXIT_TRIALS_FAILED
-    words = {verdict.verdict for verdict in verdicts if not verdict.wanted}
+    words = _words(verdicts)
     if "fail" in words:
         return EXIT_NOT_MET
     if strict and words & {"inconclusive", "unknown"}:
