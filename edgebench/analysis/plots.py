@@ -16,14 +16,13 @@ from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import judge_all
 from edgebench.report import tables, words
-from edgebench.report.captions import latency_limits, scene_predictions
 from edgebench.report.plots.accuracy import accuracy, energy
-from edgebench.report.plots.latency import By, latency, stages, targets
+from edgebench.report.plots.latency import By, latency, latency_limits, stages, targets
 from edgebench.report.plots.limits import is_known, limits
 from edgebench.report.plots.mission import mission
 from edgebench.report.plots.panels import Place
 from edgebench.report.plots.power import drawn_traces, idle_power, power_limits, power_over_time
-from edgebench.report.plots.scene import scene
+from edgebench.report.plots.scene import scene, scene_predictions
 from edgebench.report.plots.sessions import memory, sessions, sustained
 from edgebench.results.load import StoredResults
 from edgebench.suggest import choose, short

@@ -13,9 +13,10 @@ from edgebench.files import require_folder, require_unstored, require_writable, 
 from edgebench.judge.judged import Judged
 from edgebench.report import drawing
 from edgebench.report import notes as verdict_groups
-from edgebench.report.captions import limits_picture, pictures
 from edgebench.report.mission_pages import mission_picture
 from edgebench.report.missions import brief_missions
+from edgebench.report.pictures import pictures
+from edgebench.report.plots.limits import limits_picture
 
 FIGURE_FORMS = ("svg", "png", "pdf")
 
@@ -66,10 +67,11 @@ def figures_of(judged: Judged) -> dict[str, Figure]:
         shown[f"limits-{slugs[name]}"] = limits_picture(judged.summaries, judged.verdicts, name)
     for brief in brief_missions(judged.results, judged.summaries, judged.profiles):
         shown[f"mission-{slugs[brief.profile]}"] = mission_picture(brief, judged.summaries)
-    figures = {
-        name: picture.figure or picture.photograph for name, picture in shown.items() if picture is not None
+    return {
+        name: picture.figure
+        for name, picture in shown.items()
+        if picture is not None and picture.figure is not None
     }
-    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def write_figures(judged: Judged, folder: Path) -> list[Path]:

@@ -29,9 +29,11 @@ from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.report import drawing
 from edgebench.report import notes as verdict_groups
-from edgebench.report.captions import Picture, limits_picture, pictures
 from edgebench.report.mission_pages import mission_picture
 from edgebench.report.page import texts
+from edgebench.report.pictures import pictures
+from edgebench.report.plots.limits import limits_picture
+from edgebench.report.plots.panels import Picture
 from edgebench.report.words import sort_value
 from edgebench.results.load import StoredResults
 
@@ -265,8 +267,10 @@ def page(
     def shown(picture: Picture | None) -> Mapping[str, str] | None:
         if picture is None:
             return None
-        texts_of_it = {"src": picture.src, "alt": picture.alt, "caption": picture.caption}
-        return texts_of_it | {"svg": _drawn(picture, f"figure-{next(numbers)}")}
+        shown = {"alt": picture.alt, "caption": picture.caption, "src": "", "svg": Markup()}
+        if picture.figure is not None and picture.is_photograph:
+            return shown | {"src": drawing.jpeg_uri(drawing.as_jpeg(picture.figure))}
+        return shown | {"svg": _drawn(picture, f"figure-{next(numbers)}")}
 
     limits = [limits_picture(summaries, verdicts, profile) for profile in verdict_groups.profiles(verdicts)]
     missions = [mission_picture(brief, summaries) for brief in sections["missions"]]

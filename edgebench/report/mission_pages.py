@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from rich.console import Console
 
 from edgebench.judge.figure import Figure
 from edgebench.judge.mission import Mission, cycle_of
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing, tables, words
-from edgebench.report.captions import Picture, embedded_picture
+from edgebench.report import tables, words
 from edgebench.report.console import cell, line, new_table
 from edgebench.report.missions import SEED, BriefMissions, MissionFigure, shown_figures
 from edgebench.report.plots.mission import MOST_LINES
 from edgebench.report.plots.mission import mission as draw_mission
+from edgebench.report.plots.panels import Picture, picture
 
 
 def print_missions(console: Console, missions: Sequence[Mission], trials: Mapping[str, TrialSummary]) -> None:
@@ -161,7 +162,6 @@ def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> 
         energy = idle.shown(mission)
         alt = f"{names[mission.trial]} at most {_value(mission.backlog)}"
         alts.append(alt if energy.value is None else f"{alt}, {_value(energy)} {idle.unit}")
-    figure = drawing.blank()
     trials = {summary.key: summary for summary in summaries}
-    draw_mission(brief.missions, trials, cycle_of(brief.schedule), ax=figure)
-    return embedded_picture(figure, f"Backlog and energy a cycle: {'; '.join(alts)}", f"{caption}.", 1)
+    draw = partial(draw_mission, brief.missions, trials, cycle_of(brief.schedule))
+    return picture(draw, "Backlog and energy a cycle", alts, f"{caption}.")

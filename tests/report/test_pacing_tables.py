@@ -11,11 +11,10 @@ import pytest
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.trial_summary import Minute, Paced, Sustained
 from edgebench.report import run_tables as pacing_tables
-from edgebench.report.captions import minutes_words
 from edgebench.report.document import document
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
-from edgebench.report.plots.sessions import sustained
+from edgebench.report.plots.sessions import minutes_picture, sustained
 from tests.report import samples
 from tests.report.plots.drawn import svg_of
 from tests.synthetic_results import made_experiment
@@ -39,7 +38,9 @@ def test_the_figure_has_a_point_a_minute_and_a_line_a_trial() -> None:
     assert drawn == [[[0.5, 0.20], [1.5, 0.21], [3.5, 0.23]]] * 2
     assert "minute" in axes.get_xlabel()
     assert svg_of([axes]) == svg_of(sustained(summaries))
-    assert "0.200 s in the first, 0.230 s in the last of 3 minutes" in minutes_words(summaries)
+    picture = minutes_picture(summaries)
+    assert picture is not None
+    assert "0.200 s in the first, 0.230 s in the last of 3 minutes" in picture.alt
 
 
 def test_nothing_sustained_is_drawn_as_nothing() -> None:

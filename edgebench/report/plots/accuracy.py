@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
@@ -12,13 +13,15 @@ from edgebench.judge.power_metrics import rail_interval
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
 from edgebench.report.plots.panels import (
+    MOST_IN_WORDS,
+    Picture,
     Place,
     by_target,
+    draw_panels,
     ends_of,
     error_bars,
-    open_panels,
-    say_empty,
-    title_panel,
+    not_drawn,
+    picture,
 )
 from edgebench.stats.interval import Interval
 
@@ -63,23 +66,24 @@ def point_label(summary: TrialSummary) -> str:
 
 
 def draw_against_accuracy(
-    panels: Mapping[str, Sequence[Point]], axis: str, unit: str, bars: str, legend: str, ax: Place
+    panels: Sequence[tuple[str, Sequence[Point]]], axis: str, unit: str, bars: str, legend: str, ax: Place
 ) -> list[Axes]:
     """Wilson intervals upwards, those of the cost sideways; one scale for all panels.
 
     Args:
-        panels: the points by what stands above their panel.
+        panels: the points, and what stands above their panel.
         axis: what the cost is.
         unit: of the cost.
         bars: what the cost's intervals are over.
         legend: what the series are.
         ax: where to draw.
     """
-    points = [point for group in panels.values() for point in group]
+    points = [point for _, group in panels for point in group]
     series = list(dict.fromkeys(point.series for point in points))
     series = sorted(series, key=list(drawing.colours(series)).index)
     colours, markers = drawing.colours(series), drawing.markers(series)
-    costs = [cost for point in points for cost in _costs(point)]
+    costs = [end for point in points for end in ends_of(point.cost)]
+    costs += [point.net for point in points if point.net is not None]
     log = drawing.wants_log(costs)
     rates = [
         100 * end
@@ -89,25 +93,21 @@ def draw_against_accuracy(
     ]
     names = tables.trial_names([point.summary for point in points])
     has_bars = any(point.cost.low is not None for point in points)
-    with drawing.style():
-        opened = open_panels(ax, len(panels))
-        if not panels:
-            say_empty(opened.axes[0], f"no trial has both accuracy and {axis}")
-        for axes, (title, group) in zip(opened.axes, panels.items(), strict=False):
-            places = {point.summary.key: place for place, point in enumerate(sorted(group, key=_cost))}
-            for point in group:
-                offset = _LABEL_OFFSETS[places[point.summary.key] % len(_LABEL_OFFSETS)]
-                _draw(axes, point, colours[point.series], markers[point.series], offset, unit, names)
-            drawing.scale_axis(axes, "x", costs, log)
-            if rates:
-                room = 0.08 * max(1.0, max(rates) - min(rates))
-                axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
-            note = f"\nbars: 95 % intervals {bars}" if has_bars else ""
-            axes.set_xlabel(f"{axis}, {unit}" + (" (log)" if log else "") + note)
-            axes.set_ylabel("top-1 on the images, %\nbars: 95 % Wilson intervals")
-            title_panel(axes, title, len(panels))
-        opened.legend(legend)
-    return opened.axes
+    note = f"\nbars: 95 % intervals {bars}" if has_bars else ""
+
+    def draw(axes: Axes, group: Sequence[Point]) -> None:
+        in_order = sorted(group, key=_cost)
+        for point in group:
+            offset = _LABEL_OFFSETS[in_order.index(point) % len(_LABEL_OFFSETS)]
+            _draw(axes, point, colours[point.series], markers[point.series], offset, unit, names)
+        drawing.scale_axis(axes, "x", costs, log)
+        if rates:
+            room = 0.08 * max(1.0, max(rates) - min(rates))
+            axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
+        axes.set_xlabel(f"{axis}, {unit}" + (" (log)" if log else "") + note)
+        axes.set_ylabel("top-1 on the images, %\nbars: 95 % Wilson intervals")
+
+    return draw_panels(ax, panels, draw, f"no trial has both accuracy and {axis}", legend)
 
 
 def _draw(
@@ -163,11 +163,6 @@ def _draw(
     )
 
 
-def _costs(point: Point) -> list[float]:
-    ends = ends_of(point.cost)
-    return ends if point.net is None else [*ends, point.net]
-
-
 def _cost(point: Point) -> float:
     return point.cost.median
 
@@ -180,16 +175,40 @@ def accuracy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axe
         ax: where to draw, a panel a target.
     """
     shown = words.alike_timed([summary for summary in summaries if summary.accuracy is not None])
-    panels = {
-        target: [
-            Point(summary, summary.latency, summary.precision, point_label(summary))
-            for summary in group
-            if summary.latency is not None
-        ]
-        for target, group in by_target(shown).items()
-    }
+    panels = [
+        (
+            target,
+            [
+                Point(summary, summary.latency, summary.precision, point_label(summary))
+                for summary in group
+                if summary.latency is not None
+            ],
+        )
+        for target, group in by_target(shown)
+    ]
     return draw_against_accuracy(
         panels, words.latency_names(shown), "seconds a scene", "over sessions", "precision", ax
+    )
+
+
+def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
+    """Accuracy against image_s; against infer_s where no trial has that."""
+    able = [summary for summary in summaries if summary.accuracy is not None]
+    shown = words.alike_timed(able)
+    if not shown:
+        return Picture("There is no figure of accuracy against latency: no trial has both.")
+    names, quantity = tables.trial_names(summaries), words.latency_names(shown)
+    return picture(
+        partial(accuracy, summaries),
+        f"Accuracy against {quantity}",
+        [
+            f"{names[summary.key]} {words.right_of(summary.accuracy)} at {words.interval(summary.latency)} s"
+            for summary in shown[:MOST_IN_WORDS]
+        ],
+        f"Top-1 on the images against {quantity}; beside the points stand depth multipliers or models.",
+        "Upright bars are Wilson intervals, level ones are intervals over sessions, both 95 %.",
+        not_drawn(sum(each.latency is not None for each in able) - len(shown), " with infer_s alone"),
+        panels=len({summary.target for summary in summaries}),
     )
 
 
@@ -219,7 +238,7 @@ def energy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
         summaries: trials; those without accuracy or energy of their primary rail are left out.
         ax: where to draw, a panel a scope: meters of different scopes do not compare.
     """
-    panels = dict(list(energy_panels(summaries).items())[: drawing.MAX_PANELS])
+    panels = list(energy_panels(summaries).items())[: drawing.MAX_PANELS]
     return draw_against_accuracy(
         panels, "energy an image", "J", "over sessions and samples", series_of(summaries)[0], ax
     )
@@ -242,3 +261,39 @@ def energy_panels(summaries: Sequence[TrialSummary]) -> dict[str, list[Point]]:
         point = Point(summary, energy_j, series[summary.key], label, net)
         panels.setdefault(words.power_of(rail.scope), []).append(point)
     return panels
+
+
+def energy_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
+    """Accuracy against energy an image; None without a meter."""
+    metered = [summary for summary in summaries if summary.power]
+    if not metered:
+        return None
+    panels = energy_panels(summaries)
+    if not panels:
+        return Picture("There is no figure of accuracy against energy: no trial has both.")
+    points = [(scope, point) for scope, group in panels.items() for point in group]
+    names = tables.trial_names(summaries)
+    return picture(
+        partial(energy, summaries),
+        "Accuracy against energy an image",
+        [
+            f"{names[point.summary.key]} {words.right_of(point.summary.accuracy)} "
+            f"at {words.interval(point.cost)} J, {scope}"
+            for scope, point in points
+        ],
+        "Top-1 on the images against energy an image, as the primary meter and rail of each trial see it; "
+        "beside the points stand depth multipliers or models. Upright bars are Wilson intervals, level ones "
+        "those of the energy over sessions and samples, both 95 %.",
+        "Hollow: the energy above that of the idle device, where it is a tenth or more."
+        if any(point.net is not None for _, point in points)
+        else "",
+        "With --period it is the energy of the whole period, pauses included."
+        if any(summary.paced for summary in metered)
+        else "",
+        f"All meters see the {next(iter(panels))}."
+        if len(panels) == 1
+        else "Meters of different scopes have a panel each: their figures do not compare.",
+        not_drawn(len(metered) - len(points), " without energy or accuracy"),
+        panels=len(panels),
+        noun="scope",
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from math import nan
@@ -13,13 +12,13 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.ticker import FuncFormatter
 
 from edgebench.judge.comparison import MetricComparison, Threshold, Word
-from edgebench.judge.history import HistoryPoint, TrialSeries
+from edgebench.judge.history import TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.result_comparison import ResultsComparison
 from edgebench.report import comparison_document as comparison_words
 from edgebench.report import drawing
 from edgebench.report.history import heading, ratio_text, series_names
-from edgebench.report.plots.panels import Place, bars_note, open_panels, say_empty, set_title
+from edgebench.report.plots.panels import Place, bars_note, draw_panels, name_rows, set_title
 from edgebench.stats.interval import Interval
 
 _NAMED = 60  # characters of a series' name above its panel
@@ -33,24 +32,25 @@ def history(series: Sequence[TrialSeries], *, ax: Place = None) -> list[Axes]:
         ax: where to draw, a panel a series.
     """
     shown = series[: drawing.MAX_PANELS]
-    names = series_names(series)
     several = len({each.target for each in series}) > 1  # then the names say which
-    with drawing.style():
-        opened = open_panels(ax, len(shown), columns=1 if len(shown) < 4 else 2, height=2.8)
-        if not shown:
-            say_empty(opened.axes[0], "no result has the metric")
-        for axes, each, name in zip(opened.axes, shown, names, strict=False):
-            _draw(axes, each)
-            own = name if several else f"{each.target}: {name}"
-            set_title(axes, drawing.label(own, _NAMED))
-    return opened.axes
+
+    def draw(axes: Axes, panel: tuple[TrialSeries, str]) -> None:
+        each, name = panel
+        _draw(axes, each)
+        set_title(axes, drawing.label(name if several else f"{each.target}: {name}", _NAMED))
+
+    panels = [("", panel) for panel in zip(shown, series_names(series), strict=False)]
+    columns = 1 if len(shown) < 4 else 2
+    return draw_panels(ax, panels, draw, "no result has the metric", columns=columns, height=2.8)
 
 
 def _draw(axes: Axes, series: TrialSeries) -> None:
     scale = 100.0 if series.is_share else 1.0
-    dated = all(point.begun_utc for point in series.results)
-    places = [_place(point, number, dated) for number, point in enumerate(series.results)]
     shown = series.results
+    begun = [datetime.fromisoformat(point.begun_utc) for point in shown if point.begun_utc]
+    dated = len(begun) == len(shown)
+    dates = [float(date2num(time)) for time in begun]  # type: ignore[no-untyped-call]
+    places = dates if dated else [float(number) for number in range(len(shown))]
     values = [scale * point.value for point in shown]
     # Not 0, which would draw the caps of an interval that there is not.
     below = [nan if point.low is None else scale * max(0.0, point.value - point.low) for point in shown]
@@ -90,12 +90,6 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
     axes.set_ylabel(heading(series).replace(" [", ", ").rstrip("]") + bars_note(intervals, note))
 
 
-def _place(point: HistoryPoint, number: int, dated: bool) -> float:
-    if not dated or point.begun_utc is None:
-        return float(number)
-    return float(date2num(datetime.fromisoformat(point.begun_utc)))  # type: ignore[no-untyped-call]
-
-
 # Results against a baseline as a forest plot: a panel a metric, a line a pair with its interval.
 
 
@@ -113,12 +107,6 @@ _COLOURS: dict[Word, str] = {
 _MARKERS: dict[Word, str] = {"better": "^", "worse": "v", "same": "s", "undecided": "o"}
 
 
-@dataclass(frozen=True)
-class _Line:
-    name: str
-    item: MetricComparison
-
-
 def ratios(comparison: ResultsComparison, *, ax: Place = None) -> list[Axes]:
     """B over A of each pair with its 95 % interval, in points for shares; what counts as the same is shaded.
 
@@ -126,38 +114,31 @@ def ratios(comparison: ResultsComparison, *, ax: Place = None) -> list[Axes]:
         comparison: as `compare_results` gives it; what was not compared is left out.
         ax: where to draw, a panel a metric.
     """
-    panels = {name: lines for name in comparison.metrics if (lines := _lines(comparison, name))}
-    heights = [1.1 + _LINE_IN * len(lines) for lines in panels.values()]
-    with drawing.style():
-        opened = open_panels(ax, len(panels), height=heights or 3.6, columns=1)
-        if not panels:
-            say_empty(opened.axes[0], "nothing could be compared")
-        for axes, (name, lines) in zip(opened.axes, panels.items(), strict=False):
-            _draw_ratios(axes, name, lines, comparison.threshold)
-        opened.legend("B is")
-    return opened.axes
-
-
-def _lines(comparison: ResultsComparison, metric: str) -> list[_Line]:
     several = len(comparison.results) > 1
-    lines = [
-        _Line(f"{result.name}: {name}" if several else name, item)
-        for result in comparison.results
-        for name, pair in zip(comparison_words.pair_names(result.pairs), result.pairs, strict=True)
-        for item in pair.comparisons
-        if item.metric == metric and item.difference is not None
-    ]
-    return lines[:MOST_LINES]
+    panels: dict[str, list[tuple[str, MetricComparison]]] = {name: [] for name in comparison.metrics}
+    for result in comparison.results:
+        names = comparison_words.pair_names(result.pairs)
+        for name, pair in zip(names, result.pairs, strict=True):
+            for item in pair.comparisons:
+                if item.difference is not None:
+                    panels[item.metric].append((f"{result.name}: {name}" if several else name, item))
+    shown = [("", lines[:MOST_LINES]) for lines in panels.values() if lines]
+    heights = [1.1 + _LINE_IN * len(lines) for _, lines in shown]
+
+    def draw(axes: Axes, lines: Sequence[tuple[str, MetricComparison]]) -> None:
+        _draw_ratios(axes, lines, comparison.threshold)
+
+    return draw_panels(ax, shown, draw, "nothing could be compared", "B is", height=heights or 3.6, columns=1)
 
 
-def _draw_ratios(axes: Axes, metric: str, lines: Sequence[_Line], threshold: Threshold) -> None:
-    is_ratio = lines[0].item.scale == "ratio"
+def _draw_ratios(axes: Axes, lines: Sequence[tuple[str, MetricComparison]], threshold: Threshold) -> None:
+    items = [item for _, item in lines]
+    metric, is_ratio = items[0].metric, items[0].scale == "ratio"
     nothing = 1.0 if is_ratio else 0.0
     width = threshold.minimum_effect if is_ratio else threshold.minimum_points
     axes.axvspan(nothing - width, nothing + width, color=drawing.QUIET, alpha=0.15, linewidth=0)
     axes.axvline(nothing, color=drawing.INK, linewidth=1)
-    for place, line in enumerate(lines):
-        item = line.item
+    for place, (name, item) in enumerate(lines):
         difference = nothing if item.difference is None else item.difference
         low = difference if item.low is None else item.low
         high = difference if item.high is None else item.high
@@ -172,14 +153,9 @@ def _draw_ratios(axes: Axes, metric: str, lines: Sequence[_Line], threshold: Thr
             capsize=3,
             label=item.word,
         )
-        difference_text = comparison_words.change(item, threshold)
-        drawing.mark(drawn.lines[0], "trial", f"{line.name}: {metric} {difference_text}")
-    ends = [
-        end
-        for line in lines
-        for end in (line.item.low, line.item.difference, line.item.high)
-        if end is not None
-    ]
+        text = f"{name}: {metric} {comparison_words.change(item, threshold)}"
+        drawing.mark(drawn.lines[0], "trial", text)
+    ends = [end for item in items for end in (item.low, item.difference, item.high) if end is not None]
     low, high = min(nothing - 2 * width, *ends), max(nothing + 2 * width, *ends)
     if is_ratio and min(ends) > 0 and drawing.wants_log(ends):
         axes.set_xscale("log")
@@ -187,9 +163,7 @@ def _draw_ratios(axes: Axes, metric: str, lines: Sequence[_Line], threshold: Thr
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_xlim(low - 0.06 * (high - low), high + 0.06 * (high - low))
-    drawing.name_ticks(axes.yaxis, range(len(lines)), [line.name for line in lines], _LONGEST_NAME)
-    axes.set_ylim(len(lines) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
+    name_rows(axes, [name for name, _ in lines], _LONGEST_NAME)
     what = "B over A" if is_ratio else "B less A, points"
     axes.set_xlabel(
         f"{what} ({METRICS[metric].better} is better)\nbars: 95 % intervals; grey: counts as the same"

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.container import BarContainer
 from matplotlib.figure import FigureBase
 
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import drawing, tables, words
 from edgebench.report.plots.accuracy import series_of
-from edgebench.report.plots.limits import draw_limits, inside, limit_lines
+from edgebench.report.plots.limits import draw_limits, inside, limit_lines, limits_note
 from edgebench.report.plots.panels import (
-    LONGEST_NAME,
+    MOST_IN_WORDS,
+    Picture,
     Place,
     bars_note,
     by_target,
+    draw_panels,
     ends_of,
     error_bars,
-    open_panels,
-    say_empty,
-    title_panel,
+    name_rows,
+    not_drawn,
+    picture,
+    write_behind,
 )
 from edgebench.stats.compare import ratios
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
@@ -70,26 +74,65 @@ def latency(
     else:
         ticks, axis = list(dict.fromkeys(words.model(summary) for summary in shown)), "model"
         at = {summary.key: ticks.index(words.model(summary)) for summary in shown}
-    panels = by_target(shown)
     ends = [end for summary in shown for end in ends_of(summary.latency)]
     lines = limit_lines(limits or {}, [summary.latency.median for summary in shown if summary.latency])
     log = drawing.wants_log(ends)
     note = bars_note([summary.latency for summary in shown], "bars: 95 % intervals over sessions")
-    with drawing.style():
-        opened = open_panels(ax, len(panels))
-        if not panels:
-            say_empty(opened.axes[0], "no trial has a time")
-        for axes, (target, group) in zip(opened.axes, panels.items(), strict=False):
-            _draw_series(axes, group, at, shown)
-            drawing.scale_axis(axes, "y", [*ends, *inside(lines)], log)
-            draw_limits(axes, "y", lines, "s")
-            _name_places(axes, ticks)
-            axes.set_xlabel(axis)
-            unit = f"{words.latency_names(shown)}, seconds a scene" + (" (log)" if log else "")
-            axes.set_ylabel(unit + note)
-            title_panel(axes, target, len(panels))
-        opened.legend("precision")
-    return opened.axes
+
+    def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
+        _draw_series(axes, group, at, shown)
+        drawing.scale_axis(axes, "y", [*ends, *inside(lines)], log)
+        draw_limits(axes, "y", lines, "s")
+        _name_places(axes, ticks)
+        axes.set_xlabel(axis)
+        axes.set_ylabel(f"{words.latency_names(shown)}, seconds a scene" + (" (log)" if log else "") + note)
+
+    return draw_panels(ax, by_target(shown), draw, "no trial has a time", "precision")
+
+
+def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, float]:
+    """Profile -> limit of image_s, or infer_s, in seconds, where the profile limits its median.
+
+    Of a wish and a requirement it is the requirement's.
+    """
+    return {
+        verdict.profile: verdict.limit * METRICS[quantity].units[verdict.unit]
+        for verdict in sorted(verdicts, key=lambda verdict: not verdict.wanted)
+        if verdict.quantity == quantity
+        and verdict.statistic == "median"
+        and isinstance(verdict.limit, float | int)
+    }
+
+
+def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Picture:
+    """Latency by depth multiplier and precision, for trials of one family; else by model and precision.
+
+    It is image_s; infer_s where no trial has that.
+    """
+    measured = words.alike_timed(summaries)
+    if not measured:
+        return Picture("There is no figure of image_s: no trial has a time.")
+    axis = level_axis(measured)
+    by = {"depth": "depth multiplier", "model": "model"}[axis]
+    in_order = sorted(measured, key=_median_s)
+    quantity, names = words.latency_names(measured), tables.trial_names(measured)
+    limits = latency_limits(verdicts, quantity)
+    is_published = any(summary.published for summary in measured)
+    bars = "as published, without intervals" if is_published else "bars are 95 % intervals over sessions"
+    least, most = (
+        f"{words.number(_median_s(each))} s ({names[each.key]})" for each in (in_order[0], in_order[-1])
+    )
+    return picture(
+        partial(latency, measured, limits, by=axis),
+        f"{quantity} by {by} and precision for {words.counted(len(measured), 'trial')}",
+        [f"from {least} to {most}."],
+        f"{quantity} by {by} and precision; {bars}.",
+        limits_note(limit_lines(limits, [_median_s(summary) for summary in measured])),
+        not_drawn(
+            sum(summary.latency is not None for summary in summaries) - len(measured), " with infer_s alone"
+        ),
+        panels=len({summary.target for summary in measured}),
+    )
 
 
 def _draw_series(
@@ -204,24 +247,51 @@ def targets(
     ends = [end for summary in rows for end in ends_of(summary.latency)]
     lines = limit_lines(limits or {}, [_median_s(summary) for summary in rows])
     log = drawing.wants_log(ends)
-    with drawing.style():
-        lines_of_text = max((name.count("\n") + 1 for name in names), default=1)
-        opened = open_panels(
-            ax, 1, width=8.4, height=1.4 + _ROW * max(3, len(rows)) * (0.6 + 0.4 * lines_of_text)
-        )
-        [axes] = opened.axes
-        if not rows:
-            say_empty(axes, "no trial has a time")
-            return axes
+    note = bars_note([summary.latency for summary in rows], "bars: 95 % intervals over sessions")
+
+    def draw(axes: Axes, rows: Sequence[TrialSummary]) -> None:
         _draw_rows(axes, rows)
         drawing.scale_axis(axes, "x", [*ends, *inside(lines)], log)
         draw_limits(axes, "x", lines, "s")
         axes.set_yticks(range(len(rows)), names, fontsize=8.5, parse_math=False)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
-        note = bars_note([summary.latency for summary in rows], "bars: 95 % intervals over sessions")
         axes.set_xlabel(f"{words.latency_names(rows)}, seconds a scene" + (" (log)" if log else "") + note)
+
+    lines_of_text = max((name.count("\n") + 1 for name in names), default=1)
+    height = 1.4 + _ROW * max(3, len(rows)) * (0.6 + 0.4 * lines_of_text)
+    shown = [("", rows)] if rows else []
+    [axes] = draw_panels(ax, shown, draw, "no trial has a time", width=8.4, height=height)
     return axes
+
+
+def targets_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Picture:
+    """All targets on one axis, with the ratio to the quickest.
+
+    `limits` are of the time that is drawn, in seconds, by profile.
+    """
+    rows = quickest_first(summaries)
+    if not rows:
+        return Picture("There is no figure of all targets on one axis: no trial has a time.")
+    names, ratio_of = tables.trial_names(rows), ratios_to_quickest(rows)
+    timed, quantity = words.alike_timed(summaries), words.latency_names(rows)
+    has_interval = {ratio.low is not None for ratio in ratio_of.values()}
+    interval = " with its 95 % interval over both trials' session medians (Welch, on the logarithm)"
+    kept = "the quickest of each target" + (f", the first {MAX_ROWS}" if len(rows) == MAX_ROWS else "")
+    return picture(
+        partial(targets, summaries, limits),
+        f"{quantity} from the quickest to the slowest",
+        [
+            f"{names[summary.key]} {words.interval(summary.latency)} s"
+            + (f", {ratio_of[summary.key].text} times the quickest" if summary.key in ratio_of else "")
+            for summary in rows
+        ],
+        f"Median {quantity} of each trial, the quickest on top, and its ratio to that"
+        f"{interval if True in has_interval else ''}.",
+        "A ratio without an interval: published, or too few sessions." if False in has_interval else "",
+        limits_note(limit_lines(limits, [_median_s(summary) for summary in rows])),
+        f"Drawn of {words.counted(len(timed), 'trial')}: {kept}." if len(rows) < len(timed) else "",
+    )
 
 
 def _row_name(name: str) -> str:
@@ -239,8 +309,7 @@ def _draw_rows(axes: Axes, rows: Sequence[TrialSummary]) -> None:
     has_interval = any(ratio.low is not None for ratio in ratio_of.values())
     _write_beside(axes, -1, "times the quickest" + ("\n(95 % interval)" if has_interval else ""))
     for row, summary in enumerate(rows):
-        if summary.latency is None:
-            continue
+        assert summary.latency is not None
         ratio = ratio_of.get(summary.key)
         point = axes.errorbar(
             [summary.latency.median],
@@ -293,62 +362,74 @@ def stages(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
         ax: where to draw, a panel a target, all on one scale.
     """
     shown = [summary for summary in summaries if summary.stages_ms]
-    panels = {target: group[:MOST_BARS] for target, group in by_target(shown).items()}
+    panels = [(target, group[:MOST_BARS]) for target, group in by_target(shown)]
     names, labels = tables.trial_names(shown), words.labels(shown)
     stage_names = list(dict.fromkeys(stage for summary in shown for stage in summary.stages_ms))
-    totals = [_patch_ms(summary) for group in panels.values() for summary in group]
-    longest = max(map(len, panels.values()), default=1)
-    with drawing.style():
-        opened = open_panels(ax, len(panels), height=1.4 + 0.27 * longest)
-        if not panels:
-            say_empty(opened.axes[0], "no trial has a time of its stages")
-        for axes, (target, group) in zip(opened.axes, panels.items(), strict=False):
-            _draw_bars(axes, group, stage_names, names)
-            drawing.name_ticks(
-                axes.yaxis, range(len(group)), [labels[summary.key] for summary in group], LONGEST_NAME
+    totals = [_patch_ms(summary) for _, group in panels for summary in group]
+    longest = max((len(group) for _, group in panels), default=1)
+
+    def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
+        _draw_bars(axes, group, stage_names, names)
+        name_rows(axes, [labels[summary.key] for summary in group])
+        drawing.scale_axis(axes, "x", totals, log=False)
+        axes.set_xlabel("milliseconds a patch, mean of session medians")
+
+    height = 1.4 + 0.27 * longest
+    return draw_panels(ax, panels, draw, "no trial has a time of its stages", "stage", height=height)
+
+
+def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
+    """Where a patch's time goes."""
+    shown = [summary for summary in summaries if summary.stages_ms]
+    if not shown:
+        return Picture("There is no figure of the stages: no trial has a time.")
+    names = tables.trial_names(summaries)
+    own = {stage for summary in shown for stage in summary.stages_ms} - set(STACKED_STAGES)
+    own_stages = " and ".join(words.plain(stage, 40) for stage in sorted(own))
+    return picture(
+        partial(stages, summaries),
+        "Milliseconds a patch by stage",
+        [
+            f"{names[summary.key]} "
+            + ", ".join(
+                f"{words.plain(stage, 40)} {words.number(time)}" for stage, time in summary.stages_ms.items()
             )
-            axes.set_ylim(len(group) - 0.4, -0.6)
-            axes.grid(visible=False, axis="y")
-            drawing.scale_axis(axes, "x", totals, log=False)
-            axes.set_xlabel("milliseconds a patch, mean of session medians")
-            title_panel(axes, target, len(panels))
-        opened.legend("stage")
-    return opened.axes
+            for summary in shown[:MOST_IN_WORDS]
+        ],
+        "Milliseconds a patch, stage upon stage; means over the sessions of each session's median.",
+        f"The narrow bar is {own_stages}, the device's own time within infer." if own else "",
+        panels=len({summary.target for summary in summaries}),
+    )
 
 
 def _draw_bars(
     axes: Axes, group: Sequence[TrialSummary], stage_names: Sequence[str], names: Mapping[str, str]
 ) -> None:
-    rows, ends = range(len(group)), [_patch_ms(summary) for summary in group]
+    ends = [_patch_ms(summary) for summary in group]
     left = [0.0] * len(group)
-    for stage in (stage for stage in STACKED_STAGES if stage in stage_names):
-        widths = [summary.stages_ms.get(stage, 0.0) for summary in group]
-        bars = axes.barh(
-            rows, widths, left=left, color=STACKED_STAGES[stage], hatch=_HATCHES[stage], edgecolor="white",
-            linewidth=0, label=drawing.label(stage),
-        )  # fmt: skip
-        _mark(bars, stage, group, names)
-        left = [start + width for start, width in zip(left, widths, strict=True)]
     others = [colour for colour in drawing.PALETTE if colour not in STACKED_STAGES.values()]
-    for number, stage in enumerate(stage for stage in stage_names if stage not in STACKED_STAGES):
+    own = [stage for stage in stage_names if stage not in STACKED_STAGES]
+    for stage in (*(stage for stage in STACKED_STAGES if stage in stage_names), *own):
         widths = [summary.stages_ms.get(stage, 0.0) for summary in group]
-        starts = [max(0.0, end - width) for end, width in zip(ends, widths, strict=True)]
-        colour = others[number % len(others)]
+        if stage in STACKED_STAGES:
+            starts, left = left, [start + width for start, width in zip(left, widths, strict=True)]
+            style: dict[str, Any] = {
+                "color": STACKED_STAGES[stage],
+                "hatch": _HATCHES[stage],
+                "edgecolor": "white",
+            }
+        else:
+            starts = [max(0.0, end - width) for end, width in zip(ends, widths, strict=True)]
+            style = {"color": others[own.index(stage) % len(others)], "height": 0.3}
         bars = axes.barh(
-            rows, widths, height=0.3, left=starts, color=colour, linewidth=0, label=drawing.label(stage)
+            range(len(group)), widths, left=starts, linewidth=0, label=drawing.label(stage), **style
         )
-        _mark(bars, stage, group, names)
+        for bar, summary in zip(bars.patches, group, strict=True):
+            if stage in summary.stages_ms:
+                time = words.number(summary.stages_ms[stage])
+                drawing.mark(bar, "trial", f"{names[summary.key]}: {stage} {time} ms a patch")
     for row, total in enumerate(ends):
-        axes.annotate(
-            words.number(total), (total, row), xytext=(4, -3), textcoords="offset points", fontsize=8
-        )
-
-
-def _mark(bars: BarContainer, stage: str, group: Sequence[TrialSummary], names: Mapping[str, str]) -> None:
-    for bar, summary in zip(bars.patches, group, strict=True):
-        if stage in summary.stages_ms:
-            time = words.number(summary.stages_ms[stage])
-            drawing.mark(bar, "trial", f"{names[summary.key]}: {stage} {time} ms a patch")
+        write_behind(axes, total, row, words.number(total))
 
 
 def _patch_ms(summary: TrialSummary) -> float:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
+from matplotlib.transforms import Transform
 
-from edgebench.judge.trial_summary import Verdict
-from edgebench.report import drawing, words
-from edgebench.report.plots.panels import Place, open_panels, say_empty, set_title
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.report import drawing, notes, tables, words
+from edgebench.report.plots.panels import Picture, Place, draw_panels, name_rows, picture, set_title
 
 _COLOURS = {"pass": drawing.GREEN, "fail": drawing.VERMILION, "inconclusive": "#8a6100"}
 _MARKERS = {"pass": "o", "fail": "X", "inconclusive": "D"}
@@ -74,32 +76,68 @@ def limits(
     high = max(above_zero) * 1.6 if log else max(above_zero) * 1.15
     room = 0.6 / max(1, len(panels))  # for what stands below the last panel
     heights = [_ROW * len(of_panel) + _PANEL + room for of_panel in panels.values()]
-    with drawing.style():
-        opened = open_panels(ax, len(panels), height=heights or 2.0, columns=1, share_x=True)
-        if not panels:
-            say_empty(opened.axes[0], "no figure of a requirement is known")
-            return opened.axes
-        for axes, of_panel in zip(opened.axes, panels.values(), strict=True):
-            drawing.scale_axis(axes, "x", above_zero, log)
-            axes.set_xlim(low, high)
-            tinted = (1.0, high) if words.wants_more(of_panel[0]) else (low, 1.0)
-            axes.axvspan(*tinted, color=drawing.GREEN, alpha=0.08, linewidth=0)
-            drawing.mark(
-                axes.axvline(1.0, color=drawing.INK, linewidth=1.2), "limit", words.limit(of_panel[0])
-            )
-            for row, verdict in enumerate(of_panel):
-                point = _draw(axes, row, verdict, low if log else -math.inf)
-                judged = f"{words.value(verdict)} {words.span(verdict)}".strip()
-                drawing.mark(point, "trial", f"{names[verdict.trial]}: {verdict.verdict}, {judged}")
-            labels = [names[verdict.trial] for verdict in of_panel]
-            drawing.name_ticks(axes.yaxis, range(len(of_panel)), labels, _LONGEST_NAME, fontsize=8.5)
-            axes.set_ylim(len(of_panel) - 0.4, -0.6)
-            axes.grid(visible=False, axis="y")
-            set_title(axes, drawing.label(words.limit(of_panel[0]), 80))
-        scale = " (log)" if log else ""
-        opened.axes[-1].set_xlabel(f"multiple of the limit{scale}\nbars: the intervals that were judged")
-        opened.legend("verdict")
-    return opened.axes
+
+    def draw(axes: Axes, of_panel: Sequence[Verdict]) -> None:
+        drawing.scale_axis(axes, "x", above_zero, log)
+        axes.set_xlim(low, high)
+        tinted = (1.0, high) if words.wants_more(of_panel[0]) else (low, 1.0)
+        axes.axvspan(*tinted, color=drawing.GREEN, alpha=0.08, linewidth=0)
+        drawing.mark(axes.axvline(1.0, color=drawing.INK, linewidth=1.2), "limit", words.limit(of_panel[0]))
+        for row, verdict in enumerate(of_panel):
+            point = _draw(axes, row, verdict, low if log else -math.inf)
+            judged = f"{words.value(verdict)} {words.span(verdict)}".strip()
+            drawing.mark(point, "trial", f"{names[verdict.trial]}: {verdict.verdict}, {judged}")
+        name_rows(axes, [names[verdict.trial] for verdict in of_panel], _LONGEST_NAME, fontsize=8.5)
+        set_title(axes, drawing.label(words.limit(of_panel[0]), 80))
+        if of_panel is shown[-1][1]:
+            scale = " (log)" if log else ""
+            axes.set_xlabel(f"multiple of the limit{scale}\nbars: the intervals that were judged")
+
+    shown = [("", of_panel) for of_panel in panels.values()]
+    layout = {"height": heights or 2.0, "columns": 1, "share_x": True}
+    return draw_panels(ax, shown, draw, "no figure of a requirement is known", "verdict", **layout)
+
+
+MOST_ROWS = 120
+"""That one figure draws, over all requirements."""
+
+
+def limits_picture(
+    summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], profile: str
+) -> Picture | None:
+    """The figure of one profile, by a panel a requirement; None where none of its figures is known."""
+    names = tables.trial_names(summaries)
+    ours = [verdict for verdict in verdicts if verdict.profile == profile and verdict.trial in names]
+    asked = notes.requirements(ours)
+    known = {name: [each for each in ours if each.requirement == name and is_known(each)] for name in asked}
+    drawn = {name: of_panel for name, of_panel in known.items() if of_panel}
+    if not drawn:
+        return None
+    most = max(1, MOST_ROWS // len(drawn))
+    is_cut = any(len(of_panel) > most for of_panel in drawn.values())
+    drawn = {name: of_panel[:most] for name, of_panel in drawn.items()}
+    absent = "; ".join(words.limit(verdict) for name, verdict in asked.items() if name not in drawn)
+    return picture(
+        partial(limits, drawn, names),
+        "Figures over their limits",
+        [_in_words(of_panel, names) for of_panel in drawn.values()],
+        "Each figure that was judged, with its interval, as a multiple of its limit, which is the line at 1; "
+        "the tinted side meets it. An arrow: nothing bounds the figure on that side.",
+        f"Not known of any trial: {absent}." if absent else "",
+        "The figures were published; none was measured here."
+        if any(summary.published for summary in summaries)
+        else "",
+        f"The first {most} trials of a requirement are drawn; the tables hold all." if is_cut else "",
+    )
+
+
+def _in_words(of_panel: Sequence[Verdict], names: Mapping[str, str]) -> str:
+    ends = sorted((end, names[verdict.trial]) for verdict in of_panel for end in multiple_of(verdict).ends)
+    (least, first), (most, last) = ends[0], ends[-1]
+    return (
+        f"{words.limit(of_panel[0])}, {words.counted(len(of_panel), 'trial')}: from "
+        f"{words.number(least)} ({first}) to {words.number(most)} times the limit ({last})"
+    )
 
 
 def _draw(axes: Axes, row: int, verdict: Verdict, least: float) -> Line2D:
@@ -215,7 +253,16 @@ def draw_limits(
             text = _text(beyond, unit) if named else f"{_values(beyond)} {unit}"
             drawn.append(_Drawn(tuple(beyond), place, True, f"{arrow[which == 'x']} {text}"))
     for number, each in enumerate(drawn):
-        line = _draw_level(axes, each, colour) if which == "y" else _draw_upright(axes, each, colour, number)
+        level = which == "y"
+        beside = axes.get_yaxis_transform() if level else axes.get_xaxis_transform()
+        transform = axes.transAxes if each.at_edge else beside
+        ends = ([0, 1], [each.place] * 2) if level else ([each.place] * 2, [0, 1])
+        style: dict[str, Any] = {"linestyle": (0, (1, 2) if each.at_edge else (5, 3)), "linewidth": 1.1}
+        [line] = axes.plot(*ends, transform=transform, scalex=False, scaley=False, color=colour, **style)
+        if each.text and level:
+            _write_upon(axes, each, transform)
+        elif each.text:
+            _write_above(axes, each, transform, colour, number)
         names = (f"{', '.join(limit.names)}: {limit.value:g} {unit}" for limit in each.lines)
         drawing.mark(line, "limit", "; ".join(names))
 
@@ -229,10 +276,6 @@ class _Drawn:
     at_edge: bool
     text: str
 
-    @property
-    def style(self) -> dict[str, Any]:
-        return {"linewidth": 1.1, "linestyle": (0, (1, 2)) if self.at_edge else (0, (5, 3))}
-
 
 def _lengthen(axes: Axes, which: str, below: bool, above: bool) -> None:
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
@@ -244,53 +287,29 @@ def _lengthen(axes: Axes, which: str, below: bool, above: bool) -> None:
     (axes.set_xlim if which == "x" else axes.set_ylim)(*ends)
 
 
-def _draw_level(axes: Axes, drawn: _Drawn, colour: str) -> Line2D:
-    """Across the axes, with its text upon it."""
-    transform = axes.transAxes if drawn.at_edge else axes.get_yaxis_transform()
-    [line] = axes.plot(
-        [0, 1],
-        [drawn.place] * 2,
-        transform=transform,
-        scalex=False,
-        scaley=False,
-        color=colour,
-        **drawn.style,
-    )
-    if drawn.text:
-        text = axes.annotate(
-            drawn.text, (0.01, drawn.place), xycoords=transform, xytext=(0, 2), textcoords="offset points",
-            fontsize=_LABEL, path_effects=[withStroke(linewidth=2.5, foreground="white")],
-        )  # fmt: skip
-        text.set_in_layout(False)  # a long name takes no room from the panel
-    return line
+def _write_upon(axes: Axes, drawn: _Drawn, transform: Transform) -> None:
+    """The text of a line across the axes."""
+    text = axes.annotate(
+        drawn.text, (0.01, drawn.place), xycoords=transform, xytext=(0, 2), textcoords="offset points",
+        fontsize=_LABEL, path_effects=[withStroke(linewidth=2.5, foreground="white")],
+    )  # fmt: skip
+    text.set_in_layout(False)  # a long name takes no room from the panel
 
 
-def _draw_upright(axes: Axes, drawn: _Drawn, colour: str, number: int) -> Line2D:
-    """From the bottom to above the axes, each with its text one line higher than the last one's."""
-    transform = axes.transAxes if drawn.at_edge else axes.get_xaxis_transform()
-    [line] = axes.plot(
-        [drawn.place] * 2,
-        [0, 1],
-        transform=transform,
-        scalex=False,
-        scaley=False,
-        color=colour,
-        **drawn.style,
-    )
-    if drawn.text:
-        where = float((transform - axes.transAxes).transform((drawn.place, 1.0))[0])
-        height = 4 + 1.3 * _LABEL * number
-        axes.annotate(
-            drawn.text, (drawn.place, 1.0), xycoords=transform, xytext=(3 if where < 0.5 else -3, height),
-            textcoords="offset points", fontsize=_LABEL, ha="left" if where < 0.5 else "right",
-            annotation_clip=False,
-        )  # fmt: skip
-        axes.annotate(
-            "", (drawn.place, 1.0), xycoords=transform, xytext=(0, height + _LABEL), annotation_clip=False,
-            textcoords="offset points", arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": colour,
-            "shrinkA": 0, "shrinkB": 0},
-        )  # fmt: skip
-    return line
+def _write_above(axes: Axes, drawn: _Drawn, transform: Transform, colour: str, number: int) -> None:
+    """The text of an upright line, one line higher than the last one's."""
+    where = float((transform - axes.transAxes).transform((drawn.place, 1.0))[0])
+    height = 4 + 1.3 * _LABEL * number
+    axes.annotate(
+        drawn.text, (drawn.place, 1.0), xycoords=transform, xytext=(3 if where < 0.5 else -3, height),
+        textcoords="offset points", fontsize=_LABEL, ha="left" if where < 0.5 else "right",
+        annotation_clip=False,
+    )  # fmt: skip
+    axes.annotate(
+        "", (drawn.place, 1.0), xycoords=transform, xytext=(0, height + _LABEL), annotation_clip=False,
+        textcoords="offset points", arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": colour,
+        "shrinkA": 0, "shrinkB": 0},
+    )  # fmt: skip
 
 
 def _text(lines: Sequence[LimitLine], unit: str) -> str:
@@ -302,3 +321,14 @@ def _text(lines: Sequence[LimitLine], unit: str) -> str:
 
 def _values(lines: Sequence[LimitLine]) -> str:
     return ", ".join(f"{line.value:.4g}" for line in lines)
+
+
+def limits_note(lines: Sequence[LimitLine]) -> str:
+    """What the lines of a figure's limits are; those beyond its axis by name and value."""
+    far = [
+        f"{words.plain(', '.join(line.names), 120)} ({line.value:g} s)"
+        for line in lines
+        if line.side != "inside"
+    ]
+    dotted = f"Dotted, at the edge: limits beyond the axis, of {words.listed(far)}." if far else ""
+    return " ".join(filter(None, ["Dashed: the profiles' limits." if inside(lines) else "", dotted]))

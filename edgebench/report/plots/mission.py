@@ -13,7 +13,7 @@ from edgebench.judge.mission import Mission
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
 from edgebench.report.missions import SCALES, energy_unit
-from edgebench.report.plots.panels import Place, open_panels, say_empty, set_title
+from edgebench.report.plots.panels import Place, draw_panels, set_title
 from edgebench.stats.mission_cycles import Cycle, Floats, completions_s
 
 MOST_LINES = len(drawing.PALETTE)
@@ -41,15 +41,17 @@ def mission(
     """
     drawn = [mission for mission in missions if mission.overloaded is False][:MOST_LINES]
     metered = [mission for mission in drawn if mission.energy_j.idle.value is not None]
-    with drawing.style():
-        opened = open_panels(ax, 2 if metered else 1, width=10.0 if metered else 6.4, height=3.8)
-        if not drawn:
-            say_empty(opened.axes[0], "no trial keeps up with the schedule")
-            return opened.axes
-        _backlog(opened.axes[0], drawn, trials, cycle)
-        if metered:
-            _energy(opened.axes[1], metered, trials, energy_unit(missions))
-        return opened.axes
+    unit = energy_unit(missions)
+
+    def draw(axes: Axes, panel: Sequence[Mission]) -> None:
+        if panel is drawn:
+            _backlog(axes, drawn, trials, cycle)
+        else:
+            _energy(axes, panel, trials, unit)
+
+    panels = [("", panel) for panel in (drawn, metered) if panel]
+    width = 10.0 if metered else 6.4
+    return draw_panels(ax, panels, draw, "no trial keeps up with the schedule", width=width, height=3.8)
 
 
 def _backlog(

@@ -1,11 +1,15 @@
-"""Where a figure is drawn: in a figure of its own, in one that is handed in, or in axes of the caller's."""
+"""Where a plot is drawn: in a figure of its own, in one that is handed in, or in axes of the caller's.
+
+And what a page shows of it: the drawing, its caption, and the words for those who cannot see it.
+"""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -13,9 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing
+from edgebench.report import drawing, notes, words
 from edgebench.stats.interval import Interval
 
+T = TypeVar("T")
 Place = Axes | Sequence[Axes] | FigureBase | None
 """None: a new figure of pyplot's, which a notebook shows once and `plt.show()` opens. A figure (or a part of
 one): it is filled, and sized where it is a whole one; nothing but the caller holds it. Axes: they are drawn
@@ -110,23 +115,63 @@ def _pyplot_figure() -> Figure:
     return pyplot.figure()
 
 
-def say_empty(axes: Axes, reason: str) -> None:
-    """Axes without anything to draw say why."""
-    axes.set_axis_off()
-    axes.annotate(reason, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", color=drawing.QUIET)
+def draw_panels(
+    ax: Place,
+    panels: Sequence[tuple[str, T]],
+    draw: Callable[[Axes, T], None],
+    empty: str,
+    legend: str | Callable[[Panels], object] = "",
+    **layout: Any,
+) -> list[Axes]:
+    """A panel for each title and what stands under it, drawn by `draw`; titled where there are several.
+
+    Args:
+        ax: where to draw.
+        panels: titles of outside text, empty where `draw` sets one.
+        draw: draws one of them into its axes.
+        empty: what the axes say where there is no panel.
+        legend: the title of one legend for all panels, or what draws it; "" for no legend.
+        layout: see `open_panels`.
+    """
+    with drawing.style():
+        opened = open_panels(ax, len(panels), **layout)
+        if not panels:
+            axes = opened.axes[0]
+            axes.set_axis_off()
+            axes.annotate(
+                empty, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", color=drawing.QUIET
+            )
+            return opened.axes
+        for axes, (title, shown) in zip(opened.axes, panels, strict=False):
+            draw(axes, shown)
+            title_panel(axes, title, len(panels))
+        if callable(legend):
+            legend(opened)
+        elif legend:
+            opened.legend(legend)
+    return opened.axes
 
 
-def by_target(summaries: Sequence[TrialSummary]) -> dict[str, list[TrialSummary]]:
+def by_target(summaries: Sequence[TrialSummary]) -> list[tuple[str, list[TrialSummary]]]:
     """The trials of each target, for as many targets as one figure draws."""
-    panels: dict[str, list[TrialSummary]] = {}
-    for summary in summaries:
-        panels.setdefault(summary.target, []).append(summary)
-    return dict(list(panels.items())[: drawing.MAX_PANELS])
+    return list(notes.by_target(summaries).items())[: drawing.MAX_PANELS]
+
+
+def name_rows(axes: Axes, names: Sequence[str], limit: int = LONGEST_NAME, **text: Any) -> None:
+    """Names beside the rows of a panel, the first on top; `text` are properties of matplotlib's Text."""
+    drawing.name_ticks(axes.yaxis, range(len(names)), names, limit, **text)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+
+
+def write_behind(axes: Axes, end: float, row: float, text: str) -> None:
+    """A figure behind the end of its bar."""
+    axes.annotate(text, (end, row), xytext=(4, -3), textcoords="offset points", fontsize=8)
 
 
 def title_panel(axes: Axes, title: str, panels: int) -> None:
     """What a panel shows, above it, where there is more than one."""
-    if panels > 1:
+    if panels > 1 and title:
         set_title(axes, "\n".join(textwrap.wrap(drawing.label(title), _PANEL_TITLE)))
 
 
@@ -153,3 +198,57 @@ def bars_note(figures: Sequence[Interval | None], text: str) -> str:
     """What the bars are, as a second line of an axis's name; empty where no figure has an interval."""
     has_any = any(figure is not None and figure.low is not None for figure in figures)
     return f"\n{text}" if has_any else ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot as a page shows it; where nothing is drawn, the caption says why.
+
+    Attributes:
+        caption: what stands below it.
+        alt: the words for those who cannot see it.
+        figure: what is drawn; None where nothing is.
+        is_photograph: whether the figure is shown as JPEG.
+    """
+
+    caption: str
+    alt: str = ""
+    figure: Figure | None = None
+    is_photograph: bool = False
+
+
+MOST_IN_WORDS = 30
+"""Trials whose figures stand in the words for those who cannot see a plot."""
+
+
+def picture(
+    draw: Callable[..., object],
+    what: str,
+    figures: Sequence[str],
+    *caption: str,
+    panels: int = 1,
+    noun: str = "target",
+) -> Picture:
+    """What `draw` draws on `ax`, with its words.
+
+    Args:
+        draw: a plot that takes nothing but where to draw.
+        what: is drawn.
+        figures: of it, in words.
+        caption: sentences; empty ones are left out.
+        panels: of the plot; where more than are drawn, the caption says so.
+        noun: what a panel shows.
+    """
+    figure = drawing.blank()
+    draw(ax=figure)
+    more = (
+        f"The first {drawing.MAX_PANELS} of {panels} {noun}s are drawn; the tables hold all."
+        if panels > drawing.MAX_PANELS
+        else ""
+    )
+    return Picture(" ".join(filter(None, [*caption, more])), f"{what}: {'; '.join(figures)}", figure)
+
+
+def not_drawn(count: int, why: str) -> str:
+    """` Not drawn: 3 trials without energy.`; empty where every trial is drawn."""
+    return f"Not drawn: {words.counted(count, 'trial')}{why}." if count > 0 else ""

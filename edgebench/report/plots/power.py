@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -19,18 +21,21 @@ from edgebench.judge.power_metrics import rail_interval
 from edgebench.judge.power_trace import PowerTrace, RailTrace, power_traces
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import PowerFigure, TrialSummary
-from edgebench.report import drawing, tables, words
-from edgebench.report.metric_text import meter_text, scope_text
+from edgebench.report import drawing, notes, tables, words
+from edgebench.report.metric_text import meter_text, metric_text, scope_text
 from edgebench.report.plots.limits import LimitLine, draw_limits, limit_lines
 from edgebench.report.plots.panels import (
-    LONGEST_NAME,
+    MOST_IN_WORDS,
     Panels,
+    Picture,
     Place,
+    draw_panels,
     error_bars,
-    open_panels,
-    say_empty,
+    name_rows,
+    not_drawn,
+    picture,
     set_title,
-    title_panel,
+    write_behind,
 )
 from edgebench.results.load import StoredResults
 from edgebench.stats.power import power_line
@@ -41,16 +46,14 @@ _STEADY, _IDLE = "#d3e5f1", "#ececec"
 _PANEL_TITLE = {1: 90, 2: 42}  # characters in a line above a panel
 _LEGEND_CHARACTERS, _LEGEND_ENTRY = 110, 8  # in a line of the legend, and what a sample of a line takes
 _LEGEND_LINE = 0.18  # inches by which the figure grows for each, so that the panels keep their height
+_MEAN: dict[str, Any] = {"color": drawing.INK, "linewidth": 1.2, "linestyle": (0, (1.5, 1.2))}
 _STATISTICS = {"power_peak_w": "peak", "power_mean_w": "mean"}
 
 
 def drawn_traces(results: StoredResults, summaries: Sequence[TrialSummary]) -> list[PowerTrace]:
     """The traces of as many trials as one figure draws, in their order; some of every target."""
-    by_target: dict[str, list[TrialSummary]] = {}
-    for summary in summaries:
-        if summary.primary_rail is not None:
-            by_target.setdefault(summary.target, []).append(summary)
-    turns = itertools.zip_longest(*by_target.values())
+    metered = notes.by_target(summary for summary in summaries if summary.primary_rail is not None)
+    turns = itertools.zip_longest(*metered.values())
     traces: dict[str, list[PowerTrace]] = {}
     for summary in (trial for turn in turns for trial in turn if trial is not None):
         if sum(map(len, traces.values())) >= drawing.MAX_PANELS:
@@ -101,30 +104,29 @@ def power_over_time(
         limits: in words -> in W, drawn as lines in all panels; one that is far off stands at the edge.
         ax: where to draw, a panel a trace.
     """
-    limits = limits or {}
-    lines = lines_of_limits(traces, limits)
+    lines = lines_of_limits(traces, limits or {})
     inside_w = [line.value for line in lines if line.side != "above"]
     rails = list(dict.fromkeys(meter_text(rail.rail) for trace in traces for rail in trace.rails[:MAX_RAILS]))
     colours = {name: drawing.PALETTE[at % len(drawing.PALETTE)] for at, name in enumerate(rails)}
     beside = 1 if len(traces) == 1 else 2
-    with drawing.style():
-        opened = open_panels(ax, len(traces), height=3.2 if beside == 1 else 2.1)
-        if not traces:
-            say_empty(opened.axes[0], "no meter gave a sample")
-        for axes, trace in zip(opened.axes, traces, strict=False):
-            _shade(axes, trace, _COLUMNS[beside])
-            for rail in trace.rails[:MAX_RAILS]:
-                _draw(axes, rail, trace, colours[meter_text(rail.rail)], _COLUMNS[beside])
-            alike = [other for other in traces if other.scope == trace.scope]
-            _bound(axes, [rail.watts for other in alike for rail in other.rails[:MAX_RAILS]], inside_w)
-            draw_limits(axes, "y", lines, "W", named=False, colour=drawing.VERMILION)
-            title = f"{names[trace.trial]}, session {trace.session:03}"
-            set_title(axes, "\n".join(textwrap.wrap(drawing.label(title, 120), _PANEL_TITLE[beside])))
-            axes.set_xlabel("time in the session, s")
-            axes.set_ylabel(f"{drawing.label(words.power_of(trace.scope))}, W")
-        if traces:
-            _add_legend(opened, colours, limits, any(len(trace.idle_s) for trace in traces))
-    return opened.axes
+
+    def draw(axes: Axes, trace: PowerTrace) -> None:
+        _shade(axes, trace, _COLUMNS[beside])
+        for rail in trace.rails[:MAX_RAILS]:
+            _draw(axes, rail, trace, colours[meter_text(rail.rail)], _COLUMNS[beside])
+        alike = [other for other in traces if other.scope == trace.scope]
+        _bound(axes, [rail.watts for other in alike for rail in other.rails[:MAX_RAILS]], inside_w)
+        draw_limits(axes, "y", lines, "W", named=False, colour=drawing.VERMILION)
+        title = f"{names[trace.trial]}, session {trace.session:03}"
+        set_title(axes, "\n".join(textwrap.wrap(drawing.label(title, 120), _PANEL_TITLE[beside])))
+        axes.set_xlabel("time in the session, s")
+        axes.set_ylabel(f"{drawing.label(words.power_of(trace.scope))}, W")
+
+    def legend(opened: Panels) -> None:
+        _add_legend(opened, colours, limits or {}, any(len(trace.idle_s) for trace in traces))
+
+    panels, height = [("", trace) for trace in traces], 3.2 if beside == 1 else 2.1
+    return draw_panels(ax, panels, draw, "no meter gave a sample", legend, height=height)
 
 
 def _shade(axes: Axes, trace: PowerTrace, columns: int) -> None:
@@ -173,9 +175,7 @@ def _draw(axes: Axes, rail: RailTrace, trace: PowerTrace, colour: str, columns: 
         [mean] = axes.plot(
             [trace.steady_s[0, 0], trace.steady_s[-1, 1]],
             [rail.mean_w, rail.mean_w],
-            color=drawing.INK,
-            linewidth=1.2,
-            linestyle=(0, (1.5, 1.2)),
+            **_MEAN,
             path_effects=[withStroke(linewidth=2.8, foreground="white")],
         )
         drawing.mark(mean, "mean", f"mean {words.number(rail.mean_w)} W within the steady passes")
@@ -204,42 +204,25 @@ def _add_legend(
     opened: Panels, colours: Mapping[str, str], limits: Mapping[str, float], has_idle: bool
 ) -> None:
     handles: list[Artist] = [
-        Line2D([], [], color=colour, linewidth=1.2, label=drawing.label(name))
-        for name, colour in colours.items()
+        *(
+            Line2D([], [], color=colour, linewidth=1.2, label=drawing.label(name))
+            for name, colour in colours.items()
+        ),
+        Line2D([], [], **_MEAN, label="mean within steady passes"),
+        Patch(facecolor=_STEADY, label="steady passes"),
     ]
-    handles.append(
-        Line2D(
-            [],
-            [],
-            color=drawing.INK,
-            linewidth=1.2,
-            linestyle=(0, (1.5, 1.2)),
-            label="mean within steady passes",
-        )
-    )
-    handles.append(Patch(facecolor=_STEADY, label="steady passes"))
     if has_idle:
         handles.append(Patch(facecolor=_IDLE, edgecolor="#d0d0d0", hatch="///", linewidth=0, label="idle"))
-    handles += [
-        Line2D(
-            [],
-            [],
-            color=drawing.VERMILION,
-            linewidth=1.1,
-            linestyle=(0, (6, 3)),
-            label=drawing.label(name, 80),
-        )
-        for name in limits
-    ]
+    of_limits: dict[str, Any] = {"color": drawing.VERMILION, "linewidth": 1.1, "linestyle": (0, (6, 3))}
+    handles += [Line2D([], [], **of_limits, label=drawing.label(name, 80)) for name in limits]
     if opened.figure is None:
         opened.legend_of(handles, "")
         return
     columns = _legend_columns([str(handle.get_label()) for handle in handles])
     opened.figure.legend(handles=handles, loc="outside upper left", ncols=columns, fontsize=8.5)
     if isinstance(opened.figure, Figure):
-        opened.figure.set_figheight(
-            opened.figure.get_figheight() + _LEGEND_LINE * -(-len(handles) // columns)
-        )
+        lines = -(-len(handles) // columns)
+        opened.figure.set_figheight(opened.figure.get_figheight() + _LEGEND_LINE * lines)
 
 
 def _legend_columns(texts: Sequence[str]) -> int:
@@ -278,31 +261,28 @@ def idle_power(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[A
             that is missing has no bar.
         ax: where to draw, a panel a target and scope.
     """
-    panels = dict(list(idle_panels(summaries).items())[: drawing.MAX_PANELS])
+    panels = [
+        ((target, seen), group[:_MAX_ROWS])
+        for (target, seen), group in list(idle_panels(summaries).items())[: drawing.MAX_PANELS]
+    ]
     labels, names = words.labels(summaries), tables.trial_names(summaries)
-    longest = max((len(group[:_MAX_ROWS]) for group in panels.values()), default=1)
-    with drawing.style():
-        opened = open_panels(ax, len(panels), height=1.4 + 0.36 * longest)
-        if not panels:
-            say_empty(opened.axes[0], "no trial has a mean power")
-        for axes, ((target, seen), group) in zip(opened.axes, panels.items(), strict=False):
-            shown = group[:_MAX_ROWS]
-            for row, summary in enumerate(shown):
-                if summary.primary_rail is not None:
-                    _draw_idle_power(axes, row, summary.primary_rail, names[summary.key])
-            drawing.name_ticks(
-                axes.yaxis, range(len(shown)), [labels[summary.key] for summary in shown], LONGEST_NAME
-            )
-            axes.set_ylim(len(shown) - 0.4, -0.6)
-            axes.grid(visible=False, axis="y")
-            alike = [trial for (_, other), trials in panels.items() if other == seen for trial in trials]
-            drawing.scale_axis(axes, "x", _ends_w(alike), log=False)
-            has_bars = any(rail.mean_low_w is not None for trial in shown if (rail := trial.primary_rail))
-            note = "\nthin bars: 95 % intervals" if has_bars else ""
-            axes.set_xlabel(f"{drawing.label(seen)}, W{note}")
-            title_panel(axes, target, len(panels))
-        opened.legend("mean power")
-    return opened.axes
+    longest = max((len(group) for _, group in panels), default=1)
+
+    def draw(axes: Axes, panel: tuple[str, Sequence[TrialSummary]]) -> None:
+        seen, shown = panel
+        for row, summary in enumerate(shown):
+            if summary.primary_rail is not None:
+                _draw_idle_power(axes, row, summary.primary_rail, names[summary.key])
+        name_rows(axes, [labels[summary.key] for summary in shown])
+        alike = [trial for (_, other), trials in panels if other == seen for trial in trials]
+        drawing.scale_axis(axes, "x", _ends_w(alike), log=False)
+        has_bars = any(rail.mean_low_w is not None for trial in shown if (rail := trial.primary_rail))
+        note = "\nthin bars: 95 % intervals" if has_bars else ""
+        axes.set_xlabel(f"{drawing.label(seen)}, W{note}")
+
+    shown = [(target, (seen, group)) for (target, seen), group in panels]
+    height = 1.4 + 0.36 * longest
+    return draw_panels(ax, shown, draw, "no trial has a mean power", "mean power", height=height)
 
 
 def _draw_idle_power(axes: Axes, row: int, rail: PowerFigure, name: str) -> None:
@@ -310,36 +290,93 @@ def _draw_idle_power(axes: Axes, row: int, rail: PowerFigure, name: str) -> None
     active = rail_interval(rail, "power_mean_w")
     if active is None:
         return
-    ends_w = [active.median if active.high is None else active.high]
-    places, values = [row + _BAR / 2], [active.median]
-    [bar] = axes.barh(places, values, height=_BAR, color=drawing.BLUE, label="active")
+    place = row + _BAR / 2
+    [bar] = axes.barh([place], [active.median], height=_BAR, color=drawing.BLUE, label="active")
     drawing.mark(bar, "active", f"{name}: active {words.interval(active)} W")
-    if active.low is not None and active.high is not None:
+    if (bars := error_bars(active)) is not None:
         axes.errorbar(
-            [active.median],
-            places,
-            xerr=error_bars(active),
-            fmt="none",
-            ecolor=drawing.INK,
-            elinewidth=1.1,
-            capsize=2,
+            [active.median], [place], xerr=bars, fmt="none", ecolor=drawing.INK, elinewidth=1.1, capsize=2
         )
+    write_behind(axes, active.high or active.median, place, words.number(active.median))
     if rail.idle_w is not None:
+        place = row - _BAR / 2
         [bar] = axes.barh(
-            [row - _BAR / 2], [rail.idle_w], height=_BAR, color=_IDLE_COLOUR, edgecolor=drawing.QUIET,
+            [place], [rail.idle_w], height=_BAR, color=_IDLE_COLOUR, edgecolor=drawing.QUIET,
             hatch="///", linewidth=0.5, label="idle",
         )  # fmt: skip
         drawing.mark(bar, "idle", f"{name}: idle {words.number(rail.idle_w)} W")
-        places.append(row - _BAR / 2)
-        values.append(rail.idle_w)
-        ends_w.append(rail.idle_w)
-    for place, value, end_w in zip(places, values, ends_w, strict=True):
-        axes.annotate(
-            words.number(value), (end_w, place), xytext=(4, -3), textcoords="offset points", fontsize=8
-        )
+        write_behind(axes, rail.idle_w, place, words.number(rail.idle_w))
 
 
 def _ends_w(summaries: Sequence[TrialSummary]) -> list[float]:
     rails = [summary.primary_rail for summary in summaries if summary.primary_rail is not None]
     values = [(rail.mean_w, rail.mean_high_w, rail.idle_w) for rail in rails]
     return [value for of_rail in values for value in of_rail if value is not None]
+
+
+def power_over_time_picture(
+    results: StoredResults, summaries: Sequence[TrialSummary], profiles: Sequence[Profile]
+) -> Picture | None:
+    """Power over the time of one session a trial; None without a meter."""
+    metered = [summary for summary in summaries if summary.power]
+    if not metered:
+        return None
+    traces = drawn_traces(results, summaries)
+    if not traces:
+        return Picture("There is no figure of power over time: no meter gave a sample in these sessions.")
+    limits, names = power_limits(profiles), tables.trial_names(summaries)
+    far = [name for line in lines_of_limits(traces, limits) if line.side == "above" for name in line.names]
+    undrawn = len(metered) - len({trace.trial for trace in traces})
+    is_full = len(traces) >= drawing.MAX_PANELS
+    hidden = sum(max(0, len(trace.rails) - MAX_RAILS) for trace in traces)
+    return picture(
+        partial(power_over_time, traces, names, limits),
+        "Power over the time of a session",
+        [
+            f"{names[trace.trial]}, session {trace.session:03}: "
+            + ", ".join(rail_words(rail) for rail in trace.rails[:MAX_RAILS])
+            for trace in traces
+        ],
+        "Power over the time of a session: of each trial the one in the middle by mean power, with its "
+        "steady passes and idle windows shaded. Panels of one scope have one scale. Where samples are closer "
+        "than pixels the line spans the lowest to the highest; where it is broken the meter gave no reading.",
+        "With --period the pauses are part of the steady time."
+        if any(summary.paced for summary in metered)
+        else "",
+        f"Dotted, at the upper edge: limits above the axis, {words.listed(far)}." if far else "",
+        not_drawn(undrawn, "; the figure is full" if is_full else "; no reading came in these sessions"),
+        f"A panel holds {MAX_RAILS} rails at most: {hidden} are in the table alone." if hidden else "",
+        panels=len(traces),
+    )
+
+
+def idle_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
+    """Idle against active power; None without a meter."""
+    if not any(summary.power for summary in summaries):
+        return None
+    panels = idle_panels(summaries)
+    if not panels:
+        return Picture("There is no figure of idle against active power: no trial has a mean power.")
+    names = tables.trial_names(summaries)
+    drawn = [
+        (seen, names[summary.key], rail)
+        for (_, seen), group in panels.items()
+        for summary in group
+        if (rail := summary.primary_rail) is not None
+    ]
+    without_idle = sum(rail.idle_w is None for _, _, rail in drawn)
+    return picture(
+        partial(idle_power, summaries),
+        "Idle against active power",
+        [
+            f"{name} idle {metric_text(rail.idle_w, 'number')} W, "
+            f"active {words.interval(rail_interval(rail, 'power_mean_w'))} W, {seen}"
+            for seen, name, rail in drawn[:MOST_IN_WORDS]
+        ],
+        "Mean power of the idle windows and within the steady passes, of each trial as its primary meter and "
+        "rail see it; thin bars are 95 % intervals over sessions and samples. Panels of one scope have one "
+        "scale; meters of different scopes do not compare.",
+        f"Without an idle power: {words.counted(without_idle, 'trial')}." if without_idle else "",
+        panels=len(panels),
+        noun="panel",
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,10 +18,12 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from PIL import Image
 
-from edgebench.errors import StoredResultError
+from edgebench.errors import EdgeBenchError, StoredResultError
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import SceneRecord
-from edgebench.report import drawing, words
-from edgebench.report.plots.panels import open_panels
+from edgebench.report import drawing, tables, words
+from edgebench.report.plots.panels import Picture, open_panels, picture
+from edgebench.results.load import StoredResults
 
 _MAX_PIXELS = 4_000 * 4_000
 _CLASS_COLOURS = (
@@ -130,3 +134,79 @@ def _decode(scene_jpg: bytes) -> NDArray[np.uint8]:
             why=words.plain(error),
             fix="the figures are not affected; measure again for a new picture",
         ) from error
+
+
+# Which class each trial predicted for each patch of its scene, and the picture that a page shows.
+
+
+def scene_predictions(results: StoredResults) -> dict[str, list[int]]:
+    """By key of a trial one class index a patch, row by row: the first set that is whole.
+
+    Sets are those of a session's workers, session after session. A trial without a whole one is left out.
+    """
+    experiment = results.experiment
+    patches = {trial.key: experiment.scene_of(trial).patches for trial in experiment.trials}
+    frame = results.table("predictions", ["worker", "set", "index", "predicted"])
+    frame = frame[frame["set"] == "scene"]
+    predictions: dict[str, list[int]] = {}
+    for (trial, _session, _worker), rows in frame.groupby(
+        ["trial", "session", "worker"], sort=True, observed=True
+    ):
+        key, ordered = str(trial), rows.sort_values("index")
+        if key not in predictions and ordered["index"].tolist() == list(range(patches[key])):
+            predictions[key] = [int(item) for item in ordered["predicted"]]
+    return predictions
+
+
+def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> Picture:
+    """The scene with the classes that one trial predicted: the most accurate, the fastest of equals."""
+    record = results.experiment.scene
+    if not summaries:
+        return _absent("the result holds no trial")
+    if record.kind == "samples":
+        return _absent("the models were timed with other inputs")
+    # Trials that are timed with another cut have another grid than the picture's.
+    class_names = {
+        trial.key: trial.class_names
+        for trial in results.experiment.trials
+        if trial.scene is None and trial.class_names
+    }
+    seen = {key: found for key, found in scene_predictions(results).items() if key in class_names}
+    able = [summary for summary in summaries if summary.key in seen]
+    if not able:
+        return _absent("no trial predicted all of its patches")
+    best = max(able, key=_accuracy_then_speed)
+    names, predictions = class_names[best.key], seen[best.key]
+    counts = ", ".join(
+        f"{words.plain(name, 40)} {predictions.count(index)}" for index, name in enumerate(names)
+    )
+    wrong = disagreements(record, predictions, names)
+    patches = record.rows * record.columns
+    try:
+        photograph = results.scene_jpeg
+        if photograph is None:
+            return _absent("it was not kept with the result")
+        shown = picture(
+            partial(scene, photograph, record, predictions, names),
+            f"The scene with the predicted class of each of {patches} patches",
+            [f"{counts}."],
+            f"{words.plain(record.name, 80)}, {record.height} x {record.width} pixels, {record.rows} x "
+            f"{record.columns} patches, tinted by what {tables.trial_names(summaries)[best.key]} predicted: "
+            f"{counts}.",
+            "The scene has no labels in these classes."
+            if wrong is None
+            else f"{len(wrong)} of {patches} patches, crossed, are labelled otherwise.",
+        )
+    except EdgeBenchError as error:
+        return _absent(words.plain(error).removesuffix("."))
+    return replace(shown, is_photograph=True)
+
+
+def _absent(why: str) -> Picture:
+    return Picture(f"There is no picture of the scene: {why}.")
+
+
+def _accuracy_then_speed(summary: TrialSummary) -> tuple[float, float]:
+    figure = summary.accuracy or summary.scene_accuracy
+    rate = figure.k / figure.n if figure and figure.n else -1.0
+    return rate, -summary.latency.median if summary.latency else float("-inf")

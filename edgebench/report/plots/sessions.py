@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,19 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing, tables, words
-from edgebench.report.plots.panels import LONGEST_NAME, Place, by_target, open_panels, say_empty, title_panel
+from edgebench.report import drawing, notes, tables, words
+from edgebench.report.plots.panels import (
+    MOST_IN_WORDS,
+    Panels,
+    Picture,
+    Place,
+    by_target,
+    draw_panels,
+    name_rows,
+    picture,
+    write_behind,
+)
+from edgebench.stats.intervals import session_medians
 from edgebench.stats.warnings import Flag
 
 MAX_TRIALS = 36
@@ -89,39 +101,29 @@ def sessions(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axe
         ax: where to draw: a panel for BESIDE trials of a target.
     """
     shown = drawn_trials(summaries)
-    groups = _groups(shown)
     share = _share(shown)
     strips = {summary.key: _strips(summary, share) for summary in shown}
     low, high = _ends([strip for of_trial in strips.values() for strip in of_trial])
-    targets = {summary.target for summary in shown}
-    with drawing.style():
-        opened = open_panels(ax, len(groups), height=2.5, columns=1)
-        if not groups:
-            say_empty(opened.axes[0], "no trial has passes")
-            return opened.axes
-        for axes, group in zip(opened.axes, groups, strict=False):
-            axes.axhline(100, color=drawing.QUIET, linewidth=0.8)
-            for place, summary in enumerate(group):
-                _draw_trial(axes, place, summary, strips[summary.key], high)
-            _name_places(axes, group, shown)
-            axes.set_ylim(low, high)
-            axes.set_xlabel("passes in time order, session after session")
-            axes.set_ylabel(f"{words.latency_names(shown)},\n% of the trial's median")
-            title_panel(axes, group[0].target, len(targets))
+    several = len({summary.target for summary in shown}) > 1
+
+    def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
+        axes.axhline(100, color=drawing.QUIET, linewidth=0.8)
+        for place, summary in enumerate(group):
+            _draw_trial(axes, place, summary, strips[summary.key], high)
+        _name_places(axes, group, shown)
+        axes.set_ylim(low, high)
+        axes.set_xlabel("passes in time order, session after session")
+        axes.set_ylabel(f"{words.latency_names(shown)},\n% of the trial's median")
+
+    def legend(opened: Panels) -> None:
         opened.legend_of(_legend(shown), "of a session")
-    return opened.axes
 
-
-def _groups(shown: Sequence[TrialSummary]) -> list[list[TrialSummary]]:
-    of_targets: dict[str, list[TrialSummary]] = {}
-    for summary in shown:
-        of_targets.setdefault(summary.target, []).append(summary)
-    groups = [
-        group[first : first + BESIDE]
-        for group in of_targets.values()
+    panels = [
+        (target if several else "", group[first : first + BESIDE])
+        for target, group in notes.by_target(shown).items()
         for first in range(0, len(group), BESIDE)
-    ]
-    return groups[: drawing.MAX_PANELS]
+    ][: drawing.MAX_PANELS]
+    return draw_panels(ax, panels, draw, "no trial has passes", legend, height=2.5, columns=1)
 
 
 def _share(summaries: Sequence[TrialSummary]) -> int:
@@ -243,23 +245,57 @@ def _name_places(axes: Axes, group: Sequence[TrialSummary], shown: Sequence[Tria
 
 def _legend(shown: Iterable[TrialSummary]) -> list[Artist]:
     hot = {is_hot(summary) for summary in shown}
-    handles: list[Artist] = []
-    if False in hot:
-        handles.append(Line2D([], [], color=drawing.SKY, linewidth=1.2, label="passes"))
-    if True in hot:
-        handles.append(
-            Line2D([], [], color=drawing.VERMILION, linewidth=1.2, label="passes,\nthrottling suspected")
-        )
-    handles.append(Line2D([], [], color=drawing.INK, linewidth=1.5, label="median"))
     point: dict[str, Any] = {
         "color": drawing.INK,
         "markersize": 4,
         "linestyle": "",
         "markerfacecolor": "white",
     }
-    handles.append(Line2D([], [], marker="v", label="p90", **point))
-    handles.append(Line2D([], [], marker="^", label="minimum", **point))
-    return handles
+    lines: tuple[tuple[str, dict[str, Any]], ...] = (
+        *([("passes", {"color": drawing.SKY, "linewidth": 1.2})] if False in hot else []),
+        *(
+            [("passes,\nthrottling suspected", {"color": drawing.VERMILION, "linewidth": 1.2})]
+            if True in hot
+            else []
+        ),
+        ("median", {"color": drawing.INK, "linewidth": 1.5}),
+        ("p90", {"marker": "v", **point}),
+        ("minimum", {"marker": "^", **point}),
+    )
+    return [Line2D([], [], label=label, **style) for label, style in lines]
+
+
+def sessions_picture(summaries: Sequence[TrialSummary]) -> Picture:
+    """Sessions and passes in time order."""
+    shown = drawn_trials(summaries)
+    if not shown:
+        return Picture("There is no figure of sessions and passes: no trial has passes.")
+    names, quantity = tables.trial_names(shown), words.latency_names(shown)
+    hot = words.listed([names[summary.key] for summary in shown if is_hot(summary)])
+    able = sum(any(map(len, summary.latency_values)) for summary in words.alike_timed(summaries))
+    return picture(
+        partial(sessions, summaries),
+        f"{quantity} of the sessions, lowest and highest median",
+        [f"{names[summary.key]} {_medians(summary)}" for summary in shown[:MOST_IN_WORDS]],
+        f"Every session's steady passes in time order, {quantity} as a share of the trial's median, "
+        f"with each session's minimum and median, and its p90 from {LEAST_FOR_P90} passes. A strip that "
+        "rises became slower while it ran; triangles at the upper edge stand for passes above the axis.",
+        f"Throttling is suspected of {hot}." if hot else "",
+        "Of long sessions the lowest and the highest pass of each part are drawn."
+        if is_thinned(shown)
+        else "",
+        f"{len(shown)} of {words.counted(able, 'trial')} are drawn, some of every target."
+        if able > len(shown)
+        else "",
+    )
+
+
+def _medians(summary: TrialSummary) -> str:
+    medians_s = session_medians(summary.latency_values)
+    if len(medians_s) == 1:
+        return f"{words.number(medians_s[0])} s in one session"
+    least, most = words.number(min(medians_s)), words.number(max(medians_s))
+    return f"{least} to {most} s in {words.counted(len(medians_s), 'session')}"
 
 
 # Sustained sessions: a median a minute, a line a trial.
@@ -275,47 +311,62 @@ def sustained(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Ax
         summaries: trials; those that were not sustained are left out.
         ax: where to draw, a panel a target.
     """
-    shown = [summary for summary in summaries if summary.sustained is not None and summary.sustained.minutes]
-    panels = by_target(shown)
-    labels, names = words.labels(shown), tables.trial_names(shown)
-    timed = words.latency_names(shown)
-    medians = [
-        minute.median_s for summary in shown if summary.sustained for minute in summary.sustained.minutes
-    ]
+    shown = {
+        summary.key: summary.sustained.minutes
+        for summary in summaries
+        if summary.sustained is not None and summary.sustained.minutes
+    }
+    trials = [summary for summary in summaries if summary.key in shown]
+    labels, names = words.labels(trials), tables.trial_names(trials)
+    timed = words.latency_names(trials)
+    medians = [minute.median_s for minutes in shown.values() for minute in minutes]
     log = drawing.wants_log(medians)
-    order = list(dict.fromkeys(labels[summary.key] for summary in shown))
-    with drawing.style():
-        opened = open_panels(ax, len(panels))
-        if not panels:
-            say_empty(opened.axes[0], "no trial ran for minutes (--sustained)")
-        for axes, (target, group) in zip(opened.axes, panels.items(), strict=False):
-            for summary in group:
-                assert summary.sustained is not None
-                number = order.index(labels[summary.key])
-                # A dot stands in the middle of its minute.
-                [line] = axes.plot(
-                    [minute.minute + 0.5 for minute in summary.sustained.minutes],
-                    [minute.median_s for minute in summary.sustained.minutes],
-                    color=drawing.PALETTE[number % len(drawing.PALETTE)],
-                    linestyle=_LINES[number // len(drawing.PALETTE) % len(_LINES)],
-                    marker=drawing.MARKERS[number % len(drawing.MARKERS)],
-                    markersize=3.5,
-                    linewidth=1.2,
-                    label=drawing.label(labels[summary.key]),
-                )
-                first, last = summary.sustained.minutes[0], summary.sustained.minutes[-1]
-                drawing.mark(
-                    line,
-                    "trial",
-                    f"{names[summary.key]}: {timed} {words.number(first.median_s)} s in the first minute, "
-                    f"{words.number(last.median_s)} s in the last",
-                )
-            drawing.scale_axis(axes, "y", medians, log)
-            axes.set_xlabel("time in the session, minutes")
-            axes.set_ylabel(f"{timed}, median of the minute, s" + (" (log)" if log else ""))
-            title_panel(axes, target, len(panels))
-        opened.legend("trial")
-    return opened.axes
+    order = list(dict.fromkeys(labels.values()))
+
+    def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
+        for summary in group:
+            minutes, number = shown[summary.key], order.index(labels[summary.key])
+            # A dot stands in the middle of its minute.
+            [line] = axes.plot(
+                [minute.minute + 0.5 for minute in minutes],
+                [minute.median_s for minute in minutes],
+                color=drawing.PALETTE[number % len(drawing.PALETTE)],
+                linestyle=_LINES[number // len(drawing.PALETTE) % len(_LINES)],
+                marker=drawing.MARKERS[number % len(drawing.MARKERS)],
+                markersize=3.5,
+                linewidth=1.2,
+                label=drawing.label(labels[summary.key]),
+            )
+            first, last = words.number(minutes[0].median_s), words.number(minutes[-1].median_s)
+            seen = f"{timed} {first} s in the first minute, {last} s in the last"
+            drawing.mark(line, "trial", f"{names[summary.key]}: {seen}")
+        drawing.scale_axis(axes, "y", medians, log)
+        axes.set_xlabel("time in the session, minutes")
+        axes.set_ylabel(f"{timed}, median of the minute, s" + (" (log)" if log else ""))
+
+    return draw_panels(ax, by_target(trials), draw, "no trial ran for minutes (--sustained)", "trial")
+
+
+def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
+    """A median a minute of the sustained sessions; None where there were none."""
+    names = tables.trial_names(summaries)
+    shown = [summary for summary in summaries if summary.sustained is not None]
+    if not shown:
+        return None
+    timed = words.latency_names(shown)
+    minutes = [(names[each.key], each.sustained.minutes) for each in shown if each.sustained is not None]
+    return picture(
+        partial(sustained, shown),
+        f"Median {timed} of each minute",
+        [
+            f"{name} {words.number(medians[0].median_s)} s in the first, "
+            f"{words.number(medians[-1].median_s)} s in the last of {words.counted(len(medians), 'minute')}"
+            for name, medians in minutes[:MOST_IN_WORDS]
+            if medians
+        ],
+        f"Median {timed} of each minute, by trial; means over the sessions of each session's median.",
+        panels=len({summary.target for summary in shown}),
+    )
 
 
 # Memory by variant: the worker's peak in each trial, and the size of what it loads.
@@ -342,32 +393,50 @@ def memory(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
         summaries: trials; those without either are left out, and those after the first 60 of a target.
         ax: where to draw, a panel a target; they have one scale unless one of them needs 8 times as much.
     """
-    panels = {target: group[:MAX_ROWS] for target, group in by_target(with_memory(summaries)).items()}
-    shown = [summary for group in panels.values() for summary in group]
+    panels = [(target, group[:MAX_ROWS]) for target, group in by_target(with_memory(summaries))]
+    shown = [summary for _, group in panels for summary in group]
     labels, names = words.labels(shown), tables.trial_names(shown)
-    most = {target: max(max(_sizes(summary)) for summary in group) for target, group in panels.items()}
+    most = {target: max(max(_sizes(summary)) for summary in group) for target, group in panels}
     if most and max(most.values()) <= _ALIKE * min(most.values()):
         most = dict.fromkeys(most, max(most.values()))
-    longest = max(map(len, panels.values()), default=1)
-    with drawing.style():
-        opened = open_panels(ax, len(panels), height=1.5 + 0.34 * longest)
-        if not panels:
-            say_empty(opened.axes[0], "no trial has a figure of memory")
-        for axes, (target, group) in zip(opened.axes, panels.items(), strict=False):
-            scale, unit = next((each for each in _UNITS if most[target] >= each[0]), (1.0, "bytes"))
-            _draw(axes, group, scale, names)
-            drawing.name_ticks(
-                axes.yaxis, range(len(group)), [labels[summary.key] for summary in group], LONGEST_NAME
-            )
-            axes.set_ylim(len(group) - 0.4, -0.6)
-            axes.grid(visible=False, axis="y")
-            axes.set_xlim(0, 1.3 * most[target] / scale)  # with room for the figures behind the bars
-            has_bars = any(len(summary.memory_bytes_values) > 1 for summary in group)
-            note = "\nthin bars: lowest to highest session" if has_bars else ""
-            axes.set_xlabel(f"memory, {unit}{note}")
-            title_panel(axes, target, len(panels))
-        opened.legend("memory")
-    return opened.axes
+    longest = max((len(group) for _, group in panels), default=1)
+
+    def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
+        largest = most[group[0].target]
+        scale, unit = next((each for each in _UNITS if largest >= each[0]), (1.0, "bytes"))
+        _draw(axes, group, scale, names)
+        name_rows(axes, [labels[summary.key] for summary in group])
+        axes.set_xlim(0, 1.3 * largest / scale)  # with room for the figures behind the bars
+        has_bars = any(len(summary.memory_bytes_values) > 1 for summary in group)
+        note = "\nthin bars: lowest to highest session" if has_bars else ""
+        axes.set_xlabel(f"memory, {unit}{note}")
+
+    height = 1.5 + 0.34 * longest
+    return draw_panels(ax, panels, draw, "no trial has a figure of memory", "memory", height=height)
+
+
+def memory_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
+    """Memory by variant; None where no trial has a peak."""
+    shown = with_memory(summaries)
+    without = sum(not summary.memory_bytes for summary in shown)
+    if without == len(shown):
+        return None
+    names = tables.trial_names(shown)
+    bars = "; thin bars reach from the lowest to the highest session"
+    has_bars = any(len(summary.memory_bytes_values) > 1 for summary in shown)
+    return picture(
+        partial(memory, summaries),
+        "Memory",
+        [
+            f"{names[summary.key]} peak {words.size(summary.memory_bytes)}, "
+            f"file {words.size(summary.artifact_bytes)}"
+            for summary in shown[:MOST_IN_WORDS]
+        ],
+        "Peak memory while each trial ran, mean over the sessions, and the size of what its runtime loads"
+        f"{bars if has_bars else ''}.",
+        f"Without a peak: {words.counted(without, 'trial')}." if without else "",
+        panels=len({summary.target for summary in shown}),
+    )
 
 
 def _sizes(summary: TrialSummary) -> list[int]:
@@ -394,7 +463,7 @@ def _draw(axes: Axes, group: Sequence[TrialSummary], scale: float, names: Mappin
         for bar, (row, size) in zip(bars.patches, sizes.items(), strict=True):
             drawing.mark(bar, "trial", f"{names[group[row].key]}: {what} {words.size(size)}")
             end = ends[row] if sizes is peaks else size
-            _write(axes, end / scale, row + shift, size)
+            write_behind(axes, end / scale, row + shift, words.size(size))
     spread = {row: group[row].memory_bytes_values for row in peaks if len(group[row].memory_bytes_values) > 1}
     if spread:
         below = [max(0.0, peaks[row] - min(values)) / scale for row, values in spread.items()]
@@ -403,7 +472,3 @@ def _draw(axes: Axes, group: Sequence[TrialSummary], scale: float, names: Mappin
             [peaks[row] / scale for row in spread], [row - _BAR / 2 for row in spread], xerr=[below, above],
             fmt="none", ecolor=drawing.INK, elinewidth=1.1, capsize=2,
         )  # fmt: skip
-
-
-def _write(axes: Axes, end: float, place: float, size: int) -> None:
-    axes.annotate(words.size(size), (end, place), xytext=(4, -3), textcoords="offset points", fontsize=8)

@@ -10,9 +10,8 @@ from matplotlib.container import BarContainer
 
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing
-from edgebench.report.captions import depth_picture, stages_picture
 from edgebench.report.plots.accuracy import accuracy
-from edgebench.report.plots.latency import latency, stages
+from edgebench.report.plots.latency import depth_picture, latency, stages, stages_picture
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, heights, points, svg_of, texts
 

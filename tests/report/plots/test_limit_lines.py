@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from edgebench.report import drawing
-from edgebench.report.captions import depth_picture, latency_limits
-from edgebench.report.plots.latency import latency, targets
+from edgebench.report.plots.latency import depth_picture, latency, latency_limits, targets
 from edgebench.report.plots.limits import LimitLine, limit_lines
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, texts

@@ -8,8 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from edgebench.judge.trial_summary import Verdict
-from edgebench.report.captions import limits_picture
-from edgebench.report.plots.limits import limits, multiple_of
+from edgebench.report.plots.limits import limits, limits_picture, multiple_of
 from tests.report import samples
 from tests.report.plots.drawn import is_a
 

@@ -11,8 +11,7 @@ from matplotlib.container import BarContainer
 
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing
-from edgebench.report.captions import memory_picture
-from edgebench.report.plots.sessions import memory
+from edgebench.report.plots.sessions import memory, memory_picture
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, svg_of, texts
 

@@ -10,8 +10,13 @@ from edgebench.judge.judged import Judged
 from edgebench.judge.power_trace import PowerTrace, RailTrace
 from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.report import drawing
-from edgebench.report.captions import power_over_time_picture
-from edgebench.report.plots.power import drawn_traces, lines_of_limits, power_limits, power_over_time
+from edgebench.report.plots.power import (
+    drawn_traces,
+    lines_of_limits,
+    power_limits,
+    power_over_time,
+    power_over_time_picture,
+)
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, is_a, lines_of, svg_of
 

@@ -10,8 +10,15 @@ import pytest
 
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing
-from edgebench.report.captions import sessions_picture
-from edgebench.report.plots.sessions import BESIDE, MAX_TRIALS, MOST_POINTS, drawn_trials, sessions, thinned
+from edgebench.report.plots.sessions import (
+    BESIDE,
+    MAX_TRIALS,
+    MOST_POINTS,
+    drawn_trials,
+    sessions,
+    sessions_picture,
+    thinned,
+)
 from edgebench.stats.warnings import Caution, Flag
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, svg_of
@@ -101,7 +108,7 @@ def test_trials_without_passes_are_left_out_with_the_reason() -> None:
     published = replace(samples.summary(), image_s_values=(), infer_s_values=())
     [axes] = sessions([published])
     assert [text.get_text() for text in axes.texts] == ["no trial has passes"]
-    assert sessions_picture([published]).src == ""
+    assert sessions_picture([published]).figure is None
     [axes] = sessions([published, trial(((), VALUES_S[1]), key="b" * 16)])
     assert len(lines_of(axes, "trial")) == 1
 
