@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rich.console import Console
 from rich.table import Table
@@ -186,17 +185,14 @@ def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
 
 def print_published(console: Console, judged: Judged) -> None:
     """Print the verdicts on published figures, target by target; nothing is ever wider than the console."""
-    names = _names(judged.summaries)
+    names, shown = _published_rows(judged)
     decided = decisions(judged.summaries, judged.verdicts, [])  # nothing is proposed of what others measured
-    line(console, "Published figures: none of them was measured here", "bold")
-    for profile in notes.profiles(judged.verdicts):
+    matrices = verdict_matrix.matrices(shown, judged.verdicts, names=names)
+    for decision in decided:
         console.print()
-        line(console, profile, "bold")
-        verdicts = [verdict for verdict in judged.verdicts if verdict.profile == profile]
-        for decision in decided:
-            if decision.profile == profile:
-                line(console, answer_of(decision, judged.summaries, verdicts).headline)
-        _print_profile(console, judged.summaries, verdicts, names)
+        line(console, words.plain(decision.profile, 80), "bold")
+        line(console, answer_of(decision, judged.summaries, judged.verdicts).headline)
+        verdict_matrix.print_matrix(console, matrices[decision.profile])
     console.print()
     line(console, "What the verdicts rest on", "bold")
     for reason in _reasons(judged, names):
@@ -207,27 +203,26 @@ def print_published(console: Console, judged: Judged) -> None:
     console.print()
 
 
-def _names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
-    """What each trial is called: its target, with what tells it from the others of that."""
-    names = {}
-    for target, group in notes.by_target(summaries).items():
-        labels = words.labels(group)
-        name = words.plain(target, 60)
-        for summary in group:
-            names[summary.key] = name if len(group) == 1 else f"{name} {labels[summary.key]}"
-    return names
-
-
-def _print_profile(
-    console: Console, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], names: dict[str, str]
-) -> None:
-    """One row a target, or a trial of one whose trials have different verdicts."""
+def _published_rows(judged: Judged) -> tuple[dict[str, str], list[TrialSummary]]:
+    """What each trial is called, and the trials with a row: of a target whose verdicts are alike one."""
+    targets = notes.by_target(judged.summaries)
+    names = {
+        key: f"{words.plain(target, 60)} {label}"
+        for target, group in targets.items()
+        for key, label in words.labels(group).items()
+    }
+    by_trial: dict[str, list[tuple[object, ...]]] = {}
+    for each in judged.verdicts:
+        alike = (each.profile, each.requirement, each.verdict, each.margin, each.low, each.high)
+        by_trial.setdefault(each.trial, []).append(alike)
     rows = []
-    for target, group in notes.by_target(summaries).items():
-        of_group = verdict_matrix.rows_of(group, verdicts, names)
-        alike = all(row.cells == of_group[0].cells for row in of_group)
-        rows += [replace(of_group[0], name=words.plain(target, 60))] if alike else of_group
-    verdict_matrix.print_matrix(console, rows, verdicts)
+    for target, group in targets.items():
+        first = group[0]
+        if all(by_trial[summary.key] == by_trial[first.key] for summary in group):
+            names[first.key] = words.plain(target, 60)
+            group = [first]
+        rows += group
+    return names, rows
 
 
 def _reasons(judged: Judged, names: dict[str, str]) -> list[str]:

@@ -1,14 +1,14 @@
-"""The verdicts on the terminal: trials against requirements, profile by profile, and what they rest on."""
+"""Trials against the requirements of a profile: a row a trial, the best first, for every form of a report."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.text import Text
 
 from edgebench.judge.decision import Decision, settled_by
 from edgebench.judge.trial_summary import TrialSummary, Verdict
@@ -17,11 +17,8 @@ from edgebench.report import answer, tables, words
 from edgebench.report import notes as verdict_groups
 from edgebench.report.console import cell, line, new_table
 
-# Trials against the requirements of a profile: a row a trial, the best first, for the page and Markdown.
-
-
-MOST_ROWS = 16
-"""That are seen at once; the others are folded away behind them."""
+MOST_ROWS = 24
+"""That are seen at once, some of every target; the others are folded away behind them."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +32,7 @@ class Cell:
         by: what would settle it; empty where it is settled, or nothing is known to.
         reason: why it is so, behind the figure.
         formula: the requirement.
+        unit: of the margin, with its space.
     """
 
     word: Word
@@ -44,12 +42,18 @@ class Cell:
     basis: str = ""
     by: str = ""
     reason: str = ""
+    unit: str = ""
+
+    @property
+    def short(self) -> str:
+        """`✓ +1.40`, for below the unit; without a margin the word."""
+        return f"{words.SYMBOLS[self.word]} {self.margin.removesuffix(self.unit) or self.word}"
 
     @property
     def text(self) -> str:
         """`✓ +1.40 s (+1.38 to +1.42)`; without a margin the word."""
-        figure = self.margin or self.word
         behind = ", ".join(filter(None, (self.ends, self.basis)))
+        figure = self.margin or self.word
         return f"{words.SYMBOLS[self.word]} {figure}" + (f" ({behind})" if behind else "")
 
     @property
@@ -86,7 +90,7 @@ class Matrix:
 
     Attributes:
         columns: the requirements, in the profile's order.
-        rows: the first MOST_ROWS.
+        rows: as many as are seen at once, of every target its best ones.
         folded: the others.
     """
 
@@ -104,33 +108,49 @@ class Matrix:
 
 
 def matrices(
-    summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], decisions: Sequence[Decision] = ()
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    decisions: Sequence[Decision] = (),
+    names: Mapping[str, str] | None = None,
 ) -> dict[str, Matrix]:
-    """By profile, as many as the verdicts are of; the trial that a decision names stands first."""
+    """By profile, as many as the verdicts are of; the trial that a decision names stands first.
+
+    `names` are what the trials are called, by key. Default: `tables.trial_names`.
+    """
     chosen = {decision.profile: decision.trial for decision in decisions}
-    names = tables.trial_names(summaries)
+    names = names or tables.trial_names(summaries)
     trials = {summary.key: summary for summary in summaries}
     by_profile: dict[str, list[Overall]] = {}
     for (trial, profile), whole in verdict_groups.wholes(verdicts).items():
         of_profile = by_profile.setdefault(profile, [])
         if trial in trials:
             of_profile.append(whole)
-    matrix_of = {}
-    for profile, wholes in by_profile.items():
-        asked = verdict_groups.requirements([each for whole in wholes for each in whole.verdicts])
-        rows = [
-            _row(whole, trials[whole.trial], list(asked), names)
-            for whole in best_first(wholes, trials, chosen.get(profile))
-        ]
-        matrix_of[profile] = Matrix(
-            f"{words.plain(profile, 80)}: trials and requirements",
-            tuple(
-                _column(verdict, [row.cells[at] for row in rows]) for at, verdict in enumerate(asked.values())
-            ),
-            tuple(rows[:MOST_ROWS]),
-            tuple(rows[MOST_ROWS:]),
-        )
-    return matrix_of
+    return {
+        profile: _matrix(profile, best_first(wholes, trials, chosen.get(profile)), trials, names)
+        for profile, wholes in by_profile.items()
+    }
+
+
+def _matrix(
+    profile: str, wholes: Sequence[Overall], trials: Mapping[str, TrialSummary], names: Mapping[str, str]
+) -> Matrix:
+    asked = verdict_groups.requirements([verdict for whole in wholes for verdict in whole.verdicts])
+    rows = []
+    rank: Counter[str] = Counter()
+    places = []
+    for place, whole in enumerate(wholes):
+        trial = trials[whole.trial]
+        cells = {verdict.requirement: cell_of(trial, verdict) for verdict in whole.verdicts}
+        rows.append(Row(names[whole.trial], _whole_cell(trial, whole), tuple(map(cells.get, asked))))
+        rank[trial.target] += 1
+        places.append((rank[trial.target], place))
+    seen = {place for _, place in sorted(places)[:MOST_ROWS]}
+    return Matrix(
+        f"{words.plain(profile, 80)}: trials and requirements",
+        tuple(_column(verdict, [row.cells[at] for row in rows]) for at, verdict in enumerate(asked.values())),
+        tuple(row for place, row in enumerate(rows) if place in seen),
+        tuple(row for place, row in enumerate(rows) if place not in seen),
+    )
 
 
 def _column(verdict: Verdict, cells: Sequence[Cell | None]) -> Column:
@@ -172,15 +192,6 @@ def _missed_by(verdict: Verdict) -> float:
     return -verdict.margin / (abs(verdict.limit) or 1.0)
 
 
-def _row(whole: Overall, trial: TrialSummary, asked: Sequence[str], names: Mapping[str, str]) -> Row:
-    cells = {verdict.requirement: cell_of(trial, verdict) for verdict in whole.verdicts}
-    return Row(
-        names[whole.trial],
-        _whole_cell(trial, whole),
-        tuple(cells.get(requirement) for requirement in asked),
-    )
-
-
 def _whole_cell(trial: TrialSummary, whole: Overall) -> Cell:
     """All requirements; of a trial without a session why it has none, which holds for each of them."""
     first = whole.verdicts[0]
@@ -205,36 +216,16 @@ def cell_of(trial: TrialSummary, verdict: Verdict) -> Cell:
         words.basis(verdict) if margin else "",
         settled_by(trial, verdict) if trial.status in ("done", "partial") else "",
         f"{figure}{words.plain(verdict.reason)}",
+        words.margin_unit(verdict),
     )
 
 
-_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": "magenta"}
-_WHOLE = "all together"
+# The matrix on the terminal.
+
+
+STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": "magenta"}
 _GAP = 3  # between two columns
-MOST_MATRIX_ROWS = 27
-"""Trials of a matrix; of more, those of each target that do not stand first are counted in a row."""
-
-_LEAST_OF_TARGET = 4
-"""Rows of a target, where some of its trials are left out."""
-
 _LONGEST_NAME = 28  # of a trial or target, in columns; a longer one folds
-
-
-@dataclass(frozen=True)
-class _Column:
-    """One requirement, or the whole: its heading and the width of its widest line."""
-
-    name: str
-    heading: str
-    width: int
-
-
-@dataclass(frozen=True)
-class MatrixRow:
-    """One line of a matrix: (text, verdict's word) by heading; a target's own line has none."""
-
-    name: str
-    cells: Mapping[str, tuple[str, str]]
 
 
 def print_verdicts(
@@ -244,153 +235,58 @@ def print_verdicts(
     decisions: Sequence[Decision] = (),
 ) -> None:
     """Print the answer to each profile, its matrix, and why whatever does not pass does not."""
-    for profile in verdict_groups.profiles(verdicts):
-        ours = [verdict for verdict in verdicts if verdict.profile == profile]
-        decided = next((decision for decision in decisions if decision.profile == profile), None)
+    answers = {decision.profile: answer.answer_of(decision, summaries, verdicts) for decision in decisions}
+    for profile, matrix in matrices(summaries, verdicts, decisions).items():
         line(console, f"Verdicts by {words.plain(profile, 80)}", "bold")
-        if decided is not None:
-            for sentence in answer.answer_of(decided, summaries, ours).sentences:
-                line(console, sentence)
-        rows = rows_of(summaries, ours, words.labels(summaries), decided.trial if decided else None)
-        print_matrix(console, rows, ours)
-    line(console, _legend())
+        for sentence in answers[profile].sentences if profile in answers else ():
+            line(console, sentence)
+        print_matrix(console, matrix)
+    symbols = ", ".join(f"{symbol} {word}" for word, symbol in words.SYMBOLS.items())
+    line(console, f"{symbols}; behind it the margin, in the limit's unit")
     for sentence in _sentences(summaries, verdicts):
         line(console, sentence, indent=2)
     console.print()
 
 
-def rows_of(
-    summaries: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    names: Mapping[str, str],
-    first: str | None = None,
-) -> list[MatrixRow]:
-    """A row a trial of one profile, the best first; where there are several targets, below the target's name.
-
-    Targets stand in the order of their best trials, `first` before all. Of more than MOST_ROWS trials each
-    target shows as many as have room, and what its others come to; many targets show their best trial alone.
-    """
-    trials = {summary.key: summary for summary in summaries}
-    wholes = [whole for whole in verdict_groups.wholes(verdicts).values() if whole.trial in trials]
-    groups: dict[str, list[Overall]] = {}
-    for whole in best_first(wholes, trials, first):
-        groups.setdefault(trials[whole.trial].target, []).append(whole)
-    room = MOST_MATRIX_ROWS if len(wholes) <= MOST_MATRIX_ROWS else MOST_MATRIX_ROWS // len(groups)
-    if room < _LEAST_OF_TARGET and len(groups) < len(wholes):
-        best = [group[0] for group in groups.values()][:MOST_MATRIX_ROWS]
-        shown = {whole.trial for whole in best}
-        rest = [whole for whole in wholes if whole.trial not in shown]
-        named = [
-            _trial_row(f"{words.plain(trials[whole.trial].target, 60)} {names[whole.trial]}", whole)
-            for whole in best
-        ]
-        return [*named, _rest_row(rest, "")]
-    rows = []
-    for target, group in groups.items():
-        if len(groups) > 1:
-            rows.append(MatrixRow(words.plain(target, 60), {}))
-        indent = " " if len(groups) > 1 else ""
-        for whole in group[:room]:
-            rows.append(_trial_row(f"{indent}{names[whole.trial]}", whole))
-        if others := group[room:]:
-            rows.append(_rest_row(others, indent))
-    return rows
+_TerminalColumn = tuple[str, Sequence[Cell | None]]
 
 
-def _trial_row(name: str, whole: Overall) -> MatrixRow:
-    cells = {_WHOLE: (_with_word(whole.verdict), str(whole.verdict))}
-    return MatrixRow(
-        name, cells | {each.requirement: (_cell_text(each), each.verdict) for each in whole.verdicts}
-    )
-
-
-def _rest_row(wholes: Sequence[Overall], indent: str) -> MatrixRow:
-    """How many more there are, and the best that each column comes to."""
-    cells = {_WHOLE: _best_word([whole.verdict for whole in wholes])}
-    by_requirement: dict[str, list[str]] = {}
-    for whole in wholes:
-        for verdict in whole.verdicts:
-            by_requirement.setdefault(verdict.requirement, []).append(verdict.verdict)
-    cells |= {requirement: _best_word(verdict_words) for requirement, verdict_words in by_requirement.items()}
-    return MatrixRow(f"{indent}{len(wholes)} more", cells)
-
-
-def _best_word(verdict_words: Sequence[str]) -> tuple[str, str]:
-    """`8 ✕`, or `6 ✓ of 8`: the best verdict and how many have it."""
-    best = next(word for word in reversed(WORDS) if word in verdict_words)
-    count = verdict_words.count(best)
-    of_all = "" if count == len(verdict_words) else f" of {len(verdict_words)}"
-    return f"{count} {words.SYMBOLS[best]}{of_all}", best
-
-
-def print_matrix(console: Console, rows: Sequence[MatrixRow], verdicts: Sequence[Verdict]) -> None:
-    """Print the rows of one profile; columns that have no room stand in blocks below each other.
+def print_matrix(console: Console, matrix: Matrix) -> None:
+    """Print it; columns that have no room stand in blocks below each other.
 
     Every block begins with the trials' names, so that no cell is cut and none is read in another's row.
     """
-    names = min(_LONGEST_NAME, max(cell_len(row.name) for row in rows))
-    for block in _blocks(_columns(rows, verdicts), console.width - names):
-        table = new_table(console, [("", False), *((column.heading, False) for column in block)])
+    names = min(_LONGEST_NAME, max((cell_len(row.name) for row in matrix.rows), default=0))
+    columns: list[_TerminalColumn] = [("all\ntogether", [row.whole for row in matrix.rows])]
+    for at, column in enumerate(matrix.columns):
+        heading = "\n".join([*column.quantity.split(" ", 1), column.bound.replace(" x ", "\nx ")])
+        columns.append((heading, [row.cells[at] for row in matrix.rows]))
+    for block in _blocks(columns, console.width - names):
+        table = new_table(console, [("", False), *((heading, False) for heading, _ in block)])
         table.columns[0].width = table.columns[0].max_width = min(names, console.width // 2)
-        for row in rows:
-            texts = [row.cells.get(column.name, ("", "")) for column in block]
-            first = cell(console, row.name, "" if row.cells else "bold")
-            table.add_row(first, *(_styled(console, *text) for text in texts))
+        for at, row in enumerate(matrix.rows):
+            of_row = [cells[at] for _, cells in block]
+            texts = (cell(console, each.short, STYLES[each.word]) if each else "" for each in of_row)
+            table.add_row(cell(console, row.name), *texts)
         console.print(table)
+    if matrix.folded:
+        line(console, f"{matrix.rest}.", indent=2)
     console.print()
 
 
-def _columns(rows: Sequence[MatrixRow], verdicts: Sequence[Verdict]) -> list[_Column]:
-    headings = {_WHOLE: "all\ntogether"}
-    for name, verdict in verdict_groups.requirements(verdicts).items():
-        quantity, bound = words.required(replace(verdict, wanted=False))
-        parts = [*quantity.split(" ", 1), *bound.rsplit(" x ", 1)]
-        if " x " in bound:  # the sides of a body
-            parts[-1] = f"x {parts[-1]}"
-        headings[name] = "\n".join([*parts, *(["wanted"] if verdict.wanted else [])])
-    return [
-        _Column(name, heading, max(map(cell_len, [*heading.split("\n"), *_texts(rows, name)])))
-        for name, heading in headings.items()
-    ]
-
-
-def _texts(rows: Sequence[MatrixRow], name: str) -> list[str]:
-    return [row.cells[name][0] for row in rows if name in row.cells]
-
-
-def _blocks(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:
+def _blocks(columns: Sequence[_TerminalColumn], room: int) -> Iterator[list[_TerminalColumn]]:
     """As many columns a block as there is room for beside the names; one at least."""
-    block: list[_Column] = []
-    for column in columns:
-        if block and sum(each.width + _GAP for each in [*block, column]) > room:
+    block: list[_TerminalColumn] = []
+    taken = 0
+    for heading, cells in columns:
+        texts = [*heading.split("\n"), *(each.short for each in cells if each)]
+        width = max(map(cell_len, texts)) + _GAP
+        if block and taken + width > room:
             yield block
-            block = []
-        block.append(column)
-    if block:
-        yield block
-
-
-def _styled(console: Console, text: str, word: str) -> Text:
-    return cell(console, text, _STYLES.get(word, ""))
-
-
-def _with_word(word: str) -> str:
-    return f"{words.SYMBOLS[word]} {word}"
-
-
-def _cell_text(verdict: Verdict) -> str:
-    """The symbol and the margin, in the unit of the limit above it; else the bound, else the word."""
-    if verdict.margin is None:
-        end = verdict.high if verdict.low is None else verdict.low
-        if verdict.bound and end is not None:
-            return f"{words.SYMBOLS[verdict.verdict]} {verdict.bound} {words.number(end)}"
-        return _with_word(verdict.verdict)
-    return f"{words.SYMBOLS[verdict.verdict]} {words.signed(verdict.margin)}"
-
-
-def _legend() -> str:
-    symbols = ", ".join(_with_word(word) for word in words.SYMBOLS)
-    return f"{symbols}; behind it the margin, in the limit's unit"
+            block, taken = [], 0
+        block.append((heading, cells))
+        taken += width
+    yield block
 
 
 def _sentences(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[str]:
