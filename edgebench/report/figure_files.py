@@ -12,21 +12,10 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import require_folder, require_unstored, require_writable, write_atomically
 from edgebench.judge.judged import Judged
 from edgebench.report import drawing
-from edgebench.report import notes as verdict_groups
-from edgebench.report.mission_pages import mission_picture
 from edgebench.report.missions import brief_missions
 from edgebench.report.pictures import pictures
-from edgebench.report.plots.limits import limits_picture
 
 FIGURE_FORMS = ("svg", "png", "pdf")
-
-FIGURE_NAMES = {
-    "depth": "latency",
-    "minutes": "sustained",
-    "idle": "idle-power",
-    "power_over_time": "power-over-time",
-}
-"""Of the places on a page that are called otherwise there."""
 
 _LONGEST_NAME = 60
 
@@ -55,22 +44,13 @@ def figures_of(judged: Judged) -> dict[str, Figure]:
 
     Those of a profile end in its name: `limits-disco-realtime`, `mission-disco-arctic`.
     """
-    profiles = {profile.name: profile for profile in judged.profiles}
-    shown = {
-        FIGURE_NAMES.get(place, place): picture
-        for place, picture in pictures(
-            judged.results, judged.summaries, judged.verdicts, judged.profiles
-        ).items()
-    }
-    slugs = profile_slugs([*profiles, *verdict_groups.profiles(judged.verdicts)])
-    for name in verdict_groups.profiles(judged.verdicts):
-        shown[f"limits-{slugs[name]}"] = limits_picture(judged.summaries, judged.verdicts, name)
-    for brief in brief_missions(judged.results, judged.summaries, judged.profiles):
-        shown[f"mission-{slugs[brief.profile]}"] = mission_picture(brief, judged.summaries)
+    missions = brief_missions(judged.results, judged.summaries, judged.profiles)
+    shown = pictures(judged.results, judged.summaries, judged.verdicts, judged.profiles, missions)
+    slugs = profile_slugs([profile for _, profile in shown if profile])
     return {
-        name: picture.figure
-        for name, picture in shown.items()
-        if picture is not None and picture.figure is not None
+        f"{name}-{slugs[profile]}" if profile else name: picture.figure
+        for (name, profile), picture in shown.items()
+        if picture.figure is not None
     }
 
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import jinja2
@@ -28,11 +26,9 @@ from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.report import drawing
-from edgebench.report import notes as verdict_groups
-from edgebench.report.mission_pages import mission_picture
-from edgebench.report.page import texts
+from edgebench.report.missions import brief_missions
+from edgebench.report.page import report
 from edgebench.report.pictures import pictures
-from edgebench.report.plots.limits import limits_picture
 from edgebench.report.plots.panels import Picture
 from edgebench.report.words import sort_value
 from edgebench.results.load import StoredResults
@@ -223,12 +219,30 @@ def render(
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src {_hash_source(style)}; script-src {_hash_source(script)}"
     )
+    missions = brief_missions(results, summaries, profiles)
+    page = report(results, summaries, verdicts, profiles, missions)
     with drawing.uncollected():
-        shown = page(results, summaries, verdicts, profiles)
+        drawn = pictures(results, summaries, verdicts, profiles, missions)
+        figures = {
+            place: _shown(picture, f"figure-{number}")
+            for number, (place, picture) in enumerate(drawn.items(), 1)
+        }
     document = templates.get_template("report.html.j2").render(
-        page=shown, policy=policy, style=style, script=script
+        page=page, figures=figures, policy=policy, style=style, script=script
     )
     return document if document.endswith("\n") else document + "\n"
+
+
+def _shown(picture: Picture, prefix: str) -> dict[str, str]:
+    """Its words, and an SVG element or a photograph's address; neither where nothing is drawn."""
+    shown = {"alt": picture.alt, "caption": picture.caption, "src": "", "svg": ""}
+    if picture.figure is not None and picture.is_photograph:
+        shown["src"] = drawing.jpeg_uri(drawing.as_jpeg(picture.figure))
+    elif picture.figure is not None:
+        # Its text is text, in the font that the reader's machine has.
+        svg = drawing.as_bytes(picture.figure, "svg", outlined=False)
+        shown["svg"] = Markup(inline_svg(svg, prefix, picture.alt, drawing.tooltips(picture.figure)))
+    return shown
 
 
 @functools.cache
@@ -241,6 +255,7 @@ def _templates() -> jinja2.Environment:
     )
     environment.globals["verdict_words"] = WORDS
     environment.filters["sort_value"] = sort_value
+    environment.filters["kind"] = lambda block: type(block).__name__
     return environment
 
 
@@ -252,40 +267,3 @@ def _shipped(name: str) -> Markup:
 def _hash_source(text: str) -> str:
     """What a policy calls an element of exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def page(
-    results: StoredResults,
-    summaries: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    profiles: Sequence[Profile] = (),
-) -> dict[str, Any]:
-    """Everything that the template shows: the texts, and the figures."""
-    sections = texts(results, summaries, verdicts, profiles)
-    numbers = itertools.count(1)
-
-    def shown(picture: Picture | None) -> Mapping[str, str] | None:
-        if picture is None:
-            return None
-        shown = {"alt": picture.alt, "caption": picture.caption, "src": "", "svg": Markup()}
-        if picture.figure is not None and picture.is_photograph:
-            return shown | {"src": drawing.jpeg_uri(drawing.as_jpeg(picture.figure))}
-        return shown | {"svg": _drawn(picture, f"figure-{next(numbers)}")}
-
-    limits = [limits_picture(summaries, verdicts, profile) for profile in verdict_groups.profiles(verdicts)]
-    missions = [mission_picture(brief, summaries) for brief in sections["missions"]]
-    figures = pictures(results, summaries, verdicts, profiles)
-    return sections | {
-        "figures": {place: shown(picture) for place, picture in figures.items()},
-        "limits": [shown(picture) for picture in limits],
-        "mission_pictures": [shown(picture) for picture in missions],
-    }
-
-
-def _drawn(picture: Picture, prefix: str) -> Markup:
-    """The figure as an element of the page; empty where nothing is drawn."""
-    if picture.figure is None:
-        return Markup()
-    # Its text is text, in the font that the reader's machine has.
-    svg = drawing.as_bytes(picture.figure, "svg", outlined=False)
-    return Markup(inline_svg(svg, prefix, picture.alt, drawing.tooltips(picture.figure)))

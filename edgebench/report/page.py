@@ -1,7 +1,8 @@
-"""What a report says, in order and as plain text: headline, verdicts, tables, notes, the command."""
+"""A report as one document of plain text: title, decisions, and sections of tables, plots and sentences."""
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +21,10 @@ from edgebench.records.target import Target
 from edgebench.report import notes, tables, words
 from edgebench.report import run_tables as pacing_tables
 from edgebench.report import verdict_matrix as trial_matrix
-from edgebench.report.answer import answer_of, paragraphs
+from edgebench.report.answer import Answer, answer_of, paragraphs
 from edgebench.report.metric_text import declared_texts, meter_text, scopes_note
 from edgebench.report.mission_pages import mission_table
-from edgebench.report.missions import brief_missions
+from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.notes import Note, Trials
 from edgebench.report.run_tables import (
     definitions,
@@ -34,6 +35,7 @@ from edgebench.report.run_tables import (
     unseen_modes,
 )
 from edgebench.report.tables import Column, Table
+from edgebench.report.verdict_matrix import Matrix
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported
 from edgebench.stats.warnings import Flag
@@ -46,12 +48,8 @@ _UNKNOWN = "not known"
 _OF_COMPILERS = ("compiler", "operations")
 
 
-@dataclass(frozen=True)
-class Facts:
-    """One group of facts."""
-
-    title: str
-    rows: tuple[tuple[str, str], ...]
+def _facts(title: str, rows: Iterable[tuple[str, str]]) -> Table:
+    return Table(title, (Column("fact"), Column("value", long=True)), tuple(rows), look="facts")
 
 
 def _gathered(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -65,7 +63,7 @@ def _gathered(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 _TARGET = TypeAdapter(Target)
 
 
-def environment(results: StoredResults) -> list[Facts]:
+def environment(results: StoredResults) -> list[Table]:
     """The experiment, the host, and each target with its board and runtime as its sessions found them.
 
     Of published figures the targets alone: nothing was measured.
@@ -73,8 +71,8 @@ def environment(results: StoredResults) -> list[Facts]:
     record = exported(results.experiment)
     groups = []
     if any(target.device != PUBLISHED for target in record.targets) or not record.targets:
-        groups.append(Facts("Experiment", tuple(_experiment(record))))
-        groups.append(Facts("Host", _gathered(flat(record.host))))
+        groups.append(_facts("Experiment", _experiment(record)))
+        groups.append(_facts("Host", _gathered(flat(record.host))))
     for target in record.targets:
         declared = _TARGET.dump_python(target, mode="json", exclude_defaults=True)
         values_by_fact: dict[str, dict[str, Any]] = {"device": {}, "runtime": {}}
@@ -91,8 +89,8 @@ def environment(results: StoredResults) -> list[Facts]:
             for part, facts in values_by_fact.items()
             for name, values in facts.items()
         ]
-        groups.append(Facts(f"Target {words.plain(target.name, 80)}", _gathered(rows[: 2 * _MAX_ROWS])))
-    groups.append(Facts("Compiled models", tuple(_compiled(record))[:_MAX_ROWS]))
+        groups.append(_facts(f"Target {words.plain(target.name, 80)}", _gathered(rows[: 2 * _MAX_ROWS])))
+    groups.append(_facts("Compiled models", itertools.islice(_compiled(record), _MAX_ROWS)))
     checks = tuple(
         (
             words.plain(f"{finding.get('level', '')}: {subject}", 120),
@@ -101,7 +99,7 @@ def environment(results: StoredResults) -> list[Facts]:
         for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
     )
     if checks:
-        groups.append(Facts("Checks before the start", checks))
+        groups.append(_facts("Checks before the start", checks))
     return [group for group in groups if group.rows]
 
 
@@ -259,75 +257,259 @@ def _quoted(part: str) -> str:
 _MAX_MATRIX = 40  # classes up to which a confusion matrix can be read
 
 
-def texts(
+# The document: what it is made of, and its sections in their order.
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Above the blocks that follow it in a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Notes:
+    """A list of sentences."""
+
+    notes: Sequence[Note]
+
+    @classmethod
+    def of(cls, sentences: Iterable[str]) -> Notes:
+        """Of sentences that are of no trial."""
+        return cls([Note(sentence) for sentence in sentences])
+
+
+@dataclass(frozen=True)
+class Plot:
+    """The place of a plot; `name` as in `report.pictures`, of which none may be there."""
+
+    name: str
+    profile: str = ""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A table that is seen when its title is chosen."""
+
+    title: str
+    tables: Sequence[Table]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line for a shell."""
+
+    text: str
+
+
+Block = Heading | Text | Notes | Plot | Fold | Command | Table | Matrix
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the report; `anchor` is what the page's contents point to."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What comes of one profile: how many trials got each verdict, and the decision."""
+
+    profile: str
+    title: str
+    answer: Answer
+    counts: Sequence[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The whole of it; `cautions` come first, before the sections."""
+
+    name: str
+    title: str
+    subtitle: str
+    cards: Sequence[Card]
+    cautions: Sequence[Block]
+    sections: Sequence[Section]
+    footer: str
+
+
+def report(
     results: StoredResults,
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     profiles: Sequence[Profile] = (),
-) -> dict[str, Any]:
-    """Everything but the figures, as text that whatever shows it still has to escape.
+    missions: Sequence[BriefMissions] | None = None,
+) -> Report:
+    """Everything but what is drawn, as text that whatever shows it still has to escape.
 
-    `profiles` are those of the verdicts, for their titles.
+    `profiles` are those of the verdicts, for their titles; `missions` those of the profiles, where they have
+    been played already.
     """
     record = results.experiment
     names = tables.trial_names(summaries)
     trials = Trials.of(summaries, names)
-    missions = brief_missions(results, summaries, profiles)
     beyond = answers(summaries, profiles, verdicts)
-    return {
-        "name": words.plain(record.name, 120),
-        "title": _title(results, summaries),
-        "subtitle": _subtitle(results, summaries),
-        "contents": _CONTENTS,
-        "cards": _cards(profiles, summaries, verdicts, beyond),
-        "changes": _changes(summaries, beyond),
-        "missions": missions,
-        "mission_tables": [mission_table(brief, summaries) for brief in missions],
-        "failures": _failures(summaries, trials),
-        "failures_heading": _failures_heading(summaries),
-        "said": notes.cautions(summaries, trials, [Flag.SAID]),
-        "verdict_tables": tables.verdict_tables(summaries, verdicts),
-        "latency": tables.latency_tables(summaries),
-        "timed": notes.shared([(summary.key, summary.timed) for summary in words.timed(summaries)], trials),
-        "stages": tables.stages(summaries),
-        "cold": tables.cold(summaries),
-        "paced": pacing_tables.paced_table(summaries),
-        "sustained": pacing_tables.sustained_table(summaries),
-        "accuracy": tables.accuracy(summaries),
-        "accuracy_notes": _accuracy_notes(results, summaries, trials),
-        "matrices": _matrices(summaries, names),
-        "power": tables.power_tables(summaries),
-        "power_reading": reading_notes(summaries),
-        "power_notes": _power_notes(summaries, trials),
-        "memory": tables.memory(summaries),
-        "golden": golden(results, names),
-        "telemetry": telemetry(results, names),
-        "ended": _ended(summaries, trials),
-        "unseen": unseen_modes(summaries),
-        "warnings": _warnings(results, summaries, trials),
-        "environment": environment(results),
-        "command": command_line(exported(record).command) or "the command was not kept",
-        "repeat_note": ""
-        if _is_published(summaries)
-        else f"With --seed {record.seed} the sessions run in the same order.",
-        "definitions": definitions(),
-        "footer": f"Made by EdgeBench from the result {words.plain(results.path.name, 120)}; "
+    if missions is None:
+        missions = brief_missions(results, summaries, profiles)
+    sections = (
+        Section("verdicts", "Verdicts", _verdicts(summaries, verdicts, beyond)),
+        Section("changes", "What would pass, and what is best", _changes(summaries, beyond)),
+        Section("missions", "Missions", _missions(missions, summaries)),
+        Section("latency", "Latency", _latency(summaries, trials)),
+        Section("accuracy", "Accuracy", _accuracy(results, summaries, trials)),
+        Section("scene", "Scene", [Plot("scene")]),
+        Section("power", "Power and memory", _power(summaries, trials)),
+        Section("warnings", "Warnings", _warnings(results, summaries, trials)),
+        Section("environment", "Environment", _environment(results, names)),
+        Section("repeat", "Measure it again", _repeat(record, summaries)),
+    )
+    return Report(
+        words.plain(record.name, 120),
+        _title(results, summaries),
+        _subtitle(results, summaries),
+        _cards(profiles, summaries, verdicts, beyond),
+        _cautions(summaries, trials),
+        sections,
+        f"Made by EdgeBench from the result {words.plain(results.path.name, 120)}; "
         f"measured by version {words.plain(record.edgebench_version, 40)}.",
-    }
+    )
 
 
-_CONTENTS = (
-    ("verdicts", "Verdicts"),
-    ("changes", "What would pass"),
-    ("missions", "Missions"),
-    ("latency", "Latency"),
-    ("accuracy", "Accuracy"),
-    ("scene", "Scene"),
-    ("power", "Power"),
-    ("warnings", "Warnings"),
-    ("environment", "Environment"),
-    ("repeat", "Repeat"),
-)
+def _under(heading: str, *blocks: Block) -> list[Block]:
+    """Blocks below their heading; nothing where the last of them, a table or notes, holds nothing."""
+    match blocks[-1]:
+        case Table(rows=()) | Notes(notes=[]):
+            return []
+    return [Heading(heading), *blocks]
+
+
+def _verdicts(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], beyond: Answers) -> list[Block]:
+    blocks: list[Block] = []
+    for profile, matrix in trial_matrix.matrices(summaries, verdicts, beyond.decisions).items():
+        ours = [verdict for verdict in verdicts if verdict.profile == profile]
+        shared = notes.shared_verdicts(notes.of_measured(ours, summaries), summaries)
+        blocks += [Heading(words.plain(profile, 80)), matrix, Plot("limits", profile)]
+        blocks.append(Notes.of(each.sentence() for each in shared))
+    for table in tables.verdict_tables(summaries, verdicts):
+        blocks += _under(f"Every verdict: {table.title}", table)
+    return blocks or [Text("There are none: no profile was asked for.")]
+
+
+def _changes(summaries: Sequence[TrialSummary], beyond: Answers) -> list[Block]:
+    """What would have to change; of published figures nothing is proposed."""
+    blocks: list[Block] = []
+    for heading, sentences in [] if _is_published(summaries) else paragraphs(beyond, summaries):
+        blocks += _under(heading, Notes.of(sentences))
+    return blocks or [Text("Nothing is said of it: no profile was asked for, or every figure was published.")]
+
+
+def _missions(missions: Sequence[BriefMissions], summaries: Sequence[TrialSummary]) -> list[Block]:
+    blocks: list[Block] = []
+    for brief in missions:
+        table = mission_table(brief, summaries)
+        blocks += [Heading(words.plain(brief.profile, 80)), Plot("mission", brief.profile)]
+        blocks += [table] if table else []
+        blocks += [Text(f"None was played: {brief.reason}.")] if brief.reason else []
+    return blocks or [Text("None was played: no profile was asked for.")]
+
+
+def _latency(summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
+    blocks: list[Block] = [Plot("targets"), Plot("latency")]
+    timed = notes.shared([(summary.key, summary.timed) for summary in words.timed(summaries)], trials)
+    for name, what, table in tables.latency_tables(summaries):
+        blocks.append(Heading(f"{name}: {what}"))
+        if name == "image_s" and timed:
+            blocks += [Text("What a pass is:"), Notes(timed)]
+        blocks.append(table)
+    ended = [
+        (summary.key, summary.ended.text)
+        for summary in summaries
+        if summary.ended is not None and summary.ended.by != "sessions"
+    ]
+    stages = tables.stages(summaries)
+    return [
+        *blocks,
+        *_under("Why no more was measured", Notes(notes.shared(ended, trials))),
+        *(Heading("Sessions and passes"), Plot("sessions"), Heading("Stages"), Plot("stages")),
+        *([stages] if stages.rows else []),
+        *_under("Paced: a scene every so many seconds", pacing_tables.paced_table(summaries)),
+        *_under("Sustained: a median a minute", Plot("sustained"), pacing_tables.sustained_table(summaries)),
+        *_under("Cold figures", tables.cold(summaries)),
+    ]
+
+
+def _accuracy(results: StoredResults, summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
+    matrices = _matrices(summaries, trials.names)
+    title = "Confusion matrices: how many patches of a class were predicted as which"
+    return [
+        Notes(_accuracy_notes(results, summaries, trials)),
+        tables.accuracy(summaries),
+        Plot("accuracy"),
+        *([Fold(title, matrices)] if matrices else []),
+        *_under("Outputs compared with golden patches", golden(results, trials.names)),
+    ]
+
+
+def _power(summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
+    rails: list[Block] = []
+    for table in tables.power_tables(summaries):
+        rails += _under(table.title, table)
+    return [
+        *map(Text, reading_notes(summaries)),
+        *rails,
+        Notes(_power_notes(summaries, trials)),
+        *(Plot("power-over-time"), Plot("energy"), Plot("idle-power"), Heading("Memory"), Plot("memory")),
+        tables.memory(summaries),
+    ]
+
+
+def _environment(results: StoredResults, names: Mapping[str, str]) -> list[Block]:
+    folds = [Fold(facts.title, [facts]) for facts in environment(results)]
+    return [*_under("Beside the sessions", telemetry(results, names)), *folds]
+
+
+def _repeat(record: ExperimentRecord, summaries: Sequence[TrialSummary]) -> list[Block]:
+    seed = f"With --seed {record.seed} the sessions run in the same order."
+    meanings = Table(
+        "definitions", (Column("figure"), Column("what it is", long=True)), tuple(definitions()), look="facts"
+    )
+    return [
+        Command(command_line(exported(record).command) or "the command was not kept"),
+        *([] if _is_published(summaries) else [Text(seed)]),
+        Fold("How the figures are defined", [meanings]),
+    ]
+
+
+def _cautions(summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
+    """What was not measured, and what the devices say of their figures."""
+    incomplete = [
+        (summary.key, f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}")
+        for summary in summaries
+        if summary.status != "done"
+    ]
+    failures = [(summary.key, failure) for summary in summaries for failure in summary.failures]
+    # A failed session that was repeated leaves nothing unmeasured.
+    heading = "Not everything was measured:" if incomplete else _REPEATED
+    failed = [*notes.shared(incomplete, trials), *notes.failures(failures, trials)]
+    said = notes.cautions(summaries, trials, [Flag.SAID])
+    return [
+        *_under(heading, Notes(failed)),
+        *_under("What the devices say of their figures:", Notes(said)),
+    ]
+
+
+_REPEATED = "Measured in full, after sessions that failed were repeated:"
 
 
 def _title(results: StoredResults, summaries: Sequence[TrialSummary]) -> str:
@@ -367,73 +549,21 @@ def _cards(
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     beyond: Answers,
-) -> list[dict[str, Any]]:
+) -> list[Card]:
     wholes = notes.wholes(verdicts)
-    matrices = trial_matrix.matrices(summaries, verdicts, beyond.decisions)
     titles = {profile.name: profile.title for profile in profiles}
     cards = []
-    for profile in notes.profiles(verdicts):
-        ours = [verdict for verdict in verdicts if verdict.profile == profile]
+    for decision in beyond.decisions:
+        profile = decision.profile
         trials_by_word = Counter(whole.verdict for (_, name), whole in wholes.items() if name == profile)
-        title = titles.get(profile, "")
-        decision = next(each for each in beyond.decisions if each.profile == profile)
-        answer = answer_of(decision, summaries, ours)
-        cards.append(
-            {
-                "profile": words.plain(profile, 80),
-                "title": words.plain(profile, 80) + (f": {words.plain(title, 120)}" if title else ""),
-                "headline": answer.headline,
-                "settling": answer.settling,
-                "sentences": answer.sentences,
-                "counts": [(trials_by_word[word], word) for word in reversed(WORDS) if trials_by_word[word]],
-                "matrix": matrices[profile],
-                "lines": notes.shared_verdicts(notes.of_measured(ours, summaries), summaries),
-            }
-        )
+        name, title = words.plain(profile, 80), words.plain(titles.get(profile, ""), 120)
+        counts = [(trials_by_word[word], word) for word in reversed(WORDS) if trials_by_word[word]]
+        answer = answer_of(decision, summaries, verdicts)
+        cards.append(Card(name, f"{name}: {title}" if title else name, answer, counts))
     return cards
 
 
-def _changes(summaries: Sequence[TrialSummary], beyond: Answers) -> list[tuple[str, list[str]]]:
-    """What would have to change; of published figures nothing is proposed."""
-    if _is_published(summaries):
-        return []
-    return paragraphs(beyond, summaries)
-
-
-def _failures_heading(summaries: Sequence[TrialSummary]) -> str:
-    """What the failures come to: a failed session that was repeated leaves nothing unmeasured."""
-    if all(summary.status == "done" for summary in summaries):
-        return "Measured in full, after sessions that failed were repeated"
-    return "Not everything was measured"
-
-
-def _failures(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
-    incomplete = [
-        (summary.key, f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}")
-        for summary in summaries
-        if summary.status != "done"
-    ]
-    return [
-        *notes.shared(incomplete, trials),
-        *notes.failures(
-            [(summary.key, failure) for summary in summaries for failure in summary.failures], trials
-        ),
-    ]
-
-
-def _ended(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
-    """Why no further session was measured, where that is not the number that was asked for."""
-    return notes.shared(
-        [
-            (summary.key, summary.ended.text)
-            for summary in summaries
-            if summary.ended is not None and summary.ended.by != "sessions"
-        ],
-        trials,
-    )
-
-
-def _warnings(results: StoredResults, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
+def _warnings(results: StoredResults, summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
     record = exported(results.experiment)
     general = [words.plain(warning) for warning in (*record.warnings, *results.warnings)]
     general += [
@@ -441,7 +571,9 @@ def _warnings(results: StoredResults, summaries: Sequence[TrialSummary], trials:
         for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
         if finding.get("level") not in ("ok", None)
     ]
-    return [*map(Note, dict.fromkeys(general)), *notes.cautions(summaries, trials)]
+    warnings = [*map(Note, dict.fromkeys(general)), *notes.cautions(summaries, trials)]
+    unseen = unseen_modes(summaries)
+    return [Notes(warnings) if warnings else Text("None."), *([Text(unseen)] if unseen else [])]
 
 
 def _power_notes(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
@@ -486,17 +618,15 @@ def _own_images(results: StoredResults, trials: Trials) -> list[Note]:
     return notes.shared(statements, trials)
 
 
-def _matrices(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _matrices(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[Table]:
     matrices = []
     for summary in summaries:
         if summary.accuracy is None or not 0 < len(summary.accuracy.confusion) <= _MAX_MATRIX:
             continue
         classes = [words.plain(name, 40) for name in summary.accuracy.class_names]
-        matrices.append(
-            {
-                "title": f"{names[summary.key]}: {words.right_of(summary.accuracy)}",
-                "names": classes,
-                "rows": list(zip(classes, summary.accuracy.confusion, strict=False)),
-            }
-        )
+        columns = (Column("label \\ predicted"), *(Column(name, figures=True) for name in classes))
+        counts = zip(classes, summary.accuracy.confusion, strict=False)
+        rows = tuple((name, *map(str, of_class)) for name, of_class in counts)
+        title = f"{names[summary.key]}: {words.right_of(summary.accuracy)}"
+        matrices.append(Table(title, columns, rows, look="matrix"))
     return matrices

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from edgebench.judge.metrics import METRICS, shown_in
 from edgebench.judge.trial_summary import TrialSummary, Verdict
@@ -31,7 +32,9 @@ class Column:
 class Table:
     """Rows of text under columns; the first cell of a row names it.
 
-    `trials` has, for each row, the names of all its trials where the first cell counts them; else nothing.
+    Attributes:
+        trials: for each row the names of all its trials where the first cell counts them; else nothing.
+        look: `facts` are a name and what it is, without headings; a `matrix` counts a class against another.
     """
 
     title: str
@@ -39,6 +42,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
     trials: tuple[str, ...] = ()
+    look: Literal["rows", "facts", "matrix"] = "rows"
 
 
 def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:

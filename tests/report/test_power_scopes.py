@@ -11,7 +11,7 @@ from edgebench.records.target import DeclaredBoot, DeclaredPower
 from edgebench.report import tables
 from edgebench.report.markdown import export_markdown
 from edgebench.report.metric_text import declared_texts, scopes_note, scopes_of
-from edgebench.report.page import texts
+from edgebench.report.page import Notes, report
 from edgebench.report.run_tables import reading_notes
 from tests.report import samples
 
@@ -74,7 +74,8 @@ def test_how_power_is_read_is_told_where_a_meter_was() -> None:
 def test_why_a_figure_is_missing_is_said_once_for_all_trials(whole: Judged) -> None:
     rail = replace(samples.power(), mean_w=None, reason="the samples stop short <b>")
     summaries = [replace(summary, power=(rail,)) for summary in whole.summaries]
-    [note] = texts(whole.results, summaries, [])["power_notes"]
+    [power] = [each for each in report(whole.results, summaries, []).sections if each.anchor == "power"]
+    [note] = [note for block in power.blocks if isinstance(block, Notes) for note in block.notes]
     assert note.line == "all 9 trials: rapl package-0: the samples stop short <b>"
 
 

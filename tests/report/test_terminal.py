@@ -171,7 +171,13 @@ def test_targets_are_grouped() -> None:
         *(replace(summary, target="ncs2", key=summary.key[::-1]) for summary in samples.nine()),
     ]
     text = printed(summaries, samples.verdicts(summaries))
-    places = ["cpu: mobilenet_v1", "ncs2: mobilenet_v1", "Verdicts by disco-realtime", "\ncpu: 0", "\nncs2: 0"]
+    places = [
+        "cpu: mobilenet_v1",
+        "ncs2: mobilenet_v1",
+        "Verdicts by disco-realtime",
+        "\ncpu: 0",
+        "\nncs2: 0",
+    ]
     assert [text.index(place) for place in places] == sorted(text.index(place) for place in places)
     assert "cpu and ncs2: power_peak_w max ≤ 5 W: unknown for all 9 trials" in " ".join(text.split())
 

@@ -52,7 +52,7 @@ def test_its_column_in_the_matrix_is_marked() -> None:
     file = io.StringIO()
     print_result(make_console(file), [samples.summary()], [wish, need], figures=False)
     lines = file.getvalue().splitlines()
-    (marked,) = [line for line in lines if "wanted" in line]
+    (marked,) = [line for line in lines if "median, wanted" in line]
     (row,) = [line for line in lines if line.startswith("0.25 int8 ") and "satisfies" not in line]
     place = marked.index("median, wanted")
     assert row[place:].startswith("✕ ") and "✓ pass" in row[:place]
