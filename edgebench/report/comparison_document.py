@@ -46,14 +46,6 @@ SYMBOLS: Mapping[Word, str] = {
 }
 """Before a word, so that its colour is never all that tells it."""
 
-COLOURS: Mapping[Word, str] = {
-    "better": "green",
-    "worse": "bold red",
-    "same": "",
-    "undecided": "yellow",
-    "not compared": "magenta",
-}
-
 NO_DIFFERENCE = "Nothing else differs: models, pictures, boards, versions and settings are the same."
 """In place of the table of what differs beside the figures."""
 

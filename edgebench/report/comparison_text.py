@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ from rich.console import Console
 
 from edgebench.errors import UsageError
 from edgebench.files import require_file_name, write_output
-from edgebench.judge.comparison import Word
 from edgebench.judge.result_comparison import ComparedResult, ResultsComparison
 from edgebench.report import comparison_document as comparison_words
 from edgebench.report import words
+from edgebench.report.blocks import Block, Fold, Heading, Notes, Text
 from edgebench.report.comparison_document import comparison_document
-from edgebench.report.console import cell, line, new_table
+from edgebench.report.console import line
 from edgebench.report.forms import safe_cell
-from edgebench.report.markdown import escape, table_rows
+from edgebench.report.markdown import blocks_text, escape
 from edgebench.report.tables import Column, Table
+from edgebench.report.terminal import print_blocks
 from edgebench.report.words import as_json
 
 
@@ -66,77 +68,39 @@ def metric_tables(comparison: ResultsComparison, result: ComparedResult) -> list
     return tables
 
 
-# A comparison on the terminal: what differs, a table a metric, what has no partner, what it comes to.
+# A comparison as blocks, for the terminal and for a pull request: what differs, a table a metric, remarks.
 
 
 MOST_DIFFERENCES = 24
 """Rows of what differs; a longer list hides what it is about."""
 
-_STYLES = {comparison_words.with_symbol(word): colour for word, colour in comparison_words.COLOURS.items()}
-_LONGEST_VALUE = 60  # characters of a fact
+
+def _blocks(comparison: ResultsComparison) -> Iterator[Block]:
+    for result in comparison.results:
+        yield Heading(f"{words.plain(result.name, 100)} against {words.plain(comparison.baseline, 100)}")
+        yield Notes.of(comparison_words.titles(comparison, result))
+        table = differences_table(result)
+        more = replace(table, rows=table.rows[MOST_DIFFERENCES:])
+        yield Heading("What differs beside the figures")
+        yield (
+            replace(table, rows=table.rows[:MOST_DIFFERENCES])
+            if table.rows
+            else Text(comparison_words.NO_DIFFERENCE)
+        )
+        if more.rows:
+            yield Fold(f"and {len(more.rows)} more: --json has all", [more])
+        for of_metric in metric_tables(comparison, result):
+            yield Heading(of_metric.title)
+            yield of_metric
+        yield Notes.of([*comparison_words.remarks(result), *comparison_words.unpaired(result)])
 
 
 def print_comparison(console: Console, comparison: ResultsComparison) -> None:
-    """Print each result against the baseline; nothing is wider than the console."""
-    for result in comparison.results:
-        _print_result(console, comparison, result)
+    """Print each result against the baseline, and last what it comes to; nothing is wider than the console."""
+    print_blocks(console, _blocks(comparison))
     for sentence in comparison_words.summary(comparison):
-        line(console, sentence, _SUMMARY_STYLE.get(_gravest(comparison), ""))
+        line(console, sentence, "bold")
     line(console, comparison_words.rules(comparison), "dim")
-
-
-_SUMMARY_STYLE: dict[Word, str] = {"worse": "bold red", "better": "bold green"}
-
-
-def _gravest(comparison: ResultsComparison) -> Word:
-    order: tuple[Word, ...] = ("worse", "undecided", "better", "same", "not compared")
-    return next(word for word in order if comparison.count(word))
-
-
-def _print_result(console: Console, comparison: ResultsComparison, result: ComparedResult) -> None:
-    for title in comparison_words.titles(comparison, result):
-        line(console, title, "bold")
-    console.print()
-    _print_differences(console, result)
-    for table in metric_tables(comparison, result):
-        line(console, table.title, "bold")
-        _print_table(console, table)
-        console.print()
-    notes = [*comparison_words.remarks(result), *comparison_words.unpaired(result)]
-    for text in notes:
-        line(console, text, indent=2)
-    if notes:
-        console.print()
-
-
-def _print_differences(console: Console, result: ComparedResult) -> None:
-    table = differences_table(result)
-    if not table.rows:
-        line(console, comparison_words.NO_DIFFERENCE)
-        console.print()
-        return
-    line(console, "what differs beside the figures", "bold")
-    shown = new_table(console, [(column.heading, False) for column in table.columns])
-    for row in table.rows[:MOST_DIFFERENCES]:
-        shown.add_row(*(cell(console, _cut(text)) for text in row))
-    console.print(shown)
-    if len(table.rows) > MOST_DIFFERENCES:
-        line(console, f"and {len(table.rows) - MOST_DIFFERENCES} more: --json has all")
-    console.print()
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
-
-
-def _print_table(console: Console, table: Table) -> None:
-    shown = new_table(console, [(column.heading, column.figures) for column in table.columns])
-    shown.columns[-1].no_wrap = True
-    for row in table.rows:
-        *texts, word = row
-        style = _STYLES.get(word, comparison_words.COLOURS["undecided"])  # where a gate decides nothing
-        shown.add_row(*(cell(console, text) for text in texts), cell(console, word, style))
-    console.print(shown)
 
 
 # A comparison as Markdown for a pull request, as CSV with a row a comparison, or as the JSON document.
@@ -180,25 +144,9 @@ def as_text(comparison: ResultsComparison, form: str) -> str:
 
 
 def _markdown(comparison: ResultsComparison) -> str:
-    parts = ["# Comparison", *(f"**{escape(text)}**" for text in comparison_words.summary(comparison))]
-    for result in comparison.results:
-        parts += _markdown_result(comparison, result)
-    parts.append(escape(comparison_words.rules(comparison)))
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_result(comparison: ResultsComparison, result: ComparedResult) -> list[str]:
-    parts = [f"## {escape(result.name)} against {escape(comparison.baseline)}"]
-    parts.append("\n".join(f"- {escape(title)}" for title in comparison_words.titles(comparison, result)))
-    differences = differences_table(result)
-    difference = table_rows(differences) if differences.rows else comparison_words.NO_DIFFERENCE
-    parts.append(f"### What differs\n\n{difference}")
-    for table in metric_tables(comparison, result):
-        parts.append(f"### {escape(table.title)}\n\n{table_rows(table)}")
-    notes = [*comparison_words.remarks(result), *comparison_words.unpaired(result)]
-    if notes:
-        parts.append("\n".join(f"- {escape(note)}" for note in notes))
-    return parts
+    summary = [f"**{escape(text)}**" for text in comparison_words.summary(comparison)]
+    rules = escape(comparison_words.rules(comparison))
+    return "\n\n".join(["# Comparison", *summary, blocks_text(_blocks(comparison)), rules]) + "\n"
 
 
 def _csv(comparison: ResultsComparison) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import words
-from edgebench.report.page import Block, Command, Fold, Heading, Notes, Plot, Text, report
+from edgebench.report.blocks import Block, Command, Fold, Heading, Notes, Plot, Text
+from edgebench.report.page import report
 from edgebench.report.tables import Table
 from edgebench.report.verdict_matrix import Matrix, Row
 from edgebench.results.load import StoredResults
@@ -28,11 +29,16 @@ def export_markdown(
     parts = [f"# {escape(document.title)}", escape(document.subtitle)]
     for card in document.cards:
         parts += [f"**{escape(card.title)}**", escape(" ".join(card.answer.sentences))]
-    parts += map(_block, document.cautions)
+    parts.append(blocks_text(document.cautions))
     for section in document.sections:
         if any(not isinstance(block, Plot) for block in section.blocks):
-            parts += [f"## {escape(section.title)}", *map(_block, section.blocks)]
+            parts += [f"## {escape(section.title)}", blocks_text(section.blocks)]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def blocks_text(blocks: Iterable[Block]) -> str:
+    """Blocks below each other; what has nothing to show, as a plot, is left out."""
+    return "\n\n".join(filter(None, map(_block, blocks)))
 
 
 def _block(block: Block) -> str:

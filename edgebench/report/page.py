@@ -22,6 +22,7 @@ from edgebench.report import notes, tables, words
 from edgebench.report import run_tables as pacing_tables
 from edgebench.report import verdict_matrix as trial_matrix
 from edgebench.report.answer import Answer, answer_of, paragraphs
+from edgebench.report.blocks import Block, Command, Fold, Heading, Notes, Plot, Text
 from edgebench.report.metric_text import declared_texts, meter_text, scopes_note
 from edgebench.report.mission_pages import mission_table
 from edgebench.report.missions import BriefMissions, brief_missions
@@ -35,7 +36,6 @@ from edgebench.report.run_tables import (
     unseen_modes,
 )
 from edgebench.report.tables import Column, Table
-from edgebench.report.verdict_matrix import Matrix
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported
 from edgebench.stats.warnings import Flag
@@ -257,59 +257,7 @@ def _quoted(part: str) -> str:
 _MAX_MATRIX = 40  # classes up to which a confusion matrix can be read
 
 
-# The document: what it is made of, and its sections in their order.
-
-
-@dataclass(frozen=True)
-class Heading:
-    """Above the blocks that follow it in a section."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Text:
-    """A paragraph."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Notes:
-    """A list of sentences."""
-
-    notes: Sequence[Note]
-
-    @classmethod
-    def of(cls, sentences: Iterable[str]) -> Notes:
-        """Of sentences that are of no trial."""
-        return cls([Note(sentence) for sentence in sentences])
-
-
-@dataclass(frozen=True)
-class Plot:
-    """The place of a plot; `name` as in `report.pictures`, of which none may be there."""
-
-    name: str
-    profile: str = ""
-
-
-@dataclass(frozen=True)
-class Fold:
-    """A table that is seen when its title is chosen."""
-
-    title: str
-    tables: Sequence[Table]
-
-
-@dataclass(frozen=True)
-class Command:
-    """A line for a shell."""
-
-    text: str
-
-
-Block = Heading | Text | Notes | Plot | Fold | Command | Table | Matrix
+# The document: its sections in their order.
 
 
 @dataclass(frozen=True)

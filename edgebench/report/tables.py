@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from edgebench.judge.metrics import METRICS, shown_in
+from edgebench.judge.power import headline_rails
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import metric_text as power_scopes
 from edgebench.report import notes as verdict_groups
@@ -212,7 +213,7 @@ def requests(summaries: Sequence[TrialSummary]) -> Table:
     names = trial_names(summaries)
     at_most = (Column("at most", figures=True), [str(summary.concurrency) for summary in queued])
     reason = (Column("", long=True), notes)
-    return without_empty(_metric_table("requests", queued, caption, at_most, reason, names=names))
+    return without_empty(metric_table("requests", queued, caption, at_most, reason, names=names))
 
 
 def instructions(summaries: Sequence[TrialSummary]) -> Table:
@@ -221,7 +222,7 @@ def instructions(summaries: Sequence[TrialSummary]) -> Table:
     notes = [words.plain(reasons(summary).get("instructions", "")) for summary in emulated]
     reason = (Column("", long=True), notes)
     names = trial_names(summaries)
-    return without_empty(_metric_table("instructions", emulated, words.MEDIAN, reason, names=names))
+    return without_empty(metric_table("instructions", emulated, words.MEDIAN, reason, names=names))
 
 
 def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[Column, list[str]]]:
@@ -243,10 +244,10 @@ def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[
     ]
 
 
-def _metric_table(
+def metric_table(
     title: str,
     summaries: Sequence[TrialSummary],
-    caption: str,
+    caption: str = "",
     *more: tuple[Column, Sequence[str]],
     names: Mapping[str, str] | None = None,
 ) -> Table:
@@ -264,7 +265,7 @@ def _metric_table(
 def stages(summaries: Sequence[TrialSummary]) -> Table:
     """Milliseconds a patch by stage."""
     staged = [summary for summary in summaries if summary.stages_ms]
-    return _metric_table("stages", staged, f"a patch; {words.MEDIAN}", names=trial_names(summaries))
+    return metric_table("stages", staged, f"a patch; {words.MEDIAN}", names=trial_names(summaries))
 
 
 def cold(summaries: Sequence[TrialSummary]) -> Table:
@@ -277,9 +278,9 @@ def cold(summaries: Sequence[TrialSummary]) -> Table:
         seconds = [summary.built.seconds if summary.built else None for summary in summaries]
         cells = [metric_text(value, "number") for value in seconds]
         caption += "; a build is made once on a board"
-        table = _metric_table("cold", summaries, caption, (Column("build [s]", figures=True), cells))
+        table = metric_table("cold", summaries, caption, (Column("build [s]", figures=True), cells))
     else:
-        table = _metric_table("cold", summaries, caption)
+        table = metric_table("cold", summaries, caption)
     return replace(table, title="cold figures")
 
 
@@ -297,20 +298,27 @@ def accuracy(summaries: Sequence[TrialSummary]) -> Table:
         for summary in summaries
     ]
     caption = "the images, then the patches of the timed scene; p is McNemar's exact test against fp32"
-    return without_empty(_metric_table("accuracy", summaries, caption, (Column("", long=True), notes)))
+    return without_empty(metric_table("accuracy", summaries, caption, (Column("", long=True), notes)))
 
 
-def power_tables(summaries: Sequence[TrialSummary]) -> list[Table]:
-    """A table a meter, rail and scope, with a row a trial; the primary ones first."""
-    names = trial_names(summaries)
+def power_tables(
+    summaries: Sequence[TrialSummary], names: Mapping[str, str] | None = None, *, headline: bool = False
+) -> list[Table]:
+    """A table a meter, rail and scope, with a row a trial; the primary ones first.
+
+    `headline` leaves the one rail that stands for each meter, without what the meter delivered.
+    """
+    names = names or trial_names(summaries)
     rows_by_rail: dict[tuple[bool, str], list[tuple[str, ...]]] = {}
     for summary in summaries:
-        for rail in summary.power or ():
-            delivered = (rail.p99_w, rail.effective_hz, rail.longest_gap_s)
+        for rail in headline_rails(summary.power or ()) if headline else summary.power or ():
+            delivered = () if headline else (rail.p99_w, rail.effective_hz, rail.longest_gap_s)
             cells = (metric_text(value, "number") for value in delivered)
             row = (names[summary.key], *power_scopes.power_cells(rail), *cells)
-            rows_by_rail.setdefault((not rail.primary, power_scopes.rail_text(rail)), []).append(row)
-    headings = (*(shown.heading for _, shown in shown_in("power")), "p99 [W]", "rate [Hz]", "gap [s]")
+            is_other = not headline and not rail.primary
+            rows_by_rail.setdefault((is_other, power_scopes.rail_text(rail)), []).append(row)
+    delivered_headings = () if headline else ("p99 [W]", "rate [Hz]", "gap [s]")
+    headings = (*(shown.heading for _, shown in shown_in("power")), *delivered_headings)
     columns = (Column("trial"), *(Column(heading, figures=True) for heading in headings))
     has_others = any(is_other for is_other, _ in rows_by_rail)
     return [
@@ -323,4 +331,4 @@ def memory(summaries: Sequence[TrialSummary]) -> Table:
     """Peak resident memory of the worker, and the artifact's size."""
     batches = [str(summary.batch) for summary in summaries]
     caption = "the peak of each session, mean over the sessions"
-    return _metric_table("memory", summaries, caption, (Column("batch", figures=True), batches))
+    return metric_table("memory", summaries, caption, (Column("batch", figures=True), batches))

@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from edgebench.judge.decision import Decision, decisions
 from edgebench.judge.judged import Judged
-from edgebench.judge.metric import Metric, Shown
-from edgebench.judge.metrics import shown_in
 from edgebench.judge.power import headline_rails
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes, tables, verdict_matrix, words
 from edgebench.report.answer import answer_of
+from edgebench.report.blocks import Block, Command, Fold, Heading, Notes, Text
 from edgebench.report.console import cell, fits, line, make_console, new_table
-from edgebench.report.metric_text import (
-    declared_texts,
-    meter_text,
-    metric_text,
-    power_cells,
-    rail_text,
-    scopes_note,
-)
+from edgebench.report.metric_text import declared_texts, meter_text, scopes_note
 from edgebench.report.notes import Trials
 from edgebench.report.run_tables import unseen_modes
-from edgebench.report.verdict_matrix import print_verdicts
+from edgebench.report.tables import Table
+from edgebench.report.verdict_matrix import STYLES, Matrix, print_verdicts
 
 __all__ = ["cell", "line", "make_console", "new_table", "print_result"]
+
+
+def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
+    """Print blocks below each other; nothing is wider than the console."""
+    for block in blocks:
+        match block:
+            case Heading(text):
+                console.print()
+                line(console, text, "bold")
+            case Text(text) | Command(text) | Fold(text):
+                line(console, text, indent=2)
+            case Notes(sentences):
+                for note in sentences:
+                    line(console, note.line, indent=2)
+            case Matrix():
+                verdict_matrix.print_matrix(console, block)
+            case Table():
+                print_table(console, block)
+    console.print()
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table with its columns as they are; verdicts in their colours, never folded."""
+    shown = new_table(console, [(column.heading, column.figures) for column in table.columns])
+    for place, column in enumerate(table.columns):
+        shown.columns[place].no_wrap = column.figures or column.verdict
+    for row in table.rows:
+        styles = (
+            STYLES.get(text[:1], "") if column.verdict else ""
+            for column, text in zip(table.columns, row, strict=True)
+        )
+        shown.add_row(*(cell(console, text, style) for text, style in zip(row, styles, strict=True)))
+    console.print(shown)
+
 
 # What a second line of a figure begins with, the roomiest layout first.
 FOLDS: tuple[tuple[str, ...], ...] = ((), ("(",), ("(", "±"))
@@ -73,47 +99,33 @@ def print_result(
 
 def _figures(console: Console, target: str, group: Sequence[TrialSummary], names: dict[str, str]) -> None:
     line(console, f"{target}: {words.families(group)}", "bold")
-    measured = [summary for summary in group if summary.latency is not None or summary.emulated]
+    measured = [summary for summary in group if _has_figures(summary)]
     if measured:
-        columns = shown_in("terminal", measured)
-        headings = ("variant", *(shown.heading for _, shown in columns))
-        rows = [
-            (names[summary.key], *(_text(summary, metric, shown) for metric, shown in columns))
-            for summary in measured
-        ]
-        _print_figures(console, headings, rows)
-    _power(console, group, names)
+        _print_figures(console, tables.metric_table("terminal", measured, names=names))
+    for table in tables.power_tables(group, names, headline=True):
+        console.print()
+        line(console, f"power and energy an image by {table.title}")
+        _print_figures(console, table)
     for note in _notes(group, names):
         line(console, note, indent=2)
     console.print()
 
 
-def _power(console: Console, group: Sequence[TrialSummary], names: dict[str, str]) -> None:
-    """A table of power and energy for the headline rail of each meter; nothing without a meter."""
-    by_rail: dict[str, list[tuple[str, ...]]] = {}
-    for summary in group:
-        for rail in headline_rails(summary.power or ()):
-            by_rail.setdefault(rail_text(rail), []).append((names[summary.key], *power_cells(rail)))
-    headings = ("variant", *(shown.heading for _, shown in shown_in("power")))
-    for name, rows in by_rail.items():
-        console.print()
-        line(console, f"power and energy an image by {name}")
-        _print_figures(console, headings, rows)
-
-
-def _print_figures(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_figures(console: Console, table: Table) -> None:
     """One row a trial; where that is too wide, the ends of intervals on a second line, or a block a trial.
 
     A figure is never cut: what is left of 0.307 would be read as another one.
     """
-    folded_headings = [heading.replace(" ", "\n", 1) for heading in headings]
+    headings = ["variant", *(column.heading for column in table.columns[1:])]
     for folds in FOLDS:
-        folded = [[_folded(text, folds) for text in row] for row in rows]
-        table = _figures_table(console, folded_headings if folds else headings, folded)
-        if fits(console, table):
-            console.print(table)
+        shown = [heading.replace(" ", "\n", 1) for heading in headings] if folds else headings
+        printed = new_table(console, [(heading, number > 0) for number, heading in enumerate(shown)])
+        for row in table.rows:
+            printed.add_row(*(cell(console, _folded(text, folds)) for text in row))
+        if fits(console, printed):
+            console.print(printed)
             return
-    for row in rows:
+    for row in table.rows:
         console.print(cell(console, row[0], "bold"))
         for heading, text in zip(headings[1:], row[1:], strict=True):
             line(console, f"{heading}: {text}", indent=4)
@@ -125,58 +137,40 @@ def _folded(text: str, folds: Sequence[str]) -> str:
     return text
 
 
-def _figures_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = new_table(console, [(heading, number > 0) for number, heading in enumerate(headings)])
-    for row in rows:
-        table.add_row(*(cell(console, text) for text in row))
-    return table
-
-
-def _text(summary: TrialSummary, metric: Metric, shown: Shown) -> str:
-    """A metric as its entry says; `24/120 *` where a note below says what was assumed of the input."""
-    value = metric.value(summary)
-    star = " *" if shown.form == "right of n" and value is not None and summary.assumed else ""
-    return f"{metric_text(value, shown.form)}{star}"
-
-
 def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:
     """What the table of figures cannot say: why trials have none, and what is to be minded."""
     trials = Trials.of(group, names)
-    measured = [summary for summary in group if summary.latency is not None or summary.emulated]
-    statements = [(summary.key, f"timed with {summary.timed}") for summary in words.timed(measured)]
-    statements += [
-        (summary.key, f"up to {summary.concurrency} requests in flight at once: infer_s is a throughput")
-        for summary in measured
-        if summary.concurrency > 1
+    timed = {summary.key for summary in words.timed([each for each in group if _has_figures(each)])}
+    statements = [
+        (summary.key, text) for summary in group for text in _said(summary, is_timed=summary.key in timed)
     ]
-    for summary in group:
-        key = summary.key
-        if summary.status != "done":
-            statements.append(
-                (key, f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}")
-            )
-        else:
-            statements += [(key, f"a failed session was repeated: {failure}") for failure in summary.failures]
-        if summary.ended is not None and summary.status == "done" and summary.ended.by != "sessions":
-            statements.append((key, f"ended: {summary.ended.text}"))
-        if assumed := words.assumed(summary):
-            statements.append((key, f"* {assumed}"))
-        if summary.accuracy is None and (summary.latency is not None or summary.emulated):
-            statements.append((key, f"no accuracy: {summary.accuracy_reason}"))
-        if untimed := summary.untimed_reason:
-            statements.append((key, f"no image_s: {untimed}"))
-        if summary.instructions_reason:
-            statements.append((key, f"no instructions: {summary.instructions_reason}"))
-        statements += [(key, text) for text in declared_texts(summary)]
-        for rail in headline_rails(summary.power or ()):
-            if rail.reason:
-                statements.append((key, f"power by {meter_text(rail)}: {rail.reason}"))
-        latency = summary.latency
-        if latency is not None and latency.low is None and not summary.cautions:
-            statements.append((key, f"no interval from {words.counted(latency.sessions, 'session')}"))
-    warnings = notes.cautions(group, trials)
-    return [note.line for note in notes.shared(statements, trials)] + [
-        f"{note.who}: warning: {note.text}" for note in warnings
+    shared = [note.line for note in notes.shared(statements, trials)]
+    return [*shared, *(f"{note.who}: warning: {note.text}" for note in notes.cautions(group, trials))]
+
+
+def _has_figures(summary: TrialSummary) -> bool:
+    return summary.latency is not None or summary.emulated
+
+
+def _said(summary: TrialSummary, is_timed: bool) -> list[str]:
+    """What is to be said of one trial; empty sentences are of nothing."""
+    is_done, latency, ended = summary.status == "done", summary.latency, summary.ended
+    has_figures, rails = _has_figures(summary), headline_rails(summary.power or ())
+    in_flight = f"up to {summary.concurrency} requests in flight at once: infer_s is a throughput"
+    no_interval = latency is not None and latency.low is None and not summary.cautions
+    return [
+        f"timed with {summary.timed}" if is_timed else "",
+        in_flight if has_figures and summary.concurrency > 1 else "",
+        "" if is_done else f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}",
+        *(f"a failed session was repeated: {failure}" for failure in summary.failures if is_done),
+        f"ended: {ended.text}" if ended is not None and is_done and ended.by != "sessions" else "",
+        words.assumed(summary),
+        f"no accuracy: {summary.accuracy_reason}" if summary.accuracy is None and has_figures else "",
+        f"no image_s: {summary.untimed_reason}" if summary.untimed_reason else "",
+        f"no instructions: {summary.instructions_reason}" if summary.instructions_reason else "",
+        *declared_texts(summary),
+        *(f"power by {meter_text(rail)}: {rail.reason}" for rail in rails if rail.reason),
+        f"no interval from {words.counted(latency.sessions, 'session')}" if latency and no_interval else "",
     ]
 
 

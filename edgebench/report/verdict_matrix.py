@@ -223,7 +223,9 @@ def cell_of(trial: TrialSummary, verdict: Verdict) -> Cell:
 # The matrix on the terminal.
 
 
-STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": "magenta"}
+STYLES = {"✓": "green", "✕": "bold red", "≈": "yellow", "?": "magenta", "▲": "green", "▼": "bold red"}
+"""Colours of verdicts and of comparisons, by the symbol before the word."""
+
 _GAP = 3  # between two columns
 _LONGEST_NAME = 28  # of a trial or target, in columns; a longer one folds
 
@@ -266,7 +268,7 @@ def print_matrix(console: Console, matrix: Matrix) -> None:
         table.columns[0].width = table.columns[0].max_width = min(names, console.width // 2)
         for at, row in enumerate(matrix.rows):
             of_row = [cells[at] for _, cells in block]
-            texts = (cell(console, each.short, STYLES[each.word]) if each else "" for each in of_row)
+            texts = (cell(console, each.short, STYLES[each.short[0]]) if each else "" for each in of_row)
             table.add_row(cell(console, row.name), *texts)
         console.print(table)
     if matrix.folded:

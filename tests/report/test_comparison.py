@@ -110,7 +110,7 @@ def test_the_terminal_shows_all_of_it_within_its_width(
                  "a comparison takes 3 sessions a side"):  # fmt: skip
         assert part in text
     # What differs stands above the figures.
-    assert text.index("what differs") < text.index("image_s [s]")
+    assert text.index("What differs") < text.index("image_s [s]")
 
 
 def test_a_narrow_terminal_cuts_nothing_off(

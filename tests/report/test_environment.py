@@ -47,7 +47,7 @@ def test_facts_are_flat_readable_and_bounded() -> None:
 
 
 def test_host_target_and_settings_are_there(whole: Judged) -> None:
-    groups = {facts.title: dict(facts.rows) for facts in environment(whole.results)}
+    groups = {facts.title: {row[0]: row[1] for row in facts.rows} for facts in environment(whole.results)}
     assert groups["Host"]["kernel"] == "6.1.0"
     assert groups["Target cpu"]["runtime.runtime"] == "ai-edge-litert"
     assert groups["Target cpu"]["not known"] == "device.governor"
@@ -68,7 +68,7 @@ def test_what_a_compiler_said_is_there_and_nothing_where_there_was_none(whole: J
     )
     changed = experiment.model_copy(update={"trials": (first, *experiment.trials[1:])})
     [compiled] = [
-        dict(facts.rows)
+        {row[0]: row[1] for row in facts.rows}
         for facts in environment(StoredResults(whole.results.path, changed))
         if facts.title == "Compiled models"
     ]

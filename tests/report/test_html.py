@@ -366,7 +366,7 @@ def test_settings_that_nobody_gave_are_one_row(whole: Judged) -> None:
         "meter": {"value": [], "origin": "default"},
     }
     record = whole.results.experiment.model_copy(update={"config": settings})
-    rows = dict(environment(StoredResults(whole.results.path, record))[0].rows)
+    rows = {row[0]: row[1] for row in environment(StoredResults(whole.results.path, record))[0].rows}
     assert rows["not given"] == "depth, meter"
     assert rows["seed"] == "1 (flag)" and "depth" not in rows
 

@@ -9,9 +9,10 @@ from edgebench.judge.power import headline_rails
 from edgebench.judge.trial_summary import Paced
 from edgebench.records.target import DeclaredBoot, DeclaredPower
 from edgebench.report import tables
+from edgebench.report.blocks import Notes
 from edgebench.report.markdown import export_markdown
 from edgebench.report.metric_text import declared_texts, scopes_note, scopes_of
-from edgebench.report.page import Notes, report
+from edgebench.report.page import report
 from edgebench.report.run_tables import reading_notes
 from tests.report import samples
 
