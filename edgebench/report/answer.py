@@ -49,16 +49,22 @@ def answer_of(decision: Decision, summaries: Sequence[TrialSummary], verdicts: S
     names = tables.trial_names(summaries)
     trials = {summary.key: summary for summary in summaries}
     ours = [verdict for verdict in verdicts if verdict.profile == decision.profile]
-    if decision.outcome == "satisfied":
-        return Answer(_satisfied(decision, trials, names) + _overloaded(decision, names), ())
+    settling: tuple[str, ...] = ()
     if decision.outcome == "unmeasured":
-        count = words.counted(decision.trials, "trial")
-        return Answer(f"No trial was measured: {count} without a session.", ())
-    if decision.outcome == "missed":
-        return Answer(_missed(decision, names, ours) + _overloaded(decision, names), ())
-    judged = Trials.of([trial for key, trial in trials.items() if any(v.trial == key for v in ours)], names)
-    text = _undecided(decision, trials, names, ours) + _overloaded(decision, names)
-    return Answer(text, _settling(decision.open, judged))
+        return Answer(
+            f"No trial was measured: {words.counted(decision.trials, 'trial')} without a session.", ()
+        )
+    if decision.outcome == "satisfied":
+        text = _satisfied(decision, trials, names)
+    elif decision.outcome == "missed":
+        text = _missed(decision, names, ours)
+    else:
+        text = _undecided(decision, trials, names, ours)
+        judged = {verdict.trial for verdict in ours}
+        settling = _settling(
+            decision.open, Trials.of([each for each in summaries if each.key in judged], names)
+        )
+    return Answer(text + _overloaded(decision, names), settling)
 
 
 def _overloaded(decision: Decision, names: Mapping[str, str]) -> str:
@@ -71,28 +77,28 @@ def _overloaded(decision: Decision, names: Mapping[str, str]) -> str:
 
 def _satisfied(decision: Decision, trials: Mapping[str, TrialSummary], names: Mapping[str, str]) -> str:
     assert decision.trial is not None
-    quickest = trials[decision.trial]
-    passed, lightest = decision.passing, decision.lightest
-    how_quick = _how_quick(quickest)
+    quickest, passed, lightest = trials[decision.trial], decision.passing, decision.lightest
     light = f"{words.number(trials[lightest[0]].mass_g or 0.0)} g" if lightest else ""
     if len(passed) == 1:
-        figures = ", ".join(filter(None, (how_quick, light)))
         only = "alone " if decision.trials > 1 else ""
-        return f"{names[quickest.key]} {only}satisfies it{f' ({figures})' if figures else ''}."
-    everyone = len(passed) == decision.trials
-    who = f"All {decision.trials}" if everyone else f"{len(passed)} of {decision.trials}"
-    text = f"{who} trials satisfy it. The quickest is {names[quickest.key]}"
-    text += f" ({how_quick})" if how_quick else ""
+        return f"{names[quickest.key]} {only}satisfies it{_in_brackets(_how_quick(quickest), light)}."
+    who = (
+        f"All {decision.trials}" if len(passed) == decision.trials else f"{len(passed)} of {decision.trials}"
+    )
+    text = (
+        f"{who} trials satisfy it. The quickest is {names[quickest.key]}{_in_brackets(_how_quick(quickest))}"
+    )
     if decision.level:
-        others = [names[key] for key in decision.level]
-        text += f", not told apart from {_named(others)} by its interval"
-    if not lightest:
-        return f"{text}."
+        text += f", not told apart from {_named([names[key] for key in decision.level])} by its interval"
     if quickest.key in lightest:
         return f"{text}; none of them is lighter ({light})."
-    lightest_names = [names[key] for key in lightest]
     verb = "is" if len(lightest) == 1 else "are"
-    return f"{text}; the lightest {verb} {_named(lightest_names)} ({light})."
+    named = _named([names[key] for key in lightest])
+    return f"{text}; the lightest {verb} {named} ({light})." if lightest else f"{text}."
+
+
+def _in_brackets(*texts: str) -> str:
+    return f" ({', '.join(filter(None, texts))})" if any(texts) else ""
 
 
 def _how_quick(trial: TrialSummary) -> str:
@@ -138,28 +144,23 @@ def _undecided(
     verdicts: Sequence[Verdict],
 ) -> str:
     assert decision.trial is not None
-    open_count = decision.trials - decision.failing
-    first = trials[decision.trial]
-    lacking = [
-        f"{words.plain(verdict.quantity, 40)} ({verdict.verdict})"
-        for verdict in verdicts
-        if verdict.trial == first.key
-        and not verdict.wanted
-        and verdict.verdict in ("unknown", "inconclusive")
-    ]
-    how_quick = _how_quick(first)
-    who = f"{names[first.key]}{f' ({how_quick})' if how_quick else ''}"
-    if decision.trials == 1:
-        return f"It is open whether {who} satisfies it: {words.listed(lacking)}."
-    failing = decision.failing
-    count = f"{open_count} of {words.counted(decision.trials, 'trial')} cannot be decided"
-    count += f" and {failing} {'fails' if failing == 1 else 'fail'}" if failing else ""
-    only = "Open" if open_count == 1 else "The nearest of these"
-    verb = "of" if open_count == 1 else "is"
-    return (
-        f"No trial is shown to satisfy it: {count}. {only} {verb} {who}"
-        f"{': ' if open_count == 1 else ', open in '}{words.listed(lacking)}."
+    lacking = words.listed(
+        [
+            f"{words.plain(verdict.quantity, 40)} ({verdict.verdict})"
+            for verdict in verdicts
+            if verdict.trial == decision.trial
+            and not verdict.wanted
+            and verdict.verdict in ("unknown", "inconclusive")
+        ]
     )
+    who = names[decision.trial] + _in_brackets(_how_quick(trials[decision.trial]))
+    if decision.trials == 1:
+        return f"It is open whether {who} satisfies it: {lacking}."
+    failing, open_count = decision.failing, decision.trials - decision.failing
+    fails = f" and {failing} {'fails' if failing == 1 else 'fail'}" if failing else ""
+    nearest = f"Open of {who}: " if open_count == 1 else f"The nearest of these is {who}, open in "
+    count = f"{open_count} of {words.counted(decision.trials, 'trial')} cannot be decided{fails}"
+    return f"No trial is shown to satisfy it: {count}. {nearest}{lacking}."
 
 
 def _settling(entries: Sequence[Open], trials: Trials) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def _blocks(comparison: ResultsComparison) -> Iterator[Block]:
 
 
 def print_comparison(console: Console, comparison: ResultsComparison) -> None:
-    """Print each result against the baseline, and last what it comes to; nothing is wider than the console."""
+    """Print each result against the baseline, and last what it comes to."""
     print_blocks(console, _blocks(comparison))
     for sentence in comparison_words.summary(comparison):
         line(console, sentence, "bold")

@@ -190,24 +190,24 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
     says which; behind one that is wanted alone a column says so.
     """
     wholes = verdict_groups.wholes(verdicts)
-    words_of: dict[str, dict[str, str]] = {}  # by heading, then by trial
+    words_of: dict[str, dict[str, Any]] = {}  # by heading, then by trial
     for verdict in verdicts:
-        overall = words_of.setdefault(f"verdict:{verdict.profile}", {})
-        overall[verdict.trial] = wholes[verdict.trial, verdict.profile].verdict
         heading = f"verdict:{verdict.profile}:{verdict.requirement}"
-        words_of.setdefault(heading, {})[verdict.trial] = verdict.verdict
-        if verdict.wanted:
-            words_of.setdefault(f"{heading}:wanted", {})[verdict.trial] = "wanted"
-        if verdict.declared:
-            words_of.setdefault(f"{heading}:declared", {})[verdict.trial] = verdict.declared
-        if verdict.bound:
-            words_of.setdefault(f"{heading}:bound", {})[verdict.trial] = _bound(verdict)
+        cells = {
+            f"verdict:{verdict.profile}": wholes[verdict.trial, verdict.profile].verdict,
+            heading: verdict.verdict,
+            f"{heading}:wanted": "wanted" if verdict.wanted else "",
+            f"{heading}:declared": verdict.declared,
+            f"{heading}:bound": _bound(verdict) if verdict.bound else "",
+        }
+        for name, text in cells.items():
+            if text:
+                words_of.setdefault(name, {})[verdict.trial] = text
     columns = trial_columns(summaries)
-    of_profiles = _figures_of_profiles(verdicts)
+    keyed = _figures_of_profiles(verdicts) | words_of
     rows = [
         {column.heading: column.value(summary) for column in columns}
-        | {heading: by_trial.get(summary.key) for heading, by_trial in of_profiles.items()}
-        | {heading: by_trial.get(summary.key) for heading, by_trial in words_of.items()}
+        | {heading: by_trial.get(summary.key) for heading, by_trial in keyed.items()}
         for summary in summaries
     ]
     buffer = io.StringIO(newline="")
@@ -218,12 +218,12 @@ def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -
     return buffer.getvalue()
 
 
-def _figures_of_profiles(verdicts: Sequence[Verdict]) -> dict[str, dict[str, float]]:
+def _figures_of_profiles(verdicts: Sequence[Verdict]) -> dict[str, dict[str, Any]]:
     """Figures that a trial has under a profile alone, such as storage_bytes: by heading, then by trial.
 
     In the metric's base unit; `:low` and `:high` are the ends of a figure that has them.
     """
-    figures: dict[str, dict[str, float]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     for verdict in verdicts:
         metric = METRICS.get(verdict.quantity)
         if metric is None or metric.judged not in (*OF_MISSIONS, "update"):

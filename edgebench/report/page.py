@@ -69,37 +69,25 @@ def environment(results: StoredResults) -> list[Table]:
     Of published figures the targets alone: nothing was measured.
     """
     record = exported(results.experiment)
-    groups = []
-    if any(target.device != PUBLISHED for target in record.targets) or not record.targets:
-        groups.append(_facts("Experiment", _experiment(record)))
-        groups.append(_facts("Host", _gathered(flat(record.host))))
+    groups = [_facts("Experiment", _experiment(record)), _facts("Host", _gathered(flat(record.host)))]
+    if record.targets and all(target.device == PUBLISHED for target in record.targets):
+        groups = []
     for target in record.targets:
         declared = _TARGET.dump_python(target, mode="json", exclude_defaults=True)
-        values_by_fact: dict[str, dict[str, Any]] = {"device": {}, "runtime": {}}
+        values_by_fact: dict[str, dict[str, None]] = {}
         for trial in record.trials:
-            if trial.target != target.name:
-                continue
-            for session in results.session_records(trial.key):
-                for part, facts in (("device", session.device), ("runtime", session.runtime)):
-                    for name, value in flat(facts):
-                        values_by_fact[part].setdefault(name, {})[value] = None
-        rows = list(flat(declared, "declared"))
-        rows += [
-            (f"{part}.{name}", _several(list(values)))
-            for part, facts in values_by_fact.items()
-            for name, values in facts.items()
-        ]
-        groups.append(_facts(f"Target {words.plain(target.name, 80)}", _gathered(rows[: 2 * _MAX_ROWS])))
-    groups.append(_facts("Compiled models", itertools.islice(_compiled(record), _MAX_ROWS)))
-    checks = tuple(
-        (
-            words.plain(f"{finding.get('level', '')}: {subject}", 120),
-            words.plain(words.advice(finding)),
-        )
+            for session in results.session_records(trial.key) if trial.target == target.name else ():
+                for name, value in (*flat(session.device, "device"), *flat(session.runtime, "runtime")):
+                    values_by_fact.setdefault(name, {})[value] = None
+        seen = [(name, _several(list(values))) for name, values in values_by_fact.items()]
+        rows = [*flat(declared, "declared"), *seen][: 2 * _MAX_ROWS]
+        groups.append(_facts(f"Target {words.plain(target.name, 80)}", _gathered(rows)))
+    checks = (
+        (words.plain(f"{finding.get('level', '')}: {subject}", 120), words.plain(words.advice(finding)))
         for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
     )
-    if checks:
-        groups.append(_facts("Checks before the start", checks))
+    groups.append(_facts("Compiled models", itertools.islice(_compiled(record), _MAX_ROWS)))
+    groups.append(_facts("Checks before the start", checks))
     return [group for group in groups if group.rows]
 
 
@@ -112,30 +100,30 @@ def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
 
 def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
     """How far the outputs of each trial were from the golden scores, over all of its sessions."""
-    rows = []
-    for trial in results.experiment.trials:
-        checks = [
+    checks_of = {
+        trial.key: [
             session.golden for session in results.session_records(trial.key) if session.golden is not None
         ]
-        if checks:
-            rows.append(
-                (
-                    names.get(trial.key, trial.key),
-                    str(len(checks)),
-                    f"{max(check.max_abs_diff for check in checks):.3g}",
-                    f"{min(check.tolerance for check in checks):.3g}",
-                    f"{min(check.top1_equal for check in checks)}/{max(check.n for check in checks)}",
-                    words.plain(", ".join(sorted({check.reference for check in checks})), 120),
-                )
-            )
+        for trial in results.experiment.trials
+    }
+    rows = [
+        (
+            names.get(key, key),
+            str(len(checks)),
+            f"{max(check.max_abs_diff for check in checks):.3g}",
+            f"{min(check.tolerance for check in checks):.3g}",
+            f"{min(check.top1_equal for check in checks)}/{max(check.n for check in checks)}",
+            words.plain(", ".join(sorted({check.reference for check in checks})), 120),
+        )
+        for key, checks in checks_of.items()
+        if checks
+    ]
+    figures = ("sessions checked", "largest difference of a score", "accepted", "same class")
     return Table(
         "golden patches",
         (
             Column("trial"),
-            Column("sessions checked", figures=True),
-            Column("largest difference of a score", figures=True),
-            Column("accepted", figures=True),
-            Column("same class", figures=True),
+            *(Column(heading, figures=True) for heading in figures),
             Column("compared with", long=True),
         ),
         tuple(rows),
@@ -184,43 +172,33 @@ def _several(values: Sequence[str]) -> str:
     return f"{values[0]} / {values[1]} / ... ({len(values)} different values)"
 
 
-def _experiment(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
-    scene = record.scene
-    yield "started", words.plain(record.created_utc)
-    yield "EdgeBench", words.plain(record.edgebench_version)
-    yield (
-        "sessions and passes",
-        f"{most_sessions(record)} a trial, {steady_part(record)} a session",
-    )
-    yield "seed", str(record.seed)
-    yield (
-        "scene",
-        words.plain(
-            f"{scene.name}, {scene.height} x {scene.width}, {scene.rows} x {scene.columns} patches"
-            if scene.kind == "picture"
-            else scene.name
-        ),
-    )
-    yield "scene SHA-256", words.plain(scene.sha256)
-    if record.images is None:
-        yield "images", words.plain(record.images_reason) or "none"
-    else:
-        images = record.images
-        yield (
-            "images",
-            f"{words.plain(images.name)}, {images.n} {'labelled' if images.labelled else 'unlabelled'}",
-        )
-        yield "images SHA-256", words.plain(images.sha256)
+def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
+    scene, images = record.scene, record.images
+    size = f", {scene.height} x {scene.width}, {scene.rows} x {scene.columns} patches"
     settings = list(record.config.items())[:_MAX_ROWS]
-    for name, setting in settings:
-        if not _absent(setting):
-            yield (
-                words.plain(name, 80),
-                words.plain(f"{_setting(setting['value'])} ({setting.get('origin', 'origin not kept')})"),
-            )
-    absent = [words.plain(name, 80) for name, setting in settings if _absent(setting)]
-    if absent:
-        yield "not given", ", ".join(absent)
+    absent = ", ".join(words.plain(name, 80) for name, setting in settings if _absent(setting))
+    rows = [
+        ("started", record.created_utc),
+        ("EdgeBench", record.edgebench_version),
+        ("sessions and passes", f"{most_sessions(record)} a trial, {steady_part(record)} a session"),
+        ("seed", str(record.seed)),
+        ("scene", scene.name + (size if scene.kind == "picture" else "")),
+        ("scene SHA-256", scene.sha256),
+        (
+            "images",
+            f"{images.name}, {images.n} {'labelled' if images.labelled else 'unlabelled'}"
+            if images
+            else record.images_reason or "none",
+        ),
+        *([("images SHA-256", images.sha256)] if images else []),
+        *(
+            (name, f"{_setting(setting['value'])} ({setting.get('origin', 'origin not kept')})")
+            for name, setting in settings
+            if not _absent(setting)
+        ),
+    ]
+    shown = [(words.plain(name, 80), words.plain(text)) for name, text in rows]
+    return [*shown, *([("not given", absent)] if absent else [])]
 
 
 def _absent(setting: Mapping[str, Any]) -> bool:
@@ -273,7 +251,6 @@ class Section:
 class Card:
     """What comes of one profile: how many trials got each verdict, and the decision."""
 
-    profile: str
     title: str
     answer: Answer
     counts: Sequence[tuple[int, str]]
@@ -502,12 +479,11 @@ def _cards(
     titles = {profile.name: profile.title for profile in profiles}
     cards = []
     for decision in beyond.decisions:
-        profile = decision.profile
-        trials_by_word = Counter(whole.verdict for (_, name), whole in wholes.items() if name == profile)
-        name, title = words.plain(profile, 80), words.plain(titles.get(profile, ""), 120)
-        counts = [(trials_by_word[word], word) for word in reversed(WORDS) if trials_by_word[word]]
+        judged = Counter(whole.verdict for (_, name), whole in wholes.items() if name == decision.profile)
+        title = [words.plain(decision.profile, 80), words.plain(titles.get(decision.profile, ""), 120)]
+        counts = [(judged[word], word) for word in reversed(WORDS) if judged[word]]
         answer = answer_of(decision, summaries, verdicts)
-        cards.append(Card(name, f"{name}: {title}" if title else name, answer, counts))
+        cards.append(Card(": ".join(filter(None, title)), answer, counts))
     return cards
 
 
@@ -527,43 +503,36 @@ def _warnings(results: StoredResults, summaries: Sequence[TrialSummary], trials:
 def _power_notes(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
     mixed = scopes_note(rail for summary in summaries for rail in summary.power or ())
     statements = [
-        (summary.key, f"no power: {summary.power_reason}") for summary in summaries if summary.power is None
-    ]
-    statements += [
-        (summary.key, f"{meter_text(rail)}: {rail.reason}")
+        (summary.key, text)
         for summary in summaries
-        for rail in summary.power or ()
-        if rail.reason
+        for text in (
+            f"no power: {summary.power_reason}" if summary.power is None else "",
+            *(f"{meter_text(rail)}: {rail.reason}" for rail in summary.power or () if rail.reason),
+            *declared_texts(summary),
+        )
     ]
-    statements += [(summary.key, text) for summary in summaries for text in declared_texts(summary)]
     return [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials)]
 
 
 def _accuracy_notes(results: StoredResults, summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
+    """What accuracy was taken on; of trials with images of their own which."""
     record = results.experiment
-    accuracy_notes = _own_images(results, trials)
-    if record.images is not None:
-        accuracy_notes.append(
-            Note(
-                f"Taken on {words.plain(record.images.name, 80)} ({record.images.n} images) "
-                "with the very artifact that was timed, on the runtime that was timed."
-            )
-        )
-    elif record.images_reason:
-        accuracy_notes.append(Note(f"There is none: {words.plain(record.images_reason)}"))
-    if any(summary.accuracy is not None and summary.accuracy.overlapping for summary in summaries):
-        accuracy_notes.append(Note(words.OVERLAP_NOTE))
-    return accuracy_notes
-
-
-def _own_images(results: StoredResults, trials: Trials) -> list[Note]:
-    """Which trials were tested with other images than the experiment's."""
-    statements = [
+    own = [
         (trial.key, f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size")
-        for trial in results.experiment.trials
+        for trial in record.trials
         if trial.images is not None and trial.key in trials.names
     ]
-    return notes.shared(statements, trials)
+    has_overlap = any(summary.accuracy is not None and summary.accuracy.overlapping for summary in summaries)
+    general = (
+        f"Taken on {words.plain(record.images.name, 80)} ({record.images.n} images) "
+        "with the very artifact that was timed, on the runtime that was timed."
+        if record.images is not None
+        else f"There is none: {words.plain(record.images_reason)}"
+        if record.images_reason
+        else "",
+        words.OVERLAP_NOTE if has_overlap else "",
+    )
+    return [*notes.shared(own, trials), *map(Note, filter(None, general))]
 
 
 def _matrices(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[Table]:

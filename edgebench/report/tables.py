@@ -62,56 +62,37 @@ def names_by_trial(summaries: Sequence[TrialSummary]) -> dict[str, tuple[str, ..
 
 def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[Table]:
     """One table a profile; trials that share a verdict, its figures and its reason share a row."""
-    names = trial_names(summaries)
-    tables = []
+    names = {verdict.trial: words.plain(verdict.trial, 16) for verdict in verdicts} | trial_names(summaries)
+    all_trials = Trials(names, {summary.key: words.plain(summary.target, 60) for summary in summaries})
     measured = {verdict.trial for verdict in verdict_groups.of_measured(verdicts, summaries)}
+    tables = []
     for profile in verdict_groups.profiles(verdicts):
-        groups: dict[tuple[str, ...], list[str]] = {}
-        order: dict[str, int] = {}
-        for verdict in verdicts:
-            if verdict.profile != profile:
-                continue
-            requirement, bound = words.required(verdict)
-            order.setdefault(requirement, len(order))
-            cells: tuple[str, ...] = (
-                requirement,
-                bound,
-                words.value(verdict),
-                words.span(verdict),
-                words.margin(verdict),
-                verdict.verdict,
-                words.plain(verdict.reason),
-            )
-            if verdict.trial not in measured:
-                cells = (
-                    "all requirements",
-                    *[words.MISSING] * 4,
-                    verdict.verdict,
-                    words.plain(verdict.reason),
-                )
-            who = groups.setdefault(cells, [])
-            if verdict.trial not in who:
-                who.append(verdict.trial)
-        trials = Trials(
-            {verdict.trial: names.get(verdict.trial, words.plain(verdict.trial, 16)) for verdict in verdicts},
-            {summary.key: words.plain(summary.target, 60) for summary in summaries},
-        ).only({verdict.trial for verdict in verdicts if verdict.profile == profile})
-        grouped = sorted(groups.items(), key=lambda item: order.get(item[0][0], len(order)))
-        rows = [(trials.several(who), *cells) for cells, who in grouped]
+        ours = [verdict for verdict in verdicts if verdict.profile == profile]
+        order = list(dict.fromkeys(words.required(verdict)[0] for verdict in ours))
+        groups: dict[tuple[str, ...], dict[str, None]] = {}
+        for verdict in ours:
+            what: tuple[str, ...] = ("all requirements", *[words.MISSING] * 4)
+            if verdict.trial in measured:
+                figures = (words.value(verdict), words.span(verdict), words.margin(verdict))
+                what = (*words.required(verdict), *figures)
+            cells = (*what, verdict.verdict, words.plain(verdict.reason))
+            groups.setdefault(cells, {})[verdict.trial] = None
+        trials = all_trials.only({verdict.trial for verdict in ours})
+        grouped = sorted(
+            ((cells, list(who)) for cells, who in groups.items()),
+            key=lambda item: order.index(item[0][0]) if item[0][0] in order else len(order),
+        )
         tables.append(
             Table(
                 words.plain(profile),
                 (
                     Column("trial"),
                     Column("requirement"),
-                    Column("limit", figures=True),
-                    Column("value", figures=True),
-                    Column("interval", figures=True),
-                    Column("margin", figures=True),
+                    *(Column(heading, figures=True) for heading in ("limit", "value", "interval", "margin")),
                     Column("verdict", verdict=True),
                     Column("reason", long=True),
                 ),
-                tuple(rows),
+                tuple((trials.several(who), *cells) for cells, who in grouped),
                 trials=tuple(
                     ", ".join(trials.names[key] for key in who) if trials.unnamed(who) else ""
                     for _, who in grouped
@@ -139,11 +120,11 @@ def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
     """Median, interval and what it rests on, of one metric of latency; never of two in one table."""
     names = trial_names(summaries)
     metric = METRICS[quantity]
-    rows = []
-    for summary in summaries:
-        why = reasons(summary)
-        note = why.get(quantity) or why.get(f"{quantity}.interval", "")
-        rows.append((names[summary.key], *_interval_cells(metric.value(summary)), words.plain(note)))
+    why, notes = _reasons(summaries, quantity, f"{quantity}.interval")
+    rows = [
+        (names[summary.key], *_interval_cells(metric.value(summary)), note)
+        for summary, note in zip(summaries, notes, strict=True)
+    ]
     return without_empty(
         Table(
             quantity,
@@ -154,7 +135,7 @@ def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
                 Column("half-width", figures=True),
                 Column("sessions", figures=True),
                 Column(_counted_in(summaries, quantity), figures=True),
-                Column("", long=True),
+                why,
             ),
             tuple(rows),
             caption=words.MEDIAN,
@@ -205,24 +186,26 @@ def latency_tables(summaries: Sequence[TrialSummary]) -> list[tuple[str, str, Ta
 def requests(summaries: Sequence[TrialSummary]) -> Table:
     """How long a request takes by itself, and how many are in flight, of the trials that have several."""
     queued = [summary for summary in summaries if summary.concurrency > 1]
-    notes = []
-    for summary in queued:
-        why = reasons(summary)
-        notes.append(words.plain(why.get("request_ms") or why.get("request_ms.p99", "")))
     caption = f"a request is a batch; infer_s counts the time of overlapping requests once; {words.MEDIAN}"
-    names = trial_names(summaries)
     at_most = (Column("at most", figures=True), [str(summary.concurrency) for summary in queued])
-    reason = (Column("", long=True), notes)
-    return without_empty(metric_table("requests", queued, caption, at_most, reason, names=names))
+    why = _reasons(queued, "request_ms", "request_ms.p99")
+    return without_empty(
+        metric_table("requests", queued, caption, at_most, why, names=trial_names(summaries))
+    )
 
 
 def instructions(summaries: Sequence[TrialSummary]) -> Table:
     """What an inference executes on the trials that were emulated, or why that is not known."""
     emulated = [summary for summary in summaries if summary.emulated]
-    notes = [words.plain(reasons(summary).get("instructions", "")) for summary in emulated]
-    reason = (Column("", long=True), notes)
-    names = trial_names(summaries)
-    return without_empty(metric_table("instructions", emulated, words.MEDIAN, reason, names=names))
+    why, names = _reasons(emulated, "instructions"), trial_names(summaries)
+    return without_empty(metric_table("instructions", emulated, words.MEDIAN, why, names=names))
+
+
+def _reasons(summaries: Sequence[TrialSummary], *figures: str) -> tuple[Column, list[str]]:
+    """A column of why the first of these figures is missing that is."""
+    missing = [reasons(summary) for summary in summaries]
+    texts = [next((why[figure] for figure in figures if why.get(figure)), "") for why in missing]
+    return Column("", long=True), [words.plain(text) for text in texts]
 
 
 def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[Column, list[str]]]:
@@ -274,28 +257,21 @@ def cold(summaries: Sequence[TrialSummary]) -> Table:
         "once a session, apart from the steady figures; mean over the sessions; failed sessions of all that "
         "nobody interrupted"
     )
+    seconds = [summary.built.seconds if summary.built else None for summary in summaries]
+    built = []
     if any(summary.built for summary in summaries):
-        seconds = [summary.built.seconds if summary.built else None for summary in summaries]
-        cells = [metric_text(value, "number") for value in seconds]
+        built = [(Column("build [s]", figures=True), [metric_text(value, "number") for value in seconds])]
         caption += "; a build is made once on a board"
-        table = metric_table("cold", summaries, caption, (Column("build [s]", figures=True), cells))
-    else:
-        table = metric_table("cold", summaries, caption)
-    return replace(table, title="cold figures")
+    return replace(metric_table("cold", summaries, caption, *built), title="cold figures")
 
 
 def accuracy(summaries: Sequence[TrialSummary]) -> Table:
     """Right of n with the Wilson interval, the scene's own, and the agreement with fp32."""
     notes = [
         words.plain(
-            "; ".join(
-                filter(
-                    None,
-                    ("" if summary.accuracy else summary.accuracy_reason, words.assumed(summary)),
-                )
-            )
+            "; ".join(filter(None, ["" if each.accuracy else each.accuracy_reason, words.assumed(each)]))
         )
-        for summary in summaries
+        for each in summaries
     ]
     caption = "the images, then the patches of the timed scene; p is McNemar's exact test against fp32"
     return without_empty(metric_table("accuracy", summaries, caption, (Column("", long=True), notes)))
