@@ -160,12 +160,6 @@ class NothingLoaded(Refused):
     """The model, the scene or the images are not there."""
 
 
-class TooLarge(Refused):
-    """What should be loaded does not fit; `data` says what does."""
-
-    status = "out_of_memory"
-
-
 class HashDiffers(Refused):
     """What came together on the board is not what was sent."""
 
@@ -178,8 +172,10 @@ class ModelRefused(Refused):
     status = "load_failed"
 
 
-class InvokeFailed(Refused):
-    """An inference failed on the board."""
+class TooLarge(Refused):
+    """What should be loaded does not fit; `data` says what does."""
+
+    status = "out_of_memory"
 
 
 NO_SUCH_METHOD = -32601
@@ -189,7 +185,7 @@ _KINDS: dict[int, tuple[type[Refused], str]] = {
     -32002: (TooLarge, "take a smaller model, or fewer patches"),
     -32003: (HashDiffers, "try another USB cable or port"),
     -32004: (ModelRefused, "take a model that its firmware has the operators and the arena for"),
-    -32005: (InvokeFailed, "see that the model was compiled for the Edge TPU, and its supply holds"),
+    -32005: (Refused, "see that the model was compiled for the Edge TPU, and its supply holds"),
 }
 _OTHER_CODES = frozenset({-32700, -32600, NO_SUCH_METHOD, BAD_PARAMS, -32603, -32000})
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
 
 from edgebench.link.clock_match import MOST_DRIFT, TURN_US, WrappingClock
 from edgebench.records.session import Pass
@@ -59,10 +58,9 @@ def base64_length(size_bytes: int) -> int:
 
 
 def _bytes_of(method: str, name: str, text: str, due_bytes: int) -> bytes:
-    if len(text) != base64_length(due_bytes):
-        raise BadAnswer(
-            method, f"{name}: {len(text):,} characters of base64, {base64_length(due_bytes):,} were due"
-        )
+    due_length = base64_length(due_bytes)
+    if len(text) != due_length:
+        raise BadAnswer(method, f"{name}: {len(text):,} characters of base64, {due_length:,} were due")
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:
@@ -336,28 +334,28 @@ def _ours(answer: _AnyFirmware) -> BoardDescription:
     """The description of EdgeBench's firmware; OtherFirmware where it is none."""
     result = answer.model_dump()
     try:
-        firmware = checked("describe", result, FirmwareAnswer)
+        found = checked("describe", result, FirmwareAnswer)
     except BadAnswer as fault:
         raise OtherFirmware(f"it knows `describe` and does not say what it is: {fault.why}") from None
-    if firmware.firmware != FIRMWARE:
-        raise OtherFirmware(f"it is `{firmware.firmware}` {firmware.version}, `{FIRMWARE}` was due")
-    if firmware.protocol != PROTOCOL:
+    if (found.firmware, found.protocol) != (FIRMWARE, PROTOCOL):
         raise OtherFirmware(
-            f"its version {firmware.version} speaks protocol {firmware.protocol}, this EdgeBench {PROTOCOL}"
+            f"it is `{found.firmware}` {found.version} with protocol {found.protocol}; this EdgeBench needs "
+            f"`{FIRMWARE}` with protocol {PROTOCOL}"
         )
     return checked("describe", result, BoardDescription)
 
 
 def _change(last: BoardDescription, now: BoardDescription) -> str:
     """What a board says of itself, or of the same model, otherwise than before; "" where it says the same."""
-    pairs: list[tuple[str, BaseModel, BaseModel]] = [("its", last, now)]
-    if last.model is not None and now.model is not None and last.model.sha256 == now.model.sha256:
-        pairs.append(("its model's", last.model, now.model))
-    for whose, before, after in pairs:
-        for name, value in before:
-            if name not in _VARYING and value != getattr(after, name):
-                return f"{whose} {name} is {getattr(after, name)} now, and was {value}"
-    return ""
+    is_same_model = last.model and now.model and last.model.sha256 == now.model.sha256
+    pairs = [("its", dict(last), dict(now)), ("its model's", dict(last.model or ()), dict(now.model or ()))]
+    changes = [
+        f"{whose} {name} is {after[name]} now, and was {value}"
+        for whose, before, after in pairs[: 1 + bool(is_same_model)]
+        for name, value in before.items()
+        if name not in _VARYING and value != after[name]
+    ]
+    return changes[0] if changes else ""
 
 
 def _clock_jump_us(last: TimedAnswer[BoardDescription], now: TimedAnswer[BoardDescription]) -> int:
@@ -365,11 +363,9 @@ def _clock_jump_us(last: TimedAnswer[BoardDescription], now: TimedAnswer[BoardDe
 
     A clock of 32 bits cannot tell more than half a turn: after a day it is not judged.
     """
-    least_us = (now.sent_ns - last.received_ns) // 1000
-    most_us = (now.received_ns - last.sent_ns) // 1000
+    least_us, most_us = (now.sent_ns - last.received_ns) // 1000, (now.received_ns - last.sent_ns) // 1000
     allowed_us = round(MOST_DRIFT * most_us) + (most_us - least_us) + _RESTART_US
     if allowed_us >= TURN_US // 2:
         return 0
-    off_us = (now.answer.us - last.answer.us - most_us) % TURN_US
-    off_us = off_us if off_us < TURN_US // 2 else off_us - TURN_US
+    off_us = (now.answer.us - last.answer.us - most_us + TURN_US // 2) % TURN_US - TURN_US // 2
     return off_us if abs(off_us) > allowed_us else 0

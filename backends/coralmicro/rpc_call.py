@@ -162,10 +162,15 @@ class RunAnswer(ScoresAnswer):
     stamps: str
 
 
+class _ErrorAnswer(Answer):
+    code: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+    message: str
+    data: Any = None
+
+
 _ROOM_BYTES = 8192
 """Of an answer beside its data in base64: describe's takes 1,200."""
 _QUOTED_CHARACTERS = 200
-_CODES = range(-(1 << 31), 1 << 31)
 _WITHOUT_ID = (-32700, -32600)
 """Errors of a request that was not understood, so that its id is not known."""
 
@@ -299,17 +304,13 @@ def _result(method: str, call_id: int, body: bytes) -> object:
 
 def _error(method: str, error: object) -> MicroFault:
     """The fault that an `error` stands for."""
-    code = error.get("code") if isinstance(error, dict) else None
-    message = error.get("message") if isinstance(error, dict) else None
-    if (
-        not isinstance(error, dict)
-        or type(code) is not int
-        or code not in _CODES
-        or not isinstance(message, str)
-    ):
+    try:
+        known = _ErrorAnswer.model_validate(error)
+    except ValidationError:
         return NotJsonRpc(method, f"its error is {printable(json.dumps(error), _QUOTED_CHARACTERS)}")
-    data = printable(json.dumps(error["data"]), _QUOTED_CHARACTERS) if "data" in error else ""
-    return refusal(method, code, printable(message, _QUOTED_CHARACTERS), data)
+    has_data = "data" in known.model_fields_set
+    data = printable(json.dumps(known.data), _QUOTED_CHARACTERS) if has_data else ""
+    return refusal(method, known.code, printable(known.message, _QUOTED_CHARACTERS), data)
 
 
 def _quoted(body: bytes) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgebench.errors import InputError, UnsupportedError, UsageError
@@ -41,70 +40,49 @@ class Section:
     ram_bytes: int
 
 
-def sections_of(elf: bytes) -> tuple[Section, ...]:
-    """All sections that take memory, in the file's order; InputError for what is no 32-bit little-endian ELF.
+def parsed(elf: bytes) -> tuple[tuple[Section, ...], tuple[range, ...]]:
+    """All sections that take memory, in the file's order, and the address ranges that are written to flash.
 
-    What can be written lies in flash, too, where it has contents: they are copied to RAM at start.
+    What can be written lies in flash, too, where it has contents: they are copied to RAM at start. InputError
+    for what is no program for a 32-bit Arm.
     """
-    with _refusing():
-        return tuple(_sections(elf))
-
-
-def flashed_ranges(elf: bytes) -> tuple[range, ...]:
-    """The addresses that a program for an Arm is written to, each range with contents in the file.
-
-    InputError for what is no such program.
-    """
-    with _refusing():
-        _require_elf(elf)
+    try:
+        if elf[:6] != b"\x7fELF\x01\x01":
+            raise ValueError("it is no 32-bit little-endian ELF file")
         if struct.unpack_from("<HH", elf, 0x10) != (_EXECUTABLE, _ARM):
             raise ValueError("it is no program for an Arm processor")
-        (table,) = struct.unpack_from("<I", elf, 0x1C)
-        size, count = struct.unpack_from("<HH", elf, 0x2A)
-        headers = [_PROGRAM_HEADER.unpack_from(elf, table + index * size) for index in range(count)]
-        loaded = [
-            (address, length) for kind, _, _, address, length, *_ in headers if kind == _LOADED and length
+        programs, table = struct.unpack_from("<II", elf, 0x1C)
+        program_size, program_count, size, count, names_index = struct.unpack_from("<HHHHH", elf, 0x2A)
+        segments = [
+            _PROGRAM_HEADER.unpack_from(elf, programs + index * program_size)
+            for index in range(program_count)
         ]
-        if not loaded:
-            raise ValueError("it holds nothing that is loaded")
-        return tuple(range(address, address + length) for address, length in loaded)
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """InputError for a file that is not what it should be, however its reading fails."""
-    try:
-        yield
+        headers = [_HEADER.unpack_from(elf, table + index * size) for index in range(count)]
+        names_start = headers[names_index][4]
+        sections = [
+            _section(elf, names_start + name, kind, flags, address, length)
+            for name, kind, flags, address, _, length, *_ in headers
+            if flags & _ALLOCATED and length
+        ]
     except (struct.error, IndexError, UnicodeDecodeError):
         why = "it is cut off, or what it says of its sections is not true"
         raise InputError("this is no firmware", why=why, fix="build it again") from None
     except ValueError as error:
         raise InputError("this is no firmware", why=str(error), fix="build it again") from None
+    ranges = [
+        range(address, address + length) for kind, _, _, address, length, *_ in segments if kind == _LOADED
+    ]
+    return tuple(sections), tuple(filter(len, ranges))
 
 
-def _require_elf(elf: bytes) -> None:
-    if elf[:6] != b"\x7fELF\x01\x01":
-        raise ValueError("it is no 32-bit little-endian ELF file")
-
-
-def _sections(elf: bytes) -> list[Section]:
-    _require_elf(elf)
-    (table,) = struct.unpack_from("<I", elf, 0x20)
-    size, count, names_index = struct.unpack_from("<HHH", elf, 0x2E)
-    headers = [_HEADER.unpack_from(elf, table + index * size) for index in range(count)]
-    names_start = headers[names_index][4]
-    sections = []
-    for name, kind, flags, address, _, length, *_ in headers:
-        if not flags & _ALLOCATED or length == 0:
-            continue
-        start = names_start + name
-        flash = 0 if kind == _NOBITS else length
-        ram = length if flags & _WRITE or kind == _NOBITS else 0
-        end = elf.find(b"\0", start, start + _LONGEST_NAME)
-        if end < 0:
-            raise IndexError("a name without an end")
-        sections.append(Section(elf[start:end].decode(), address, flash, ram))
-    return sections
+def _section(elf: bytes, start: int, kind: int, flags: int, address: int, length: int) -> Section:
+    """Of a header; `start` is where its name begins."""
+    end = elf.find(b"\0", start, start + _LONGEST_NAME)
+    if end < 0:
+        raise IndexError("a name without an end")
+    flash = 0 if kind == _NOBITS else length
+    ram = length if flags & _WRITE or kind == _NOBITS else 0
+    return Section(elf[start:end].decode(), address, flash, ram)
 
 
 FIRMWARE = Path(__file__).parent / "firmware"
@@ -117,11 +95,12 @@ _REGION = re.compile(
 
 @dataclass(frozen=True)
 class Region:
-    """Memory of a board as its linker script has it."""
+    """Memory of a board as its linker script has it, and how much of it a firmware takes."""
 
     name: str
     start: int
     size_bytes: int
+    used_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -185,28 +164,22 @@ def regions_of(linker_script: str) -> tuple[Region, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Usage:
-    """How much of a region is taken."""
-
-    region: Region
-    used_bytes: int
-
-
-def usage_of(sections: Sequence[Section], regions: Sequence[Region]) -> tuple[Usage, ...]:
+def usage_of(sections: Sequence[Section], regions: Sequence[Region]) -> tuple[Region, ...]:
     """What sections take of each region; contents of RAM count in the first region, FLASH, too."""
-    return tuple(
-        Usage(
-            region,
-            sum(section.flash_bytes for section in sections)
-            if index == 0
-            else sum(
-                section.ram_bytes
-                for section in sections
-                if region.start <= section.address < region.start + region.size_bytes
-            ),
-        )
-        for index, region in enumerate(regions)
+    flash, *others = regions
+    return (
+        replace(flash, used_bytes=sum(section.flash_bytes for section in sections)),
+        *(
+            replace(
+                region,
+                used_bytes=sum(
+                    section.ram_bytes
+                    for section in sections
+                    if region.start <= section.address < region.start + region.size_bytes
+                ),
+            )
+            for region in others
+        ),
     )
 
 
@@ -230,22 +203,26 @@ _MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class FirmwareFile:
-    """What is known of an .elf file.
+class Firmware:
+    """An image for a board.
 
     Attributes:
-        elf: its bytes.
+        elf: the file that is flashed, or started by QEMU.
         sections: its flash and RAM, section by section.
         usage: the board's memory, and how much of it is taken.
+        sha256: of a file that was built here.
+        engine_bytes: the engine's working memory in it: the stack that an inference takes, and its arena.
     """
 
-    elf: bytes
+    elf: Path
     sections: tuple[Section, ...]
-    usage: tuple[Usage, ...]
+    usage: tuple[Region, ...]
+    sha256: str = ""
+    engine_bytes: int = 0
 
 
-def read_firmware(path: Path, board: Board) -> FirmwareFile:
-    """A file that fits the board.
+def read_firmware(path: Path, board: Board) -> tuple[bytes, Firmware]:
+    """A file that fits the board, and its bytes.
 
     Raises:
         InputError: it cannot be read, is no program for an Arm, or is for a board with other addresses.
@@ -256,28 +233,18 @@ def read_firmware(path: Path, board: Board) -> FirmwareFile:
     except OSError as error:
         raise InputError(f"{path} cannot be read", why=reason(error), fix="name an .elf file") from error
     try:
-        sections, ranges = sections_of(elf), flashed_ranges(elf)
+        sections, ranges = parsed(elf)
     except InputError as error:
         raise InputError(f"{path} is no firmware", why=error.why, fix=error.fix) from None
+    if not ranges:
+        why = "it holds nothing that is loaded"
+        raise InputError(f"{path} is no firmware", why=why, fix="build it again")
     usage = usage_of(sections, board.regions())
-    _require_fitting(path, board, usage)
-    _require_addresses(path, board, ranges)
-    return FirmwareFile(elf, sections, usage)
-
-
-def _require_fitting(path: Path, board: Board, usage: tuple[Usage, ...]) -> None:
-    overflows = {
-        entry.region.name: entry.used_bytes - entry.region.size_bytes
-        for entry in usage
-        if entry.used_bytes > entry.region.size_bytes
-    }
+    overflows = {entry.name: more for entry in usage if (more := entry.used_bytes - entry.size_bytes) > 0}
     if overflows:
         raise does_not_fit(path.name, board, overflows)
-
-
-def _require_addresses(path: Path, board: Board, ranges: tuple[range, ...]) -> None:
-    """InputError unless the file is written to the board's flash, from its beginning on."""
-    flash = board.regions()[0]
+    # The file is written to the board's flash, from its beginning on.
+    flash = usage[0]
     lowest, highest = min(item.start for item in ranges), max(item.stop for item in ranges)
     if lowest != flash.start or highest > flash.start + flash.size_bytes:
         others = [other.name for other in BOARDS if other.regions()[0].start == lowest]
@@ -287,3 +254,4 @@ def _require_addresses(path: Path, board: Board, ranges: tuple[range, ...]) -> N
             f"{flash.start:#010x} to {flash.start + flash.size_bytes:#010x}",
             fix=f"--board {others[0]}" if others else f"edgebench cortexm build --board {board.name}",
         )
+    return elf, Firmware(path, sections, usage)

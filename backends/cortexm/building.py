@@ -10,7 +10,7 @@ from pathlib import Path
 from edgebench.prepare.cache import Cache, canonical_hash, find, making, sha256_file, store
 from edgebench.records.values import Progress
 
-from .boards import FIRMWARE, Board, Section, Usage, does_not_fit, sections_of, usage_of
+from .boards import FIRMWARE, Board, Firmware, does_not_fit, parsed, usage_of
 from .choices import BAUD
 from .engines import Engine
 from .tflm_library import BuildError, compiler_version, cross_compiler, include_flags, program_beside, run
@@ -94,25 +94,6 @@ _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
 
 
 @dataclass(frozen=True)
-class Firmware:
-    """An image for a board.
-
-    Attributes:
-        elf: the file that is flashed, or started by QEMU.
-        sha256: of it.
-        engine_bytes: the engine's working memory: the stack that an inference takes, and its arena.
-        sections: its flash and RAM, section by section.
-        usage: the board's memory, and how much of it is taken.
-    """
-
-    elf: Path
-    sha256: str
-    engine_bytes: int
-    sections: tuple[Section, ...]
-    usage: tuple[Usage, ...]
-
-
-@dataclass(frozen=True)
 class LineOptions:
     """How a firmware speaks.
 
@@ -147,10 +128,9 @@ def build(
             progress(f"compiling firmware for {board.name} with {engine.model_id.partition(':')[0]}")
             compiled = _compile(board, engine, compiler, options, scratch)
             file = store(cache, _KIND, key, *compiled)
-    sections = sections_of(file.path.read_bytes())
-    return Firmware(
-        file.path, file.sha256, int(file.note["engine_bytes"]), sections, usage_of(sections, board.regions())
-    )
+    sections, _ = parsed(file.path.read_bytes())
+    usage = usage_of(sections, board.regions())
+    return Firmware(file.path, sections, usage, file.sha256, int(file.note["engine_bytes"]))
 
 
 def _core_sources(board: Board) -> list[Path]:

@@ -23,8 +23,8 @@ from edgebench.records.variant import Variant
 from edgebench.suggest import choose
 
 from . import engines
-from .boards import BOARDS, Board, board_of, read_firmware
-from .building import Firmware, LineOptions, build
+from .boards import BOARDS, Board, Firmware, board_of, read_firmware
+from .building import LineOptions, build
 from .choices import ENGINES, SERIAL_PATTERN, TOOLS
 from .emulator import ICOUNT_SHIFT, Emulator, emulator_program
 from .engines import Engine, brightness, model_id
@@ -101,15 +101,21 @@ def flash(
         FlashError: the program ended with an error, or did not end.
     """
     program = require_flashing(board, tool, serial)
-    firmware = read_firmware(elf, board)
+    content, _ = read_firmware(elf, board)
     with tempfile.TemporaryDirectory(prefix="edgebench-flash-") as name:
         folder = Path(name)
-        (folder / _ELF).write_bytes(firmware.elf)
+        (folder / _ELF).write_bytes(content)
         progress(f"flashing {board.name} by {program.name}")
         if program.name == "openocd":
             _run(_openocd(program, board, serial), folder)
         else:
-            _run([_objcopy(), "-O", "binary", _ELF, _BINARY], folder)
+            if (objcopy := shutil.which(_OBJCOPY)) is None:
+                raise UnavailableError(
+                    "the board cannot be flashed by st-flash",
+                    why=f"it takes a binary, and {_OBJCOPY} is not installed",
+                    fix="apt install binutils-arm-none-eabi, or flash by openocd",
+                )
+            _run([objcopy, "-O", "binary", _ELF, _BINARY], folder)
             _run(_st_flash(program, board, serial), folder)
     progress(f"flashed and verified: {board.name} has been reset")
 
@@ -149,26 +155,13 @@ def _program(tool: str | None) -> Path:
     if tool is not None and tool not in TOOLS:
         raise UsageError(f"there is no program {tool!r} that flashes", fix=choose(tool, TOOLS))
     wanted = list(TOOLS) if tool is None else [tool]
-    for name in wanted:
-        path = shutil.which(name)
-        if path is not None:
-            return Path(path)
+    if path := next(filter(None, map(shutil.which, wanted)), None):
+        return Path(path)
     raise UnavailableError(
         "the board cannot be flashed",
         why=f"not installed: {', '.join(wanted)}",
         fix=" or ".join(f"apt install {TOOLS[name]}" for name in wanted),
     )
-
-
-def _objcopy() -> str:
-    path = shutil.which(_OBJCOPY)
-    if path is None:
-        raise UnavailableError(
-            "the board cannot be flashed by st-flash",
-            why=f"it takes a binary, and {_OBJCOPY} is not installed",
-            fix="apt install binutils-arm-none-eabi, or flash by openocd",
-        )
-    return path
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
@@ -211,9 +204,8 @@ _log = logging.getLogger(__name__)
 def firmware_with(artifact: Artifact, options: CortexMOptions, cache: Cache, progress: Progress) -> Firmware:
     """Firmware with the artifact for the board that the options name; EdgeBenchError as `build` has it."""
     board = required_board(options)
-    return _build(
-        board, engine_of(options.engine, artifact, board, cache, progress), options, cache, progress
-    )
+    engine = engine_of(options.engine, artifact, board, cache, progress)
+    return build(board, engine, cache, progress, LineOptions(options.baud))
 
 
 def required_board(options: CortexMOptions) -> Board:
@@ -240,12 +232,6 @@ def missing_program(options: CortexMOptions) -> UnavailableError | None:
     except UnavailableError as error:
         return error
     return None
-
-
-def _build(
-    board: Board, engine: Engine, options: CortexMOptions, cache: Cache, progress: Progress
-) -> Firmware:
-    return build(board, engine, cache, progress, LineOptions(options.baud))
 
 
 class FirmwareSupply:
@@ -291,7 +277,7 @@ class FirmwareSupply:
         EdgeBenchError as `build` and `flash` have it.
         """
         board = required_board(self._options)
-        self._flash(board, _build(board, brightness(), self._options, self._cache, _note))
+        self._flash(board, build(board, brightness(), self._cache, _note, LineOptions(self._options.baud)))
 
     def supply(self, artifact: Artifact, carried: str) -> None:
         """Firmware with the artifact onto a board that carries another model.
@@ -314,7 +300,7 @@ class FirmwareSupply:
             if firmware.sha256 not in self._noted:  # an emulated board is started for each session
                 self._noted.add(firmware.sha256)
                 taken = ", ".join(
-                    f"{usage.region.name} {usage.used_bytes:,} of {usage.region.size_bytes:,} bytes"
+                    f"{usage.name} {usage.used_bytes:,} of {usage.size_bytes:,} bytes"
                     for usage in firmware.usage
                 )
                 _log.warning("%s: firmware with %s takes %s", board.name, artifact.variant, taken)

@@ -51,8 +51,9 @@ def build(
 
     if output is not None:
         require_file_name(output, "-o")
-    image = build_image(board_of(board), Recipe(model, engine, tflm, baud, energy))
-    print_memory(stderr(), image)
+    known = board_of(board)
+    image = build_image(known, Recipe(model, engine, tflm, baud, energy))
+    print_memory(stderr(), known, image)
     if output is not None:
         try:
             write_atomically(output, image.elf.read_bytes())
@@ -82,10 +83,12 @@ def size(
 
     Example: edgebench cortexm size --board nucleo-h743zi2 --engine tflm --tflm ~/tflm
     """
+    from ..boards import board_of
     from .image import Recipe, image, print_memory, write_memory
 
-    shown = image(file, board, Recipe(model, engine, tflm, baud, energy))
-    (write_memory if json_ else print_memory)(stdout(), shown)
+    known = board_of(board)
+    shown = image(file, known, Recipe(model, engine, tflm, baud, energy))
+    (write_memory if json_ else print_memory)(stdout(), known, shown)
 
 
 @app.command()
@@ -113,9 +116,10 @@ def flash(
     from ..firmware_supply import require_flashing
     from .image import Recipe, image
 
-    require_flashing(board_of(board), tool, serial)
-    firmware = image(file, board, Recipe(model, engine, tflm, baud, energy))
-    flash_board(firmware.board, firmware.elf, tool, say, serial=serial)
+    known = board_of(board)
+    require_flashing(known, tool, serial)
+    firmware = image(file, known, Recipe(model, engine, tflm, baud, energy))
+    flash_board(known, firmware.elf, tool, say, serial=serial)
 
 
 app.command()(simulate)

@@ -17,7 +17,7 @@ from edgebench.report.console import cell, line, new_table
 from edgebench.report.listings import write_json
 
 from ..backend import CortexMBackend
-from ..boards import Board, Section, Usage, board_of, read_firmware
+from ..boards import Board, Firmware, read_firmware
 from ..building import LineOptions, build
 from ..choices import BAUD, ENERGY_BAUD
 from ..engines import Engine, brightness
@@ -37,48 +37,28 @@ class Recipe:
     energy: bool = False
 
 
-@dataclass(frozen=True)
-class Image:
-    """Firmware for a board.
-
-    Attributes:
-        board: that it is for.
-        elf: the file.
-        sections: its flash and RAM, section by section.
-        usage: the board's memory, and how much of it is taken.
-    """
-
-    board: Board
-    elf: Path
-    sections: tuple[Section, ...]
-    usage: tuple[Usage, ...]
-
-
-def image(file: Path | None, board_name: str, recipe: Recipe) -> Image:
+def image(file: Path | None, board: Board, recipe: Recipe) -> Firmware:
     """The file, or without one what is built.
 
     Raises:
-        UsageError: there is a file and something to build, or a name that does not exist.
+        UsageError: there is a file and something to build.
         EdgeBenchError: as `read_firmware` or `build` has it.
     """
-    board = board_of(board_name)
     if file is None:
         return build_image(board, recipe)
     if recipe != Recipe():
         raise UsageError(
             "there is a file, and options of one that is built", fix="leave out FILE.elf or those options"
         )
-    firmware = read_firmware(file, board)
-    return Image(board, file, firmware.sections, firmware.usage)
+    return read_firmware(file, board)[1]
 
 
-def build_image(board: Board, recipe: Recipe) -> Image:
+def build_image(board: Board, recipe: Recipe) -> Firmware:
     """Firmware in the cache; EdgeBenchError as its preparation, its engine and `build` have it."""
     cache = Cache()
     line = LineOptions(recipe.baud or (ENERGY_BAUD if recipe.energy else BAUD), recipe.energy)
     with using(cache):
-        firmware = build(board, _engine(board, recipe, cache), cache, say, line)
-    return Image(board, firmware.elf, firmware.sections, firmware.usage)
+        return build(board, _engine(board, recipe, cache), cache, say, line)
 
 
 def _engine(board: Board, recipe: Recipe, cache: Cache) -> Engine:
@@ -102,33 +82,33 @@ def _engine(board: Board, recipe: Recipe, cache: Cache) -> Engine:
 # What firmware takes of a board's memory, for people and as JSON.
 
 
-def print_memory(console: Console, image: Image) -> None:
+def print_memory(console: Console, board: Board, firmware: Firmware) -> None:
     """Two tables: flash and RAM by section, and what is taken of each of the board's memories."""
-    line(console, f"memory of {image.board.title}")
+    line(console, f"memory of {board.title}")
     table = new_table(console, [("section", False), ("address", True), ("flash", True), ("RAM", True)])
-    for section in image.sections:
+    for section in firmware.sections:
         figures = (f"{section.address:#010x}", f"{section.flash_bytes:,}", f"{section.ram_bytes:,}")
         table.add_row(*(cell(console, text) for text in (section.name, *figures)))
     console.print(table)
     console.print()
     table = new_table(console, [("memory", False), ("taken", True), ("of bytes", True), ("", True)])
-    for entry in image.usage:
-        share = f"{100 * entry.used_bytes / entry.region.size_bytes:.1f} %"
-        figures = (f"{entry.used_bytes:,}", f"{entry.region.size_bytes:,}", share)
-        table.add_row(*(cell(console, text) for text in (entry.region.name, *figures)))
+    for entry in firmware.usage:
+        share = f"{100 * entry.used_bytes / entry.size_bytes:.1f} %"
+        figures = (f"{entry.used_bytes:,}", f"{entry.size_bytes:,}", share)
+        table.add_row(*(cell(console, text) for text in (entry.name, *figures)))
     console.print(table)
 
 
-def write_memory(console: Console, image: Image) -> None:
+def write_memory(console: Console, board: Board, firmware: Firmware) -> None:
     """The same as a JSON document."""
     write_json(
         console,
         {
             "firmware": {
-                "path": str(image.elf),
-                "board": image.board.name,
-                "sections": [asdict(section) for section in image.sections],
-                "memory": [{**asdict(entry.region), "used_bytes": entry.used_bytes} for entry in image.usage],
+                "path": str(firmware.elf),
+                "board": board.name,
+                "sections": [asdict(section) for section in firmware.sections],
+                "memory": [asdict(entry) for entry in firmware.usage],
             }
         },
     )

@@ -292,7 +292,7 @@ def test_more_patches_than_there_are(loaded):
 
 def test_an_inference_that_fails(board, loaded):
     board.firmware.invoke_fails = True
-    with pytest.raises(micro_faults.InvokeFailed) as fault:
+    with pytest.raises(micro_faults.Refused) as fault:
         loaded.run(1, 1.0)
     assert fault.value.code == -32005 and fault.value.status == "error"
 

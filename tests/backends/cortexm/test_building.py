@@ -36,7 +36,7 @@ def test_the_core_is_small_on_every_board(compiler, session_cache, board):
     ram = sum(section.ram_bytes for section in firmware.sections) - 2 * 3072  # the resident one, the engine's
     assert 2_000 < flash < 16_384
     assert 500 < ram < 2_048
-    assert [usage.region.name for usage in firmware.usage] == ["FLASH", "RAM", "INPUT_RAM"]
+    assert [usage.name for usage in firmware.usage] == ["FLASH", "RAM", "INPUT_RAM"]
     assert firmware.usage[0].used_bytes == flash
     assert firmware.usage[2].used_bytes == 3072
     assert firmware.usage[1].used_bytes == ram + 3072
@@ -99,7 +99,7 @@ def test_a_compiler_that_fails_is_quoted():
 
 
 def test_sections_take_flash_and_ram():
-    sections = elf_sections.sections_of(
+    sections, _ = elf_sections.parsed(
         elf(
             [
                 (".text", 1, 6, 0x1000, 300),
@@ -117,7 +117,7 @@ def test_sections_take_flash_and_ram():
     ]
     flash = "FLASH (rx) : ORIGIN = 0x1000, LENGTH = 4K"
     regions = boards.regions_of(f"MEMORY\n{{\n    {flash}\n    RAM (rwx) : ORIGIN = 0x2000, LENGTH = 1M\n}}")
-    assert [(usage.used_bytes, usage.region.size_bytes) for usage in boards.usage_of(sections, regions)] == [
+    assert [(usage.used_bytes, usage.size_bytes) for usage in boards.usage_of(sections, regions)] == [
         (340, 4096),
         (540, 1 << 20),
     ]
@@ -128,7 +128,7 @@ def test_sections_take_flash_and_ram():
 )
 def test_what_is_no_firmware(data):
     with pytest.raises(InputError):
-        elf_sections.sections_of(data)
+        elf_sections.parsed(data)
 
 
 GRAPH = """

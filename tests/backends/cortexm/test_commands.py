@@ -17,12 +17,12 @@ from edgebench.cli.main import app
 from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
 from tests.backends.cortexm.flashing_programs import FlashingPrograms
 
-building = importlib.import_module("edgebench.backends.cortexm.building")
+boards = importlib.import_module("edgebench.backends.cortexm.boards")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
 image = importlib.import_module("edgebench.backends.cortexm.commands.image")
 commands = importlib.import_module("edgebench.backends.cortexm.commands")
 
-UNBUILT = building.Firmware(Path("x.elf"), "", 0, (), ())
+UNBUILT = boards.Firmware(Path("x.elf"), (), ())
 
 
 @pytest.fixture

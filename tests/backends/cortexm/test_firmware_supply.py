@@ -3,6 +3,7 @@
 import importlib
 import logging
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,6 @@ from tests.backends.cortexm.flashing_programs import FlashingPrograms
 backend = importlib.import_module("edgebench.backends.cortexm.backend")
 profiles = importlib.import_module("edgebench.backends.cortexm.profile")
 boards = importlib.import_module("edgebench.backends.cortexm.boards")
-building = importlib.import_module("edgebench.backends.cortexm.building")
 device = importlib.import_module("edgebench.backends.cortexm.device")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
 faults = importlib.import_module("edgebench.backends.cortexm.messages")
@@ -50,7 +50,7 @@ def firmware(tmp_path, monkeypatch):
     file = tmp_path / "built.elf"
     file.write_bytes(elf([(".text", 1, 6, FLASH, 300)], [(FLASH, 300)]))
     region = boards.board_of("nucleo-h743zi2").regions()[0]
-    result = building.Firmware(file, "", 0, (), (boards.Usage(region, 300),))
+    result = boards.Firmware(file, (), (replace(region, used_bytes=300),))
     monkeypatch.setattr(firmware_supply, "build", lambda *arguments: result)
     monkeypatch.setattr(firmware_supply, "engine_of", lambda *arguments: engines.brightness())
     return file

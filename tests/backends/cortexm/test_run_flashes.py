@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from tests.backends.cortexm.simulated import engines as simulated_engines
 from tests.walk.conftest import make_place
 
 PACKAGE = "edgebench.backends.cortexm"
-building = importlib.import_module(f"{PACKAGE}.building")
 engines = importlib.import_module(f"{PACKAGE}.engines")
 firmware_supply = importlib.import_module(f"{PACKAGE}.firmware_supply")
 known_boards = importlib.import_module(f"{PACKAGE}.boards")
@@ -76,7 +76,7 @@ def test_a_board_with_another_model_is_flashed_and_measured(
     artifact = prepared_quarter["int8"]
     file = tmp_path / "built.elf"
     file.write_bytes(elf([(".text", 1, 6, FLASH.start, 300)], [(FLASH.start, 300)]))
-    firmware = building.Firmware(file, "", 0, (), (known_boards.Usage(FLASH, 300),))
+    firmware = known_boards.Firmware(file, (), (replace(FLASH, used_bytes=300),))
     monkeypatch.setattr(firmware_supply, "build", lambda *arguments: firmware)
     monkeypatch.setattr(firmware_supply, "engine_of", lambda *arguments: engines.brightness())
     monkeypatch.setattr(firmware_supply, "cross_compiler", lambda: None)

@@ -80,7 +80,7 @@ def test_the_adapter_on_an_emulated_board(engine, quarter, session_cache):
 def test_arena_and_resident_input_fit_on_a_nucleo(engine, standin, quarter, session_cache):
     of_nucleo = engines.tflm(quarter, tflm_library.tflm_library(NUCLEO, standin), quiet)
     firmware = building.build(NUCLEO, of_nucleo, session_cache, quiet)
-    used = {usage.region.name: usage.used_bytes for usage in firmware.usage}
+    used = {usage.name: usage.used_bytes for usage in firmware.usage}
     assert ARENA_BYTES + 8192 < used["RAM"] < 512 * 1024
     assert used["INPUT_RAM"] == INPUT_BYTES
     assert firmware.engine_bytes > ARENA_BYTES + 8192
