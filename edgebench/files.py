@@ -168,8 +168,10 @@ def require_writable(folder: Path) -> None:
     probe.unlink()
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, private: bool = False) -> None:
     """Put `data` at `path`, replacing the file that is there; a killed writer leaves the old file.
+
+    A `private` file is its owner's alone to read, whatever the umask allows.
 
     The parent folders are made. Raises OSError as the file system does, and for a device or a pipe, in whose
     place root would otherwise leave a file.
@@ -179,7 +181,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.parent / f".writing-{secrets.token_hex(8)}"
     try:
-        with temporary.open("xb") as file:
+        mode = 0o600 if private else 0o666
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -15,7 +15,7 @@ Every `*_ns` column is on the device's monotonic clock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -651,4 +651,3 @@ class SessionTables:
     probes: pd.DataFrame | TableFile | None = None
     predictions: pd.DataFrame | None = None
     windows: pd.DataFrame | None = None
-    extra: dict[str, pd.DataFrame] = field(default_factory=dict)

@@ -41,11 +41,6 @@ def stored_earlier(version: int) -> str:
     return f"stored by an earlier version (records of version {version})"
 
 
-def is_table_name(name: str) -> bool:
-    """Whether a table of that name may become a file."""
-    return re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name) is not None
-
-
 def trial_folder(experiment: Path, key: str) -> Path:
     """The folder of a trial; ValueError unless `key` is 16 lower-case hex digits."""
     return experiment.joinpath(TRIALS_FOLDER, _checked(key))

@@ -232,7 +232,7 @@ def read_frame(
     """The rows of all `sources` that exist, in order, with `trial` (category) and `session` in front.
 
     Args:
-        name: passes, batches, windows, probes, predictions, or the name of a further table.
+        name: passes, batches, windows, probes or predictions.
         sources: the files.
         keys: the trials' keys, all of which are categories of `trial`.
         root: the experiment's folder, which no link may leave.
@@ -253,13 +253,8 @@ def read_frame(
     tables = [table for _, table in found]
     rows = [table.num_rows for table in tables]
     del found
-    try:
-        values = joined_columns(name, tables, columns)
-    except pa.ArrowException as error:
-        raise StoredResultError(
-            f"the tables {name!r} of {root} do not fit each other", why=str(error).partition("\n")[0][:200]
-        ) from error
-    if name in TABLE_COLUMNS and (fault := first_fault(name, values)) is not None:
+    values = joined_columns(name, tables, columns)
+    if (fault := first_fault(name, values)) is not None:
         row, why = fault
         raise _damaged(read_sources[int(np.searchsorted(np.cumsum(rows), row, side="right"))].path, why)
     trials = np.repeat(np.array([source.trial for source in read_sources], dtype=np.int32), rows)
@@ -317,9 +312,7 @@ def _fault(name: str, schema: pa.Schema) -> str:
         return "two columns have the same name"
     if {"trial", "session"} & set(schema.names):
         return "it has a column 'trial' or 'session', which loading adds"
-    fixed = TABLE_COLUMNS.get(name)
-    if fixed is None:
-        return ""
+    fixed = TABLE_COLUMNS[name]
     missing = [column for column in fixed if column not in schema.names]
     if missing:
         return f"it has no column {missing[0]}"
@@ -443,13 +436,13 @@ class StoredResults:
         """A table of all sessions, read anew, perhaps only some of its columns.
 
         Args:
-            name: passes, batches, windows, probes, predictions, or that of a further table.
+            name: passes, batches, windows, probes or predictions.
             columns: those that are wanted; None for all.
             trials: the keys of the trials whose sessions are read; None for all.
 
         Raises:
             StoredResultError: a file is truncated, damaged or has other columns.
-            ValueError: no table can have that name, or a key is no trial's of this experiment.
+            ValueError: there is no such table, or a key is no trial's of this experiment.
         """
         keys = [trial.key for trial in self.experiment.trials] if trials is None else list(trials)
         return self._read(name, {key: self.session_records(key) for key in keys}, columns)
@@ -464,7 +457,7 @@ class StoredResults:
         records_by_key: Mapping[str, Sequence[SessionRecord]],
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        if not layout.is_table_name(name):
+        if name not in TABLE_COLUMNS:
             raise ValueError(f"not the name of a table: {name[:100]!r}")
         sources = [
             Source(

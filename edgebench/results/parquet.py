@@ -112,21 +112,14 @@ def is_stage_column(table: str, column: str) -> bool:
 
 
 def to_arrow(frame: pd.DataFrame, name: str) -> pa.Table:
-    """A frame as the table that is written; ValueError when its columns are not those of the table.
-
-    Tables beyond EdgeBench's own have whatever columns they have.
-    """
-    fixed = TABLE_COLUMNS.get(name)
+    """A frame as the table that is written; ValueError when its columns are not those of the table."""
+    fixed = TABLE_COLUMNS[name]
     columns = [str(column) for column in frame.columns]
-    if fixed is None:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-    else:
-        extra = columns[len(fixed) :]
-        stages_alone = all(is_stage_column(name, column) for column in extra)
-        if tuple(columns[: len(fixed)]) != fixed or not stages_alone:
-            raise ValueError(f"these are not the columns of {name}: {columns}")
-        schema = pa.schema([(column, COLUMN_TYPES.get(column, pa.int64())) for column in columns])
-        table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+    stages_alone = all(is_stage_column(name, column) for column in columns[len(fixed) :])
+    if tuple(columns[: len(fixed)]) != fixed or not stages_alone:
+        raise ValueError(f"these are not the columns of {name}: {columns}")
+    schema = pa.schema([(column, COLUMN_TYPES.get(column, pa.int64())) for column in columns])
+    table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
     # What pandas notes about itself would differ between versions and adds two kilobytes a file.
     return table.replace_schema_metadata(None)
 
@@ -138,19 +131,16 @@ def joined_columns(name: str, tables: list[pa.Table], columns: Sequence[str] | N
     """The rows of some tables of one kind one after the other, by column; `tables` is empty afterwards.
 
     A missing float is NaN; missing whole numbers make a column Int64, texts a category. What a table lacks of
-    the others' columns is missing in its rows. Raises pyarrow.ArrowException for tables that do not fit.
+    the others' columns is missing in its rows.
 
     Args:
-        name: passes, batches, windows, probes, predictions, or that of a further table.
+        name: passes, batches, windows, probes or predictions.
         tables: of any number of files.
         columns: those that are wanted; None for all.
     """
-    if name in TABLE_COLUMNS:
-        wanted = [column for column in TABLE_COLUMNS[name] if columns is None or column in columns]
-        empty = pa.schema([(column, COLUMN_TYPES[column]) for column in wanted]).empty_table()
-        whole = pa.concat_tables([empty, *tables], promote_options="default")
-    else:
-        whole = pa.concat_tables([pa.table({}), *tables], promote_options="permissive")
+    wanted = [column for column in TABLE_COLUMNS[name] if columns is None or column in columns]
+    empty = pa.schema([(column, COLUMN_TYPES[column]) for column in wanted]).empty_table()
+    whole = pa.concat_tables([empty, *tables], promote_options="default")
     tables.clear()
     parts = dict(zip(whole.column_names, whole.columns, strict=True))
     del whole
@@ -159,7 +149,7 @@ def joined_columns(name: str, tables: list[pa.Table], columns: Sequence[str] | N
 
 
 def _values(column: pa.ChunkedArray) -> Any:
-    if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
+    if pa.types.is_dictionary(column.type):
         words = column.unify_dictionaries().combine_chunks()
         code_by_word: dict[str, int] = {}
         # The last place is that of a missing text.
@@ -169,8 +159,7 @@ def _values(column: pa.ChunkedArray) -> Any:
     if pa.types.is_integer(column.type) and column.null_count:
         whole_numbers = pc.fill_null(column, 0).to_numpy().astype(np.int64, copy=False)
         return pd.arrays.IntegerArray(whole_numbers, column.is_null().to_numpy())
-    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    return column.to_numpy() if is_number else column.to_pandas()
+    return column.to_pandas() if pa.types.is_nested(column.type) else column.to_numpy()
 
 
 # What the columns of EdgeBench's own tables may hold; anything else was not written by a session.

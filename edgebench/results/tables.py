@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -378,14 +377,13 @@ class ProbeTableWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = _HashingFile(path)
+        self._file = path.open("xb")
         self._channels = _ChannelWords()
         self._columns: list[tuple[int, NDArray[np.int64], NDArray[np.float64]]] = []
         self._waiting_rows = 0
         self._rows = 0
-        self._open = True
         self._parquet = pq.ParquetWriter(
-            pa.PythonFile(self._file, mode="w"),
+            self._file,
             _SCHEMA,
             compression="zstd",
             use_dictionary=[name for name in PROBE_COLUMNS if name in DICTIONARY_COLUMNS],
@@ -423,8 +421,11 @@ class ProbeTableWriter:
         if metadata:
             self._parquet.add_key_value_metadata(dict(metadata))
         self._parquet.close()
-        self._open = False
-        return TableFile(self._path, self._rows, self._file.finished())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        with self._path.open("rb") as file:
+            return TableFile(self._path, self._rows, hashlib.file_digest(file, "sha256").hexdigest())
 
     def __enter__(self) -> Self:
         return self
@@ -432,11 +433,12 @@ class ProbeTableWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._open:
-            self._open = False
-            self._file.abandon()
-            with contextlib.suppress(OSError, pa.ArrowException):  # after an error it may not be whole
-                self._parquet.close()  # which it else does when it is collected
+        if self._parquet.is_open:
+            self._parquet.is_open = (
+                False  # else it ends the file, which may not be whole, when it is collected
+            )
+            with contextlib.suppress(OSError):  # a full disk did not take the rest
+                self._file.close()
             self._path.unlink(missing_ok=True)
 
     def _flush(self) -> None:
@@ -494,44 +496,3 @@ def _announced(chunk: ProbeChunk, channel: str, infos: Sequence[ProbeInfo]) -> C
                 if announced.name == channel:
                     return announced
     raise misfit(chunk, f"it has announced no channel {channel!r}")
-
-
-class _HashingFile(io.RawIOBase):
-    """A new file, and the SHA-256 of what has been written to it.
-
-    Args:
-        path: FileExistsError when there is one.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("xb")
-        self._sha256 = hashlib.sha256()
-        self._abandoned = False
-
-    def writable(self) -> bool:
-        """It is."""
-        return True
-
-    def write(self, data: Any) -> int:
-        """Append bytes."""
-        if self._abandoned:
-            return len(data)
-        self._sha256.update(data)
-        return self._file.write(data)
-
-    def tell(self) -> int:
-        """How many bytes there are."""
-        return 0 if self._abandoned else self._file.tell()
-
-    def finished(self) -> str:
-        """Flush it to the disk; the hex SHA-256 of its bytes."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        return self._sha256.hexdigest()
-
-    def abandon(self) -> None:
-        """Close it, whatever state it is in, and take in what is still written without keeping it."""
-        self._abandoned = True
-        with contextlib.suppress(OSError):  # a full disk did not take the rest
-            self._file.close()

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from edgebench.errors import StoredResultError
-from edgebench.files import read_regular, require_folder
+from edgebench.files import read_regular, require_folder, write_atomically
 from edgebench.records.stored import (
     ExperimentRecord,
     ImagePathsRecord,
@@ -35,15 +36,23 @@ from edgebench.records.stored import (
 from edgebench.records.target import has_secrets
 from edgebench.results import layout
 from edgebench.results.layout import HOLDER_FILE, LOCK_FILE, SCHEMA_VERSION, WRITING_PREFIX, regular_file
-from edgebench.results.parquet import DICTIONARY_COLUMNS, TABLE_COLUMNS, first_fault, joined_columns, to_arrow
+from edgebench.results.parquet import DICTIONARY_COLUMNS, first_fault, joined_columns, to_arrow
 from edgebench.results.record_reading import read_experiment, read_sessions
 from edgebench.this_machine import started_s as process_started_s
 
 # Files that are whole or not there: written, flushed to the disk, then renamed; errors in words.
 
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
-_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_FIXES = {
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT),
+        "make room, then go on with --resume; or choose another disk with --output-dir",
+    ),
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM, errno.EROFS),
+        "choose a folder that you may write with --output-dir, or change its permissions",
+    ),
+}
 
 
 @contextmanager
@@ -52,12 +61,7 @@ def as_stored_result_error(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
-            fix = "make room, then go on with --resume; or choose another disk with --output-dir"
-        elif error.errno in _FORBIDDEN:
-            fix = "choose a folder that you may write with --output-dir, or change its permissions"
-        else:
-            fix = "choose another folder with --output-dir"
+        fix = _FIXES.get(error.errno or 0, "choose another folder with --output-dir")
         raise StoredResultError(
             f"the result cannot be written to {path}", why=error.strerror or str(error), fix=fix
         ) from error
@@ -80,7 +84,7 @@ def write_table(path: Path, rows: pd.DataFrame | TableFile, name: str) -> str:
         rows.path.rename(path)
         return rows.sha256
     table = to_arrow(rows, name)
-    if name in TABLE_COLUMNS and (fault := first_fault(name, joined_columns(name, [table]))) is not None:
+    if (fault := first_fault(name, joined_columns(name, [table]))) is not None:
         raise ValueError(f"the table {name}: {fault[1]}")
     sink = pa.BufferOutputStream()
     dictionaries = [column for column in table.column_names if column in DICTIONARY_COLUMNS]
@@ -95,17 +99,7 @@ def replace_file(path: Path, data: bytes, *, private: bool = False) -> None:
 
     A `private` file is its owner's alone to read, whatever the umask allows.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=WRITING_PREFIX)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o600 if private else 0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_atomically(path, data, private=private)
     flush_folder(path.parent)
 
 
@@ -117,10 +111,10 @@ def new_folder(path: Path) -> Iterator[Path]:
     """
     if path.exists() or path.is_symlink():
         raise FileExistsError(errno.EEXIST, "the folder exists already", str(path))
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=WRITING_PREFIX))
+    temporary = path.parent / f"{WRITING_PREFIX}{secrets.token_hex(8)}"
+    temporary.mkdir()
     try:
         yield temporary
-        temporary.chmod(0o777 & ~_umask())
         flush_folder(temporary)
         temporary.rename(path)
     except BaseException:
@@ -153,13 +147,6 @@ def remove_leftovers(folder: Path) -> None:
             shutil.rmtree(entry)
         else:
             os.unlink(entry)  # noqa: PTH108
-
-
-def _umask() -> int:
-    # mkstemp and mkdtemp make things for their owner only; results are for whoever the umask allows.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 # One writer an experiment: the system's own file lock, and a note of which process holds it.
@@ -352,10 +339,7 @@ class ExperimentStore:
         StoredResultError when there is a session of that number, or when the disk refuses.
         """
         folder = layout.session_folder(self.path, self._require_key(record.trial), record.n)
-        tables_by_name = {name: getattr(tables, name) for name in layout.TABLES} | tables.extra
-        for name in tables_by_name:
-            if not layout.is_table_name(name):
-                raise ValueError(f"not the name of a table: {name[:100]!r}")
+        tables_by_name = {name: getattr(tables, name) for name in layout.TABLES}
         # Whatever is written must be readable: NaN would come back as a missing figure.
         SessionRecord.model_validate_json(record.model_dump_json())
         if folder.exists():

@@ -29,8 +29,8 @@ SECOND = table(
 THIRD = table(a=pa.array([4, 5], pa.int32()), w=words("y", None), late=pa.array([7, None], pa.int64()))
 
 
-def test_tables_of_other_columns_are_joined():
-    frame = pd.DataFrame(joined_columns("further", [FIRST, SECOND, THIRD]))
+def test_tables_with_columns_of_other_stages_are_joined():
+    frame = pd.DataFrame(joined_columns("passes", [FIRST, SECOND, THIRD]))
     assert frame["a"].tolist() == [1, 2, 3, 4, 5] and frame["a"].dtype == np.int32
     assert frame["w"].cat.categories.tolist() == ["x", "y", "z"]
     assert frame["w"].cat.codes.tolist() == [0, 1, 2, 1, -1]

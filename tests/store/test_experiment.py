@@ -173,18 +173,8 @@ def test_a_table_with_other_columns_is_refused_and_leaves_nothing(tmp_path, reco
     with ExperimentStore.create(tmp_path, "mine", record) as store:
         with pytest.raises(ValueError, match="columns of probes"):
             store.write_session(session(0), SessionTables(probes=wrong))
-        with pytest.raises(ValueError):
-            store.write_session(session(0), SessionTables(extra={"../evil": wrong}))
         assert store.next_n(KEY) == 0
         assert os.listdir(store.path / "trials" / KEY / "sessions") == []
-
-
-def test_further_tables_are_kept(tmp_path, record, experiment_path):
-    more = load(experiment_path).table("passes", ["worker", "patches"])[["worker", "patches"]]
-    with ExperimentStore.create(tmp_path, "mine", record) as store:
-        store.write_session(session(0), SessionTables(extra={"counters": more}))
-        counters = load(store.path).table("counters")
-    assert counters["patches"].tolist() == more["patches"].tolist()
 
 
 def test_a_trial_is_derived_and_may_be_replaced(tmp_path, record):

@@ -75,13 +75,13 @@ def test_samples_that_were_not_announced_are_refused_and_leave_no_file(chunk, tm
 
 @pytest.mark.attack("the disk is full amid the samples: no half table is left")
 def test_a_disk_that_is_full_leaves_no_file(tmp_path, monkeypatch):
-    def full(self, data):
+    def full(self, *_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(probe_table, "ROW_GROUP_ROWS", 10)
     with pytest.raises(OSError, match="No space left"), ProbeTableWriter(tmp_path / "p.parquet") as table:
         table.write(chunk_of(0, 20), [INFO])
-        monkeypatch.setattr(probe_table._HashingFile, "write", full)
+        monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
         table.write(chunk_of(20, 20), [INFO])
     assert list(tmp_path.iterdir()) == []
 
