@@ -8,13 +8,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
+from edgebench.errors import EXIT_ERROR, EdgeBenchError
 from edgebench.run.setting import DeclaredSetting
 from edgebench.run.settings import PANELS, run_settings
 
@@ -47,7 +48,6 @@ def complete_profile(incomplete: str) -> list[str]:
 
 def complete_target(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of the targets file for the shell; none where it cannot be read."""
-    from edgebench.errors import EdgeBenchError
     from edgebench.run.targets_file import read_targets
 
     try:
@@ -63,7 +63,6 @@ def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
     Of a stored result's targets `TARGET=` may come before.
     """
     from edgebench import registry
-    from edgebench.errors import EdgeBenchError
     from edgebench.run.boards import shipped_entries
 
     typed = ctx.params.get("device") or ()
@@ -84,7 +83,6 @@ def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
 def complete_option(ctx: typer.Context, incomplete: str) -> list[str]:
     """What `--set` takes for the shell: options of the devices that are typed, and the values of a choice."""
     from edgebench import registry
-    from edgebench.errors import EdgeBenchError
 
     texts: set[str] = set()
     for device in ctx.params.get("device") or ():
@@ -122,24 +120,23 @@ _VERSION = re.compile(rb'"schema_version":\s*([0-9]{1,6})\b')
 _ACTED_UPON = frozenset("$`\"'\\;&|<>(){}*?!#~")
 
 
+def _newest_first(entries: Iterable[Path]) -> list[Path]:
+    """The results among some folders; OSError where one cannot be looked at."""
+    # A folder that may not be read, such as a disk's lost+found, is none of them.
+    results = [entry for entry in entries if os.path.isfile(entry / "experiment.json")]  # noqa: PTH113
+    return sorted(results, key=lambda entry: (entry / "experiment.json").stat().st_mtime, reverse=True)
+
+
 def complete_measured_target(ctx: typer.Context, incomplete: str) -> list[str]:
     """Targets that the newest results have, for the shell."""
-    from edgebench.errors import EdgeBenchError
-    from edgebench.run.config import resolve_one
-
     names: dict[str, None] = {}
     try:
-        folder = resolve_one("output_dir", ctx.params.get("output_dir")).output_dir
-        # A link that leads nowhere is no result.
-        # One that may not be looked into is none of them, as in `complete_results`.
-        files = [file for file in folder.glob("*/experiment.json") if os.path.isfile(file)]  # noqa: PTH113
-        files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
-        for file in files[:_RESULTS_LOOKED_AT]:
-            if earlier_result(file.parent):
-                continue
-            names |= dict.fromkeys(_target_names(file))
+        results = _newest_first(output_dir_setting(ctx.params.get("output_dir")).iterdir())
     except (OSError, EdgeBenchError):
         return []
+    for folder in results[:_RESULTS_LOOKED_AT]:
+        if not earlier_result(folder):
+            names |= dict.fromkeys(_target_names(folder / "experiment.json"))
     return [name for name in names if name.startswith(incomplete) and is_completed(name)]
 
 
@@ -266,15 +263,11 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str | tuple[st
 
     Those that an earlier version stored have that as their help.
     """
-    from edgebench.errors import EdgeBenchError
-
     typed, slash, start = incomplete.rpartition("/")
     try:
         folder = Path(typed + slash) if slash else output_dir_setting(ctx.params.get("output_dir"))
         entries = [entry for entry in sorted(folder.iterdir()) if is_completed(entry.name)]
-        # A folder that may not be read, such as a disk's lost+found, is none of them.
-        results = [entry for entry in entries if os.path.isfile(entry / "experiment.json")]  # noqa: PTH113
-        results.sort(key=lambda entry: (entry / "experiment.json").stat().st_mtime, reverse=True)
+        results = _newest_first(entries)
         # On the way to another folder, the folders there; they come after the results.
         ways = [entry for entry in entries if entry.is_dir() and entry not in results]
         earlier = {entry.name: text for entry in results if (text := earlier_result(entry))}
@@ -403,6 +396,28 @@ def say(text: str) -> None:
     from edgebench.suggest import printable
 
     stderr().print(printable(text), markup=False, soft_wrap=True)
+
+
+def say_each(lead: str, texts: Iterable[str]) -> None:
+    """A message on stderr for each text, behind what kind of message it is."""
+    for text in texts:
+        say(f"{lead}: {text}")
+
+
+def print_either(json_: bool, document: Callable[[], Mapping[str, Any]], text: Callable[[], None]) -> None:
+    """Print a document as JSON, or the text for people."""
+    from edgebench.report.words import as_json
+
+    if json_:
+        typer.echo(as_json(document()), nl=False)
+    else:
+        text()
+
+
+def exit_where(failed: bool, code: int = EXIT_ERROR) -> None:
+    """End the command with an exit code where it has failed."""
+    if failed:
+        raise typer.Exit(code)
 
 
 def echo_path(path: Path) -> None:

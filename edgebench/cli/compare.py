@@ -15,6 +15,7 @@ from edgebench.cli.common import (
     echo_path,
     results_folder,
     say,
+    say_each,
     stdout,
 )
 
@@ -152,8 +153,7 @@ def compare(
         raise UsageError(f"--json and --format {form} are two forms", fix="leave one of them out")
     if file is not None:
         require_output(file)
-    if figure is not None:
-        require_figure(figure)
+    require_figure(figure)
     folders = [results_folder(text, output_dir) for text in (baseline, *results)]
     loaded: list[StoredResults] = [load(folder.absolute()) for folder in folders]
     comparison = compare_results(
@@ -173,8 +173,7 @@ def compare(
         echo_path(file)
     else:
         print_comparison(stdout(), comparison)
-    for warning in dict.fromkeys(warning for each in loaded for warning in each.warnings):
-        say(f"warning: {warning}")
+    say_each("warning", dict.fromkeys(warning for each in loaded for warning in each.warnings))
     if fail_on is not None and (open_ := gate_warning(comparison)):
         say(f"warning: {open_}")
     raise typer.Exit(exit_code(comparison, fail_on_regression=fail_on is not None, strict=strict))
@@ -182,9 +181,6 @@ def compare(
 
 def _draw(path: Path, comparison: ResultsComparison) -> None:
     from edgebench.cli.figure_files import write_figure
-    from edgebench.report import drawing
     from edgebench.report.plots.history import ratios
 
-    drawn = drawing.blank()
-    ratios(comparison, ax=drawn)
-    write_figure(path, drawn)
+    write_figure(path, lambda figure: ratios(comparison, ax=figure))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,11 +22,12 @@ from edgebench.cli.common import (
     TargetOption,
     TargetsFileOption,
     complete_device,
+    exit_where,
     say,
     stdout,
     targets_file_setting,
 )
-from edgebench.errors import EXIT_ERROR, UsageError
+from edgebench.errors import UsageError
 
 if TYPE_CHECKING:
     from edgebench.contract import Backend
@@ -89,12 +90,10 @@ def doctor(
     if meter and not device and not target:
         findings = meter_preflight([machine(host, python)], meter)
         print_findings(stdout(), findings, as_json=json_)
-        _exit_where_a_meter_is_not_usable(findings)
-        return
-    if host is not None and not device:
-        raise UsageError("--host says where, and not what is measured there", fix="add --device NAME")
-    if port is not None and not device:
-        raise UsageError("--port says where, and not what is measured there", fix="add --device NAME")
+        return exit_where(any(finding["level"] == "error" for finding in findings))
+    for flag, place in (("--host", host), ("--port", port)):
+        if place is not None and not device:
+            raise UsageError(f"{flag} says where, and not what is measured there", fix="add --device NAME")
     names = device or ([] if target else _every_device())
     backends, targets = choose(
         run_config(
@@ -113,24 +112,17 @@ def doctor(
         )
     )
     if try_:
-        _try(targets, backends, output)
-        return
+        return _try(targets, backends, output)
     targets = declared_once(targets)
     if meter:
         targets = tuple(replace(target, meters=(), preferred_meters=()) for target in targets)
     findings = preflight(targets, backends)
     of_meters = meter_preflight(targets, meter) if meter else []
     print_findings(stdout(), findings + of_meters, as_json=json_)
-    _exit_where_a_meter_is_not_usable(of_meters)
+    exit_where(any(finding["level"] == "error" for finding in of_meters))
     lacking = {name for finding in findings if finding["level"] == "error" for name in finding["targets"]}
     # Of all devices most are not here: only where none is, nothing can be measured.
-    if lacking and (device or target or len(lacking) == len(targets)):
-        raise typer.Exit(EXIT_ERROR)
-
-
-def _exit_where_a_meter_is_not_usable(findings: Sequence[Mapping[str, Any]]) -> None:
-    if any(finding["level"] == "error" for finding in findings):
-        raise typer.Exit(EXIT_ERROR)
+    exit_where(bool(lacking and (device or target or len(lacking) == len(targets))))
 
 
 def _try(targets: Sequence[Target], backends: Mapping[str, Backend], output: Path | None) -> None:
@@ -156,7 +148,7 @@ def _try(targets: Sequence[Target], backends: Mapping[str, Backend], output: Pat
         say("What is missing:")
         for line in result.missing:
             say(f"  - {line}")
-        raise typer.Exit(EXIT_ERROR)
+    exit_where(bool(result.missing))
 
 
 def _every_device() -> list[str]:

@@ -19,6 +19,7 @@ from edgebench.cli.common import (
     output_dir_setting,
     results_folder,
     say,
+    say_each,
     stderr,
 )
 
@@ -88,8 +89,7 @@ def _pack(folder: Path, path: Path) -> str:
 
     with _progress("packing") as progress:
         packed = write_archive(folder, path, edgebench_version=__version__, progress=progress)
-    for warning in packed.warnings:
-        say(f"note: {warning}")
+    say_each("note", packed.warnings)
     say(
         f"{counted(packed.trials, 'trial')}, {counted(packed.sessions, 'session')}, "
         f"{packed.size / 1e6:.1f} MB, sha256 {packed.sha256}"

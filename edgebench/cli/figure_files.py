@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,13 @@ if TYPE_CHECKING:
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 
 
-def require_figure(path: Path) -> None:
+def require_figure(path: Path | None) -> None:
     """Before anything is computed: UsageError for another ending, or a folder that is not there."""
     from edgebench.errors import UsageError
     from edgebench.files import require_file_name
 
+    if path is None:
+        return
     if path.suffix.lower() not in FIGURE_ENDINGS:
         raise UsageError(
             f"{path.name!r} does not say in which form to draw",
@@ -24,9 +27,11 @@ def require_figure(path: Path) -> None:
     require_file_name(path, "--figure")
 
 
-def write_figure(path: Path, figure: Figure) -> None:
-    """The figure's file, whole or not at all; StoredResultError where it cannot be written."""
+def write_figure(path: Path, draw: Callable[[Figure], object]) -> None:
+    """The file of what is drawn, whole or not at all; StoredResultError where it cannot be written."""
     from edgebench.files import write_output
-    from edgebench.report.drawing import as_bytes
+    from edgebench.report.drawing import as_bytes, blank
 
+    figure = blank()
+    draw(figure)
     write_output(path, as_bytes(figure, path.suffix.lower().removeprefix(".")), "--figure")

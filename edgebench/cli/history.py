@@ -16,7 +16,8 @@ from edgebench.cli.common import (
     complete_measured_target,
     complete_results,
     output_dir_setting,
-    say,
+    print_either,
+    say_each,
     stdout,
 )
 from edgebench.cli.figure_files import require_figure, write_figure
@@ -101,13 +102,11 @@ def history(
     from edgebench.judge.history import followed_metrics, targets_of
     from edgebench.judge.history import history as followed
     from edgebench.report.history import history_document, print_history
-    from edgebench.report.words import as_json
     from edgebench.results.listing import list_results
 
     _require_known("metric", metric, followed_metrics())
     begun_from_s = _moment_s(since)
-    if figure is not None:
-        require_figure(figure)
+    require_figure(figure)
     folder = output_dir_setting(output_dir)
     with busy("reading results"):
         stored, unreadable = list_results(folder)
@@ -127,12 +126,12 @@ def history(
         raise _nothing(folder, stored, chosen, unreadable, metric, target, trial)
     if figure is not None:
         _draw(figure, series)
-    if json_:
-        typer.echo(as_json(history_document(series, unreadable, minimum_effect / 100)), nl=False)
-    else:
-        print_history(stdout(), series)
-    for each in unreadable:
-        say(f"left out: {each.path.name}: {each.reason}")
+    print_either(
+        json_,
+        lambda: history_document(series, unreadable, minimum_effect / 100),
+        lambda: print_history(stdout(), series),
+    )
+    say_each("left out", [f"{each.path.name}: {each.reason}" for each in unreadable])
 
 
 def _is_wanted(planned: TrialRecord, target: str | None, trial: str) -> bool:
@@ -227,7 +226,6 @@ def _nothing(
 def _draw(path: Path, series: Sequence[TrialSeries]) -> None:
     """The figure's file; UsageError for more series than one figure shows."""
     from edgebench.errors import UsageError
-    from edgebench.report import drawing
     from edgebench.report.plots.history import history as draw_history
 
     if len(series) > _DRAWN:
@@ -235,6 +233,4 @@ def _draw(path: Path, series: Sequence[TrialSeries]) -> None:
             f"a figure shows at most {_DRAWN} series, and there are {len(series)}",
             fix="name a TARGET, or a variant with --trial",
         )
-    drawn = drawing.blank()
-    draw_history(series, ax=drawn)
-    write_figure(path, drawn)
+    write_figure(path, lambda figure: draw_history(series, ax=figure))

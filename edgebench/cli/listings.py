@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import JsonOption, OutputDirOption, busy, complete_board, output_dir_setting, stdout
+from edgebench.cli.common import (
+    JsonOption,
+    OutputDirOption,
+    busy,
+    complete_board,
+    output_dir_setting,
+    print_either,
+    stdout,
+)
 from edgebench.cli.panels import CommandGroup
 
 
@@ -24,17 +32,17 @@ def results(
     reason.
     """
     from edgebench.report.history import print_results, results_document
-    from edgebench.report.words import as_json
     from edgebench.results.listing import list_results, overview
 
     folder = output_dir_setting(output_dir)
     with busy("reading results"):
         stored, unreadable = list_results(folder)
         rows = [overview(result, latest=number == 0) for number, result in enumerate(stored[:last])]
-    if json_:
-        typer.echo(as_json(results_document(rows, unreadable, folder)), nl=False)
-    else:
-        print_results(stdout(), rows, unreadable, folder)
+    print_either(
+        json_,
+        lambda: results_document(rows, unreadable, folder),
+        lambda: print_results(stdout(), rows, unreadable, folder),
+    )
 
 
 # `edgebench boards`: what is known of the boards that --board names, with sources.
@@ -77,25 +85,8 @@ def devices(json_: JsonOption = False) -> None:
     from edgebench import registry
     from edgebench.report.listings import DeviceRow, print_devices
 
-    rows = []
-    for name in registry.loadable("edgebench.backends"):
-        backend = registry.backend(name)
-        if backend.for_tests:
-            continue
-        options = backend.options_model.model_json_schema().get("properties", {})
-        rows.append(
-            DeviceRow(
-                name,
-                backend.description,
-                backend.precisions,
-                options,
-                default_batch=backend.default_batch,
-                most_batch=backend.most_batch,
-                takes_host=backend.takes_host,
-                takes_port=backend.takes_port,
-                meters=backend.meters,
-            )
-        )
+    backends = map(registry.backend, registry.loadable("edgebench.backends"))
+    rows = [DeviceRow.of(backend) for backend in backends if not backend.for_tests]
     meters = {
         name: registry.probe_description(name)
         for name in registry.loadable("edgebench.probes")

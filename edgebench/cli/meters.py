@@ -20,17 +20,18 @@ from edgebench.cli.common import (
     complete_meter,
     complete_target,
     echo_path,
+    exit_where,
     option,
     say,
     stdout,
     targets_file_setting,
 )
 from edgebench.cli.panels import CommandGroup
-from edgebench.errors import EXIT_ERROR, UsageError
+from edgebench.errors import UsageError
 
 if TYPE_CHECKING:
     from edgebench.records.target import Target
-    from edgebench.run.measuring.meter_recording import MeterBench, MeterState, Recording
+    from edgebench.run.measuring.meter_recording import MeterBench
 else:
     MeterBench = Any  # signatures are evaluated, and nothing heavy is imported for that
 
@@ -122,12 +123,12 @@ def list_(bench: MeterBench, json_: JsonOption = False) -> None:
 
     Exits with 1 where none can.
     """
-    from edgebench.report.meters import print_meters
+    from edgebench.report.meters import of_unchecked, print_meters
     from edgebench.run.measuring.meter_recording import board_meters
 
     states = sorted(bench.states(board_meters()), key=lambda state: state.info is None)
-    print_meters(stdout(), [_unchecked(state) for state in states], as_json=json_)
-    _exit_where_none_is_readable(states)
+    print_meters(stdout(), [of_unchecked(state) for state in states], as_json=json_)
+    exit_where(all(state.info is None for state in states))
 
 
 @app.command()
@@ -137,17 +138,15 @@ def check(bench: MeterBench, meter: MetersArgument = None, json_: JsonOption = F
 
     Exits with 1 where none can be read, or one that was named cannot.
     """
-    from edgebench.report.meters import print_meters
+    from edgebench.report.meters import of_checked, print_meters
     from edgebench.run.measuring.meter_recording import board_meters
 
     for name in meter or ():
         require_meter(name)
     checked = bench.checks(meter or board_meters())
-    print_meters(stdout(), [_checked(recording) for recording in checked], as_json=json_)
-    states = [recording.state for recording in checked]
-    if meter and any(state.info is None for state in states):
-        raise typer.Exit(EXIT_ERROR)
-    _exit_where_none_is_readable(states)
+    print_meters(stdout(), [of_checked(recording) for recording in checked], as_json=json_)
+    unreadable = [recording.state.info is None for recording in checked]
+    exit_where(all(unreadable) or bool(meter and any(unreadable)))
 
 
 @app.command()
@@ -187,15 +186,14 @@ def record(
             figure.end()
         info = recording.require_readings()
         with held_interrupt():
-            document = of_recorded(meter, info, recording.duration_s, recording.recorded_s, recording.rails())
-            print_recording(stdout(), document, as_json=json_)
+            print_recording(stdout(), of_recorded(recording, info), as_json=json_)
             if file is not None:  # behind the figures, which a full disk is not to take too
                 file.keep(info)
     if recording.outage:
         say(recording.outage)
     if recording.ended:
         say(f"{meter} ended: {recording.ended}")
-        raise typer.Exit(EXIT_ERROR)
+    exit_where(bool(recording.ended))
     if output is not None and not json_:
         echo_path(output)
 
@@ -259,26 +257,3 @@ def require_meter(meter: str) -> None:
     if registry.is_monitor(meter):
         fix = "name one of `edgebench meters list`"
         raise UsageError(f"{meter} is not a meter: it says nothing about power", fix=fix)
-
-
-def _exit_where_none_is_readable(states: list[MeterState]) -> None:
-    if all(state.info is None for state in states):
-        raise typer.Exit(EXIT_ERROR)
-
-
-def _unchecked(state: MeterState) -> dict[str, Any]:
-    from edgebench.report.meters import of_unchecked
-
-    access = state.access.model_dump()
-    if state.info is not None:
-        return of_unchecked(state.meter, access, readable=True)
-    return of_unchecked(state.meter, access, readable=False, reason=state.reason, fix=state.fix)
-
-
-def _checked(recording: Recording) -> dict[str, Any]:
-    from edgebench.report.meters import of_checked
-
-    state = recording.state
-    if state.info is None:
-        return _unchecked(state)
-    return of_checked(state.meter, state.access.model_dump(), state.info, recording.rails())

@@ -12,6 +12,7 @@ from edgebench.cli.common import (
     OutputDirOption,
     ProfileOption,
     ResultsArgument,
+    print_either,
     read_profiles,
     results_folder,
     stdout,
@@ -52,10 +53,8 @@ def mission(
     from edgebench.report.mission_pages import print_missions
     from edgebench.report.missions import mission_document
     from edgebench.report.tables import names_by_trial
-    from edgebench.report.words import as_json
 
-    if figure is not None:
-        require_figure(figure)
+    require_figure(figure)
     judged = judge_folder(results_folder(results, output_dir), read_profiles(profile) if profile else None)
     if not judged.profiles:
         raise UsageError(
@@ -68,10 +67,11 @@ def mission(
     if figure is not None:
         _draw(figure, outcomes, judged)
     trials = {summary.key: summary for summary in judged.summaries}
-    if json_:
-        typer.echo(as_json(mission_document(outcomes, trials, days, seed)), nl=False)
-    else:
-        print_missions(stdout(), outcomes, trials)
+    print_either(
+        json_,
+        lambda: mission_document(outcomes, trials, days, seed),
+        lambda: print_missions(stdout(), outcomes, trials),
+    )
 
 
 def _draw(path: Path, outcomes: list[Mission], judged: Judged) -> None:
@@ -79,7 +79,6 @@ def _draw(path: Path, outcomes: list[Mission], judged: Judged) -> None:
     from edgebench.errors import UsageError
     from edgebench.judge.judged import schedule_of
     from edgebench.judge.mission import cycle_of
-    from edgebench.report import drawing
     from edgebench.report.plots.mission import mission as draw_mission
 
     if len(judged.profiles) != 1:
@@ -88,6 +87,5 @@ def _draw(path: Path, outcomes: list[Mission], judged: Judged) -> None:
             fix=f"add --profile {judged.profiles[0].name}",
         )
     summaries = {summary.key: summary for summary in judged.summaries}
-    drawn = drawing.blank()
-    draw_mission(outcomes, summaries, cycle_of(schedule_of(judged.profiles[0])), ax=drawn)
-    write_figure(path, drawn)
+    cycle = cycle_of(schedule_of(judged.profiles[0]))
+    write_figure(path, lambda figure: draw_mission(outcomes, summaries, cycle, ax=figure))

@@ -19,6 +19,7 @@ from edgebench.cli.common import (
     ModelOption,
     WidthOption,
     complete_device,
+    exit_where,
     stderr,
     stdout,
 )
@@ -156,5 +157,5 @@ def prepare(
         rows = list_prepared(requests, outcomes, cache, evaluate=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)
     lacking = [outcome for outcome in outcomes if not isinstance(outcome, Artifact)]
-    if any(precision or not isinstance(outcome, UnsupportedError) for outcome in lacking):
-        raise typer.Exit(EXIT_TRIALS_FAILED)
+    failed = any(precision or not isinstance(outcome, UnsupportedError) for outcome in lacking)
+    exit_where(failed, EXIT_TRIALS_FAILED)

@@ -16,6 +16,7 @@ from edgebench.cli.common import (
     print_json,
     results_folder,
     say,
+    say_each,
     stderr,
     stdout,
 )
@@ -54,10 +55,8 @@ def show_judged(
         print_result(stdout(), judged.summaries, judged.verdicts, beyond.decisions, figures=figures)
         if not figures:
             print_answers(stdout(), beyond, judged.summaries)
-    for note in judged.notes:
-        say(f"note: {note}")
-    for warning in judged.results.warnings:
-        say(f"warning: {warning}")
+    say_each("note", judged.notes)
+    say_each("warning", judged.results.warnings)
     return exit_code(judged.verdicts, judged.summaries, strict=strict)
 
 
@@ -70,8 +69,7 @@ def show_published(judged: Judged, *, strict: bool, json_: bool) -> int:
         print_json(judged)
     else:
         print_published(stdout(), judged)
-    for note in judged.notes:
-        say(f"note: {note}")
+    say_each("note", judged.notes)
     return exit_code(judged.verdicts, judged.summaries, strict=strict)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import JsonOption, complete_profile, echo_path, read_profiles, stdout
+from edgebench.cli.common import JsonOption, complete_profile, echo_path, exit_where, read_profiles, stdout
 from edgebench.cli.panels import CommandGroup
 from edgebench.errors import EXIT_USAGE, InterruptedByUser, UsageError
 from edgebench.judge.metrics import required_metrics
@@ -52,8 +52,7 @@ def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
 
     problems = problems_of(profile)
     print_problems(stdout(), profile, [asdict(problem) for problem in problems], as_json=json_)
-    if problems:
-        raise typer.Exit(EXIT_USAGE)
+    exit_where(bool(problems), EXIT_USAGE)
     read_profiles([profile])  # which warns of what is ignored
 
 

@@ -21,6 +21,7 @@ from edgebench.cli.common import (
     require_alone,
     results_folder,
     say,
+    say_each,
 )
 from edgebench.report.forms import (
     DEFAULT_ON_STDOUT,
@@ -81,12 +82,13 @@ def report(
     from edgebench.judge.judged import judge_folder
     from edgebench.judge.metric import was_measured
     from edgebench.judge.published import judge_published
+    from edgebench.report.figure_files import require_figures_folder
     from edgebench.report.forms import require_output
 
     if file is None and form is not None:
         file = STANDARD_OUTPUT
     if figures is not None:
-        _require_figures_folder(figures)
+        require_figures_folder(figures)
     if reference:
         require_alone(results, output_dir, declared_power, declared)
         file = file or Path("reference.html")
@@ -100,20 +102,13 @@ def report(
     judged = judge_folder(
         folder, read_profiles(profile) if profile else None, declared_power or (), board or (), declared or ()
     )
-    for note in judged.notes:
-        say(f"note: {note}")
+    say_each("note", judged.notes)
     if not any(was_measured(summary) for summary in judged.summaries):
         say(
             "note: no session of this result has finished, so that its report has no figures; "
             "edgebench run ... --resume measures what is planned"
         )
     _write(judged, file, form, figures)
-
-
-def _require_figures_folder(folder: Path) -> None:
-    from edgebench.report.figure_files import require_figures_folder
-
-    require_figures_folder(folder)
 
 
 def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -> None:

@@ -29,24 +29,27 @@ class Output:
         lost: the error; None while all was taken. Without a buffer only the write itself tells it.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, essential: bool = True) -> None:
+        """`essential`: whether a write that is refused is an OSError; otherwise its text is left out."""
         self._stream = stream
+        self._essential = essential
         self.lost: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Write the text; OSError where it is refused."""
+        """Write the text; returns its length."""
         with self._remembered():
-            return self._stream.write(text)
+            self._stream.write(text)
+        return len(text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes behind all text before them; OSError where they are refused."""
+        """Write bytes behind all text before them."""
         with self._remembered():
             self._stream.flush()
             self._stream.buffer.write(data)
             self._stream.buffer.flush()
 
     def flush(self) -> None:
-        """Write what is held back; OSError where it is refused."""
+        """Write what is held back."""
         with self._remembered():
             self._stream.flush()
 
@@ -56,28 +59,8 @@ class Output:
             yield
         except OSError as error:
             self.lost = error
-            raise
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class Messages:
-    """A text stream that leaves out what cannot be written; in all else the stream that it stands before."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        """Write what can be written; the length of the text in any case."""
-        with contextlib.suppress(OSError):
-            self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        """Write what is held back, where it can be written."""
-        with contextlib.suppress(OSError):
-            self._stream.flush()
+            if self._essential:
+                raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -96,7 +79,9 @@ def watched() -> Iterator[None]:
         standing_out = out or held.enter_context(Path(os.devnull).open("w"))
         standing_messages = messages or held.enter_context(Path(os.devnull).open("w"))
         held.enter_context(contextlib.redirect_stdout(cast(TextIO, Output(standing_out))))
-        held.enter_context(contextlib.redirect_stderr(cast(TextIO, Messages(standing_messages))))
+        held.enter_context(
+            contextlib.redirect_stderr(cast(TextIO, Output(standing_messages, essential=False)))
+        )
         yield
     # At its end Python flushes stderr and takes a failure for one of the program.
     if lost(messages) is not None:

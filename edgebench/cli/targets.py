@@ -16,12 +16,13 @@ from edgebench.cli.common import (
     SetPowerModeOption,
     TargetsFileOption,
     complete_target,
+    exit_where,
     say,
     stdout,
     targets_file_setting,
 )
 from edgebench.cli.panels import CommandGroup
-from edgebench.errors import EXIT_ERROR, UsageError
+from edgebench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,8 +79,7 @@ def check(
     )
     checks = checked(targets, backends)
     print_checks(stdout(), checks, as_json=json_)
-    if any(finding["level"] == "error" for check in checks for finding in check["findings"]):
-        raise typer.Exit(EXIT_ERROR)
+    exit_where(any(finding["level"] == "error" for check in checks for finding in check["findings"]))
 
 
 @app.command()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -15,6 +15,9 @@ from edgebench.judge.metrics import SAME_AS_FP32
 from edgebench.report import words
 from edgebench.report.console import cell, line, lines, print_table
 from edgebench.report.words import SCHEMA_VERSION, as_json, clean
+
+if TYPE_CHECKING:
+    from edgebench.contract import Backend
 
 _LEVELS = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
@@ -35,6 +38,13 @@ class DeviceRow:
     takes_host: bool = False
     takes_port: bool = False
     meters: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, backend: Backend) -> DeviceRow:
+        """The row of a backend."""
+        options = backend.options_model.model_json_schema().get("properties", {})
+        names = [field.name for field in fields(cls) if field.name != "options"]
+        return cls(options=options, **{name: getattr(backend, name) for name in names})
 
 
 def print_devices(
