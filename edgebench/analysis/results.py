@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import pandas as pd
@@ -133,25 +133,19 @@ def _text_of(metric: Metric, shown: Shown) -> Callable[[TrialSummary], str]:
 
 def _power_of(metric: Metric) -> Callable[[TrialSummary], str]:
     form = metric.shown[0].form
-
-    def text(trial: TrialSummary) -> str:
-        rail = trial.primary_rail
-        return words.MISSING if rail is None else metric_text(rail_value(rail, metric), form)
-
-    return text
+    return lambda trial: (
+        words.MISSING if (rail := trial.primary_rail) is None else metric_text(rail_value(rail, metric), form)
+    )
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> Mapping[str, Callable[[TrialSummary], str]]:
     wholes = verdict_groups.wholes(verdicts)
 
-    def of_profile(profile: str) -> Callable[[TrialSummary], str]:
-        def text(trial: TrialSummary) -> str:
-            word = wholes[trial.key, profile].verdict
-            return f"{words.SYMBOLS[word]} {word}"
+    def text(profile: str, trial: TrialSummary) -> str:
+        word = wholes[trial.key, profile].verdict
+        return f"{words.SYMBOLS[word]} {word}"
 
-        return text
-
-    return {profile: of_profile(profile) for profile in verdict_groups.profiles(verdicts)}
+    return {profile: partial(text, profile) for profile in verdict_groups.profiles(verdicts)}
 
 
 Texts = str | Iterable[str]

@@ -282,18 +282,12 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str | tuple[st
 
 
 DeviceOption = Annotated[list[str] | None, option("device")]
-TargetOption = Annotated[list[str] | None, option("target")]
 TargetsFileOption = Annotated[Path | None, option("targets_file")]
 HostOption = Annotated[str | None, option("host")]
 PortOption = Annotated[str | None, option("port")]
 PythonOption = Annotated[str | None, option("python")]
-SetOption = Annotated[list[str] | None, option("set")]
 PowerModeOption = Annotated[list[str] | None, option("power_mode")]
 SetPowerModeOption = Annotated[bool | None, option("set_power_mode")]
-MeterOption = Annotated[
-    list[str] | None,
-    option("meter", help_text="Check this meter, KIND[:ADDRESS], step by step. Repeatable."),
-]
 ArtifactOption = Annotated[Path | None, option("artifact")]
 DeclaredPowerOption = Annotated[
     list[str] | None,
@@ -487,20 +481,3 @@ def print_json(judged: Judged, axes: Sequence[Requirement] = ()) -> None:
     played = brief_missions(judged.results, judged.summaries, judged.profiles)
     printed = document(judged.results, judged.summaries, judged.verdicts, beyond, played)
     typer.echo(as_json(printed), nl=False)
-
-
-# The options that say which model: by name or file, its input, its labels. Imports nothing heavy.
-
-
-ModelOption = Annotated[list[str] | None, option("model")]
-WidthOption = Annotated[list[float] | None, option("width")]
-LabelsOption = Annotated[Path | None, option("labels")]
-LayoutOption = Annotated[str | None, option("layout")]
-InputScaleOption = Annotated[str | None, option("input_scale")]
-InputMeanOption = Annotated[str | None, option("input_mean")]
-InputShapeOption = Annotated[list[str] | None, option("input_shape")]
-InputsOption = Annotated[Path | None, option("inputs")]
-CalibrationOption = Annotated[Path | None, option("calibration")]
-
-
-# How help looks: switches without a word for their type, and of `edgebench run` every option in a panel.

@@ -92,7 +92,7 @@ def _pack(folder: Path, path: Path) -> str:
     say_each("note", packed.warnings)
     say(
         f"{counted(packed.trials, 'trial')}, {counted(packed.sessions, 'session')}, "
-        f"{packed.size / 1e6:.1f} MB, sha256 {packed.sha256}"
+        f"{path.stat().st_size / 1e6:.1f} MB, sha256 {packed.sha256}"
     )
     return packed.sha256
 

@@ -136,9 +136,8 @@ def history(
 
 def _is_wanted(planned: TrialRecord, target: str | None, trial: str) -> bool:
     """Whether a planned trial is asked for; a target by its name without settings and revisions."""
-    if trial and trial not in _names(planned):
-        return False
-    return target is None or planned.target == target or _plain_target(planned.target) == target
+    plain = planned.target.partition("[")[0].partition(" (")[0]  # `nano` of `nano[threads=2]` and `nano (2)`
+    return (not trial or trial in _names(planned)) and target in (None, planned.target, plain)
 
 
 def _names(planned: TrialRecord) -> tuple[str, ...]:
@@ -149,11 +148,6 @@ def _names(planned: TrialRecord) -> tuple[str, ...]:
         return planned.key, planned.variant
     short = f"{depth(planned.depth_multiplier)} {planned.precision}"
     return planned.key, planned.variant, short, f"{planned.target}: {short}"
-
-
-def _plain_target(name: str) -> str:
-    """`nano` of `nano[power_mode=10W]` and of `nano (2)`."""
-    return name.partition("[")[0].partition(" (")[0]
 
 
 def _require_known(what: str, name: str | None, known: Sequence[str]) -> None:

@@ -167,7 +167,7 @@ class InstalledCommand(TyperGroup):
         packages = ", ".join(dict.fromkeys(printable(point.package) for point in self._points))
         if reason := _refusal(self._points):
             raise UnavailableError(what, why=reason, fix=f"remove one of: {packages}")
-        module, attribute = _module_and_attribute(self._points[0])
+        module, attribute = map(str.strip, self._points[0].value.split(":"))
         try:
             app = getattr(importlib.import_module(module), attribute)
             if not isinstance(app, typer.Typer):
@@ -233,12 +233,6 @@ def _refusal(points: tuple[EntryPoint, ...]) -> str:
     return ""
 
 
-def _module_and_attribute(point: EntryPoint) -> tuple[str, str]:
-    match = _VALUE.fullmatch(point.value)
-    assert match is not None, point
-    return match[1], match[2]
-
-
 def _summary(points: tuple[EntryPoint, ...]) -> str:
     """The line of the help."""
     if reason := _refusal(points):
@@ -246,7 +240,7 @@ def _summary(points: tuple[EntryPoint, ...]) -> str:
     import ast  # takes long, and own commands need none
 
     try:
-        source = _source(_module_and_attribute(points[0])[0])
+        source = _source(points[0].value.partition(":")[0].strip())
         docstring = ast.get_docstring(ast.parse(source)) if source else None
     except (OSError, SyntaxError, ValueError, ImportError, RecursionError):
         docstring = None  # whoever calls it is told what is wrong
@@ -256,12 +250,10 @@ def _summary(points: tuple[EntryPoint, ...]) -> str:
 
 def _source(module: str) -> bytes | None:
     """A module's source without importing it or its packages; None where it is no file."""
-    places = None
-    spec = None
-    name = ""
-    for part in module.split("."):
-        name = f"{name}.{part}" if name else part
-        spec = _spec(name, places)
+    places = spec = None
+    parts = module.split(".")
+    for count in range(1, len(parts) + 1):
+        spec = _spec(".".join(parts[:count]), places)
         if spec is None:
             return None
         places = spec.submodule_search_locations

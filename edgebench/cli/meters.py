@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,8 +31,10 @@ from edgebench.cli.panels import CommandGroup
 from edgebench.errors import UsageError
 
 if TYPE_CHECKING:
+    from edgebench.records.session import ProbeInfo
     from edgebench.records.target import Target
-    from edgebench.run.measuring.meter_recording import MeterBench
+    from edgebench.report.meters import Rail
+    from edgebench.run.measuring.meter_recording import MeterBench, MeterState, Recording
 else:
     MeterBench = Any  # signatures are evaluated, and nothing heavy is imported for that
 
@@ -39,50 +42,22 @@ app = CommandGroup(
     no_args_is_help=True, help="List, check and record power meters; nothing else is measured."
 )
 
-MetersArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="METER...",
-        autocompletion=complete_meter,
-        help="Meters as KIND[:ADDRESS]. Default: every kind.",
-    ),
-]
-MeterArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="METER",
-        autocompletion=complete_meter,
-        help="KIND[:ADDRESS], such as ina3221.",
-        show_default=False,
-    ),
-]
-TargetNameOption = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        "-t",
-        metavar="NAME",
-        autocompletion=complete_target,
-        help="The board with the meter, of the targets file.",
-        show_default=False,
-    ),
-]
-DurationOption = Annotated[
-    str | None, typer.Option("--duration", metavar="TIME", help="30s, 5m, or seconds. Default: until Ctrl-C")
-]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="File of the samples: .csv, else Parquet.", show_default=False
-    ),
-]
-MeterHostOption = Annotated[
-    str | None, option("host", help_text="The board with the meter, by SSH: USER@BOARD[:PORT].")
-]
 BOARD_OPTIONS = {
-    "target": TargetNameOption,
+    "target": Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="NAME",
+            autocompletion=complete_target,
+            help="The board with the meter, of the targets file.",
+            show_default=False,
+        ),
+    ],
     "targets_file": TargetsFileOption,
-    "host": MeterHostOption,
+    "host": Annotated[
+        str | None, option("host", help_text="The board with the meter, by SSH: USER@BOARD[:PORT].")
+    ],
     "python": PythonOption,
 }
 
@@ -123,28 +98,39 @@ def list_(bench: MeterBench, json_: JsonOption = False) -> None:
 
     Exits with 1 where none can.
     """
-    from edgebench.report.meters import of_unchecked, print_meters
+    from edgebench.report.meters import print_meters
     from edgebench.run.measuring.meter_recording import board_meters
 
     states = sorted(bench.states(board_meters()), key=lambda state: state.info is None)
-    print_meters(stdout(), [of_unchecked(state) for state in states], as_json=json_)
+    print_meters(stdout(), [_unchecked(state) for state in states], as_json=json_)
     exit_where(all(state.info is None for state in states))
 
 
 @app.command()
 @with_board
-def check(bench: MeterBench, meter: MetersArgument = None, json_: JsonOption = False) -> None:
+def check(
+    bench: MeterBench,
+    meter: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="METER...",
+            autocompletion=complete_meter,
+            help="Meters as KIND[:ADDRESS]. Default: every kind.",
+        ),
+    ] = None,
+    json_: JsonOption = False,
+) -> None:
     """Sample meters for a moment: rails, total, rate, what is missing, and what was rejected.
 
     Exits with 1 where none can be read, or one that was named cannot.
     """
-    from edgebench.report.meters import of_checked, print_meters
+    from edgebench.report.meters import print_meters
     from edgebench.run.measuring.meter_recording import board_meters
 
     for name in meter or ():
         require_meter(name)
     checked = bench.checks(meter or board_meters())
-    print_meters(stdout(), [of_checked(recording) for recording in checked], as_json=json_)
+    print_meters(stdout(), [_checked(recording) for recording in checked], as_json=json_)
     unreadable = [recording.state.info is None for recording in checked]
     exit_where(all(unreadable) or bool(meter and any(unreadable)))
 
@@ -153,9 +139,29 @@ def check(bench: MeterBench, meter: MetersArgument = None, json_: JsonOption = F
 @with_board
 def record(
     bench: MeterBench,
-    meter: MeterArgument,
-    duration: DurationOption = None,
-    output: OutputOption = None,
+    meter: Annotated[
+        str,
+        typer.Argument(
+            metavar="METER",
+            autocompletion=complete_meter,
+            help="KIND[:ADDRESS], such as ina3221.",
+            show_default=False,
+        ),
+    ],
+    duration: Annotated[
+        str | None,
+        typer.Option("--duration", metavar="TIME", help="30s, 5m, or seconds. Default: until Ctrl-C"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File of the samples: .csv, else Parquet.",
+            show_default=False,
+        ),
+    ] = None,
     json_: JsonOption = False,
 ) -> None:
     """Record a meter for some time, or until Ctrl-C; what was recorded by then is kept and printed.
@@ -167,7 +173,7 @@ def record(
     """
     from edgebench.files import require_file_name
     from edgebench.interruption import held_interrupt
-    from edgebench.report.meters import of_recorded, print_recording
+    from edgebench.report.meters import print_recording
     from edgebench.run.measuring.meter_recording import RecordingFile
     from edgebench.run.setting import max_time_s
 
@@ -186,7 +192,7 @@ def record(
             figure.end()
         info = recording.require_readings()
         with held_interrupt():
-            print_recording(stdout(), of_recorded(recording, info), as_json=json_)
+            print_recording(stdout(), _recorded(recording, info), as_json=json_)
             if file is not None:  # behind the figures, which a full disk is not to take too
                 file.keep(info)
     if recording.outage:
@@ -257,3 +263,59 @@ def require_meter(meter: str) -> None:
     if registry.is_monitor(meter):
         fix = "name one of `edgebench meters list`"
         raise UsageError(f"{meter} is not a meter: it says nothing about power", fix=fix)
+
+
+def _unchecked(state: MeterState) -> dict[str, Any]:
+    """The fields of `Meter`, of one that was opened for a moment, or cannot be read."""
+    from edgebench.report.meters import Meter
+
+    reasons = ("", "") if state.info is not None else (state.reason, state.fix)
+    return asdict(Meter(**_meter(state), reason=reasons[0], fix=reasons[1]))
+
+
+def _checked(recording: Recording) -> dict[str, Any]:
+    """The fields of `CheckedMeter`, of what it says of itself and the figures of its rails."""
+    from edgebench.report.meters import CheckedMeter
+
+    info = recording.state.info
+    if info is None:
+        return _unchecked(recording.state)
+    checked = CheckedMeter(
+        **(_meter(recording.state) | {"rate_hz": info.rate_hz}),
+        reason="",
+        fix="",
+        **{name: getattr(info, name) for name in ("scope", "averaging_ms", "resolution", "rejected")},
+        channels=tuple(channel.name for channel in info.channels),
+        absent=dict(info.absent),
+        rejected_first=tuple(info.rejected_first),
+        rails=_rails(recording),
+    )
+    return asdict(checked)
+
+
+def _recorded(recording: Recording, info: ProbeInfo) -> dict[str, Any]:
+    """The fields of `RecordedMeter`."""
+    from edgebench.report.meters import RecordedMeter
+
+    times = (recording.duration_s, recording.recorded_s)
+    return asdict(RecordedMeter(recording.state.meter, info.scope, *times, info.rejected, _rails(recording)))
+
+
+def _meter(state: MeterState) -> dict[str, Any]:
+    from edgebench import registry
+
+    kind = state.meter.partition(":")[0]
+    return {
+        "meter": state.meter,
+        "description": registry.probe_description(kind),
+        "place": str(getattr(registry.probe_module(kind), "PLACE", "")),
+        "rate_hz": registry.rate_hz(kind),
+        "readable": state.info is not None,
+        **state.access.model_dump(),
+    }
+
+
+def _rails(recording: Recording) -> tuple[Rail, ...]:
+    from edgebench.report.meters import Rail
+
+    return tuple(Rail(**rail) for rail in recording.rails())

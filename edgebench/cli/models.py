@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from edgebench.cli.common import (
     ArtifactOption,
-    CalibrationOption,
-    InputMeanOption,
-    InputScaleOption,
-    InputShapeOption,
-    InputsOption,
     JsonOption,
-    LabelsOption,
-    LayoutOption,
-    ModelOption,
-    WidthOption,
     complete_device,
     exit_where,
+    option,
     stderr,
     stdout,
 )
@@ -73,11 +66,11 @@ def prepare(
     device: Annotated[
         str, typer.Option("--device", "-d", metavar="NAME", autocompletion=complete_device, help="For what.")
     ] = "cpu",
-    model: ModelOption = None,
+    model: Annotated[list[str] | None, option("model")] = None,
     depth: Annotated[
         list[float] | None, typer.Option("--depth", metavar="A", help="Width of a family. Repeatable.")
     ] = None,
-    width: WidthOption = None,
+    width: Annotated[list[float] | None, option("width")] = None,
     precision: Annotated[
         list[str] | None, typer.Option("--precision", metavar="P", help="fp32, fp16 or int8. Repeatable.")
     ] = None,
@@ -85,13 +78,13 @@ def prepare(
         int | None,
         typer.Option("--batch", metavar="N", help="Patches in one inference. Default: the device's, often 1"),
     ] = None,
-    labels: LabelsOption = None,
-    layout: LayoutOption = None,
-    input_scale: InputScaleOption = None,
-    input_mean: InputMeanOption = None,
-    input_shape: InputShapeOption = None,
-    inputs: InputsOption = None,
-    calibration: CalibrationOption = None,
+    labels: Annotated[Path | None, option("labels")] = None,
+    layout: Annotated[str | None, option("layout")] = None,
+    input_scale: Annotated[str | None, option("input_scale")] = None,
+    input_mean: Annotated[str | None, option("input_mean")] = None,
+    input_shape: Annotated[list[str] | None, option("input_shape")] = None,
+    inputs: Annotated[Path | None, option("inputs")] = None,
+    calibration: Annotated[Path | None, option("calibration")] = None,
     artifact: ArtifactOption = None,
     set_: Annotated[
         list[str] | None,

@@ -170,7 +170,12 @@ def ask(draft: Draft, folder: Path) -> Draft:
     typer.echo("Nothing (Enter) leaves a question out.", err=True)
     try:
         draft = draft if draft.title else replace(draft, title=_answer("title, one line"))
-        draft = _until_taken(draft, folder, "extends another profile (a name or FILE)", _with_base)
+        draft = _until_taken(
+            draft,
+            folder,
+            "extends another profile (a name or FILE)",
+            lambda draft, answer: replace(draft, extends=answer),
+        )
         draft = _until_taken(
             draft, folder, "images come again after a cycle of, such as 95.65 min", _with_cycle
         )
@@ -200,10 +205,6 @@ def _until_taken(draft: Draft, folder: Path, question: str, put_in: Callable[[Dr
 
 def _answer(question: str) -> str:
     return str(typer.prompt(question, default="", show_default=False, err=True)).strip()
-
-
-def _with_base(draft: Draft, answer: str) -> Draft:
-    return replace(draft, extends=answer)
 
 
 def _with_cycle(draft: Draft, answer: str) -> Draft:

@@ -113,6 +113,17 @@ class Keys:
         return {**handler(schema), "required": required, "properties": known["properties"]}
 
 
+@dataclass(frozen=True)
+class Private:
+    """Marks a field that may name hosts, users or secrets: `Annotated[str, Private("texts")]`.
+
+    Attributes:
+        treatment: the method of `edgebench.results.redaction.PrivateNames` that takes them out.
+    """
+
+    treatment: str
+
+
 class _WithTexts(GenerateJsonSchema):
     """JSON Schema in which each field has its text; `x-internal` marks those that no document has."""
 

@@ -23,7 +23,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from edgebench.records.described import Keys
+from edgebench.records.described import Keys, Private
 from edgebench.records.model import BuiltArtifact
 from edgebench.records.session import BurstTimes, ClockMatch, ColdFigures, MemoryFigures, SessionWindows
 from edgebench.records.session import Moment as Ns
@@ -203,7 +203,7 @@ class TrialRecord(_Record):
     status: Literal["planned", "unsupported", "failed"] = "planned"
     """Whether it is measured: unsupported where the device does not take it, failed where it could not be
     prepared. Source: preparation."""
-    reason: str = ""
+    reason: Annotated[str, Private("texts")] = ""
     """Why it is not measured; empty when it is. Source: preparation."""
     requested: bool = False
     """Whether the command asked by name for this variant, which the device does not take; the exit code is
@@ -214,7 +214,7 @@ class TrialRecord(_Record):
     """Size of the file that the runtime loads. Unit: byte. Source: the artifact."""
     artifact_sha256: str | None = None
     """SHA-256 of that file, in hex. Source: the artifact."""
-    inputs: dict[str, Any] = {}
+    inputs: Annotated[dict[str, Any], Private("inputs")] = {}
     """What was hashed into the key. Source: plan."""
     scene: SceneRecord | None = None
     """What this trial is timed with; null for the experiment's scene. Source: plan."""
@@ -235,7 +235,7 @@ class TrialRecord(_Record):
     companions: dict[str, str] = {}
     """Files that travel with the artifact, such as weights or calibration: SHA-256 by name. Source: the
     artifact."""
-    provenance: dict[str, Any] = {}
+    provenance: Annotated[dict[str, Any], Private("paths")] = {}
     """How the artifact was made: weights, recipe, tools, calibration, and what a compiler said of it.
     Source: the artifact."""
     passes: int | None = Field(default=None, ge=1)
@@ -267,9 +267,9 @@ class ExperimentRecord(_Record):
     """When the plan stood: ISO 8601, UTC, whole seconds. Unit: UTC. Source: host clock."""
     edgebench_version: str
     """Version that wrote it. Source: EdgeBench."""
-    command: tuple[str, ...]
+    command: Annotated[tuple[str, ...], Private("command")]
     """The command line, argument by argument. Source: command line."""
-    config: dict[str, Annotated[dict[str, Any], Keys(SettingValue)]] = {}
+    config: Annotated[dict[str, Annotated[dict[str, Any], Keys(SettingValue)]], Private("config")] = {}
     """Each setting with its value and where it came from. Source: configuration."""
     seed: int
     """Seed of the sessions' order, and of the choice of images. Source: configuration."""
@@ -304,15 +304,15 @@ class ExperimentRecord(_Record):
     """What is measured. Source: configuration."""
     trials: tuple[TrialRecord, ...]
     """The plan. Source: plan."""
-    profiles: tuple[dict[str, Any], ...] = ()
+    profiles: Annotated[tuple[dict[str, Any], ...], Private("paths")] = ()
     """The profiles that the result is judged by, complete. Source: profile files."""
     host: dict[str, Any] = {}
     """The machine that ran the harness: system, kernel, processor, memory, versions of packages. Source:
     host."""
-    preflight: tuple[dict[str, Any], ...] = ()
+    preflight: Annotated[tuple[dict[str, Any], ...], Private("texts")] = ()
     """What `edgebench doctor` found at the start: target (whose it is, in words), targets (the names of all
     that share it), level, subject, message, fix. Source: doctor."""
-    warnings: tuple[str, ...] = ()
+    warnings: Annotated[tuple[str, ...], Private("texts")] = ()
     """What a reader should mind, one sentence each. Source: plan."""
 
     @property
@@ -353,7 +353,7 @@ class RunRecord(_Record):
     settled: tuple[str, ...] | None = None
     """Keys of the trials that a rule (--target-ci, --decide) ended; null while it goes on, and where it was
     killed. Source: the harness."""
-    faults: tuple[str, ...] = ()
+    faults: Annotated[tuple[str, ...], Private("texts")] = ()
     """Tracebacks of the errors that ended the measuring on one host each and that EdgeBench does not know,
     for whoever mends them. Source: the harness."""
     verdicts: dict[str, dict[str, int]] | None = None
@@ -366,7 +366,7 @@ class ImagePathsRecord(_Record):
 
     schema_version: Literal[2] = 2
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
-    sets: dict[str, tuple[str, ...]]
+    sets: Annotated[dict[str, tuple[str, ...]], Private("paths")]
     """By the SHA-256 of a set's pixels, as the images of experiment.json and of its trials have it: the path
     of each image, by its index, as the folder or the CSV file of the images names it. Source: the images'
     folder."""
@@ -390,17 +390,17 @@ class GoldenCheck(_Record):
 class Failure(_Record):
     """Why a session has no measurement."""
 
-    what: str
+    what: Annotated[str, Private("texts")]
     """What went wrong. Source: host."""
-    why: str = ""
+    why: Annotated[str, Private("texts")] = ""
     """The cause, where known. Source: host."""
-    fix: str = ""
+    fix: Annotated[str, Private("texts")] = ""
     """What to do about it, where known. Source: host."""
     stage: str
     """Where: start, load, golden, scene, measure, predict or stop. Source: host."""
     signal: str | None = None
     """The signal that ended the worker, such as SIGSEGV. Source: operating system."""
-    stderr_tail: str = ""
+    stderr_tail: Annotated[str, Private("texts")] = ""
     """Last lines of what the worker wrote to stderr; the traceback where the session ended in an error that
     EdgeBench does not know. Source: worker."""
 
@@ -439,15 +439,15 @@ class SessionRecord(_Record):
     """The adaptive warm-up after the first pass. Source: worker."""
     memory: Annotated[dict[str, int | None], Keys(MemoryFigures)] = {}
     """Resident memory of the worker process. Source: operating system of the device."""
-    runtime: dict[str, Any] = {}
+    runtime: Annotated[dict[str, Any], Private("runtime")] = {}
     """What the runner says of its runtime: name, version, threads, kernels. Source: runner."""
-    device: dict[str, Any] = {}
+    device: Annotated[dict[str, Any], Private("facts")] = {}
     """The board's facts: model, processor, memory, system, governor and clocks; null where not to be had.
     Source: device."""
     clock: Annotated[dict[str, dict[str, int | float | None]], Keys(Clock)] = {}
     """Device clock against host clock: at the session's edges, and over the whole of it. Source: round
     trips."""
-    probes: tuple[dict[str, Any], ...] = ()
+    probes: Annotated[tuple[dict[str, Any], ...], Private("probes")] = ()
     """What was sampled beside the session: kind, address, rate_hz, resolution, scope, channels, averaging_ms
     (the time that a reading is the mean over; null where it is not known), and what was absent, with the
     reason; place (board or host), and of a probe on the host clock_bound_ns, by how much its stamps may be
@@ -459,10 +459,10 @@ class SessionRecord(_Record):
     its stamp (both ms), the reason where that is not known, and correlation where lag has none; rejected,
     how many readings could not be parsed or were out of their channel's range, and rejected_first, the
     first of them, verbatim. Source: probes."""
-    probe_reasons: dict[str, str] = {}
+    probe_reasons: Annotated[dict[str, str], Private("texts")] = {}
     """Why a meter gave nothing, or no more from some moment on, by kind:address; under "" why there was no
     meter at all. Source: probes."""
-    monitor_reasons: dict[str, str] = {}
+    monitor_reasons: Annotated[dict[str, str], Private("texts")] = {}
     """Why a monitor, such as telemetry, gave nothing, or no more from some moment on, by kind:address.
     Source: probes."""
     windows_ns: Annotated[dict[str, tuple[Ns, Ns] | None], Keys(SessionWindows)] = {}
@@ -488,7 +488,7 @@ class SessionRecord(_Record):
     instructions_reason: str = ""
     """Of an emulated session, why its windows have no instructions; empty where they have. Source: the
     session."""
-    warnings: tuple[str, ...] = ()
+    warnings: Annotated[tuple[str, ...], Private("texts")] = ()
     """What a reader should mind, one sentence each. Source: host."""
 
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 
-from edgebench import registry
-from edgebench.records.session import ProbeInfo
 from edgebench.report import words
 from edgebench.report.console import line, lines, print_table
 from edgebench.report.listings import write_json
-
-if TYPE_CHECKING:
-    from edgebench.run.measuring.meter_recording import MeterState, Recording
 
 
 @dataclass(frozen=True)
@@ -114,52 +109,6 @@ class RecordedMeter:
     """Readings that could not be parsed or were out of their channel's range. Source: probe."""
     rails: tuple[Rail, ...]
     """One entry a power or energy channel. Source: probe."""
-
-
-def of_unchecked(state: MeterState) -> dict[str, Any]:
-    """The fields of `Meter`, of one that was opened for a moment, or cannot be read."""
-    reasons = ("", "") if state.info is not None else (state.reason, state.fix)
-    return asdict(Meter(**_meter(state), reason=reasons[0], fix=reasons[1]))
-
-
-def of_checked(recording: Recording) -> dict[str, Any]:
-    """The fields of `CheckedMeter`, of what it says of itself and the figures of its rails."""
-    info = recording.state.info
-    if info is None:
-        return of_unchecked(recording.state)
-    checked = CheckedMeter(
-        **(_meter(recording.state) | {"rate_hz": info.rate_hz}),
-        reason="",
-        fix="",
-        **{name: getattr(info, name) for name in ("scope", "averaging_ms", "resolution", "rejected")},
-        channels=tuple(channel.name for channel in info.channels),
-        absent=dict(info.absent),
-        rejected_first=tuple(info.rejected_first),
-        rails=_rails(recording),
-    )
-    return asdict(checked)
-
-
-def of_recorded(recording: Recording, info: ProbeInfo) -> dict[str, Any]:
-    """The fields of `RecordedMeter`."""
-    times = (recording.duration_s, recording.recorded_s)
-    return asdict(RecordedMeter(recording.state.meter, info.scope, *times, info.rejected, _rails(recording)))
-
-
-def _meter(state: MeterState) -> dict[str, Any]:
-    kind = state.meter.partition(":")[0]
-    return {
-        "meter": state.meter,
-        "description": registry.probe_description(kind),
-        "place": str(getattr(registry.probe_module(kind), "PLACE", "")),
-        "rate_hz": registry.rate_hz(kind),
-        "readable": state.info is not None,
-        **state.access.model_dump(),
-    }
-
-
-def _rails(recording: Recording) -> tuple[Rail, ...]:
-    return tuple(Rail(**rail) for rail in recording.rails())
 
 
 # The terminal's tables of meters on their own: which there are, what they are, what one of them recorded.

@@ -19,6 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 from edgebench.errors import StoredResultError, UnavailableError, UsageError
 from edgebench.judge.columns import Column, trial_columns
@@ -271,9 +272,8 @@ def _record_trial(
 @contextmanager
 def _quiet_mlflow(store: str) -> Iterator[Any]:
     """MLflow's client class, in an environment that keeps it still; its errors in words."""
-    before = {name: os.environ.get(name) for name in _ENVIRONMENT}
-    os.environ.update(_ENVIRONMENT)
-    try:
+    with patch.dict(os.environ, _ENVIRONMENT), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
             from mlflow.exceptions import MlflowException
             from mlflow.tracking import MlflowClient
@@ -283,20 +283,12 @@ def _quiet_mlflow(store: str) -> Iterator[Any]:
             ) from error
         for logger in ("mlflow", "alembic"):
             logging.getLogger(logger).setLevel(logging.WARNING)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                yield MlflowClient
-            except MlflowException as error:
-                raise _unusable(store, str(error).splitlines()[0]) from error
-            except (OSError, sqlite3.Error) as error:
-                raise _unusable(store, getattr(error, "strerror", None) or str(error)) from error
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        try:
+            yield MlflowClient
+        except MlflowException as error:
+            raise _unusable(store, str(error).splitlines()[0]) from error
+        except (OSError, sqlite3.Error) as error:
+            raise _unusable(store, getattr(error, "strerror", None) or str(error)) from error
 
 
 def _milliseconds(utc: str) -> int:

@@ -10,19 +10,21 @@ Its members are those of a result folder, under the same names (see `edgebench.r
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from lzma import LZMAError
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import pyarrow as pa
@@ -32,7 +34,7 @@ from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError
 from edgebench.files import TooLarge, open_regular, require_bounded
-from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, SessionRecord
+from edgebench.records.stored import ExperimentRecord, SessionRecord
 from edgebench.refusals import refusal
 from edgebench.results import layout
 from edgebench.results.layout import EXPERIMENT_FILE, IMAGES_FILE, RUN_FILE, SCENE_FILE
@@ -92,11 +94,6 @@ def is_member(name: str) -> bool:
     return name in (EXPERIMENT_FILE, RUN_FILE, IMAGES_FILE, SCENE_FILE) or _MEMBER.fullmatch(name) is not None
 
 
-def foreign(names: Sequence[str]) -> str | None:
-    """The first name that no member of an archive has; None when there is none."""
-    return next((name for name in names if name != MANIFEST and not is_member(name)), None)
-
-
 # An archive of a result, from anybody: held against its manifest, then a result folder in one step.
 #
 # Nothing is written to the output folder before every member has been unpacked, its checksum compared and
@@ -114,13 +111,14 @@ _UNPACKING_ERRORS = (
 
 
 @dataclass(frozen=True)
-class Unpacked:
-    """A result that was unpacked.
+class Packed:
+    """A result that was packed or unpacked.
 
     Attributes:
-        path: its folder.
+        path: the archive that was written, or the folder that it was unpacked to.
         sha256: of the archive.
         edgebench_version: the version that packed it.
+        warnings: of packing, one line for each session that is damaged, and was left out.
     """
 
     path: Path
@@ -128,6 +126,7 @@ class Unpacked:
     sessions: int
     sha256: str
     edgebench_version: str
+    warnings: tuple[str, ...] = ()
 
 
 def unpack_archive(
@@ -136,7 +135,7 @@ def unpack_archive(
     name: str | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> Unpacked:
+) -> Packed:
     """Put the result of an archive into `output_dir`, under its own name or another.
 
     Args:
@@ -177,7 +176,7 @@ def _unpack(
     name: str | None,
     digest: str,
     progress: Callable[[int, int], None] | None,
-) -> Unpacked:
+) -> Packed:
     members = _members(archive, file)
     manifest = _manifest(archive, members, file)
     folder = output_dir / (_own_name(manifest.name, file) if name is None else name)
@@ -205,7 +204,7 @@ def _unpack(
                 if progress is not None:
                     progress(number, len(manifest.files))
             trials, sessions = _require_sound(temporary, manifest, file)
-    return Unpacked(folder, trials, sessions, digest, manifest.edgebench_version)
+    return Packed(folder, trials, sessions, digest, manifest.edgebench_version)
 
 
 def _require_directory(opened: BinaryIO, file: Path) -> None:
@@ -235,15 +234,14 @@ def _members(archive: ZipFile, file: Path) -> dict[str, ZipInfo]:
         raise _refused(file, str(error)) from error
     members: dict[str, ZipInfo] = {}
     for info in archive.infolist():
-        label = repr(info.filename[:100])
-        if stat.S_ISLNK(info.external_attr >> 16):
-            raise _refused(file, f"{label} is a link")
-        if foreign([info.filename]) is not None:
-            raise _refused(file, f"{label} is no file of a result")
-        if info.filename in members:
-            raise _refused(file, f"{label} is in it twice")
-        if info.flag_bits & _ENCRYPTED:
-            raise _refused(file, f"{label} is encrypted")
+        faults = {
+            "is a link": stat.S_ISLNK(info.external_attr >> 16),
+            "is no file of a result": info.filename != MANIFEST and not is_member(info.filename),
+            "is in it twice": info.filename in members,
+            "is encrypted": info.flag_bits & _ENCRYPTED,
+        }
+        if fault := next((fault for fault, is_found in faults.items() if is_found), ""):
+            raise _refused(file, f"{info.filename[:100]!r} {fault}")
         members[info.filename] = info
     return members
 
@@ -395,12 +393,6 @@ def copy_of_experiment(record: ExperimentRecord, names: PrivateNames) -> Experim
     return shown.model_copy(update={"targets": targets})
 
 
-def copy_of_image_paths(record: ImagePathsRecord, names: PrivateNames) -> ImagePathsRecord:
-    """Which file each image was, without the names."""
-    sets = {sha256: tuple(map(names.path, paths)) for sha256, paths in record.sets.items()}
-    return record.model_copy(update={"sets": sets})
-
-
 def copy_of_session(record: SessionRecord, names: PrivateNames) -> SessionRecord:
     """A session's record without the names; its checksums of tables are those of the tables as they were."""
     shown = written(record, names)
@@ -410,23 +402,18 @@ def copy_of_session(record: SessionRecord, names: PrivateNames) -> SessionRecord
                 {**info, "address": names.path(str(info["address"]))} if info.get("address") else info
                 for info in shown.probes
             ),
-            "probe_reasons": _renamed(shown.probe_reasons, names),
-            "monitor_reasons": _renamed(shown.monitor_reasons, names),
+            **{
+                field: {names.path(meter): reason for meter, reason in getattr(shown, field).items()}
+                for field in ("probe_reasons", "monitor_reasons")
+            },
         }
     )
 
 
-def _renamed(reasons: Mapping[str, Any], names: PrivateNames) -> dict[str, Any]:
-    return {names.path(meter): reason for meter, reason in reasons.items()}
-
-
 def renames_probes(record: SessionRecord, names: PrivateNames) -> bool:
     """Whether the samples of a session name a meter by what must not leave the house."""
-    return any(names.path(address) != address for address in _addresses(record))
-
-
-def _addresses(record: SessionRecord) -> Iterator[str]:
-    return (str(info.get("address") or "") for info in record.probes)
+    addresses = [str(info.get("address") or "") for info in record.probes]
+    return any(names.path(address) != address for address in addresses)
 
 
 def copy_probe_table(source: BinaryIO, target: Path, names: PrivateNames) -> None:
@@ -435,44 +422,19 @@ def copy_probe_table(source: BinaryIO, target: Path, names: PrivateNames) -> Non
     Raises OSError, and pyarrow.ArrowException for a file that is damaged.
     """
     with pq.ParquetFile(source) as file:
+        field = file.schema_arrow.field("probe")
         at = file.schema_arrow.get_field_index("probe")
         with pq.ParquetWriter(
             target, file.schema_arrow, compression="zstd", use_dictionary=["probe"]
         ) as writer:
             for batch in file.iter_batches():
-                column = batch.column(at).dictionary_encode() if at >= 0 else None
-                if column is None:
-                    writer.write_batch(batch)
-                    continue
-                renamed = [
-                    None if name is None else names.path(name) for name in column.dictionary.to_pylist()
-                ]
-                values = pa.array(renamed, pa.string()).take(column.indices)
-                writer.write_batch(
-                    batch.set_column(
-                        at, file.schema_arrow.field(at), values.cast(file.schema_arrow.field(at).type)
-                    )
-                )
+                column = batch.column(at).dictionary_encode()
+                renamed = [name and names.path(name) for name in column.dictionary.to_pylist()]
+                values = pa.array(renamed, pa.string()).take(column.indices).cast(field.type)
+                writer.write_batch(batch.set_column(at, field, values))
 
 
 # A result folder packed into one archive, without what identifies hosts and users.
-
-
-@dataclass(frozen=True)
-class Packed:
-    """What went into an archive.
-
-    Attributes:
-        sha256: of the whole file.
-        size: of it, in bytes.
-        warnings: one line for each session that is damaged, and was left out.
-    """
-
-    trials: int
-    sessions: int
-    sha256: str
-    size: int
-    warnings: tuple[str, ...]
 
 
 def write_archive(
@@ -500,18 +462,17 @@ def write_archive(
         warnings += damaged
     names = names_of(record, sessions)
     try:
-        temporary = tempfile.NamedTemporaryFile(  # noqa: SIM115  # renamed into place, else removed
-            dir=path.parent, prefix=layout.WRITING_PREFIX, delete=False
-        )
+        temporary = path.parent / f"{layout.WRITING_PREFIX}{secrets.token_hex(8)}"
         try:
-            with temporary, ZipFile(temporary, "w") as archive:
+            with ZipFile(temporary, "x") as archive:
                 packer = _Packer(archive, folder, names)
                 packer.add_record(layout.EXPERIMENT_FILE, copy_of_experiment(record, names))
                 if run is not None:
                     packer.add_record(layout.RUN_FILE, written(run, names))
                 if images is not None:
-                    packer.add_record(layout.IMAGES_FILE, copy_of_image_paths(images, names))
-                packer.add_picture()
+                    packer.add_record(layout.IMAGES_FILE, written(images, names))
+                if (jpeg := read_bounded(folder / layout.SCENE_FILE, folder)) is not None:
+                    packer.add(layout.SCENE_FILE, io.BytesIO(jpeg), ZIP_STORED)
                 for trial in record.trials:
                     packer.add_summary(trial.key)
                 for done, session in enumerate(sessions, start=1):
@@ -521,18 +482,16 @@ def write_archive(
                 # A folder's name may be bytes that are no text.
                 name = os.fsencode(folder.resolve().name).decode(errors="replace")
                 packer.add_manifest(name, edgebench_version)
-            os.chmod(temporary.name, 0o644)  # noqa: PTH101  # it holds nothing private, and is made to be given away
-            Path(temporary.name).replace(path)
-        except BaseException:
-            Path(temporary.name).unlink(missing_ok=True)
-            raise
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            with temporary.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise StoredResultError(
             f"{path} cannot be written", why=error.strerror or str(error), fix="choose another file with -o"
         ) from error
-    return Packed(len(record.trials), len(sessions), digest, path.stat().st_size, tuple(warnings))
+    return Packed(path, len(record.trials), len(sessions), digest, edgebench_version, tuple(warnings))
 
 
 class _Packer:
@@ -545,13 +504,8 @@ class _Packer:
         self._files: dict[str, ArchivedFile] = {}
 
     def add_record(self, name: str, record: BaseModel) -> None:
-        self._add_bytes(name, record.model_dump_json(indent=1).encode(), ZIP_DEFLATED)
-
-    def add_picture(self) -> None:
-        """The scene's picture, where one was kept."""
-        jpeg = read_bounded(self._folder / layout.SCENE_FILE, self._folder)
-        if jpeg is not None:
-            self._add_bytes(layout.SCENE_FILE, jpeg, ZIP_STORED)
+        """A record as JSON."""
+        self.add(name, io.BytesIO(record.model_dump_json(indent=1).encode()), ZIP_DEFLATED)
 
     def add_summary(self, key: str) -> None:
         """trial.json, where there is a sound one: it is derived, and can be made again."""
@@ -565,7 +519,7 @@ class _Packer:
             text = json.dumps(summary, indent=1, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             return
-        self._add_bytes(f"{layout.TRIALS_FOLDER}/{key}/{layout.TRIAL_FILE}", text, ZIP_DEFLATED)
+        self.add(f"{layout.TRIALS_FOLDER}/{key}/{layout.TRIAL_FILE}", io.BytesIO(text), ZIP_DEFLATED)
 
     def add_session(self, session: SessionRecord) -> None:
         """A session's tables, each held against its checksum, and its record."""
@@ -576,46 +530,35 @@ class _Packer:
             path = folder / f"{table}.parquet"
             if layout.regular_file(path, self._folder) is None:
                 raise _damaged(path, "the file is missing")
-            packed = self._add_table(f"{prefix}/{table}.parquet", path, session, table, sha256)
-            checksums[table] = packed
+            checksums[table] = self._add_table(f"{prefix}/{table}.parquet", path, session, table, sha256)
         record = copy_of_session(session, self._names).model_copy(update={"tables": checksums})
         self.add_record(f"{prefix}/{layout.SESSION_FILE}", record)
 
     def _add_table(self, name: str, path: Path, session: SessionRecord, table: str, sha256: str) -> str:
         try:
             with open_regular(path, MAX_BYTES) as source:
-                if table != "probes" or not renames_probes(session, self._names):
-                    packed = self._add_file(name, source)
-                    if packed != sha256:
-                        raise _damaged(path, "its checksum differs from the session's record")
-                    return packed
                 if hashlib.file_digest(source, "sha256").hexdigest() != sha256:
                     raise _damaged(path, "its checksum differs from the session's record")
                 source.seek(0)
+                if table != "probes" or not renames_probes(session, self._names):
+                    return self.add(name, source)
                 with tempfile.TemporaryDirectory(prefix="edgebench-export-") as scratch:
                     renamed = Path(scratch) / path.name
                     copy_probe_table(source, renamed, self._names)
                     with renamed.open("rb") as copied:
-                        return self._add_file(name, copied)
-        except pa.ArrowException as error:
+                        return self.add(name, copied)
+        except (pa.ArrowException, KeyError) as error:
             raise _damaged(path, str(error).splitlines()[0]) from error
 
     def add_manifest(self, name: str, edgebench_version: str) -> None:
         """The last member: all others with their checksums."""
-        manifest = Manifest(name=name, edgebench_version=edgebench_version, files=self._files)
-        with self._archive.open(_member(MANIFEST, ZIP_DEFLATED), "w") as member:
-            member.write(manifest.model_dump_json(indent=1).encode())
+        files = dict(self._files)
+        self.add_record(MANIFEST, Manifest(name=name, edgebench_version=edgebench_version, files=files))
 
-    def _add_bytes(self, name: str, data: bytes, compression: int) -> None:
-        with self._archive.open(_member(name, compression), "w") as member:
-            member.write(data)
-        self._files[name] = ArchivedFile(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
-
-    def _add_file(self, name: str, source: BinaryIO) -> str:
-        """Copy a file; returns the SHA-256 of what was copied."""
+    def add(self, name: str, source: BinaryIO, compression: int = ZIP_STORED) -> str:
+        """Copy a file; returns the SHA-256 of what was copied. Parquet is compressed already."""
         digest, size = hashlib.sha256(), 0
-        # Parquet is compressed already.
-        with self._archive.open(_member(name, ZIP_STORED), "w", force_zip64=True) as member:
+        with self._archive.open(_member(name, compression), "w", force_zip64=True) as member:
             while block := source.read(_BLOCK):
                 member.write(block)
                 digest.update(block)

@@ -223,7 +223,7 @@ def overview(result: StoredResult, *, latest: bool) -> ResultOverview:
         variants=len({trial.variant for trial in experiment.trials}),
         trials=len(taken),
         measured=measured,
-        ended=_ended(run),
+        ended=None if run is None else run.ended or ("error" if run.faults else None),
         profiles=tuple(str(profile.get("name", "")) for profile in experiment.profiles),
         verdicts=None if run is None else _recorded_verdicts(run, experiment),
     )
@@ -242,12 +242,6 @@ def _recorded_verdicts(run: RunRecord, experiment: ExperimentRecord) -> dict[str
         if any(count < 0 for count in counts.values()) or sum(counts.values()) > most:
             return None
     return None if run.verdicts is None else verdicts
-
-
-def _ended(run: RunRecord | None) -> str | None:
-    if run is None:
-        return None
-    return run.ended or ("error" if run.faults else None)
 
 
 # Which folder a user means: `latest`, a folder, or the experiment that `--resume` goes on with.

@@ -45,6 +45,7 @@ from edgebench.results.parquet import (
 )
 from edgebench.results.parquet import MAX_BYTES as MAX_UNFOLDED_BYTES
 from edgebench.results.record_reading import (
+    one_line,
     read_bounded,
     read_experiment,
     read_image_paths,
@@ -89,17 +90,18 @@ def trial_frame(
 
     `run` is how the last run of the experiment ended: it says whether a rule has ended the trials.
     """
-    targets = {target.name: target for target in experiment.targets}
+    of_target = {
+        target.name: {"device": target.device, "settings": exported_settings(target)}
+        for target in experiment.targets
+    }
     rows = []
     for trial in experiment.trials:
         statuses = [session.status for session in records.get(trial.key, ())]
         ok, interrupted = statuses.count("ok"), statuses.count("interrupted")
-        target = targets.get(trial.target)
         rows.append(
             {name: getattr(trial, name, None) for name in _TRIAL_KINDS}
+            | of_target.get(trial.target, {"settings": {}})
             | {
-                "device": target and target.device,
-                "settings": exported_settings(target) if target else {},
                 "status": _progress(experiment, trial, statuses, run),
                 "sessions_ok": ok,
                 "sessions_failed": len(statuses) - ok - interrupted,
@@ -382,7 +384,7 @@ class StoredResults:
         try:
             return read_run(self.path)
         except StoredResultError as error:
-            self._warnings.append("; ".join(part for part in (error.what, error.why, error.fix) if part))
+            self._warnings.append(one_line(error))
             return None
 
     @cached_property
@@ -481,7 +483,7 @@ class StoredResults:
         try:
             record = read_image_paths(self.path)
         except StoredResultError as error:
-            self._warnings.append("; ".join(part for part in (error.what, error.why, error.fix) if part))
+            self._warnings.append(one_line(error))
             return {}
         return {} if record is None else record.sets
 

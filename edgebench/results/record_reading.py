@@ -81,16 +81,17 @@ def read_experiment(folder: Path) -> ExperimentRecord:
 
 def read_run(folder: Path) -> RunRecord | None:
     """run.json of a result folder, None where there is none; StoredResultError when it is damaged."""
-    path = folder / RUN_FILE
-    data = read_bounded(path, folder)
-    return None if data is None else parse(data, path, RunRecord)
+    return _read_optional(folder / RUN_FILE, RunRecord)
 
 
 def read_image_paths(folder: Path) -> ImagePathsRecord | None:
     """images.json of a result folder, None where there is none; StoredResultError when it is damaged."""
-    path = folder / IMAGES_FILE
-    data = read_bounded(path, folder)
-    return None if data is None else parse(data, path, ImagePathsRecord)
+    return _read_optional(folder / IMAGES_FILE, ImagePathsRecord)
+
+
+def _read_optional(path: Path, model: type[_Model]) -> _Model | None:
+    data = read_bounded(path, path.parent)
+    return None if data is None else parse(data, path, model)
 
 
 def _read_session(sessions: str, folder: Path, key: str, n: int) -> SessionRecord:
@@ -120,12 +121,12 @@ def read_sessions(folder: Path, key: str) -> tuple[list[SessionRecord], list[str
         sessions = str(inside(sessions_folder(folder, key), folder))
         numbers = numbers_in(sessions)
     except (StoredResultError, OSError) as error:
-        return [], [f"trial {key} is left out: {_one_line(error)}"]
+        return [], [f"trial {key} is left out: {one_line(error)}"]
     for n in numbers:
         try:
             records.append(_read_session(sessions, folder, key, n))
         except StoredResultError as error:
-            warnings.append(f"session {n} of trial {key} is left out: {_one_line(error)}")
+            warnings.append(f"session {n} of trial {key} is left out: {one_line(error)}")
     return records, warnings
 
 
@@ -196,18 +197,17 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
 
 def _damaged(file: Path | str, why: str) -> StoredResultError:
     path = Path(file)
-    if path.name == SESSION_FILE:
-        fix = f"remove {path.parent}, then run again with --resume to measure it anew"
-    elif path.name == RUN_FILE:
-        fix = "remove it: it only says how the last run ended"
-    elif path.name == IMAGES_FILE:
-        fix = "remove it: it only says which file each image was"
-    else:
-        fix = "take it from a backup, or run again with another --name"
+    fixes = {
+        SESSION_FILE: f"remove {path.parent}, then run again with --resume to measure it anew",
+        RUN_FILE: "remove it: it only says how the last run ended",
+        IMAGES_FILE: "remove it: it only says which file each image was",
+    }
+    fix = fixes.get(path.name, "take it from a backup, or run again with another --name")
     return StoredResultError(f"{path} is damaged", why=why, fix=fix)
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """What went wrong, why, and what to do about it, on one line."""
     if isinstance(error, StoredResultError):
         return "; ".join(part for part in (error.what, error.why, error.fix) if part)
     return str(error)

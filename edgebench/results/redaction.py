@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from edgebench.errors import UsageError
-from edgebench.records.stored import ExperimentRecord, Failure, RunRecord, SessionRecord
+from edgebench.records.described import Private
+from edgebench.records.stored import ExperimentRecord
 from edgebench.records.target import (
     MASK,
     SHORTEST,
@@ -224,108 +225,85 @@ class PrivateNames:
         """A runtime's description: its name and version, and numpy's, stay as they are."""
         return {name: value if name in _OF_RUNTIME else self.texts(value) for name, value in facts.items()}
 
+    def probes(self, probes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+        """What probes say; by kind, address and channels their samples are found, and so these stay."""
+        return tuple(
+            {name: self.texts(value) if name in _PROBE_WORDS else value for name, value in info.items()}
+            for info in probes
+        )
+
+    def inputs(self, inputs: Mapping[str, Any]) -> Any:
+        """The inputs of a trial. The key was hashed from them as they were; here their paths name nobody."""
+        return self.paths(masked_inputs(inputs))
+
+    def config(self, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """The settings of a run, without where boards are reached."""
+        masked = dict(settings)
+        for name in ("host", "port"):
+            if name in settings and settings[name].get("value") is not None:
+                masked[name] = {**settings[name], "value": MASK}
+        if isinstance(values := masked.get("set", {}).get("value"), list | tuple):
+            words = [masked_option(str(word), self.places) for word in values]
+            masked["set"] = {**masked["set"], "value": words}
+        return {
+            name: {key: self.paths(value) for key, value in setting.items()}
+            for name, setting in masked.items()
+        }
+
     def command(self, command: Sequence[str]) -> tuple[str, ...]:
         """A command line with its paths treated and the values of --host, --port and places masked."""
         return tuple(self.path(word) for word in masked(command, self.places))
 
 
-Written = TypeVar("Written", ExperimentRecord, RunRecord, SessionRecord, Finding)
+Written = TypeVar("Written", bound=BaseModel | Finding)
 
 
 def written(value: Written, names: PrivateNames) -> Written:
     """A record or a finding as it may be written and shown: without the names.
 
-    An experiment's targets keep theirs: a run that goes on needs them.
+    Fields of records are marked as `Private`. An experiment's targets keep theirs: a run that goes on needs
+    them.
     """
-    if isinstance(value, ExperimentRecord):
-        return value.model_copy(update=_experiment(value, names))
-    if isinstance(value, SessionRecord):
-        return value.model_copy(update=_session(value, names))
-    if isinstance(value, RunRecord):
-        return value.model_copy(update={"faults": names.texts(value.faults)})
-    texts = {name: getattr(value, name) for name in ("subject", "message", "fix")}
-    return replace(value, **names.texts(texts))
+    if isinstance(value, Finding):
+        texts = {name: getattr(value, name) for name in ("subject", "message", "fix")}
+        return replace(value, **names.texts(texts))
+    update: dict[str, Any] = {}
+    for name, field in type(value).model_fields.items():
+        content = getattr(value, name)
+        if markers := [item for item in field.metadata if isinstance(item, Private)]:
+            update[name] = getattr(names, markers[0].treatment)(content)
+        elif isinstance(content, BaseModel):
+            update[name] = written(content, names)
+        elif isinstance(content, tuple) and isinstance(next(iter(content), None), BaseModel):
+            update[name] = tuple(written(item, names) for item in content)
+    return value.model_copy(update=update)
 
 
 def exported(record: ExperimentRecord) -> ExperimentRecord:
     """What a report or an export may show: the targets without hosts, ports and launches' values, too."""
     names = PrivateNames.of_targets(record.targets)
     targets = tuple(_target(target, names) for target in record.targets)
-    return record.model_copy(update={**_experiment(record, names), "targets": targets})
+    return written(record, names).model_copy(update={"targets": targets})
 
 
 def exported_settings(target: Target) -> dict[str, Any]:
     """The settings in which a target differs within its sweep, as an export may show them."""
-    return dict(PrivateNames.of_targets([target]).paths(target.settings))
+    return dict(_target(target, PrivateNames.of_targets([target])).settings)
 
 
 def exported_power(target: Target) -> tuple[DeclaredPower, ...]:
     """The declared power of a target, its sources as an export may show them."""
-    return _exported_power(target, PrivateNames.of_targets([target]))
+    return _target(target, PrivateNames.of_targets([target])).declared_power
 
 
 def exported_boot(target: Target) -> DeclaredBoot | None:
     """The declared boot time of a target, its source as an export may show it."""
-    return _exported_boot(target, PrivateNames.of_targets([target]))
+    return _target(target, PrivateNames.of_targets([target])).boot_s
 
 
 def exported_path(path: Path, record: ExperimentRecord) -> str:
     """A result folder's path as an export may show it."""
     return PrivateNames.of(target.host for target in record.targets).path(str(path))
-
-
-def _session(record: SessionRecord, names: PrivateNames) -> dict[str, Any]:
-    """Of a session: messages, facts, reasons, and what its probes say."""
-    return {
-        "failure": _failure(record.failure, names),
-        "device": names.facts(record.device),
-        "runtime": names.runtime(record.runtime),
-        "probe_reasons": names.texts(record.probe_reasons),
-        "monitor_reasons": names.texts(record.monitor_reasons),
-        "warnings": names.texts(record.warnings),
-        "probes": tuple(_probe(info, names) for info in record.probes),
-    }
-
-
-def _probe(info: Mapping[str, Any], names: PrivateNames) -> dict[str, Any]:
-    """A probe's words and readings; by its kind, address and channels its samples are found."""
-    return {name: names.texts(value) if name in _PROBE_WORDS else value for name, value in info.items()}
-
-
-def _failure(failure: Failure | None, names: PrivateNames) -> Failure | None:
-    if failure is None:
-        return None
-    texts = {name: getattr(failure, name) for name in ("what", "why", "fix", "stderr_tail")}
-    return failure.model_copy(update=names.texts(texts))
-
-
-def _experiment(record: ExperimentRecord, names: PrivateNames) -> dict[str, Any]:
-    return {
-        "command": names.command(record.command),
-        "config": {name: _setting(name, setting, names) for name, setting in record.config.items()},
-        "profiles": names.paths(record.profiles),
-        "preflight": names.texts(record.preflight),
-        "warnings": names.texts(record.warnings),
-        # The key was hashed from the inputs as they were; here their paths name nobody.
-        "trials": tuple(
-            trial.model_copy(
-                update={
-                    "reason": names.text(trial.reason),
-                    "inputs": names.paths(masked_inputs(trial.inputs)),
-                    "provenance": names.paths(dict(trial.provenance)),
-                }
-            )
-            for trial in record.trials
-        ),
-    }
-
-
-def _setting(name: str, setting: dict[str, Any], names: PrivateNames) -> dict[str, Any]:
-    if name in ("host", "port") and setting.get("value") is not None:
-        return {**setting, "value": MASK}
-    if name == "set" and isinstance(values := setting.get("value"), list | tuple):
-        setting = {**setting, "value": [masked_option(str(word), names.places) for word in values]}
-    return {key: names.paths(value) for key, value in setting.items()}
 
 
 _LAUNCH = TypeAdapter(Launch)
@@ -340,17 +318,11 @@ def _target(target: Target, names: PrivateNames) -> Target:
         settings=names.paths(target.settings),
         launch=_LAUNCH.validate_python(names.paths(masked_launch(asdict(target.launch)))),
         meters=names.paths(target.meters),
-        declared_power=_exported_power(target, names),
-        boot_s=_exported_boot(target, names),
+        declared_power=tuple(
+            replace(power, source=names.text(power.source)) for power in target.declared_power
+        ),
+        boot_s=target.boot_s and replace(target.boot_s, source=names.text(target.boot_s.source)),
     )
-
-
-def _exported_power(target: Target, names: PrivateNames) -> tuple[DeclaredPower, ...]:
-    return tuple(replace(power, source=names.text(power.source)) for power in target.declared_power)
-
-
-def _exported_boot(target: Target, names: PrivateNames) -> DeclaredBoot | None:
-    return target.boot_s and replace(target.boot_s, source=names.text(target.boot_s.source))
 
 
 def _is_telling(name: str) -> bool:
