@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from edgebench.judge.figure import Certainty, Figure
-    from edgebench.judge.requirement import Requirement
     from edgebench.judge.trial_summary import TrialSummary
 
 
@@ -24,8 +23,9 @@ MASS_UNITS = {"g": 1.0, "kg": 1e3}
 LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
 
 
-Judge = Callable[["TrialSummary", "Requirement", "Certainty"], "Figure"]
-"""What gives the figure that a requirement is held against, in the metric's base unit."""
+Judge = Callable[["TrialSummary", Any, "Certainty"], "Figure"]
+"""What gives a trial's figure for a requirement, in the metric's base unit. A `Requirement` knows its metric,
+so that its type cannot be named here."""
 
 
 @dataclass(frozen=True)
