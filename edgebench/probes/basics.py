@@ -1,11 +1,16 @@
-"""What probes share: why one cannot be opened, the form of its samples, and the clock of their stamps."""
+"""What probes share: why one cannot be opened, its chunks and its stop, and the clock of their stamps."""
 
+import os
+import select
 import time
-from typing import Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 Chunk = Tuple[List[int], Dict[str, List[float]]]
 """Stamps in ns on the monotonic clock, and by channel a value for each of them."""
 
+CHUNK_S = 0.5
+LAST_SAMPLE_S = 1.5  # the agent kills a probe three seconds after its stop
+NAN = float("nan")
 
 # How far a probe came that cannot be opened.
 ADDRESS, PACKAGE, DEVICE, PERMISSION, IN_USE, ANSWER = (
@@ -52,3 +57,123 @@ def _from_seconds() -> int:
 # Python 3.7 has the exact one.
 now_ns: Callable[[], int] = getattr(time, "monotonic_ns", _from_seconds)
 """The stamp of this moment, on the monotonic clock."""
+
+
+class Samples:
+    """The samples of one chunk; their stamps rise, and later than the latest of the chunk before.
+
+    Args:
+        names: of the channels.
+        latest_ns: the stamp of the last sample before.
+    """
+
+    def __init__(self, names: Sequence[str], latest_ns: int) -> None:
+        self.latest_ns = latest_ns
+        self._stamps: List[int] = []
+        self._values: Dict[str, List[float]] = {name: [] for name in names}
+
+    def __len__(self) -> int:
+        return len(self._stamps)
+
+    def add(self, stamp_ns: int, sample: Dict[str, float]) -> None:
+        """Append a sample; a channel that it does not have is no number."""
+        self.latest_ns = max(stamp_ns, self.latest_ns + 1)
+        self._stamps.append(self.latest_ns)
+        for name, column in self._values.items():
+            column.append(sample.get(name, NAN))
+
+    def add_gap(self) -> None:
+        """Append that nothing could be read at this moment: no number in every channel."""
+        self.add(now_ns(), {})
+
+    def chunk(self) -> Chunk:
+        """As a probe yields it."""
+        return self._stamps, self._values
+
+
+class Probe:
+    """An open probe; one derives from it and supplies `_take`, and perhaps `start` and `_close`.
+
+    Attributes:
+        port: what it is read from.
+
+    Args:
+        info: what it says of itself.
+        rejected: readings that could not be parsed before it samples.
+        chunk_s: how long a chunk is. Default: CHUNK_S.
+    """
+
+    def __init__(
+        self, info: Dict[str, Any], rejected: Sequence[str] = (), chunk_s: Optional[float] = None
+    ) -> None:
+        self.info = info
+        self.rejected: List[str] = list(rejected)
+        self._names = [str(channel["name"]) for channel in info["channels"]]
+        self.port = ""
+        self._chunk_s = chunk_s
+        self._running = True
+        # A wait that a stop cuts short.
+        self._wake, self._waker = os.pipe()
+
+    def start(self) -> None:
+        """Nothing to do: the first sample is taken as soon as somebody asks for one."""
+
+    def stop(self) -> None:
+        """End the iteration after one more sample."""
+        self._running = False
+        os.write(self._waker, b"x")
+
+    def __iter__(self) -> Iterator[Chunk]:
+        latest_ns = 0
+        try:
+            while self._running:
+                samples = Samples(self._names, latest_ns)
+                end_s = time.monotonic() + (self._chunk_s or CHUNK_S)
+                try:
+                    while self._running and time.monotonic() < end_s:
+                        self._take(samples, end_s)
+                except ProbeMissing:
+                    yield samples.chunk()  # what came before it is sound
+                    raise
+                latest_ns = samples.latest_ns
+                yield samples.chunk()
+            samples = Samples(self._names, latest_ns)
+            end_s = time.monotonic() + LAST_SAMPLE_S
+            while not len(samples) and time.monotonic() < end_s:
+                self._take(samples, end_s)
+            yield samples.chunk()
+        finally:
+            self._close()
+
+    def _take(self, samples: Samples, end_s: float) -> None:
+        """Take in what comes next, within the time until `end_s` on time.monotonic or before a stop."""
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        """Let the device go; safe to call twice."""
+
+    def _wait(self, until_s: float, descriptor: Optional[int] = None) -> bool:
+        """Sleep until that time, a stop, or until the descriptor can be read, which it returns."""
+        watched = [self._wake] if self._running else []
+        if descriptor is not None:
+            watched.append(descriptor)
+        timeout_s = max(0.0, until_s - time.monotonic())
+        return descriptor in select.select(watched, [], [], timeout_s)[0]
+
+
+class EvenProbe(Probe):
+    """A probe that is read at its `rate_hz`; one derives from it and supplies `_sample`."""
+
+    _due_s = 0.0
+
+    def _sample(self) -> Tuple[int, Dict[str, float]]:
+        """The stamp of a sample, and its values by channel."""
+        raise NotImplementedError
+
+    def _take(self, samples: Samples, end_s: float) -> None:
+        period_s, now_s = 1 / self.info["rate_hz"], time.monotonic()
+        self._due_s += period_s
+        if self._due_s <= now_s:  # late: wait a whole period rather than catch up
+            self._due_s = now_s + period_s
+        time.sleep(self._due_s - now_s)
+        samples.add(*self._sample())

@@ -11,22 +11,20 @@ counter steps on which GPU, and what a look at it costs, is to be seen on one.
 import ctypes
 import os
 import time
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
-from .basics import ADDRESS, Chunk, ProbeDenied, ProbeMissing, now_ns
+from .basics import ADDRESS, NAN, Probe, ProbeDenied, ProbeMissing, Samples, now_ns
 
 PLACE = "board"
 LIBRARY = "libnvidia-ml.so.1"
 JETSON_FILES = ("/etc/nv_tegra_release", "/proc/device-tree/compatible")
 RATE_HZ = 10.0
-CHUNK_S = 0.5
 SLEPT_OF_INTERVAL = 0.8  # the rest is spent on waiting for the counter's step
 POLL_S = 0.002  # between two looks for the counter's next step
 STEP_S = 0.5  # a counter that stands still for so long has failed: a GPU always draws power
 MOST_W = 3000.0
 NAME_BYTES = 96
 SHOWN = 200
-NAN = float("nan")
 
 SUCCESS, NO_PERMISSION = 0, 4
 
@@ -156,7 +154,7 @@ class EnergyReading:
         raise NvmlError(-1, "the counter of energy stands still")
 
 
-class NvmlProbe:
+class NvmlProbe(Probe):
     """The power of one GPU.
 
     Args:
@@ -170,16 +168,10 @@ class NvmlProbe:
     def __init__(
         self, address: str, nvml: Nvml, device: ctypes.c_void_p, counts_energy: bool, name: str
     ) -> None:
-        self._nvml = nvml
-        self._reading: Any = (EnergyReading if counts_energy else PowerReading)(nvml, device)
-        self.port = LIBRARY
-        self._running = True
-        self._failure = ""
-        self.rejected: List[str] = []
         absent = (
             {} if counts_energy else {"energy counter": "this GPU has none: power is what the driver says"}
         )
-        self.info: Dict[str, Any] = {
+        info = {
             "kind": "nvml",
             "address": address,
             "rate_hz": RATE_HZ,
@@ -191,30 +183,14 @@ class NvmlProbe:
             ],
             "absent": absent,
         }
+        super(NvmlProbe, self).__init__(info)
+        self._nvml = nvml
+        self._reading: Any = (EnergyReading if counts_energy else PowerReading)(nvml, device)
+        self.port = LIBRARY
+        self._failure = ""
 
-    def start(self) -> None:
-        """Nothing to do: the first sample follows one interval later."""
-
-    def stop(self) -> None:
-        """End the iteration after one more sample."""
-        self._running = False
-
-    def __iter__(self) -> Iterator[Chunk]:
-        try:
-            while self._running:
-                stamps: List[int] = []
-                watts: List[float] = []
-                while not stamps or (self._running and len(stamps) < CHUNK_S * RATE_HZ):
-                    sample = self._sample()
-                    if sample is not None:
-                        stamps.append(sample[0])
-                        watts.append(sample[1])
-                yield stamps, {"gpu": watts}
-        finally:
-            self._nvml.close()
-
-    def _sample(self) -> Optional[Tuple[int, float]]:
-        """The next one; a gap where it cannot be read, and None where it only begins."""
+    def _take(self, samples: Samples, end_s: float) -> None:
+        """The next sample; a gap where it cannot be read, and nothing where it only begins."""
         try:
             sample: Optional[Tuple[int, float]] = self._reading.next()
         except NvmlError as error:
@@ -222,9 +198,14 @@ class NvmlProbe:
                 self._failure = str(error)
                 self.rejected.append(str(error)[:SHOWN])
             time.sleep(1 / RATE_HZ)
-            return now_ns(), NAN
+            samples.add(now_ns(), {"gpu": NAN})
+            return
         self._failure = ""
-        return sample
+        if sample is not None:
+            samples.add(sample[0], {"gpu": sample[1]})
+
+    def _close(self) -> None:
+        self._nvml.close()
 
 
 def open_probe(address: str) -> NvmlProbe:

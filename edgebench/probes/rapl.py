@@ -7,29 +7,22 @@ root may read it. It covers the chip, and nothing that hangs on USB.
 
 import glob
 import os
-import time
-from typing import Any, Dict, Iterator, List, NamedTuple
+from typing import Dict, List, NamedTuple, Tuple
 
-from .basics import ADDRESS, Chunk, ProbeDenied, ProbeMissing, now_ns
+from .basics import ADDRESS, EvenProbe, ProbeDenied, ProbeMissing, now_ns
 
 PLACE = "board"
 TREE = "/sys/class/powercap"
 RATE_HZ = 50.0
-CHUNK_S = 0.5
 
 Domain = NamedTuple("Domain", [("name", str), ("energy", str), ("wraps_at_uj", int)])
 
 
-class RaplProbe:
+class RaplProbe(EvenProbe):
     """Mean power in W of each domain over every sampling interval, stamped at the interval's end."""
 
     def __init__(self, address: str, domains: List[Domain]) -> None:
-        self._domains = domains
-        self.port = domains[0].energy
-        self._running = True
-        self._last_ns = 0
-        self._last_uj: List[int] = []
-        self.info: Dict[str, Any] = {
+        info = {
             "kind": "rapl",
             "address": address,
             "rate_hz": RATE_HZ,
@@ -38,38 +31,23 @@ class RaplProbe:
             "scope": "chip",
             "channels": [{"name": domain.name, "quantity": "power", "unit": "W"} for domain in domains],
         }
+        super(RaplProbe, self).__init__(info)
+        self._domains = domains
+        self.port = domains[0].energy
+        self._last_ns = 0
+        self._last_uj: List[int] = []
 
     def start(self) -> None:
         """Take the first reading; the first sample follows one interval later."""
         self._last_uj = [_read_uj(domain.energy) for domain in self._domains]
         self._last_ns = now_ns()
 
-    def stop(self) -> None:
-        """End the iteration after one more sample."""
-        self._running = False
-
-    def __iter__(self) -> Iterator[Chunk]:
-        due = time.monotonic()
-        while self._running:
-            stamps: List[int] = []
-            values: Dict[str, List[float]] = {domain.name: [] for domain in self._domains}
-            while self._running and len(stamps) < CHUNK_S * RATE_HZ:
-                due += 1 / RATE_HZ
-                now = time.monotonic()
-                if due <= now:  # late: wait a whole interval again rather than sample a sliver
-                    due = now + 1 / RATE_HZ
-                time.sleep(due - now)
-                self._sample(stamps, values)
-            yield stamps, values
-
-    def _sample(self, stamps: List[int], values: Dict[str, List[float]]) -> None:
+    def _sample(self) -> Tuple[int, Dict[str, float]]:
         energies = [_read_uj(domain.energy) for domain in self._domains]
         now = now_ns()
         powers = power_w(self._domains, self._last_uj, energies, now - self._last_ns)
-        for name, power in powers.items():
-            values[name].append(power)
-        stamps.append(now)
         self._last_uj, self._last_ns = energies, now
+        return now, powers
 
 
 def power_w(

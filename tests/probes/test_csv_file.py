@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from edgebench.probes import basics
-from edgebench.probes.host import csv_file, sampling
+from edgebench.probes.host import csv_file
 from edgebench.probes.host import csv_file as epoch_clock
 from edgebench.probes.host.csv_file import BadRow, Columns
 from tests.probes.csv_recorder import Recorder, five_watts
@@ -18,8 +18,8 @@ MAPPED = "?time=t_s&power=p_mw&scope=usb"
 
 @pytest.fixture(autouse=True)
 def _brisk(monkeypatch):
-    monkeypatch.setattr(sampling, "CHUNK_S", 0.05)
-    monkeypatch.setattr(sampling, "LAST_SAMPLE_S", 0.2)
+    monkeypatch.setattr(basics, "CHUNK_S", 0.05)
+    monkeypatch.setattr(basics, "LAST_SAMPLE_S", 0.2)
     monkeypatch.setattr(csv_file, "FIRST_ROWS_S", 0.3)
 
 
@@ -125,7 +125,7 @@ def test_the_energy_of_a_known_waveform_with_faults(tmp_path, monkeypatch, betwe
         list(grow(number))
     options = "?time=stamp&time_unit=ns&clock=monotonic&power=Power%20(W)&power_unit=W&scope=usb"
     probe = csv_file.open_probe(str(path) + options)
-    samples = sampling.Samples([channel["name"] for channel in probe.info["channels"]], 0)
+    samples = basics.Samples([channel["name"] for channel in probe.info["channels"]], 0)
     parts_ns = []
     with closing(probe):
         for first, last in ((0, 200), (200, 400)):

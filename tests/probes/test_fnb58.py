@@ -19,7 +19,7 @@ from tests.probes.host_samples import closing, energies_j, sample_until, wave_w
 
 @pytest.fixture(autouse=True)
 def _brisk(monkeypatch, tmp_path):
-    monkeypatch.setattr(sampling, "CHUNK_S", 0.05)
+    monkeypatch.setattr(basics, "CHUNK_S", 0.05)
     monkeypatch.setattr(sampling, "LOOK_S", 0.05)
     monkeypatch.setattr(fnb58, "SILENCE_S", 0.2)
     monkeypatch.setattr(hidraw, "TREE", str(tmp_path / "hidraw"))
@@ -106,7 +106,7 @@ def test_the_energy_of_a_known_waveform_with_faults(plug_in, monkeypatch):
     """On a clock of its own, packets late by uneven times: noise, corrupt ones, losses, an unplugging."""
     drawn = np.random.default_rng(1)
     clock_ns = [77 * 10**9]
-    for module in (fnb58, sampling):
+    for module in (fnb58, basics):
         monkeypatch.setattr(module, "now_ns", lambda: clock_ns[0])
     monkeypatch.setattr(sampling, "LOOK_S", 0.0)
     meter = plug_in()
@@ -116,7 +116,7 @@ def test_the_energy_of_a_known_waveform_with_faults(plug_in, monkeypatch):
     while probe._link.read()[0]:
         pass
     wave_hz = 1.3
-    samples = sampling.Samples([channel["name"] for channel in probe.info["channels"]], 0)
+    samples = basics.Samples([channel["name"] for channel in probe.info["channels"]], 0)
 
     def send(number):
         end_ns = clock_ns[0] = 80 * 10**9 + number * 4 * fnb58.SAMPLE_NS

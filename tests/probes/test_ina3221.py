@@ -27,11 +27,8 @@ def opened(tree, files):
 
 def sampled(probe):
     """The first sample, by channel."""
-    stamps: list[int] = []
-    values: dict[str, list[float]] = {channel["name"]: [] for channel in probe.info["channels"]}
-    probe._sample(stamps, values)
-    assert len(stamps) == 1
-    return {name: column[0] for name, column in values.items()}
+    sample = probe._sample()[1]
+    return {channel["name"]: sample.get(channel["name"], math.nan) for channel in probe.info["channels"]}
 
 
 def watts(probe):
@@ -249,11 +246,9 @@ def test_the_energy_of_a_known_waveform(tmp_path, monkeypatch):
         lost = 200 <= number < 205 or number % 50 == 7
         noisy_ma = wave_w * drawn.normal(1.0, 0.005) / 5.0 * 1000
         current.write_text("no number\n" if lost else f"{noisy_ma:.0f}\n")
-        rows: list[int] = []
-        values: dict[str, list[float]] = {channel["name"]: [] for channel in probe.info["channels"]}
-        probe._sample(rows, values)
-        stamps += rows
-        watts += values["VDD_IN"]
+        stamp_ns, sample = probe._sample()
+        stamps.append(stamp_ns)
+        watts.append(sample["VDD_IN"])
     assert np.isnan(watts).sum() == len(probe.rejected) == 10
     start_ns, end_ns = stamps[3], stamps[-3]
     window = window_power(power_curve(np.array(stamps), np.array(watts)), start_ns, end_ns)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from edgebench.probes import basics
 from edgebench.probes.basics import ProbeDenied, ProbeMissing
 from edgebench.probes.host import joulescope, sampling
 from edgebench.probes.host import serial_port as usb_devices
@@ -29,7 +30,7 @@ def plugged_in(monkeypatch):
 
     devices = PluggedIn()
     monkeypatch.setitem(sys.modules, "joulescope", joulescope_package.package(devices))
-    monkeypatch.setattr(sampling, "CHUNK_S", 0.05)
+    monkeypatch.setattr(basics, "CHUNK_S", 0.05)
     monkeypatch.setattr(sampling, "LOOK_S", 0.05)
     monkeypatch.setattr(joulescope, "SILENCE_S", 0.2)
     yield devices

@@ -28,7 +28,7 @@ def _loaded(monkeypatch, library, tmp_path):
     monkeypatch.setattr(nvml, "LIBRARY", library)
     monkeypatch.setattr(nvml, "JETSON_FILES", (str(tmp_path / "none"), str(tmp_path / "compatible")))
     monkeypatch.setattr(nvml, "RATE_HZ", 50.0)
-    monkeypatch.setattr(nvml, "CHUNK_S", 0.1)
+    monkeypatch.setattr(basics, "CHUNK_S", 0.1)
 
 
 def samples(probe, enough=10, meanwhile=lambda n: None):

@@ -26,7 +26,7 @@ def kits(monkeypatch):
     module = ppk2_package.package(plugged_in)
     monkeypatch.setitem(sys.modules, "ppk2_api", types.SimpleNamespace(ppk2_api=module))
     monkeypatch.setitem(sys.modules, "ppk2_api.ppk2_api", module)
-    monkeypatch.setattr(sampling, "CHUNK_S", 0.05)
+    monkeypatch.setattr(basics, "CHUNK_S", 0.05)
     monkeypatch.setattr(sampling, "LOOK_S", 0.05)
     monkeypatch.setattr(ppk2, "SETTLE_S", 0.0)
     monkeypatch.setattr(ppk2, "SILENCE_S", 0.2)

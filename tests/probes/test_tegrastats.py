@@ -98,7 +98,7 @@ def test_without_rails_there_is_no_meter(tmp_path, monkeypatch, user, denied):
 
 
 def test_lines_before_the_programs_end_are_samples(opened, tmp_path, monkeypatch):
-    monkeypatch.setattr(tegrastats, "CHUNK_S", 60.0)
+    monkeypatch.setattr(basics, "CHUNK_S", 60.0)
     probe = opened(board.tegrastats(tmp_path, board.NANO, mode="dies"))
     chunks = iter(probe)
     assert next(chunks)[0]

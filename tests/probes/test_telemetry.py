@@ -247,9 +247,8 @@ def test_the_firmwares_own_tool_is_asked_now_and_then(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: str(tool))
     probe = telemetry.open_probe(f"10:{root}")
     for _ in range(5):
-        values: dict[str, list[float]] = {name: [] for name in probe._names}
-        probe._sample([], values)
-        assert values["throttle_flags"] == [float(0x50000)]
+        values = probe._sample()[1]
+        assert values["throttle_flags"] == float(0x50000)
     assert (tmp_path / "log").read_text().count("asked") == 1
 
 
@@ -284,9 +283,8 @@ def test_switches_are_summed_over_threads_that_come_and_go(tmp_path, monkeypatch
     probe = telemetry.open_probe(f"1:{root}")
 
     def now():
-        values: dict[str, list[float]] = {name: [] for name in probe._names}
-        probe._sample([], values)
-        return values["voluntary_switches"][0], values["involuntary_switches"][0]
+        values = probe._sample()[1]
+        return values["voluntary_switches"], values["involuntary_switches"]
 
     assert now() == (0.0, 0.0)
     write(root, {"proc/100/task/100/status": status(1005, 50), "proc/101/task/102/status": status(3, 2)})
@@ -322,9 +320,8 @@ def test_how_long_the_worker_ran_and_waited(tmp_path, monkeypatch):
     monkeypatch.setenv(telemetry.WORKER_PID, "100")
     probe = telemetry.open_probe(f"1:{root}")
     write(root, {f"{task}/schedstat": "9500 4100 18\n"})
-    values: dict[str, list[float]] = {name: [] for name in probe._names}
-    probe._sample([], values)
-    assert (values["worker_running"], values["worker_waiting"]) == ([500.0], [100.0])
+    values = probe._sample()[1]
+    assert (values["worker_running"], values["worker_waiting"]) == (500.0, 100.0)
     assert "context switches" in probe.info["absent"]
 
 
@@ -349,10 +346,9 @@ def test_other_work_and_steal_on_the_workers_cores_alone(tmp_path, monkeypatch):
     lines[11] = "cpu11 1 0 0 900 0 0 0 4 0 0\n"
     lines[2] = "cpu2 999 0 0 0 0 0 0 999 0 0\n"
     write(root, {"proc/stat": "cpu  9 9 9 9 9 9 9 9 0 0\n" + "".join(lines.values())})
-    values: dict[str, list[float]] = {name: [] for name in probe._names}
-    probe._sample([], values)
-    assert values["cores_busy"] == [21 * TICK_NS]
-    assert values["cores_stolen"] == [7 * TICK_NS]
+    values = probe._sample()[1]
+    assert values["cores_busy"] == 21 * TICK_NS
+    assert values["cores_stolen"] == 7 * TICK_NS
 
 
 @pytest.mark.parametrize(
@@ -377,6 +373,5 @@ def test_cores_that_cannot_be_read_any_more_are_no_number(tmp_path, monkeypatch)
     monkeypatch.setenv(telemetry.WORKER_PID, "100")
     probe = telemetry.open_probe(f"1:{root}")
     (root / "proc/stat").write_text("gone")
-    values: dict[str, list[float]] = {name: [] for name in probe._names}
-    probe._sample([], values)
-    assert math.isnan(values["cores_busy"][0]) and math.isnan(values["cores_stolen"][0])
+    values = probe._sample()[1]
+    assert math.isnan(values["cores_busy"]) and math.isnan(values["cores_stolen"])

@@ -26,7 +26,7 @@ def _brisk(monkeypatch):
     pytest.importorskip("serial", reason="pyserial is not installed: pip install 'edgebench[meters]'")
     monkeypatch.setattr(um25c, "RATE_HZ", 200.0)
     monkeypatch.setattr(um25c, "ANSWER_S", 0.2)
-    monkeypatch.setattr(sampling, "CHUNK_S", 0.05)
+    monkeypatch.setattr(basics, "CHUNK_S", 0.05)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_the_energy_of_a_known_waveform_with_faults(stand_in, monkeypatch):
     monkeypatch.setattr(sampling, "LOOK_S", 0.02)
     drawn = np.random.default_rng(1)
     clock_ns = [77 * 10**9]
-    for module in (um25c, sampling):
+    for module in (um25c, basics):
         monkeypatch.setattr(module, "now_ns", lambda: clock_ns[0])
     faults = {20: "silent", 60: "watts", 90: "half", 190: "watts", 210: "half"}
     wave_hz = 0.13

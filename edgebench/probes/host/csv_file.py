@@ -15,8 +15,8 @@ import time
 from array import array
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..basics import ADDRESS, ANSWER, ProbeDenied, ProbeMissing, now_ns
-from .sampling import NAN, HostMeter, Samples, one_of, positive, scope_of, split_address
+from ..basics import ADDRESS, ANSWER, NAN, Probe, ProbeDenied, ProbeMissing, Samples, now_ns
+from .sampling import one_of, positive, scope_of, split_address
 
 # What the columns of a CSV file mean: which hold time, power, voltage and current, and in which units.
 #
@@ -408,7 +408,7 @@ NOT_LIVE = {"live samples": "they are played: the figures are those of the recor
 FIX_OVER = "record for longer than the sessions take"
 
 
-class PlayedMeter(HostMeter):
+class PlayedMeter(Probe):
     """Gives recorded samples at the pace at which they were recorded, each once its moment has come.
 
     Args:
@@ -470,7 +470,7 @@ FIX_ROW = "correct time or time_unit; a file with decimal commas is delimited by
 FIX_CLOCK = "say which clock they are on: clock=epoch, clock=monotonic or clock=start"
 
 
-class CsvProbe(HostMeter):
+class CsvProbe(Probe):
     """The rows that are added to a file while it samples.
 
     Args:
@@ -518,7 +518,7 @@ class CsvProbe(HostMeter):
         self._file.close()
 
 
-def open_probe(address: str) -> HostMeter:
+def open_probe(address: str) -> Probe:
     """The probe of `csv:FILE?time=COLUMN&power=COLUMN`."""
     path, options = split_address(address, OPTIONS + ("clock", "scope", "rate_hz", "averaging_ms"), EXAMPLE)
     clock = one_of(options, "clock", CLOCKS, EPOCH)
@@ -553,7 +553,7 @@ def open_probe(address: str) -> HostMeter:
     return meter
 
 
-def _played(file: GrowingFile, lines: List[str], columns: Columns, info: Dict[str, Any]) -> HostMeter:
+def _played(file: GrowingFile, lines: List[str], columns: Columns, info: Dict[str, Any]) -> Probe:
     read = len(lines)
     while not file.is_at_end() and read < MOST_PLAYED_BYTES:
         lines += file.lines()
@@ -581,7 +581,7 @@ def _played(file: GrowingFile, lines: List[str], columns: Columns, info: Dict[st
 
 def _followed(
     file: GrowingFile, lines: List[str], columns: Columns, info: Dict[str, Any], clock: str
-) -> HostMeter:
+) -> Probe:
     """The probe of a file that grows; rows from before are looked at and are no samples."""
     epoch = EpochClock() if clock == EPOCH else None
     file.skip_to_last(LAST_BYTES)

@@ -12,8 +12,8 @@ import struct
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import ADDRESS, ANSWER, ProbeDenied, ProbeMissing, now_ns
-from .sampling import Pace, PluggedMeter, Samples, power_channel
+from ..basics import ADDRESS, ANSWER, ProbeDenied, ProbeMissing, Samples, now_ns
+from .sampling import Pace, PluggedMeter, power_channel
 from .serial_port import Ids, rule_fix, usb_match
 
 # The packets of FNIRSI's USB meters: 64 bytes each way, the last a CRC-8 of those between the first and it.

@@ -10,8 +10,8 @@ import os
 import time
 from typing import Any, Deque, Dict, List, Tuple
 
-from ..basics import ADDRESS, ANSWER, IN_USE, PACKAGE, ProbeMissing, now_ns
-from .sampling import SCOPES, Pace, PluggedMeter, Samples, one_of, power_channel, split_options
+from ..basics import ADDRESS, ANSWER, IN_USE, PACKAGE, ProbeMissing, Samples, now_ns
+from .sampling import SCOPES, Pace, PluggedMeter, one_of, power_channel, split_options
 from .serial_port import Ids, find_devices, require_openable
 
 PLACE = "host"

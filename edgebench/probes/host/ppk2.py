@@ -9,8 +9,8 @@ after a change of range are taken as they are.
 import time
 from typing import Any, Dict, List, Tuple
 
-from ..basics import ADDRESS, ANSWER, PACKAGE, ProbeMissing, now_ns
-from .sampling import SCOPES, Pace, PluggedMeter, Samples, one_of, power_channel, split_options
+from ..basics import ADDRESS, ANSWER, PACKAGE, ProbeMissing, Samples, now_ns
+from .sampling import SCOPES, Pace, PluggedMeter, one_of, power_channel, split_options
 from .serial_port import ports_in_words, refusal
 
 PLACE = "host"

@@ -1,54 +1,18 @@
 """What the meters of the host share: chunks, gaps, the stop, and words for what is missing or denied."""
 
 import os
-import select
 import time
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 from urllib.parse import unquote
 
-from ..basics import ADDRESS, Chunk, ProbeMissing, now_ns
+from ..basics import ADDRESS, Probe, ProbeMissing, Samples
 
-CHUNK_S = 0.5
 LOOK_S = 0.5  # between two looks for a device that is gone
 MOST_MISSES = 4  # answers that did not come, one after the other: the device is opened anew
 SHOWN = 200  # characters of a reading that is none
 GONE = "it has hung up, as one that was unplugged"
-LAST_SAMPLE_S = 1.5  # the agent kills a probe three seconds after its stop
 SLACK = 1.001  # how much slower than stated a meter's clock may be
 LATE_SHARE = 0.875  # of a block: a reader is held up for so long at most
-NAN = float("nan")
-
-
-class Samples:
-    """The samples of one chunk; their stamps rise, and later than the latest of the chunk before.
-
-    Args:
-        names: of the channels.
-        latest_ns: the stamp of the last sample before.
-    """
-
-    def __init__(self, names: Sequence[str], latest_ns: int) -> None:
-        self.latest_ns = latest_ns
-        self._stamps: List[int] = []
-        self._values: Dict[str, List[float]] = {name: [] for name in names}
-
-    def __len__(self) -> int:
-        return len(self._stamps)
-
-    def add(self, stamp_ns: int, sample: Dict[str, float]) -> None:
-        """Append a sample; a channel that it does not have is no number."""
-        self.latest_ns = max(stamp_ns, self.latest_ns + 1)
-        self._stamps.append(self.latest_ns)
-        for name, column in self._values.items():
-            column.append(sample.get(name, NAN))
-
-    def add_gap(self) -> None:
-        """Append that nothing could be read at this moment: no number in every channel."""
-        self.add(now_ns(), {})
-
-    def chunk(self) -> Chunk:
-        """As a probe yields it."""
-        return self._stamps, self._values
 
 
 class Pace:
@@ -69,73 +33,7 @@ class Pace:
         return self._end_ns
 
 
-class HostMeter:
-    """A meter of the host; one derives from it and supplies `_take` and `_close`.
-
-    Attributes:
-        port: what it is read from.
-
-    Args:
-        info: what it says of itself.
-        rejected: readings that could not be parsed before it samples.
-    """
-
-    def __init__(self, info: Dict[str, Any], rejected: Sequence[str] = ()) -> None:
-        self.info = info
-        self.rejected: List[str] = list(rejected)
-        self._names = [str(channel["name"]) for channel in info["channels"]]
-        self.port = ""
-        self._running = True
-        # A wait that a stop cuts short.
-        self._wake, self._waker = os.pipe()
-
-    def start(self) -> None:
-        """Nothing to do: the first sample is taken as soon as somebody asks for one."""
-
-    def stop(self) -> None:
-        """End the iteration after one more sample."""
-        self._running = False
-        os.write(self._waker, b"x")
-
-    def __iter__(self) -> Iterator[Chunk]:
-        latest_ns = 0
-        try:
-            while self._running:
-                samples = Samples(self._names, latest_ns)
-                end_s = time.monotonic() + CHUNK_S
-                try:
-                    while self._running and time.monotonic() < end_s:
-                        self._take(samples, end_s)
-                except ProbeMissing:
-                    yield samples.chunk()  # what came before it is sound
-                    raise
-                latest_ns = samples.latest_ns
-                yield samples.chunk()
-            samples = Samples(self._names, latest_ns)
-            end_s = time.monotonic() + LAST_SAMPLE_S
-            while not len(samples) and time.monotonic() < end_s:
-                self._take(samples, end_s)
-            yield samples.chunk()
-        finally:
-            self._close()
-
-    def _take(self, samples: Samples, end_s: float) -> None:
-        """Take in what comes next, within the time until `end_s` on time.monotonic or before a stop."""
-        raise NotImplementedError
-
-    def _close(self) -> None:
-        """Let the device go; safe to call twice."""
-
-    def _wait(self, until_s: float, descriptor: Optional[int] = None) -> bool:
-        """Sleep until that time, a stop, or until the descriptor can be read, which it returns."""
-        watched = [self._wake] if self._running else []
-        if descriptor is not None:
-            watched.append(descriptor)
-        timeout_s = max(0.0, until_s - time.monotonic())
-        return descriptor in select.select(watched, [], [], timeout_s)[0]
-
-
-class PluggedMeter(HostMeter):
+class PluggedMeter(Probe):
     """A meter that can be unplugged: the time for which it is gone is a row of gaps while it is looked for.
 
     One derives from it and supplies `_open` and `_converse`. A device that answers nothing for a while is

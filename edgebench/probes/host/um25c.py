@@ -12,8 +12,8 @@ import struct
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import ADDRESS, ANSWER, ProbeMissing, now_ns
-from .sampling import GONE, SHOWN, PluggedMeter, Samples, power_channel
+from ..basics import ADDRESS, ANSWER, ProbeMissing, Samples, now_ns
+from .sampling import GONE, SHOWN, PluggedMeter, power_channel
 from .serial_port import open_port, ports_in_words
 
 # The answers of a UM24C, UM25C or UM34C: frames of 130 bytes, big-endian and unsigned, without a checksum.

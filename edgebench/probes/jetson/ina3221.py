@@ -13,12 +13,11 @@ import glob
 import os
 import re
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import Chunk, ProbeDenied, ProbeMissing, now_ns
+from ..basics import NAN, EvenProbe, ProbeDenied, ProbeMissing, now_ns
 from .rails import (
     GPU_CLOCK,
-    NAN,
     NOT_CONNECTED,
     SCOPE,
     TEMPERATURE,
@@ -33,7 +32,6 @@ from .rails import (
 PLACE = "board"
 TREE = "/sys"
 RATE_HZ = 50.0
-CHUNK_S = 0.5
 STATE_EVERY = 10  # samples, of clock and temperature
 MOST_RAILS = 32
 MUTE_S = 2.0
@@ -82,7 +80,7 @@ class Quantity(NamedTuple):
         return value
 
 
-class Ina3221Probe:
+class Ina3221Probe(EvenProbe):
     """The power of each rail, sampled together.
 
     Args:
@@ -101,21 +99,12 @@ class Ina3221Probe:
         absent: Dict[str, str],
         averaging_ms: Optional[float],
     ) -> None:
-        self._quantities = rails
-        self.port = rails[0].files[0].path
-        self._state = state
-        self._running = True
-        self._samples = 0
-        self._heard_s = time.monotonic()
-        self.rejected: List[str] = []
         names = [rail.name for rail in rails]
-        self._total = total_of(names)
         channels, without_total = power_channels(names)
         if GPU_CLOCK in state:
             channels.append(gpu_clock_channel())
         channels += [temperature_channel(name) for name in state if name.startswith(TEMPERATURE)]
-        self._names = [str(channel["name"]) for channel in channels]
-        self.info: Dict[str, Any] = {
+        info = {
             "kind": "ina3221",
             "address": address,
             "rate_hz": RATE_HZ,
@@ -125,30 +114,19 @@ class Ina3221Probe:
             "channels": channels,
             "absent": dict(absent, **without_total),
         }
-
-    def start(self) -> None:
-        """Nothing to do: the first sample is taken as soon as somebody asks for one."""
+        super(Ina3221Probe, self).__init__(info)
+        self._quantities = rails
+        self.port = rails[0].files[0].path
+        self._state = state
+        self._total = total_of(names)
+        self._samples = 0
         self._heard_s = time.monotonic()
 
-    def stop(self) -> None:
-        """End the iteration after one more sample."""
-        self._running = False
+    def start(self) -> None:
+        """From now on a rail has to be read within MUTE_S."""
+        self._heard_s = time.monotonic()
 
-    def __iter__(self) -> Iterator[Chunk]:
-        due = time.monotonic()
-        while self._running:
-            stamps: List[int] = []
-            values: Dict[str, List[float]] = {name: [] for name in self._names}
-            while self._running and len(stamps) < CHUNK_S * RATE_HZ:
-                due += 1 / RATE_HZ
-                now = time.monotonic()
-                if due <= now:  # late: go on from here rather than catch up
-                    due = now + 1 / RATE_HZ
-                time.sleep(due - now)
-                self._sample(stamps, values)
-            yield stamps, values
-
-    def _sample(self, stamps: List[int], values: Dict[str, List[float]]) -> None:
+    def _sample(self) -> Tuple[int, Dict[str, float]]:
         watts: Dict[str, float] = {}
         error: Optional[OSError] = None
         for rail in self._quantities:
@@ -157,7 +135,7 @@ class Ina3221Probe:
                 self._heard_s = time.monotonic()
             except OSError as failure:
                 watts[rail.name], error = NAN, failure
-        stamps.append(now_ns())
+        stamp_ns = now_ns()
         sample = with_total(watts, self._total)
         if self._samples % STATE_EVERY == 0:
             for name, quantity in self._state.items():
@@ -166,12 +144,11 @@ class Ina3221Probe:
                 except OSError:
                     continue
         self._samples += 1
-        for name in self._names:
-            values[name].append(sample.get(name, NAN))
         if error is not None and time.monotonic() - self._heard_s > MUTE_S:
             raise ProbeMissing(
                 "no rail could be read for {:g} s: {}".format(MUTE_S, error), "see dmesg on the board"
             )
+        return stamp_ns, sample
 
     def _value(self, quantity: Quantity) -> float:
         try:

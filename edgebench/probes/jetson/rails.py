@@ -22,8 +22,6 @@ SUMMED = (
 RANGE_W = [-1.0, 1000.0]
 RANGE_C = [-100.0, 200.0]
 
-NAN = float("nan")
-
 
 class Total(NamedTuple):
     """The channel with all that the module draws, and the rails whose sum it is."""

@@ -14,13 +14,12 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import ANSWER, Chunk, ProbeDenied, ProbeMissing, now_ns
+from ..basics import ANSWER, NAN, Probe, ProbeDenied, ProbeMissing, Samples, now_ns
 from .rails import (
     GPU_CLOCK,
     GPU_LOAD,
-    NAN,
     NOT_CONNECTED,
     SCOPE,
     TEMPERATURE,
@@ -279,14 +278,12 @@ PROGRAM = "tegrastats"
 USUAL_PATH = "/usr/bin/tegrastats"
 
 RATE_HZ = 20.0
-CHUNK_S = 0.5
 FIRST_LINE_S = 8.0
 MOST_UNKNOWN = 40  # lines before the first that can be read
-LAST_LINE_S = 1.0
 SHOWN = 200
 
 
-class TegrastatsProbe:
+class TegrastatsProbe(Probe):
     """Each line of tegrastats as one sample; its channels are those of the first line.
 
     Args:
@@ -297,14 +294,6 @@ class TegrastatsProbe:
     """
 
     def __init__(self, address: str, process: TegrastatsProcess, first: Reading, rejected: List[str]) -> None:
-        self._process = process
-        self.port = process.path
-        self._rails, self._total = set(first.rails_w), total_of(first.rails_w)
-        self._lines: List[Line] = []  # gathered and not yet parsed
-        self._running = True
-        # A wait that a stop cuts short.
-        self._wake, self._waker = os.pipe()
-        self.rejected = rejected
         channels, without_total = power_channels(list(first.rails_w))
         if first.gpu_mhz is not None:
             channels.append(gpu_clock_channel())
@@ -312,8 +301,7 @@ class TegrastatsProbe:
             load = {"name": GPU_LOAD, "quantity": "utilisation", "unit": "%", "range": [0.0, 100.0]}
             channels.append(load)
         channels += [temperature_channel(TEMPERATURE + sensor) for sensor in first.celsius]
-        self._names = [str(channel["name"]) for channel in channels]
-        self.info: Dict[str, Any] = {
+        info = {
             "kind": "tegrastats",
             "address": address,
             "rate_hz": RATE_HZ,
@@ -323,64 +311,28 @@ class TegrastatsProbe:
             "channels": channels,
             "absent": dict(_not_printed(first), **without_total),
         }
+        super(TegrastatsProbe, self).__init__(info, rejected)
+        self._process = process
+        self.port = process.path
+        self._rails, self._total = set(first.rails_w), total_of(first.rails_w)
 
-    def start(self) -> None:
-        """Nothing to do: it has been printing since it was opened."""
-
-    def stop(self) -> None:
-        """End the iteration after one more line."""
-        self._running = False
-        os.write(self._waker, b"x")
-
-    def __iter__(self) -> Iterator[Chunk]:
+    def _take(self, samples: Samples, end_s: float) -> None:
+        """Lines until then, parsed together: ten at once cost a fraction of one at each wake-up."""
+        lines: List[Line] = []
         try:
-            while self._running:
-                self._gather(CHUNK_S)
-                yield self._chunk()
-            self._gather_a_sample()
-            yield self._chunk()
-        except ProbeMissing:
-            yield self._chunk()  # what came before its end
-            raise
-        finally:
-            self._process.close()
+            while self._running and time.monotonic() < end_s:
+                lines += self._process.lines(end_s - time.monotonic(), self._wake)
+            if not self._running and not lines:
+                lines = self._process.lines(end_s - time.monotonic())
+        finally:  # also what came before its end
+            for stamp_ns, line in lines:
+                try:
+                    samples.add(stamp_ns, self._sample(self._parse(line)))
+                except UnknownForm:
+                    self.rejected.append(line[:SHOWN])
 
-    def _gather(self, duration_s: float) -> None:
-        """Lines of this time, not parsed yet: ten at once cost a fraction of one at each wake-up."""
-        left_s, end = duration_s, time.monotonic() + duration_s
-        while self._running and left_s > 0:
-            self._lines += self._process.lines(left_s, self._wake)
-            left_s = end - time.monotonic()
-
-    def _gather_a_sample(self) -> None:
-        """Lines until one of them is a sample, for LAST_LINE_S at most."""
-        left_s, end = LAST_LINE_S, time.monotonic() + LAST_LINE_S
-        while left_s > 0 and not any(self._is_sample(line) for _, line in self._lines):
-            self._lines += self._process.lines(left_s)
-            left_s = end - time.monotonic()
-
-    def _is_sample(self, line: str) -> bool:
-        try:
-            self._parse(line)
-        except UnknownForm:
-            return False
-        return True
-
-    def _chunk(self) -> Chunk:
-        """The gathered lines, as samples or as rejected readings."""
-        lines, self._lines = self._lines, []
-        stamps: List[int] = []
-        values: Dict[str, List[float]] = {name: [] for name in self._names}
-        for stamp, line in lines:
-            try:
-                sample = self._sample(self._parse(line))
-            except UnknownForm:
-                self.rejected.append(line[:SHOWN])
-                continue
-            stamps.append(stamp)
-            for name, column in values.items():
-                column.append(sample.get(name, NAN))
-        return stamps, values
+    def _close(self) -> None:
+        self._process.close()
 
     def _parse(self, line: str) -> Reading:
         reading = parse(line)

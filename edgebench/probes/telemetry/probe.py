@@ -1,11 +1,9 @@
 """The probe: all sources that the board has, sampled together at a low rate."""
 
-import os
-import select
 import time
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
-from ..basics import Chunk, ProbeMissing, now_ns
+from ..basics import Probe, ProbeMissing, Samples, now_ns
 from .sources import (
     Absent,
     Find,
@@ -37,15 +35,10 @@ FINDERS: List[Tuple[str, Find]] = [
 ]
 
 
-class TelemetryProbe:
+class TelemetryProbe(Probe):
     """Whatever the board tells, at `rate_hz`; a value that cannot be read any more is not a number."""
 
     def __init__(self, address: str, rate_hz: float, root: str, worker: Optional[int]) -> None:
-        self._period_s = 1 / rate_hz
-        self._in_chunk = max(1, int(CHUNK_S * rate_hz))
-        self._running = True
-        # A sleep that a stop cuts short: nobody waits a second for the end of a session.
-        self._wake, self._waker = os.pipe()
         self._sources: List[Source] = []
         absent: Dict[str, str] = {}
         for name, find in FINDERS:
@@ -60,8 +53,7 @@ class TelemetryProbe:
             raise ProbeMissing(
                 "the board tells nothing: {}".format("; ".join(absent.values())), "mount /proc and /sys"
             )
-        self._names = [channel.name for channel in channels]
-        self.info: Dict[str, Any] = {
+        info = {
             "kind": "telemetry",
             "address": address,
             "rate_hz": rate_hz,
@@ -70,34 +62,19 @@ class TelemetryProbe:
             "channels": [dict(channel._asdict()) for channel in channels],
             "absent": absent,
         }
+        super(TelemetryProbe, self).__init__(info, chunk_s=CHUNK_S)
+        self._period_s = 1 / rate_hz
+        self._due_s = time.monotonic()
 
-    def start(self) -> None:
-        """Nothing to do: the first sample is taken as soon as somebody asks for one."""
+    def _take(self, samples: Samples, end_s: float) -> None:
+        is_last = not self._running
+        if not is_last:
+            self._wait(self._due_s)
+        self._due_s = max(self._due_s, time.monotonic() - self._period_s) + self._period_s
+        if is_last or self._running:  # the last sample follows a stop at once
+            samples.add(*self._sample())
 
-    def stop(self) -> None:
-        """End the iteration after one more sample."""
-        self._running = False
-        os.write(self._waker, b"x")
-
-    def __iter__(self) -> Iterator[Chunk]:
-        due = time.monotonic()
-        last = False
-        while not last:
-            stamps: List[int] = []
-            values: Dict[str, List[float]] = {name: [] for name in self._names}
-            while not last and len(stamps) < self._in_chunk:
-                patience = due - time.monotonic()
-                if self._running and patience > 0:
-                    select.select([self._wake], [], [], patience)
-                due = max(due, time.monotonic() - self._period_s) + self._period_s
-                last = not self._running
-                self._sample(stamps, values)
-            yield stamps, values
-
-    def _sample(self, stamps: List[int], values: Dict[str, List[float]]) -> None:
-        stamps.append(now_ns())
-        at = 0
-        for source in self._sources:
-            for value in source.read():
-                values[self._names[at]].append(value)
-                at += 1
+    def _sample(self) -> Tuple[int, Dict[str, float]]:
+        stamp_ns = now_ns()
+        values = [value for source in self._sources for value in source.read()]
+        return stamp_ns, dict(zip(self._names, values))
