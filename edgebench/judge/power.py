@@ -19,7 +19,6 @@ from edgebench.stats.burst_lag import BY_CHANCE, SEARCH_PERIODS, SEARCH_S
 from edgebench.stats.intervals import CONFIDENCE
 from edgebench.stats.percentiles import least_n
 from edgebench.stats.power import (
-    CERTAIN,
     CHECK_WIRING,
     EDGE_PERIODS,
     FEW_READINGS,
@@ -33,10 +32,10 @@ from edgebench.stats.power import (
     idle_power,
     idle_window,
     not_positive_reason,
+    of_unknown_lag,
     passes_in_step,
     passes_power,
     phase_half_width,
-    shift_margin,
     unsettled_doubt,
     widened_interval,
 )
@@ -249,20 +248,21 @@ def lag_note(records: Sequence[SessionRecord], meter: str) -> str:
     """That a lag was taken off a meter's stamps, or that none is known and why; "" where neither is so."""
     infos = [info for record in records for info in record.probes if recorded_name(info) == meter]
     lags = [lag for info in infos if isinstance(lag := info.get("lag"), Mapping)]
-    applied = [_number(lag.get("lag_ms")) for lag in lags if lag.get("applied") is True]
-    applied_ms = [lag_ms for lag_ms in applied if lag_ms is not None]
-    unknown = [
-        str(lag.get("reason") or "no reason is recorded")
-        for lag in lags
-        if _number(lag.get("lag_ms")) is None
-    ]
+    known = [(lag, _number(lag.get("lag_ms"))) for lag in lags]
+    applied_ms = [lag_ms for lag, lag_ms in known if lag.get("applied") is True and lag_ms is not None]
+    unknown = [str(lag.get("reason") or "no reason is recorded") for lag, lag_ms in known if lag_ms is None]
     notes = []
     if applied_ms:
-        low, high = (_figure(lag_ms) for lag_ms in (min(applied_ms), max(applied_ms)))
-        span = low if low == high else f"{low} to {high}"
-        notes.append(f"a lag of {span} ms is taken off its stamps {_of(applied_ms, lags)}")
+        # Three digits, and no power of ten from a second on.
+        ends = dict.fromkeys(
+            f"{lag_ms:.3g}" if abs(lag_ms) < 999.5 else f"{lag_ms:.0f}"
+            for lag_ms in (min(applied_ms), max(applied_ms))
+        )
+        taken = f"a lag of {' to '.join(ends)} ms is taken off its stamps"
+        notes.append(f"{taken} in {len(applied_ms)} of {len(lags)} sessions")
     if unknown:
-        notes.append(f"its lag is not known {_of(unknown, lags)}: {'; '.join(dict.fromkeys(unknown))}")
+        why = "; ".join(dict.fromkeys(unknown))
+        notes.append(f"its lag is not known in {len(unknown)} of {len(lags)} sessions: {why}")
     return "; ".join(notes)
 
 
@@ -285,15 +285,6 @@ def unrelated_reason(info: Mapping[str, Any]) -> str:
         f"its readings do not follow the load: their correlation with the load bursts is {correlation:.2f} "
         f"at most, and {BY_CHANCE:g} comes by chance: {CHECK_WIRING}"
     )
-
-
-def _figure(lag_ms: float) -> str:
-    """Three digits, and no power of ten from a second on."""
-    return f"{lag_ms:.3g}" if abs(lag_ms) < 999.5 else f"{lag_ms:.0f}"
-
-
-def _of(some: Sequence[object], lags: Sequence[object]) -> str:
-    return f"in {len(some)} of {len(lags)} sessions"
 
 
 def _number(value: object) -> float | None:
@@ -325,26 +316,6 @@ class PowerOfTrial:
 
 
 @dataclass(frozen=True)
-class LagMargins:
-    """By how much a session's figures may be off where it is not known how late the readings are.
-
-    Attributes:
-        reach_s: how late, or early, they may be.
-        mean: of mean power, in W.
-        energy: of the energy of an image, in J.
-        peak_w: the highest reading that may be of the steady time.
-    """
-
-    reach_s: float
-    mean: Margin
-    energy: Margin
-    peak_w: float
-
-
-NO_LAG = LagMargins(0.0, Margin(0.0, 0.0), Margin(0.0, 0.0), -math.inf)
-
-
-@dataclass(frozen=True)
 class SessionPower:
     """What one rail says of one session."""
 
@@ -356,7 +327,6 @@ class SessionPower:
     rejected: int = 0
     unread: str = ""  # why its readings leave open what was drawn in the steady window
     stuck: str = ""  # that it said one and the same for all of it
-    lag: LagMargins = NO_LAG
 
 
 def power_figures(
@@ -375,22 +345,19 @@ def power_figures(
     rails = list(dict.fromkeys(rail for record in records for rail in rails_of(record)))
     if not rails:
         return None
-    samples = _Samples(probes)
+    # Only where their rows are, and no copy of them.
+    samples = probes[["t_ns", "value"]]
+    places = probes.groupby(["session", "probe", "channel"], observed=True).indices
     # That no session of a steady device is said to drift is as sure as that a single one of them is not.
     confidence = 1 - (1 - CONFIDENCE) / len(records)
     figures, curves, drifts = [], [], []
     for rail in rails:
-        sessions = [
-            session_power(
-                rail,
-                record,
-                samples.of(record.n, rail.meter, rail.channel),
-                times.get(record.n),
-                confidence,
-            )
-            for record in records
-            if rail in rails_of(record)
-        ]
+        sessions = []
+        for record in records:
+            if rail in rails_of(record):
+                rows = places.get((record.n, rail.meter, rail.channel))
+                taken = None if rows is None else samples.iloc[np.asarray(rows)]
+                sessions.append(session_power(rail, record, taken, times.get(record.n), confidence))
         figures.append(_rail_figure(rail, sessions, lag_note(records, rail.meter)))
         curves.append(tuple(session.window.curve for session in sessions))
         drifts.append(tuple(session.idle_drift for session in sessions if session.idle_drift is not None))
@@ -435,8 +402,11 @@ def session_power(
     t_ns, watts = rail_watts(rail, rows)
     time = time.seen_until(_reach_ns(t_ns[np.isfinite(watts)]))
     start_ns, end_ns = int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1])
-    stuck = _stuck(t_ns, watts, start_ns)
-    unread = _unread(t_ns, watts, start_ns, end_ns) or stuck or _played(info)
+    stuck, absent = _stuck(t_ns, watts, start_ns), info.get("absent")
+    unread = _unread(t_ns, watts, start_ns, end_ns) or stuck
+    if not unread and isinstance(absent, Mapping) and LIVE_SAMPLES in absent:
+        # It says nothing about what ran then.
+        unread = "the samples were played from a recording, not taken then"
     averaging_s = averaging_ms / 1e3 if averaging_ms and rail.quantity == "power" else None
     reach = _Reach.of(info, averaging_s) if rail.quantity == "power" else _Reach(None, is_known=True)
     # Of stamps that are early a reading is of the time around it: as of one that ends later.
@@ -452,20 +422,20 @@ def session_power(
     unrelated = unrelated_reason(info)
     window = _void(window, not_positive_reason(window.curve.watts) or unrelated)
     windows_ns = record.windows_ns
-    since_ns = ((windows_ns.get("settling") or (None,))[0], end_ns)
-    before, after = (
-        _void(side, _negative_reason(side) or unrelated) if side else None
-        for side in (
-            idle_window(t_ns, watts, window_ns, reach.reach_s, idle_ns) if window_ns else None
-            for window_ns, idle_ns in zip(
-                (windows_ns.get("idle"), windows_ns.get("idle_after")), since_ns, strict=True
-            )
-        )
-    )
-    idle = idle_power([side for side in (before, after) if side is not None])
-    lag = NO_LAG
+    settling_ns = (windows_ns.get("settling") or (None,))[0]
+    sides: list[WindowPower | None] = []
+    for name, since_ns in (("idle", settling_ns), ("idle_after", end_ns)):
+        if span_ns := windows_ns.get(name):
+            side = idle_window(t_ns, watts, span_ns, reach.reach_s, since_ns)
+            # An idle device seems to give power; what draws next to none may be read as 0.
+            is_negative = side.mean_w is not None and side.mean_w < 0
+            negative = f"its mean is {side.mean_w:.3g} W: {CHECK_WIRING}" if is_negative else ""
+            sides.append(_void(side, negative or unrelated))
+        else:
+            sides.append(None)
+    idle = idle_power([side for side in sides if side is not None])
     if window.mean_w is not None and (lag_s := lag_reach_s(info, window.effective_hz)):
-        window, lag = _of_unknown_lag(window, power_curve(t_ns, watts), time, lag_s)
+        window = of_unknown_lag(window, power_curve(t_ns, watts), time.spans_ns, lag_s)
     energy = energy_per_image(window, time.images, idle)
     if not reach.is_known and idle is not None:
         energy = reach.doubted(energy, window, idle, time, windows_ns)
@@ -474,13 +444,12 @@ def session_power(
     return SessionPower(
         window,
         idle,
-        idle_drift(before, after, confidence),
+        idle_drift(*sides, confidence),
         energy,
         averaging_ms,
         int(recorded_number(info.get("rejected"))),
         unread,
         stuck,
-        lag,
     )
 
 
@@ -497,25 +466,6 @@ def _void(window: WindowPower, reason: str) -> WindowPower:
         note="",
         curve=NO_SAMPLES,
     )
-
-
-def _negative_reason(idle: WindowPower) -> str:
-    """That an idle device seems to give power; what draws next to none may be read as 0."""
-    if idle.mean_w is None or idle.mean_w >= 0:
-        return ""
-    return f"its mean is {idle.mean_w:.3g} W: {CHECK_WIRING}"
-
-
-def _of_unknown_lag(
-    window: WindowPower, curve: PowerCurve, time: SteadyTime, reach_s: float
-) -> tuple[WindowPower, LagMargins]:
-    """A window with the readings that may be of it, and how far its figures may be off."""
-    mean = shift_margin(window, curve, time.spans_ns, reach_s)
-    energy = mean.scaled(window.window_s / time.images) if time.images > 0 else mean
-    reach_ns = round(reach_s * 1e9)
-    around = curve.within(int(time.spans_ns[0, 0]) - reach_ns, int(time.spans_ns[-1, 1]) + reach_ns)
-    margins = LagMargins(reach_s, mean, energy, float(around.watts.max()))
-    return replace(window, curve=replace(window.curve, around=around)), margins
 
 
 @dataclass(frozen=True)
@@ -646,30 +596,6 @@ def _stuck(t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int) -
     return f"all {len(values)} readings are {values[0]:g} W, idle and at work alike: the meter may have hung"
 
 
-def _played(info: Mapping[str, Any]) -> str:
-    """That a meter played what was recorded at another time: it says nothing about what ran beside it."""
-    absent = info.get("absent")
-    is_played = isinstance(absent, Mapping) and LIVE_SAMPLES in absent
-    return "the samples were played from a recording, not taken then" if is_played else ""
-
-
-class _Samples:
-    """The samples of a trial by session, probe and channel: only where their rows are, and no copy of them.
-
-    Args:
-        probes: the trial's rows.
-    """
-
-    def __init__(self, probes: pd.DataFrame) -> None:
-        self._probes = probes[["t_ns", "value"]]
-        self._rows = probes.groupby(["session", "probe", "channel"], observed=True).indices
-
-    def of(self, session: int, probe: str, channel: str) -> pd.DataFrame | None:
-        """Stamps and values in their order; None where there are none."""
-        rows = self._rows.get((session, probe, channel))
-        return None if rows is None else self._probes.iloc[np.asarray(rows)]
-
-
 def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> PowerFigure:
     windows = [session.window for session in sessions]
     measured = [window for window in windows if window.mean_w is not None]
@@ -681,30 +607,37 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
         _present([energy.gross_j for energy in energies]),
         _present([energy.net_j for energy in nets]),
     )
-    reasons = [reason for session in sessions for reason in _of_session(session)]
+    # What is to be known of a session's figures, each sentence once.
+    reasons = [
+        reason
+        for session in sessions
+        for reason in dict.fromkeys((session.energy.reason, session.window.note, session.stuck))
+    ]
     uncovered = [
         session.window.reason or session.unread
         for session in sessions
         if session.window.mean_w is None or session.unread
     ]
-    lags = [session.lag for session in sessions if session.window.mean_w is not None]
-    lag_s = max((lag.reach_s for lag in lags), default=0.0)
-    mean_low, mean_high = _doubted(
-        widened_interval(means, [window.mean_margin_w for window in measured]), [lag.mean for lag in lags]
+    missed = "; ".join(texts[0] for texts in _alike(uncovered))
+    lag_s = max((window.lag_s for window in measured), default=0.0)
+    mean_low, mean_high = _bounds(
+        means,
+        [window.mean_margin_w for window in measured],
+        [window.lag_margin_w for window in measured],
     )
-    energy_low, energy_high = _doubted(
-        _doubted(
-            widened_interval(gross, [energy.gross_margin_j for energy in energies]),
-            [energy.gross_doubt_j for energy in energies],
-        ),
-        [lag.energy for lag in lags],
+    energy_low, energy_high = _bounds(
+        gross,
+        [energy.gross_margin_j for energy in energies],
+        [energy.gross_doubt_j for energy in energies],
     )
-    net_low, net_high = _doubted(
-        widened_interval(net, [energy.net_margin_j for energy in nets]),
-        [energy.net_doubt_j for energy in nets],
+    net_low, net_high = _bounds(
+        net, [energy.net_margin_j for energy in nets], [energy.net_doubt_j for energy in nets]
     )
     if lag_s:  # of idle windows as well the edges are not known then
         net_low = net_high = None
+    around = [window.curve.around for window in measured if window.curve.around is not None]
+    averaging_ms = [session.averaging_ms for session in sessions if session.window.samples]
+    watts = np.concatenate([window.curve.watts for window in windows])
     return PowerFigure(
         meter=rail.meter,
         channel=rail.channel,
@@ -722,11 +655,8 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
         window_s=min((window.window_s for window in windows if window.window_s > 0), default=None),
         mean_w_sessions=tuple(means),
         energy_j_sessions=tuple(gross),
-        uncovered=f"{len(uncovered)} of {len(sessions)} sessions: "
-        + "; ".join(texts[0] for texts in _alike(uncovered))
-        if uncovered
-        else "",
-        p99_w=_p99_w([window.curve.watts for window in windows]),
+        uncovered=f"{len(uncovered)} of {len(sessions)} sessions: {missed}" if uncovered else "",
+        p99_w=float(np.quantile(watts, 0.99)) if len(watts) >= least_n(0.99) else None,
         mean_low_w=mean_low,
         mean_high_w=mean_high,
         energy_low_j=energy_low,
@@ -735,35 +665,35 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
         net_high_j=net_high,
         effective_hz=min(_present([window.effective_hz for window in windows]), default=None),
         longest_gap_s=max(_present([window.longest_gap_s for window in windows]), default=None),
-        averaging_ms=_least([session.averaging_ms for session in sessions if session.window.samples]),
+        averaging_ms=None if None in averaging_ms else min(_present(averaging_ms), default=None),
         total=rail.total,
         rejected=sum(session.rejected for session in sessions),
         unknown_lag_s=lag_s or None,
-        peak_high_w=max(*peaks, *(lag.peak_w for lag in lags)) if lag_s else None,
+        peak_high_w=max(*peaks, *(float(curve.watts.max()) for curve in around)) if lag_s else None,
     )
 
 
-def _doubted(
-    interval: tuple[float | None, float | None], doubts: Sequence[Margin]
+def _bounds(
+    values: Sequence[float], margins: Sequence[Margin | None], doubts: Sequence[Margin]
 ) -> tuple[float | None, float | None]:
-    """An interval of a mean over sessions, wider by what all of these are in doubt by alike."""
-    low, high = interval
+    """The interval of a mean over sessions, wider by what all of these are in doubt by alike."""
+    low, high = widened_interval(values, margins)
     if not doubts:
-        return interval
-    below, above = (math.fsum(side) / len(doubts) for side in zip(CERTAIN, *doubts, strict=True))
+        return low, high
+    below, above = (math.fsum(side) / len(doubts) for side in zip(*doubts, strict=True))
     return None if low is None else low - below, None if high is None else high + above
-
-
-def _of_session(session: SessionPower) -> tuple[str, ...]:
-    """What is to be known of a session's figures, each sentence once."""
-    return tuple(dict.fromkeys((session.energy.reason, session.window.note, session.stuck)))
 
 
 def _counted(reasons: Sequence[str], sessions: int) -> list[str]:
     """Each reason once, with how many of the sessions have it where not all do."""
-    return [
-        texts[0] + _count_text(len(texts), sessions, differ=len(set(texts)) > 1) for texts in _alike(reasons)
-    ]
+    counted = []
+    for texts in _alike(reasons):
+        of = "" if len(texts) == sessions else f" of {sessions}"
+        if len(set(texts)) > 1:
+            counted.append(f"{texts[0]} (in the first of {len(texts)} such sessions{of})")
+        else:
+            counted.append(f"{texts[0]} (in {len(texts)}{of} sessions)" if of else texts[0])
+    return counted
 
 
 def _alike(reasons: Sequence[str]) -> list[list[str]]:
@@ -772,25 +702,6 @@ def _alike(reasons: Sequence[str]) -> list[list[str]]:
     for reason in filter(None, reasons):
         alike.setdefault(_NUMBER.sub("#", reason), []).append(reason)
     return list(alike.values())
-
-
-def _count_text(count: int, sessions: int, *, differ: bool) -> str:
-    if differ:
-        of = "" if count == sessions else f" of {sessions}"
-        return f" (in the first of {count} such sessions{of})"
-    return "" if count == sessions else f" (in {count} of {sessions} sessions)"
-
-
-def _least(values: Sequence[float | None]) -> float | None:
-    """The least of them; None where one is not known."""
-    known = _present(values)
-    return min(known) if known and len(known) == len(values) else None
-
-
-def _p99_w(watts: Sequence[NDArray[np.float64]]) -> float | None:
-    """Of all samples; None where they are too few for that percentile."""
-    values = np.concatenate(watts)
-    return float(np.quantile(values, 0.99)) if len(values) >= least_n(0.99) else None
 
 
 def _present(values: Sequence[float | None]) -> list[float]:

@@ -202,6 +202,8 @@ class WindowPower:
         note: what a reader of the mean should know: that pauses between the passes are in it.
         pauses: the share of the window that these pauses are; 0 where they are not in the mean.
         curve: the samples that lie within the window.
+        lag_s: how late, or early, the readings may be where that is not known.
+        lag_margin_w: by how much that moves the mean at most.
     """
 
     mean_w: float | None
@@ -216,6 +218,8 @@ class WindowPower:
     note: str = ""
     pauses: float = 0.0
     curve: PowerCurve = field(default=NO_SAMPLES, repr=False, compare=False)
+    lag_s: float = 0.0
+    lag_margin_w: Margin = CERTAIN
 
 
 def passes_power(
@@ -382,13 +386,13 @@ def not_positive_reason(watts: NDArray[np.float64]) -> str:
     )
 
 
-def shift_margin(
+def of_unknown_lag(
     window: WindowPower, curve: PowerCurve, spans_ns: NDArray[np.int64], reach_s: float
-) -> Margin:
-    """By how much a window's mean may be off where its readings are up to so much too late, or too early.
+) -> WindowPower:
+    """A window whose readings may be up to so much too late, or too early.
 
-    The least and the greatest mean that the same spans have when they are moved by up to that, in either
-    direction. Beyond its ends the curve is level.
+    It is off by the least and the greatest mean that the same spans have when they are moved by up to that,
+    in either direction. Beyond its ends the curve is level. Its curve has the readings that may be of it.
 
     Args:
         window: with a mean.
@@ -396,12 +400,16 @@ def shift_margin(
         spans_ns: int64 [n, 2], of the passes that the mean is over.
         reach_s: the greatest shift.
     """
-    shifts_ns = np.rint(np.linspace(-reach_s, reach_s, SHIFTS) * 1e9).astype(np.int64)
+    start_ns, end_ns = int(spans_ns[0, 0]), int(spans_ns[-1, 1])
     if not np.isclose(float(np.diff(spans_ns).sum()) / 1e9, window.window_s):
-        spans_ns = np.array([[spans_ns[0, 0], spans_ns[-1, 1]]])  # the mean holds the pauses between them
+        spans_ns = np.array([[start_ns, end_ns]])  # the mean holds the pauses between them
+    shifts_ns = np.rint(np.linspace(-reach_s, reach_s, SHIFTS) * 1e9).astype(np.int64)
     integral, mean_w = Integral(curve), window.mean_w or 0.0
     means_w = [float(integral.energies_j(spans_ns + shift).sum()) / window.window_s for shift in shifts_ns]
-    return Margin(max(mean_w - min(means_w), 0.0), max(max(means_w) - mean_w, 0.0))
+    margin = Margin(max(mean_w - min(means_w), 0.0), max(max(means_w) - mean_w, 0.0))
+    reach_ns = round(reach_s * 1e9)
+    around = replace(window.curve, around=curve.within(start_ns - reach_ns, end_ns + reach_ns))
+    return replace(window, curve=around, lag_s=reach_s, lag_margin_w=margin)
 
 
 @dataclass(frozen=True)
@@ -441,7 +449,7 @@ def energy_per_image(window: WindowPower, images: float, idle: WindowPower | Non
     gross = ImageEnergy(
         window.mean_w * image_s,
         gross_margin_j=None if margin_w is None else margin_w.scaled(image_s),
-        gross_doubt_j=doubt_j,
+        gross_doubt_j=doubt_j.plus(window.lag_margin_w.scaled(image_s)),
         net_doubt_j=doubt_j,
     )
     if idle is None:
