@@ -444,7 +444,7 @@ def session_power(
     return SessionPower(
         window,
         idle,
-        idle_drift(*sides, confidence),
+        idle_drift(sides[0], sides[1], confidence),
         energy,
         averaging_ms,
         int(recorded_number(info.get("rejected"))),

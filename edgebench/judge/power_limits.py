@@ -68,17 +68,25 @@ def with_declared_power(measured: Figure, summary: TrialSummary, limit_w: float)
     doubts = summary.power_doubts
     holding = [power for power in summary.declared_power if power.kind not in doubts]
     figures = [_figure(power) for power in holding]
-    why_open = [_open_reason(power) for power in holding] + list(doubts.values())
-    note = "; ".join(
-        text for text in (_unmetered(measured), summary.board_doubts.get("declared_power")) if text
-    )
+    unmetered = f"no meter decides it: {measured.reason}" if measured.value is not None else measured.reason
+    note = "; ".join(filter(None, (unmetered, summary.board_doubts.get("declared_power"))))
+    # Whether no further session lets a meter decide.
+    is_bounded = measured.ceiling is not None and measured.ceiling <= limit_w
+    stays_open = measured.value is None or measured.lasting or is_bounded
     for figure in figures:
         if _decides(figure, limit_w):
-            return replace(figure, note=note, lasting=_stays_open(measured, limit_w))
-    reason = "; ".join(text for text in (measured.reason, *why_open) if text)
+            return replace(figure, note=note, lasting=stays_open)
+    why_open = [_OPEN[power.kind].format(power) for power in holding] + list(doubts.values())
+    reason = "; ".join(filter(None, (measured.reason, *why_open)))
     if measured.value is not None or not figures:
         return replace(measured, reason=reason)
     return replace(figures[0], reason=reason, lasting=True)
+
+
+_OPEN = {
+    "maximum": "the {} may never be drawn: it can pass this limit, never fail it",
+    "typical": "the {} says nothing of this load's peak and mean: it can fail this limit, never pass it",
+}
 
 
 def with_power_doubts(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
@@ -107,20 +115,17 @@ def _with_power_doubts(summary: TrialSummary, of_target: Sequence[PowerFigure]) 
 
 def _contradiction(power: DeclaredPower, rails: Sequence[PowerFigure]) -> str:
     """Which of these rails shows that the figure does not hold, in a sentence; "" where none does."""
-    seen = [(rail, rail.peak_w) for rail in rails if rail.peak_w is not None]
-    if power.kind == "maximum":
-        saw = "saw"
-        against = [(rail, peak_w) for rail, peak_w in seen if peak_w > power.watts]
-    else:
-        saw = "saw no more than"
-        against = [
-            (rail, peak_w)
-            for rail, peak_w in seen
-            if peak_w < power.watts and rail.scope in WIDE_SCOPES and not rail.uncovered
-        ]
-    for rail, peak_w in against:
-        meter = f"{rail.meter.removesuffix(':')} ({rail.channel}, {rail.scope or UNKNOWN_SCOPE})"
-        return f"the {power} decides nothing: {meter} {saw} {peak_w:.3g} W"
+    for rail in rails:
+        if rail.peak_w is None:
+            continue
+        saw = ""
+        if power.kind == "maximum":
+            saw = "saw" if rail.peak_w > power.watts else ""
+        elif rail.peak_w < power.watts and rail.scope in WIDE_SCOPES and not rail.uncovered:
+            saw = "saw no more than"
+        if saw:
+            meter = f"{rail.meter.removesuffix(':')} ({rail.channel}, {rail.scope or UNKNOWN_SCOPE})"
+            return f"the {power} decides nothing: {meter} {saw} {rail.peak_w:.3g} W"
     return ""
 
 
@@ -132,22 +137,6 @@ def _figure(power: DeclaredPower) -> Figure:
         what=f"the {power}",
         declared=power.kind,
     )
-
-
-def _open_reason(power: DeclaredPower) -> str:
-    if power.kind == "maximum":
-        return f"the {power} may never be drawn: it can pass this limit, never fail it"
-    return f"the {power} says nothing of this load's peak and mean: it can fail this limit, never pass it"
-
-
-def _unmetered(measured: Figure) -> str:
-    return f"no meter decides it: {measured.reason}" if measured.value is not None else measured.reason
-
-
-def _stays_open(measured: Figure, limit_w: float) -> bool:
-    """Whether no further session lets a meter decide."""
-    bounded = measured.ceiling is not None and measured.ceiling <= limit_w
-    return measured.value is None or measured.lasting or bounded
 
 
 def _decides(figure: Figure, limit_w: float) -> bool:
@@ -184,15 +173,12 @@ def _peaks(
     """Of every rail, whatever the limit."""
     rails = summary.power or ()
     if averaging_s is None:
-        return [(power, _scoped(power, _peak(power, certainty))) for power in rails]
+        return [(power, _peak(power, certainty)) for power in rails]
+    curves = summary.power_curves or [()] * len(rails)
     return [
-        (power, _scoped(power, _averaged(power, curves, averaging_s, certainty)))
-        for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
+        (power, _averaged(power, of_power, averaging_s, certainty))
+        for power, of_power in zip(rails, curves, strict=True)
     ]
-
-
-def _scoped(power: PowerFigure, figure: Figure) -> Figure:
-    return replace(figure, scope=power.scope or UNKNOWN_SCOPE)
 
 
 def mean_figure(
@@ -228,7 +214,7 @@ def _decisive_figure(
         power, figure = min(missing, key=lambda pair: (scope_rank(pair[0].scope), -(pair[1].low or 0.0)))
     else:
         power, figure = next((pair for pair in figures if pair[0].primary), figures[0])
-    return figure if figure.scope else _scoped(power, figure)
+    return replace(figure, scope=power.scope or UNKNOWN_SCOPE)
 
 
 def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:
@@ -237,25 +223,19 @@ def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "")
     What lasts: that the meter sees a part, or missed something, and the `objections`; `few` is mended by more
     sessions.
     """
-    every = (scope_objection(power), _cover_objection(power), *objections)
-    lasting = [objection for objection in every if objection]
-    reasons = [*lasting, few] if few else lasting
-    high = None if reasons else figure.high
-    reason = "; ".join([*reasons, *([figure.reason] if figure.reason else [])])
+    cover = power.uncovered and f"{_name(power)} did not see the whole steady window of {power.uncovered}"
+    lasting = [objection for objection in (scope_objection(power), cover, *objections) if objection]
+    lag_s = power.unknown_lag_s
     return replace(
         figure,
-        high=high,
+        high=None if lasting or few else figure.high,
         ceiling=figure.high if lasting and not few else None,
-        reason=reason,
+        reason="; ".join(filter(None, (*lasting, few, figure.reason))),
         what=f"{figure.what} of {_name(power)}",
-        note=_lag_note(power),
+        note=""
+        if lag_s is None
+        else f"its bounds hold what a lag of up to {lag_s:.3g} s may move, since it is not known",
     )
-
-
-def _lag_note(power: PowerFigure) -> str:
-    if power.unknown_lag_s is None:
-        return ""
-    return f"its bounds hold what a lag of up to {power.unknown_lag_s:.3g} s may move, since it is not known"
 
 
 def _peak(power: PowerFigure, certainty: Certainty) -> Figure:
@@ -281,10 +261,15 @@ def _averaged(
         )
     covering = _covers_its_period(power)
     bounds = [_averaged_bounds(curve, averaging_s, covering, certainty) for curve in seen]
+    # Of the samples that may be of the same time only the upper bound counts.
+    wider = [
+        _averaged_bounds(curve.around, averaging_s, covering, certainty)[2]
+        for curve in seen
+        if curve.around is not None
+    ]
     value, low, high = (max(bound[side] for bound in bounds) for side in range(3))
-    wider = [curve.around for curve in seen if curve.around is not None]
-    high = max([high, *(_averaged_bounds(curve, averaging_s, covering, certainty)[2] for curve in wider)])
-    figure = Figure(value, low, high, what=f"the highest mean over {averaging_s:g} s", lasting=True)
+    what = f"the highest mean over {averaging_s:g} s"
+    figure = Figure(value, low, max([high, *wider]), what=what, lasting=True)
     return bounded(power, figure, rate_objection(power, averaging_s))
 
 
@@ -308,9 +293,22 @@ def _covers_its_period(power: PowerFigure) -> bool:
 
 def rate_objection(power: PowerFigure, averaging_s: float | None) -> str:
     """Why a meter misses what would break a limit on the peak, or on the mean over `averaging_s`; else ""."""
+    effective_hz = power.effective_hz or 0.0
     if averaging_s is None:
-        return _peak_objection(power)
-    return _averaging_objection(power, averaging_s, _covers_its_period(power))
+        if effective_hz <= LOW_RATE_HZ:
+            return f"at {effective_hz:.4g} Hz, as they came, the highest sample is a lower bound of the peak"
+        most_s = MOST_GAP_PERIODS / LOW_RATE_HZ
+    else:
+        covering = _covers_its_period(power)
+        periods, due = effective_hz * averaging_s, COVERING_PERIODS if covering else MIN_PERIODS
+        if periods < NEARLY * due:
+            came = f"{averaging_s:g} s are {periods:.3g} sample periods as they came"
+            return f"{came}, and it takes {due}"
+        most_s = averaging_s * MOST_GAP_PERIODS / MIN_PERIODS
+        most_s = max(most_s, GAP_OF_COVERING / effective_hz) if covering else most_s
+    if power.longest_gap_s is not None and power.longest_gap_s <= most_s:
+        return ""
+    return f"no sample came for {power.longest_gap_s or 0.0:.3g} s, and {most_s:.3g} s are the most"
 
 
 def least_averaging_s(power: PowerFigure) -> float:
@@ -323,25 +321,6 @@ def least_averaging_s(power: PowerFigure) -> float:
     return max(periods / power.effective_hz, 0.0 if is_bridged else gap_s * MIN_PERIODS / MOST_GAP_PERIODS)
 
 
-def _averaging_objection(power: PowerFigure, averaging_s: float, covering: bool) -> str:
-    """That too few samples came within an averaging time, or none for too long a part of it."""
-    effective_hz = power.effective_hz or 0.0
-    periods, due = effective_hz * averaging_s, COVERING_PERIODS if covering else MIN_PERIODS
-    if periods < NEARLY * due:
-        came = f"{averaging_s:g} s are {periods:.3g} sample periods as they came"
-        return f"{came}, and it takes {due}"
-    most_s = averaging_s * MOST_GAP_PERIODS / MIN_PERIODS
-    if covering:
-        most_s = max(most_s, GAP_OF_COVERING / effective_hz)
-    return _gap_objection(power, most_s)
-
-
-def _gap_objection(power: PowerFigure, most_s: float) -> str:
-    if power.longest_gap_s is not None and power.longest_gap_s <= most_s:
-        return ""
-    return f"no sample came for {power.longest_gap_s or 0.0:.3g} s, and {most_s:.3g} s are the most"
-
-
 def _length_s(curve: PowerCurve) -> float:
     return float(curve.t_ns[-1] - curve.t_ns[0]) / 1e9 if len(curve.t_ns) else 0.0
 
@@ -349,8 +328,7 @@ def _length_s(curve: PowerCurve) -> float:
 def _mean(power: PowerFigure, averaging_s: float | None, certainty: Certainty) -> Figure:
     if not power.mean_w_sessions:
         return Figure(reason=_missing_reason(power))
-    figure = over_sessions([[value] for value in power.mean_w_sessions], certainty)
-    figure = _widened(figure, power.mean_low_w, power.mean_high_w)
+    figure = _widened(power.mean_w_sessions, power.mean_low_w, power.mean_high_w, certainty)
     periods = (power.effective_hz or 0.0) * (power.window_s or 0.0)
     few = short_window_reason(periods, "mean power")
     short = _window_objection(power, averaging_s) if averaging_s is not None else ""
@@ -360,18 +338,19 @@ def _mean(power: PowerFigure, averaging_s: float | None, certainty: Certainty) -
 def _energy(power: PowerFigure, certainty: Certainty) -> Figure:
     if not power.energy_j_sessions:
         return Figure(reason=_missing_reason(power))
-    figure = over_sessions([[value] for value in power.energy_j_sessions], certainty)
-    return bounded(power, _widened(figure, power.energy_low_j, power.energy_high_j))
+    figure = _widened(power.energy_j_sessions, power.energy_low_j, power.energy_high_j, certainty)
+    return bounded(power, figure)
 
 
-def _widened(figure: Figure, low: float | None, high: float | None) -> Figure:
-    """Its bounds, no closer than those that count the samples' own spread as well."""
-    bounds = [side for side in (figure.low, low) if side is not None]
-    ceilings = [side for side in (figure.high, high) if side is not None]
+def _widened(values: Sequence[float], low: float | None, high: float | None, certainty: Certainty) -> Figure:
+    """The mean over sessions, its bounds no closer than those that count the samples' own spread as well."""
+    figure = over_sessions([[value] for value in values], certainty)
+    if figure.low is None or figure.high is None:
+        return figure
     return replace(
         figure,
-        low=None if figure.low is None else min(bounds),
-        high=None if figure.high is None else max(ceilings),
+        low=figure.low if low is None else min(figure.low, low),
+        high=figure.high if high is None else max(figure.high, high),
     )
 
 
@@ -383,19 +362,6 @@ def scope_objection(power: PowerFigure) -> str:
         f"{_name(power)} covers the {power.scope or 'unknown part'} only: "
         "it can fail this limit, never pass it"
     )
-
-
-def _cover_objection(power: PowerFigure) -> str:
-    return (
-        f"{_name(power)} did not see the whole steady window of {power.uncovered}" if power.uncovered else ""
-    )
-
-
-def _peak_objection(power: PowerFigure) -> str:
-    effective_hz = power.effective_hz or 0.0
-    if effective_hz <= LOW_RATE_HZ:
-        return f"at {effective_hz:.4g} Hz, as they came, the highest sample is a lower bound of the peak"
-    return _gap_objection(power, MOST_GAP_PERIODS / LOW_RATE_HZ)
 
 
 def _window_objection(power: PowerFigure, averaging_s: float) -> str:

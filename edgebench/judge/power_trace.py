@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from edgebench.judge.power import Rail, SteadyTime, rail_watts, rails_of, session_power, steady_times
+from edgebench.judge.power import Rail, rail_watts, rails_of, session_power, steady_times
 from edgebench.judge.trial_summary import PowerFigure, TrialSummary
 from edgebench.records.stored import SessionRecord
 from edgebench.results.load import StoredResults
@@ -74,27 +73,14 @@ def power_traces(results: StoredResults, summary: TrialSummary) -> list[PowerTra
 def _session_traces(
     results: StoredResults, record: SessionRecord, figures: Sequence[PowerFigure]
 ) -> list[PowerTrace]:
-    """Those of one session; none where it has no samples."""
+    """Those of one session, in seconds from whatever came first; none where it has no samples."""
     passes = results.session_table("passes", record)
-    rows = passes if len(passes) else results.session_table("windows", record)
-    time = steady_times([record], rows, {}).get(record.n)
-    curves = _curves(figures, record, results.session_table("probes", record), time)
-    idle_ns = [span for name in IDLE_WINDOWS if (span := record.windows_ns.get(name)) is not None]
-    return _traces(record.trial, record.n, curves, time, np.array(idle_ns, np.int64).reshape(-1, 2))
-
-
-@dataclass(frozen=True, eq=False)
-class _Curve:
-    figure: PowerFigure
-    t_ns: NDArray[np.int64]
-    watts: NDArray[np.float64]
-    mean_w: float | None
-
-
-def _curves(
-    figures: Sequence[PowerFigure], record: SessionRecord, samples: pd.DataFrame, time: SteadyTime | None
-) -> list[_Curve]:
-    """Of each figure's rail the samples of a session, the primary first; those without any are left out."""
+    table = passes if len(passes) else results.session_table("windows", record)
+    time = steady_times([record], table, {}).get(record.n)
+    steady_ns = np.empty((0, 2), np.int64) if time is None else time.spans_ns
+    idle = [span for name in IDLE_WINDOWS if (span := record.windows_ns.get(name)) is not None]
+    idle_ns = np.array(idle, np.int64).reshape(-1, 2)
+    samples = results.session_table("probes", record)
     by_rail = dict(list(samples.groupby(["probe", "channel"], observed=True)))
     curves = []
     for figure in sorted(figures, key=lambda figure: not figure.primary):
@@ -102,34 +88,27 @@ def _curves(
         rows = None if rail is None else by_rail.get((rail.meter, rail.channel))
         if rail is None or rows is None:
             continue
-        t_ns, watts = _in_time_order(*rail_watts(rail, rows))
+        t_ns, watts = rail_watts(rail, rows)
         if np.isfinite(watts).any():
+            order = np.argsort(t_ns, kind="stable")
             mean_w = session_power(rail, record, rows, time).window.mean_w
-            curves.append(_Curve(figure, t_ns, watts, mean_w))
-    return curves
-
-
-def _traces(
-    key: str, session: int, curves: Sequence[_Curve], time: SteadyTime | None, idle_ns: NDArray[np.int64]
-) -> list[PowerTrace]:
-    """The curves by scope, in seconds from whatever came first."""
-    steady_ns = np.empty((0, 2), np.int64) if time is None else time.spans_ns
-    starts_ns = [curve.t_ns[0] for curve in curves]
+            curves.append((figure, t_ns[order], watts[order], mean_w))
+    starts_ns = [t_ns[0] for _, t_ns, *_ in curves]
     origin_ns = min((*starts_ns, *idle_ns[:, 0], *steady_ns[:1, 0]), default=np.int64(0))
     return [
         PowerTrace(
-            key,
-            session,
+            record.trial,
+            record.n,
             scope,
             tuple(
-                RailTrace(curve.figure, _seconds(curve.t_ns, origin_ns), curve.watts, curve.mean_w)
-                for curve in curves
-                if curve.figure.scope == scope
+                RailTrace(figure, _seconds(t_ns, origin_ns), watts, mean_w)
+                for figure, t_ns, watts, mean_w in curves
+                if figure.scope == scope
             ),
             _seconds(steady_ns, origin_ns),
             _seconds(idle_ns, origin_ns),
         )
-        for scope in dict.fromkeys(curve.figure.scope for curve in curves)
+        for scope in dict.fromkeys(figure.scope for figure, *_ in curves)
     ]
 
 
@@ -149,15 +128,6 @@ def _from_the_middle(primary: PowerFigure, records: Sequence[SessionRecord]) -> 
 def _is_of(rail: Rail, figure: PowerFigure) -> bool:
     """Whether a rail of a record is what a figure was taken from."""
     return (rail.meter, rail.channel, rail.scope) == (figure.meter, figure.channel, figure.scope)
-
-
-def _in_time_order(
-    t_ns: NDArray[np.int64], watts: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    if (t_ns[1:] >= t_ns[:-1]).all():
-        return t_ns, watts
-    order = np.argsort(t_ns, kind="stable")
-    return t_ns[order], watts[order]
 
 
 def _seconds(stamps_ns: NDArray[np.int64], origin_ns: np.int64) -> NDArray[np.float64]:
