@@ -66,15 +66,8 @@ def change_points(
         values: one an experiment, in order of time, above 0 and finite.
         minimum_effect: the smallest change of level that counts, as a share: 0.03 is 3 % more or less.
         alpha: in at most so many series without a change, one is found all the same.
-
-    Raises ValueError for a value that is not above 0 and finite, an effect below 0 or an alpha that is no
-    share.
     """
-    if minimum_effect < 0 or not 0 < alpha < 1:
-        raise ValueError("the minimum effect is at least 0 and alpha between 0 and 1")
     series = np.asarray(values, dtype=np.float64)
-    if not (np.isfinite(series).all() and (series > 0).all()):
-        raise ValueError("a value is not above 0 and finite")
     p_by_cut: dict[int, float] = {}
     parts = [(0, len(series))]
     while parts:

@@ -63,11 +63,7 @@ def sessions_for(spread: float, target: float, confidence: float = CONFIDENCE) -
 
     Returns:
         At least MIN_SESSIONS; None above MOST_SESSIONS.
-
-    Raises ValueError unless the spread is at least 0 and the target above 0, both finite.
     """
-    if not (0 <= spread < math.inf and 0 < target < math.inf):
-        raise ValueError("the spread is at least 0 and the target above 0")
     return _sessions_to_reach(spread, math.log1p(target), confidence)
 
 
@@ -101,18 +97,8 @@ def forecast(
         target_half_width: resolved when the interval's longer side is at most this share of the value.
         limit: resolved when the interval lies wholly on one side of it; in the medians' unit.
         confidence: of the interval.
-
-    Raises ValueError unless exactly one of target and limit is given, for fewer than MIN_SESSIONS planned
-    sessions, and for a median or a limit that is not above 0 and finite, or such a target.
     """
-    if (target_half_width is None) == (limit is None):
-        raise ValueError("a forecast takes a target or a limit, one of the two")
-    if sessions_planned < MIN_SESSIONS:
-        raise ValueError(f"an interval takes {MIN_SESSIONS} sessions")
     values = np.asarray(medians_so_far, dtype=np.float64)
-    goal = target_half_width if target_half_width is not None else limit
-    if not all(math.isfinite(value) and value > 0 for value in (*values.tolist(), goal or 0.0)):
-        raise ValueError("a median, or what is asked for, is not above 0 and finite")
     if values.size < 2:
         return Forecast("unclear", None, None)
     centre = float(values.mean())
@@ -143,11 +129,7 @@ def forecast_anew(
         sessions_planned: how many the new experiment takes.
         target: the half-width that is asked for, as a share of the value.
         confidence: of the interval.
-
-    Raises ValueError for fewer sessions, or a spread or target that `sessions_for` refuses.
     """
-    if spread_sessions < 2 or sessions_planned < MIN_SESSIONS:
-        raise ValueError(f"a spread takes 2 sessions and an interval {MIN_SESSIONS}")
     needed = sessions_for(spread, target, confidence)
     unit = _reach(1.0, sessions_planned, confidence)
     if spread == 0:

@@ -48,12 +48,8 @@ def least_n(p: float, confidence: float = CONFIDENCE, beyond: int = 0) -> int:
     that is 1 - confidence. At 0.95 and with none beyond it is 29, 59, 299 and 2995 for 0.9, 0.95, 0.99 and
     0.999; at 0.99 LoadGen's 44, 64, 81 for 0, 1 and 2 beyond p90 and 459, 662, 838 beyond p99.
 
-    Raises ValueError for what is no share or no count, and where it would take more than MOST_VALUES.
+    Raises ValueError where it would take more than MOST_VALUES.
     """
-    if not (0 < p < 1 and 0 < confidence < 1):
-        raise ValueError("p and the confidence lie between 0 and 1")
-    if beyond < 0:
-        raise ValueError("no count is below 0")
     low, high = beyond, beyond + 1
     while stats.binom.cdf(beyond, high, 1 - p) > 1 - confidence:
         low, high = high, 2 * high
@@ -81,12 +77,8 @@ def percentile_interval(values: Values, p: float, confidence: float = CONFIDENCE
         values: in any unit and order.
         p: as a share.
         confidence: of each bound by itself.
-
-    Raises ValueError for a value that is not finite.
     """
     array = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError("a value is not finite")
     n = int(array.size)
     needed = least_n(p, confidence)
     if n < needed:
@@ -128,8 +120,6 @@ def percentile_over_sessions(
 
     Returns:
         As `percentile_interval`; of one session, exactly that.
-
-    Raises ValueError for a value that is not finite.
     """
     sessions = [np.asarray(values, dtype=np.float64) for values in values_by_session]
     sessions = [values for values in sessions if values.size]
@@ -187,27 +177,17 @@ def tolerance_factor(p: float, confidence: float, n: int) -> float:
 MINUTE_S = 60.0
 
 
-def by_minute(at_s: Sequence[float], values: Sequence[float]) -> dict[int, list[float]]:
-    """The values by the minute in which they began, counted from 0; minutes without any are left out.
+def minute_medians(at_s: Sequence[float], values: Sequence[float]) -> dict[int, tuple[float, int]]:
+    """By minute, counted from 0: the median of the values that began in it, and how many there are.
 
     Args:
         at_s: when each began, seconds since the session's first; none below 0.
         values: one a time, any unit.
     """
-    if len(at_s) != len(values):
-        raise ValueError("every value needs its time")
     minutes: dict[int, list[float]] = {}
     for at, value in zip(at_s, values, strict=True):
         minutes.setdefault(int(at // MINUTE_S), []).append(value)
-    return dict(sorted(minutes.items()))
-
-
-def minute_medians(at_s: Sequence[float], values: Sequence[float]) -> dict[int, tuple[float, int]]:
-    """By minute: the median of its values, and how many there are."""
-    return {
-        minute: (float(np.median(minute_values)), len(minute_values))
-        for minute, minute_values in by_minute(at_s, values).items()
-    }
+    return {minute: (float(np.median(of)), len(of)) for minute, of in sorted(minutes.items())}
 
 
 # Deadlines of paced passes: how many were missed, and by how much.

@@ -86,14 +86,6 @@ def test_too_few_values_say_so():
     assert change_reason(8) == ""
 
 
-@pytest.mark.parametrize("values", [[1.0, 0.0], [1.0, float("nan")], [-1.0]])
-def test_a_value_that_is_no_ratio_is_refused(values):
-    with pytest.raises(ValueError, match="above 0"):
-        change_points(values)
-    with pytest.raises(ValueError, match="alpha"):
-        change_points([1.0], alpha=1.0)
-
-
 def test_no_part_below_the_least_number_is_tested(monkeypatch):
     tested: list[tuple[int, ...]] = []
 

@@ -49,13 +49,6 @@ def test_a_long_session_is_thinned_and_still_seen():
     assert slowdown.rise == pytest.approx(0.1 / 1.05, rel=0.02)
 
 
-def test_bad_input_is_refused():
-    with pytest.raises(ValueError):
-        heat([1.0], [1.0, 2.0])
-    with pytest.raises(ValueError):
-        heat([1.0, 2.0], [1.0, float("nan")])
-
-
 def test_the_quarters_the_slope_and_which_test_spoke():
     at_s = np.arange(100.0)
     slowdown = heat(at_s, np.where(at_s < 75, 1.0, 1.1))

@@ -60,12 +60,6 @@ def test_a_factor_beyond_all_numbers_bounds_nothing():
     assert (float(bounds.low), float(bounds.high)) == (0.0, math.inf)
 
 
-@pytest.mark.parametrize("confidence", [0.0, 1.0, 1.5])
-def test_a_confidence_that_is_none_is_refused(confidence):
-    with pytest.raises(ValueError):
-        session_interval([[1.0]] * 3, confidence)
-
-
 def test_many_at_once_are_the_same_intervals():
     values = np.random.default_rng(3).normal(1, 0.02, (50, 5, 7))
     value, low, high = mean_interval(np.median(values, axis=-1))

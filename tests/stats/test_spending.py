@@ -22,15 +22,3 @@ def test_the_first_look_spends_for_the_sessions_that_lie_behind_it():
 def test_nothing_is_spent_at_the_start_and_all_at_the_end():
     assert spent(0.0) == 0.0
     assert spent(1.0) == pytest.approx(ALPHA)
-
-
-@pytest.mark.parametrize(("look", "looks"), [(0, 5), (6, 5), (1, 0)])
-def test_a_look_that_does_not_exist_is_refused(look, looks):
-    with pytest.raises(ValueError, match=f"look {look} of {looks}"):
-        look_confidence(look, looks)
-
-
-@pytest.mark.parametrize(("share", "alpha"), [(-0.1, 0.01), (1.1, 0.01), (0.5, 0.0), (0.5, 0.5)])
-def test_a_share_or_an_alpha_out_of_range_is_refused(share, alpha):
-    with pytest.raises(ValueError):
-        spent(share, alpha)
