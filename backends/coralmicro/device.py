@@ -107,7 +107,16 @@ class CoralMicroDevice:
     def describe(self) -> dict[str, Json]:
         """The board, its processors with their clocks, its temperature; SessionError as it answers."""
         with as_session_error("start"):
-            return description_of(self._answering().description)
+            board = self._answering().description
+        # Both processors with their clocks: another clock is another device.
+        facts: dict[str, Json] = {
+            "board": board.board,
+            "cpu": ", ".join(filter(None, (board.cpu, board.tpu))),
+            "firmware": f"{board.firmware} {board.version}",
+        }
+        if board.temperature_c is not None:
+            facts["temperatures_c"] = {"Edge TPU": board.temperature_c}
+        return facts
 
     @contextlib.contextmanager
     def session(self, artifact: Artifact, settings: SessionSettings) -> Iterator[CoralMicroSession]:
@@ -145,15 +154,3 @@ class CoralMicroDevice:
                 _log.warning("the board does not answer any more: it is waited for")
             is_awaited = True
             self._sleep(ASK_AGAIN_S)
-
-
-def description_of(board: BoardDescription) -> dict[str, Json]:
-    """The board's facts; both processors with their clocks, because another clock is another device."""
-    facts: dict[str, Json] = {
-        "board": board.board,
-        "cpu": ", ".join(processor for processor in (board.cpu, board.tpu) if processor),
-        "firmware": f"{board.firmware} {board.version}",
-    }
-    if board.temperature_c is not None:
-        facts["temperatures_c"] = {"Edge TPU": board.temperature_c}
-    return facts

@@ -21,8 +21,7 @@ from .conversation import hex_line_s
 from .device import (
     CortexMDevice,
     chain_of,
-    no_port,
-    port_and_emulated_board,
+    require_port_named,
     with_printed_tolerance,
 )
 from .emulator import IN_QEMU
@@ -199,11 +198,7 @@ class CortexMBackend(PreparedByChain, Backend):
         minutes.
         """
         options = CortexMOptions.model_validate(dict(target.options))
-        emulates = FirmwareSupply(options).emulates
-        if target.port is None and not emulates:
-            raise no_port()
-        if target.port is not None and emulates:
-            raise port_and_emulated_board(options.board)
+        require_port_named(target.port, options, FirmwareSupply(options).emulates)
         if target.port is not None:
             require_port_exists(target.port)
         if plan.period_s is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from edgebench.suggest import printable
 
@@ -207,19 +206,6 @@ INFER_MARGIN_S = 10.0
 _SILENCE_BYTES = 16
 
 
-class Stamp(NamedTuple):
-    """One round trip of `timestamp%`: the host's monotonic clock around what the board's clock showed.
-
-    Attributes:
-        sent_ns, received_ns: host clock.
-        lap_us: board clock modulo 2^32; WrappingClock unwraps it.
-    """
-
-    sent_ns: int
-    lap_us: int
-    received_ns: int
-
-
 class Conversation(Exchange):
     """With one board.
 
@@ -287,8 +273,11 @@ class Conversation(Exchange):
         """The lines of `help%`."""
         return tuple(message.value for message in self._answer("help", "text") if message.kind == "text")
 
-    def timestamp(self) -> Stamp:
-        """The board's clock between two readings of the host's; EnergyBuild where stamps are pulses."""
+    def timestamp(self) -> tuple[int, int, int]:
+        """The host's clock in ns before, the board's in us modulo 2^32, and the host's after.
+
+        EnergyBuild where stamps are pulses.
+        """
         self._require_laps()
         sent_ns = self.clock_ns()
         try:
@@ -298,7 +287,7 @@ class Conversation(Exchange):
                 raise EnergyBuild(error.awaited, error.came) from error
             raise
         # The m-ready behind the lap takes its time, too: the interval is wider for it, never wrong.
-        return Stamp(sent_ns, lap_us, self.clock_ns())
+        return sent_ns, lap_us, self.clock_ns()
 
     def load(self, tensor: bytes) -> None:
         """Send an input: as frames where the firmware's help offers that, else as digits.

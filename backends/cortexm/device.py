@@ -257,7 +257,7 @@ class CortexMDevice:
         try:
             return self.identify()
         except LineFault as fault:
-            if not self._supply.may_flash:
+            if not self._options.flash:
                 raise
             _log.warning("%s does not answer (%s): it is flashed", self._options.board, fault.what)
         self.close()
@@ -309,11 +309,12 @@ class CortexMDevice:
 
         A port that was there before is waited for: a board that was reset or replugged enumerates again.
         """
+        require_port_named(self._port, self._options, self._supply.emulates)
         wait_s = Timeouts.from_environment().reconnect if self._was_open and self._port else 0.0
         give_up_s = time.monotonic() + wait_s
         while self._open is None:
             try:
-                line = open_line(self._required_port(), self._options.baud)
+                line = open_line(self._port or self._supply.port, self._options.baud)
             except UnavailableError:
                 if time.monotonic() >= give_up_s:
                     self._was_open = False  # it is asked for once from now on
@@ -335,15 +336,6 @@ class CortexMDevice:
                 raise LineLost("the emulated board has ended", why=reason) from fault
             raise
 
-    def _required_port(self) -> str:
-        if self._supply.emulates:
-            if self._port is not None:
-                raise port_and_emulated_board(self._options.board)
-            return self._supply.port
-        if self._port is None:
-            raise no_port()
-        return self._port
-
     def close(self) -> None:
         """Close the line; the next session opens it again.
 
@@ -357,16 +349,15 @@ class CortexMDevice:
         self._supply.close()
 
 
-def port_and_emulated_board(board: str | None) -> UsageError:
-    """Two boards were named."""
-    return UsageError(
-        f"--port and an emulated board ({board}) that --flash starts", fix="leave out --port, or --flash"
-    )
-
-
-def no_port() -> UnavailableError:
-    """Nobody said where the board is."""
-    return UnavailableError(
-        "the device cortex-m is at a serial port, and none was named",
-        fix="name it by --port, such as /dev/ttyACM0 (`edgebench doctor --device cortex-m` lists them)",
-    )
+def require_port_named(port: str | None, options: CortexMOptions, emulates: bool) -> None:
+    """UsageError where two boards are named; UnavailableError where none is."""
+    if port is not None and emulates:
+        raise UsageError(
+            f"--port and an emulated board ({options.board}) that --flash starts",
+            fix="leave out --port, or --flash",
+        )
+    if port is None and not emulates:
+        raise UnavailableError(
+            "the device cortex-m is at a serial port, and none was named",
+            fix="name it by --port, such as /dev/ttyACM0 (`edgebench doctor --device cortex-m` lists them)",
+        )

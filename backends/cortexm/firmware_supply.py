@@ -249,14 +249,9 @@ class FirmwareSupply:
         self._noted: set[str] = set()  # of which firmware what it takes is known
 
     @property
-    def may_flash(self) -> bool:
-        """Whether the board may be written to."""
-        return self._options.flash
-
-    @property
     def emulates(self) -> bool:
         """Whether the board is one that this starts."""
-        return self.may_flash and required_board(self._options).emulated
+        return self._options.flash and required_board(self._options).emulated
 
     @property
     def port(self) -> str:
@@ -294,7 +289,7 @@ class FirmwareSupply:
         board = required_board(self._options)
         try:
             firmware = firmware_with(artifact, self._options, self._cache, _note)
-            if not self.may_flash:
+            if not self._options.flash:
                 command = f"edgebench cortexm flash {firmware.elf} --board {board.name}"
                 raise _other_model(artifact, carried, board.name, f"{command}; or add --flash")
             if firmware.sha256 not in self._noted:  # an emulated board is started for each session

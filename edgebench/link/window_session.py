@@ -153,28 +153,21 @@ class WindowSession(BoardSession[Window]):
     def facts(self) -> SessionFacts:
         """What is known by now; the device adds its runtime and its own warnings."""
         facts = super().facts()
+        steady = [window for window in self._windows if window.phase == "steady"]
+        warmup = None
+        if steady:  # inferences before each steady window, and whether the first of these was like the others
+            inference_s = [window.duration_ns / window.inferences / 1e9 for window in steady]
+            usual_s = statistics.median(inference_s)
+            warmup = WarmUp(self._warm_ups, abs(inference_s[0] - usual_s) <= STEADY_SHARE * usual_s)
         return replace(
             facts,
             cold=ColdFigures(first_inference_s=self._first_inference_s),
-            warmup=self._warmup_of(self._steady_inference_s()),
+            warmup=warmup,
             measured_patches=len({window.patch for window in self._windows}) or None,
-            warnings=(*facts.warnings, *(self._warnings() if self._has_real_time else ())),
+            warnings=(*facts.warnings, *(self._warnings(steady) if self._has_real_time else ())),
         )
 
-    def _steady(self) -> list[Window]:
-        return [window for window in self._windows if window.phase == "steady"]
-
-    def _steady_inference_s(self) -> list[float]:
-        return [window.duration_ns / window.inferences / 1e9 for window in self._steady()]
-
-    def _warmup_of(self, inference_s: list[float]) -> WarmUp | None:
-        """Inferences before each steady window, and whether the first of these was like the others."""
-        if not inference_s:
-            return None
-        usual_s = statistics.median(inference_s)
-        return WarmUp(self._warm_ups, abs(inference_s[0] - usual_s) <= STEADY_SHARE * usual_s)
-
-    def _warnings(self) -> Iterator[str]:
+    def _warnings(self, steady: list[Window]) -> Iterator[str]:
         """That windows do not have the usual length."""
         inference_s, lengths = self._inference_s, self._lengths
         count = lengths.inferences(inference_s) if inference_s else lengths.least_inferences
@@ -183,7 +176,6 @@ class WindowSession(BoardSession[Window]):
                 f"an inference takes {inference_s:.3g} s: its windows hold {count}, because "
                 f"{lengths.least_inferences} take more than {lengths.most_s:g} s"
             )
-        steady = self._steady()
         if short := sum(window.duration_ns < lengths.least_s * 1e9 for window in steady):
             yield (
                 f"{short} of {len(steady)} steady windows lasted less than {lengths.least_s:g} s: an "

@@ -42,20 +42,17 @@ class Clock:
 
     def now_us(self) -> int:
         """What it shows."""
-        return self._shown_us(self._nanoseconds())
+        return self.lap_us(self._nanoseconds())
 
-    def window(self, start_ns: int, end_ns: int) -> tuple[int, int]:
-        """The laps of a window that has just been, in the host's nanoseconds."""
-        return self._shown_us(start_ns), self._shown_us(end_ns)
+    def lap_us(self, at_ns: int) -> int:
+        """What it showed at a moment of the host's."""
+        return (at_ns + self._shift_ns) // 1000 % WRAP_US
 
     def declared_window(self, inferences: int) -> tuple[int, int]:
         """The laps of inferences that take as long as is declared; the clock then shows their end."""
         assert self.inference_ms is not None
         start_ns = self._nanoseconds()
         length_ns = round(inferences * self.inference_ms * 1e6)
-        laps = self.window(start_ns, start_ns + length_ns)
+        laps = self.lap_us(start_ns), self.lap_us(start_ns + length_ns)
         self._shift_ns += length_ns
         return laps
-
-    def _shown_us(self, at_ns: int) -> int:
-        return (at_ns + self._shift_ns) // 1000 % WRAP_US

@@ -357,7 +357,7 @@ class Firmware:
         if self._clock.inference_ms is None:
             done = self._engine.infer(bytes(self._tensor.data), times)
             self._scores = done.scores
-            return self._clock.window(done.start_ns, done.end_ns)
+            return self._clock.lap_us(done.start_ns), self._clock.lap_us(done.end_ns)
         if self._inferred_change != self._tensor.changes:
             self._scores = self._engine.infer(bytes(self._tensor.data), 1).scores
             self._inferred_change = self._tensor.changes
