@@ -217,25 +217,19 @@ def _font_characters() -> frozenset[int]:
 
 def colours(names: Iterable[str]) -> dict[str, str]:
     """A colour for every precision, of which fp32, fp16 and int8 always have their own, or every target."""
-    names = list(names)
-    return dict(zip(_ordered(names), _cycled(PALETTE, names), strict=True))
+    return _by_name(PALETTE, names)
 
 
 def markers(names: Iterable[str]) -> dict[str, str]:
     """A marker for each of them, so that colour is never the only difference."""
-    names = list(names)
-    return dict(zip(_ordered(names), _cycled(MARKERS, names), strict=True))
+    return _by_name(MARKERS, names)
 
 
-def _ordered(names: Iterable[str]) -> list[str]:
+def _by_name(values: Sequence[str], names: Iterable[str]) -> dict[str, str]:
     listed = list(dict.fromkeys(names))
-    if listed and not any(name in _KNOWN for name in listed):
-        return listed  # targets, which need no places kept for precisions
-    return [*_KNOWN, *(name for name in listed if name not in _KNOWN)]
-
-
-def _cycled(values: Sequence[str], names: Iterable[str]) -> list[str]:
-    return [values[number % len(values)] for number in range(len(_ordered(names)))]
+    if any(name in _KNOWN for name in listed):  # targets need no places kept for precisions
+        listed = [*_KNOWN, *(name for name in listed if name not in _KNOWN)]
+    return {name: values[number % len(values)] for number, name in enumerate(listed)}
 
 
 def wants_log(values: Sequence[float]) -> bool:

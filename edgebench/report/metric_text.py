@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgebench.judge.metric import Form
 from edgebench.judge.metrics import shown_in
@@ -13,75 +13,30 @@ from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSumma
 from edgebench.report import words
 from edgebench.report.words import FigureText
 
-if TYPE_CHECKING:
-    from edgebench.judge.trial_summary import (
-        Accuracy,
-        AccuracyDrop,
-        Agreement,
-        FailedSessions,
-        RequestLatency,
-    )
-
-
-def share(figure: Accuracy | Agreement) -> str:
-    """`99.6 %`: k of n."""
-    return words.percent(figure.k / figure.n) if figure.n else words.MISSING
-
-
-def wilson(figure: Accuracy) -> str:
-    """The ends of its interval: `94.0 to 96.6 %`."""
-    return f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %"
-
-
-def points(figure: AccuracyDrop) -> str:
-    """`1.20 (0.10 to 2.40)`: points below fp32; the sign for fp32 itself."""
-    if figure.low == figure.high == 0:
-        return words.MISSING
-    return f"{figure.points:.2f} ({figure.low:.2f} to {figure.high:.2f})"
-
-
-def k_of_n(figure: FailedSessions) -> str:
-    """`1 of 6`."""
-    return f"{figure.k} of {figure.n}"
-
-
-def p_value(figure: Agreement) -> str:
-    """McNemar's p, where there were labels."""
-    return words.MISSING if figure.mcnemar_p is None else words.number(figure.mcnemar_p, 2)
-
-
-def request_median(figure: RequestLatency) -> str:
-    """`12.3`, in milliseconds."""
-    return words.number(figure.median)
-
-
-def request_p99(figure: RequestLatency) -> str:
-    """`15.2`, or the sign where the requests are too few."""
-    return words.MISSING if figure.p99 is None else words.number(figure.p99)
-
-
-def request(figure: RequestLatency) -> str:
-    """`12.3 (p99 15.2)`."""
-    p99 = "" if figure.p99 is None else f" (p99 {request_p99(figure)})"
-    return f"{request_median(figure)}{p99}"
-
-
 FORMS: Mapping[Form, Callable[[Any], str]] = {
     "interval": words.interval,
-    "share": share,
+    "share": lambda figure: words.percent(figure.k / figure.n) if figure.n else words.MISSING,
     "right of n": words.right_of,
-    "Wilson interval": wilson,
-    "points": points,
-    "k of n": k_of_n,
-    "p": p_value,
+    "Wilson interval": lambda figure: f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %",
+    "points": lambda drop: (  # below fp32; the sign for fp32 itself
+        f"{drop.points:.2f} ({drop.low:.2f} to {drop.high:.2f})" if drop.low or drop.high else words.MISSING
+    ),
+    "k of n": lambda figure: f"{figure.k} of {figure.n}",
+    "p": lambda figure: _number(figure.mcnemar_p, 2),
     "bytes": words.size,
     "number": words.number,
-    "milliseconds": words.milliseconds,
-    "median and p99": request,
-    "median": request_median,
-    "p99": request_p99,
+    "milliseconds": lambda seconds: words.number(seconds * 1e3),
+    "median and p99": lambda figure: (
+        words.number(figure.median) + ("" if figure.p99 is None else f" (p99 {words.number(figure.p99)})")
+    ),
+    "median": lambda figure: words.number(figure.median),
+    "p99": lambda figure: _number(figure.p99),
     "count": words.count,
 }
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return words.MISSING if value is None else words.number(value, digits)
 
 
 def metric_text(value: Any, form: Form) -> str:

@@ -152,11 +152,6 @@ def power_of(scope: str) -> str:
     return _POWER_OF.get(scope, f"power of the {plain(scope, 20)}")
 
 
-def milliseconds(seconds: float) -> str:
-    """Seconds as milliseconds."""
-    return number(seconds * 1e3)
-
-
 def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     """A short name for every trial's key: `0.25 int8`, with family or batch added where they differ.
 

@@ -86,7 +86,7 @@ def test_a_table_has_its_column(whole: Judged) -> None:
     table = tables.memory(whole.summaries)
     place = [column.heading for column in table.columns].index("overhead [ms]")
     texts = [row[place] for row in table.rows]
-    assert texts == [words.milliseconds(least_overhead_s(trial) or 0.0) for trial in whole.summaries]
+    assert texts == [words.number(1e3 * (least_overhead_s(trial) or 0.0)) for trial in whole.summaries]
     assert escape("overhead [ms]") in export_markdown(whole.results, whole.summaries, whole.verdicts)
 
 

@@ -250,7 +250,8 @@ def draw_limits(
     drawn = [each for each in drawn if each.lines[0].side == "inside"]
     for beyond, place, arrow in ((below[::-1], _EDGE / 2, "↓←"), (above, 1 - _EDGE / 2, "↑→")):
         if beyond:
-            text = _text(beyond, unit) if named else f"{_values(beyond)} {unit}"
+            values = ", ".join(f"{line.value:.4g}" for line in beyond)
+            text = _text(beyond, unit) if named else f"{values} {unit}"
             drawn.append(_Drawn(tuple(beyond), place, True, f"{arrow[which == 'x']} {text}"))
     for number, each in enumerate(drawn):
         level = which == "y"
@@ -317,10 +318,6 @@ def _text(lines: Sequence[LimitLine], unit: str) -> str:
     names = [name for line in lines for name in line.names]
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"{drawing.label(names[0], _NAME)}: {lines[0].value:.4g} {unit}{more}"
-
-
-def _values(lines: Sequence[LimitLine]) -> str:
-    return ", ".join(f"{line.value:.4g}" for line in lines)
 
 
 def limits_note(lines: Sequence[LimitLine]) -> str:
