@@ -258,22 +258,19 @@ class Profile(Strict):
     @property
     def implied(self) -> Requirement | None:
         """That its schedule is kept, whatever else it requires; None without one, or where it says so."""
-        if self.schedule is None or any(map(self._keeps_schedule, self.requirements)):
+        keeps = any(
+            each.quantity == "load"
+            and not each.wanted
+            and each.schedule == self.schedule
+            and each.base_limit <= 1
+            for each in self.requirements
+        )
+        if self.schedule is None or keeps:
             return None
         taken = {requirement.name for requirement in self.requirements}
         names = ("schedule", *(f"schedule {number}" for number in range(2, MAX_REQUIREMENTS + 2)))
         name = next(name for name in names if name not in taken)
         return _KEPT.model_copy(update={"name": name, "schedule": self.schedule})
-
-    def _keeps_schedule(self, requirement: Requirement) -> bool:
-        limit = requirement.limit
-        return (
-            requirement.quantity == "load"
-            and not requirement.wanted
-            and requirement.schedule == self.schedule
-            and isinstance(limit, float)
-            and limit * requirement.scale <= 1
-        )
 
     @property
     def judged(self) -> tuple[Requirement, ...]:

@@ -95,15 +95,18 @@ class Requirement(Strict):
         """The limit in the figures' unit; infinite for a body, which has three."""
         return math.inf if isinstance(self.limit, tuple) else self.limit * self.scale
 
+    @property
+    def sides(self) -> list[float]:
+        """The limit's numbers in the figures' unit, sorted: one, or three of a body."""
+        limit = self.limit if isinstance(self.limit, tuple) else (self.limit,)
+        return sorted(side * self.scale for side in limit)
+
     def asks_more_than(self, other: Requirement) -> bool:
         """Whether something that meets the other, on the same statistic of the same quantity, may miss it."""
         if self.averaging_s != other.averaging_s:
             return True
-        mine, others = (sorted(_sides(each)) for each in (self, other))
-        pairs = list(zip(mine, others, strict=True))
-        if self.at_least:
-            return any(limit > required for limit, required in pairs)
-        return any(limit < required for limit, required in pairs)
+        pairs = zip(self.sides, other.sides, strict=True)
+        return any(limit > required if self.at_least else limit < required for limit, required in pairs)
 
     @classmethod
     def complete(cls, table: dict[str, Any], context: Any) -> Faults:
@@ -165,12 +168,6 @@ class Requirement(Strict):
         except PydanticCustomError as error:
             yield ("limit",), error
             table |= {"limit": metric.valid_limit, "budget": None}
-
-
-def _sides(requirement: Requirement) -> list[float]:
-    """Its limit's numbers in the quantity's base unit."""
-    limit = requirement.limit
-    return [side * requirement.scale for side in (limit if isinstance(limit, tuple) else (limit,))]
 
 
 def _limit(table: Mapping[str, Any], metric: Metric, *, written: bool) -> Any:

@@ -209,10 +209,10 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
             rule.confidence,
             trial,
             results.session_records(trial.key),
-            passes.of(trial.key),
-            windows.of(trial.key),
-            probes.of(trial.key),
-            predictions.of(trial.key),
+            passes(trial.key),
+            windows(trial.key),
+            probes(trial.key),
+            predictions(trial.key),
             partial(results.table, "batches", REQUEST_COLUMNS, [trial.key]),
         )
         for trial in experiment.trials
@@ -259,22 +259,15 @@ def trial_json(summary: TrialSummary) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class _Rows:
-    frames: dict[str, pd.DataFrame]
-    empty: pd.DataFrame
-
-    def of(self, key: str) -> pd.DataFrame:
-        return self.frames.get(key, self.empty)
-
-
-def _by_trial(frame: pd.DataFrame) -> _Rows:
-    # The rows of a trial stand together, in the order of the trials: each is a view, none is copied.
+def _by_trial(frame: pd.DataFrame) -> Callable[[str], pd.DataFrame]:
+    """What gives a trial's rows, which follow each other: each is a view, and no copy."""
     codes = frame["trial"].cat.codes.to_numpy()
     keys = frame["trial"].cat.categories
     edges = codes.searchsorted(range(len(keys) + 1))
     spans = zip(keys, edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    return _Rows({str(key): frame.iloc[first:last] for key, first, last in spans}, frame.iloc[:0])
+    frames = {str(key): frame.iloc[first:last] for key, first, last in spans}
+    empty = frame.iloc[:0]
+    return lambda key: frames.get(key, empty)
 
 
 @dataclass(frozen=True)
@@ -334,7 +327,7 @@ class _Part:
             image_s=self._interval(steady.image_s),
             infer_s=self._interval(steady.infer_s),
             stages_ms=steady.stages_ms,
-            cold={name: None if emulated else _over_sessions(self._cold(name)) for name in COLD},
+            cold={name: None if emulated else _mean(self._cold(name)) for name in COLD},
             accuracy=accuracy,
             accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
             scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
@@ -544,7 +537,3 @@ class _Part:
         if has_power or meters_reason or not self.ok:
             return meters_reason or ("" if has_power else reason)
         return "the meter gave nothing" if meters else "no meter was asked for"
-
-
-def _over_sessions(values: Sequence[float]) -> float | None:
-    return trial_median([[value] for value in values]) if values else None
