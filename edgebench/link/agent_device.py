@@ -278,14 +278,21 @@ class AgentDevice:
         SessionError (`protocol_error`) for an answer that holds none; UnavailableError where none comes.
         """
         asked = {"env": dict(launch.env), "prefix": list(launch.prefix), "affinity": list(launch.affinity)}
-        try:
-            frame = self._alive().request({"op": "launch", **asked}, self._timeouts.connect)
+        connection = self._alive()
+        with self._asking(connection):
+            frame = connection.request({"op": "launch", **asked}, self._timeouts.connect)
             return checked(LaunchFaults, frame.message).faults
+
+    @contextlib.contextmanager
+    def _asking(self, connection: Connection) -> Iterator[None]:
+        """An agent that is gone, or answers what it was not asked, is closed, and what it did is told."""
+        try:
+            yield
         except ProtocolError as error:
-            self._connection.close()
+            connection.close()
             raise from_protocol(error, "start", "") from error
         except LinkLost as error:
-            self._connection.close()
+            connection.close()
             raise unavailable(self._link.name, error) from error
 
     def power_mode_obstacle(self) -> str:
@@ -316,15 +323,9 @@ class AgentDevice:
         return self._power_mode_request(connection, {"op": "set_power_mode", "mode": self._power_mode})
 
     def _power_mode_request(self, connection: Connection, message: Message) -> str:
-        try:
+        with self._asking(connection):
             frame = connection.request(message, self._timeouts.power_mode)
             return printable(checked(PowerModeObstacle, frame.message).obstacle)
-        except ProtocolError as error:
-            connection.close()
-            raise from_protocol(error, "start", "") from error
-        except LinkLost as error:
-            connection.close()
-            raise unavailable(self._link.name, error) from error
 
     def _require_power_mode(self, connection: Connection) -> None:
         """SessionError where something else on the board has changed the mode; it is set for the next one."""

@@ -234,67 +234,62 @@ OF_THE_MACHINE = frozenset({"governor", "load", "memory", "clock", "temperature"
 def board_findings(facts: Mapping[str, Json]) -> list[Finding]:
     """What the board's facts (edgebench.agent.facts) mean for a measurement."""
     known = BoardFacts.of(facts)
-    return [
-        _governor(known.governor),
-        _load(known.load_average, known.cores),
-        _memory(known.memory_available_bytes),
-        _clock(known.timer_resolution_ns),
-        _temperature(known.temperatures_c),
-    ]
-
-
-def _governor(governor: str | None) -> Finding:
-    if governor is None:
-        return Finding(
-            "warning",
+    governor, load, cores = known.governor, known.load_average, known.cores
+    available, resolution_ns = known.memory_available_bytes, known.timer_resolution_ns
+    load_text, load_a_core = "", 0.0
+    if load and cores:
+        load_text = f"{load[0]:.2f} over the last minute on {cores} {'core' if cores == 1 else 'cores'}"
+        load_a_core = load[0] / cores
+    sensor, hottest = max((known.temperatures_c or {"": 0.0}).items(), key=lambda item: item[1])
+    rows: tuple[tuple[str, str, bool, tuple[str, str], tuple[str, str]], ...] = (
+        (
             "governor",
-            "cannot be read, as in most virtual machines: clocks may change unseen",
-            "measure on the machine itself where that matters",
-        )
-    if governor == "performance":
-        return Finding("ok", "governor", governor)
-    fix = "sudo cpupower frequency-set -g performance"
-    return Finding("warning", "governor", f"{governor}: clocks change with the load", fix)
-
-
-def _load(load: list[float] | None, cores: int | None) -> Finding:
-    if not load or not cores:
-        return Finding("warning", "load", "cannot be read", "see that nothing else runs")
-    text = f"{load[0]:.2f} over the last minute on {cores} {'core' if cores == 1 else 'cores'}"
-    if load[0] > MOST_LOAD_A_CORE * cores:
-        return Finding("warning", "load", text, "end other programs, or wait a minute")
-    return Finding("ok", "load", text)
-
-
-def _memory(available: int | None) -> Finding:
-    if available is None:
-        return Finding("warning", "memory", "cannot be read", "see that at least 1 GiB is free")
-    text = f"{available / (1 << 20):.0f} MiB available"
-    if available < LEAST_MEMORY_BYTES:
-        return Finding(
-            "warning", "memory", text, "end other programs: the scene and the runtime take 0.3 GiB"
-        )
-    return Finding("ok", "memory", text)
-
-
-def _clock(resolution_ns: float | None) -> Finding:
-    if resolution_ns is None:
-        return Finding("warning", "clock", "resolution unknown", "use Linux with high-resolution timers")
-    text = f"resolution {resolution_ns:g} ns"
-    if resolution_ns > COARSEST_CLOCK_NS:
-        return Finding("warning", "clock", text, "boot a kernel with high-resolution timers")
-    return Finding("ok", "clock", text)
-
-
-def _temperature(temperatures: Mapping[str, float] | None) -> Finding:
-    if not temperatures:
-        fix = "watch for a drift of the passes instead: the report shows it"
-        return Finding("warning", "temperature", "no sensor can be read", fix)
-    name, hottest = max(temperatures.items(), key=lambda item: item[1])
-    text = f"{hottest:.0f} °C at {name}"
-    if hottest > HOT_C:
-        return Finding("warning", "temperature", text, "let it cool down, or improve the cooling")
-    return Finding("ok", "temperature", text)
+            governor or "",
+            governor == "performance",
+            (
+                "cannot be read, as in most virtual machines: clocks may change unseen",
+                "measure on the machine itself where that matters",
+            ),
+            (": clocks change with the load", "sudo cpupower frequency-set -g performance"),
+        ),
+        (
+            "load",
+            load_text,
+            load_a_core <= MOST_LOAD_A_CORE,
+            ("cannot be read", "see that nothing else runs"),
+            ("", "end other programs, or wait a minute"),
+        ),
+        (
+            "memory",
+            "" if available is None else f"{available / (1 << 20):.0f} MiB available",
+            (available or 0) >= LEAST_MEMORY_BYTES,
+            ("cannot be read", "see that at least 1 GiB is free"),
+            ("", "end other programs: the scene and the runtime take 0.3 GiB"),
+        ),
+        (
+            "clock",
+            "" if resolution_ns is None else f"resolution {resolution_ns:g} ns",
+            (resolution_ns or 0.0) <= COARSEST_CLOCK_NS,
+            ("resolution unknown", "use Linux with high-resolution timers"),
+            ("", "boot a kernel with high-resolution timers"),
+        ),
+        (
+            "temperature",
+            f"{hottest:.0f} °C at {sensor}" if known.temperatures_c else "",
+            hottest <= HOT_C,
+            ("no sensor can be read", "watch for a drift of the passes instead: the report shows it"),
+            ("", "let it cool down, or improve the cooling"),
+        ),
+    )
+    findings = []
+    for subject, text, is_fine, (unknown, without), (trouble, fix) in rows:
+        if text and is_fine:
+            findings.append(Finding("ok", subject, text))
+        elif text:
+            findings.append(Finding("warning", subject, text + trouble, fix))
+        else:
+            findings.append(Finding("warning", subject, unknown, without))
+    return findings
 
 
 def missing_findings(

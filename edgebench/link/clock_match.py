@@ -128,7 +128,7 @@ LINK_CUT_S = 5.0
 """A round trip, the way of a reply, or a stall of what is sent that takes longer: a link that was cut."""
 
 
-class SessionClock:
+class SessionClock(ClockTrips):
     """All round trips of one session, and what they say of the device's clock.
 
     A request to the worker and its reply are a round trip too, by what the agent's clock said when it passed
@@ -140,8 +140,8 @@ class SessionClock:
     """
 
     def __init__(self, connection: Connection) -> None:
+        super().__init__()
         self.injected: InjectedClock | None = None
-        self._clock = ClockTrips()
         self._asked: dict[int, tuple[int, int]] = {}  # by worker: host and device
         self._spans: dict[int, Span] = {}
         self._connection = connection
@@ -150,7 +150,7 @@ class SessionClock:
 
     def edge(self, name: str, timeout_s: float) -> None:
         """Round trips at the `start` or `end` of the session."""
-        self._clock.note_edge(name, self._ask(ROUND_TRIPS, timeout_s))
+        self.note_edge(name, self._ask(ROUND_TRIPS, timeout_s))
 
     def between(self, timeout_s: float) -> None:
         """Round trips while the device does nothing else; never during a pass."""
@@ -158,17 +158,12 @@ class SessionClock:
 
     def device_ns(self) -> int:
         """What the device's clock says now: by the latest round trips and the drift since the first."""
-        trips = self._clock.trips
+        trips = self.trips
         return device_at(time.monotonic_ns(), trips[:ROUND_TRIPS], trips[-BETWEEN_TRIPS:])
-
-    @property
-    def latest_ns(self) -> int:
-        """What the device's clock said last."""
-        return self._clock.latest_ns
 
     def asked(self, worker: int = 0) -> None:
         """A worker is about to be asked for something, which one `note_reply` or several answer."""
-        self._asked[worker] = (time.monotonic_ns(), self._clock.latest_ns)
+        self._asked[worker] = (time.monotonic_ns(), self.latest_ns)
 
     def span_of(self, worker: int = 0) -> Span:
         """The latest reading of the device's clock before a worker was asked, and that of its reply."""
@@ -180,14 +175,10 @@ class SessionClock:
         asked_ns, before_ns = self._asked[worker]
         self._spans[worker] = Span(before_ns, sent_ns)
         # One of several replies may wait here while the clock is read: the later readings are judged.
-        if not before_ns <= sent_ns < self._clock.latest_ns:
-            self._clock.judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
+        if not before_ns <= sent_ns < self.latest_ns:
+            self.judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
 
-    def require_agreement(self) -> None:
-        """ImpossibleTimes where the clocks have disagreed, if only after the last pass."""
-        self._clock.require_agreement()
-
-    def warnings(self, timed: bool = True, step_ns: int = 0) -> list[str]:
+    def warnings(self, step_ns: int = 0, timed: bool = True) -> list[str]:
         """That the session outlived a cut of its connection, and that its clock is none to measure with.
 
         `timed` is whether the stamps are of that clock, `step_ns` its steps where they are coarse.
@@ -206,12 +197,12 @@ class SessionClock:
                 "no figure was measured here"
             )
         if timed:
-            warnings += self._clock.warnings(step_ns)
+            warnings += super().warnings(step_ns)
         return warnings
 
     def facts(self) -> dict[str, Json]:
         """`start` and `end` where they were reached, `fit`, the line through all trips, and `test_clock`."""
-        known = self._clock.facts()
+        known = super().facts()
         if self.injected is not None:
             known["test_clock"] = self.injected.model_dump()
         return known
@@ -224,7 +215,7 @@ class SessionClock:
             received = time.monotonic_ns()
             trips.append(RoundTrip(sent, checked(ClockReading, frame.message).now_ns, received))
             self._stall_ns = max(self._stall_ns, received - sent)
-            self._clock.add(trips[-1])
+            self.add(trips[-1])
         return trips
 
 

@@ -25,6 +25,7 @@ _DOING = {
 }
 _SEE_STDERR = "its stderr is kept in session.json"
 _OUT_OF_MEMORY = "close other programs, or take a smaller variant or batch"
+_TIMED_OUT = "set EDGEBENCH_STAGE_TIMEOUT_S to more seconds where the device needs them"
 
 
 # What a loader, a shell or Python says of a board that lacks something, and what to do about it.
@@ -65,44 +66,21 @@ def _lacks(why: str) -> str:
 
 def from_end(end: Ended, stage: str, worker: str = "the worker") -> SessionError:
     """A worker's process ended and nobody had asked it to; `worker` is which, in words."""
-    doing = _DOING[stage]
     last = (end.stderr_tail.strip().splitlines() or [""])[-1][:500]
-    if end.timed_out:
-        limit = "" if end.limit_s is None else f" of {end.limit_s:g} s"
-        what, status, why, fix = (
-            f"{worker} did not answer in time while {doing}",
-            "timeout",
-            f"it was ended at the time limit{limit} for one request of the stage {stage}: it hung or is slow",
-            "set EDGEBENCH_STAGE_TIMEOUT_S to more seconds where the device needs them",
-        )
-    elif end.out_of_memory:
-        what, status, why, fix = (
-            f"{worker} was ended for memory while {doing}",
-            "out_of_memory",
-            "the kernel killed it because memory ran out",
-            _OUT_OF_MEMORY,
-        )
-    elif end.problem:
-        what, status, why, fix = (
-            f"{worker} sent something else than frames while {doing}",
-            "protocol_error",
-            end.problem,
-            _SEE_STDERR,
-        )
-    elif end.signal:
-        what, status, why, fix = (
-            f"{worker} crashed while {doing}",
-            "crash",
-            f"{end.signal}{': ' + last if last else ''}",
-            _SEE_STDERR,
-        )
-    else:
-        what, status, why, fix = (
-            f"{worker} ended while {doing}",
-            "crash",
-            f"exit code {end.code}{': ' + last if last else ''}",
-            _SEE_STDERR,
-        )
+    words = f": {last}" if last else ""
+    limit = "" if end.limit_s is None else f" of {end.limit_s:g} s"
+    hung = f"it was ended at the time limit{limit} for one request of the stage {stage}: it hung or is slow"
+    problem = end.problem or ""
+    memory = "the kernel killed it because memory ran out"
+    rows: tuple[tuple[object, str, str, str, str], ...] = (
+        (end.timed_out, "did not answer in time", "timeout", hung, _TIMED_OUT),
+        (end.out_of_memory, "was ended for memory", "out_of_memory", memory, _OUT_OF_MEMORY),
+        (problem, "sent something else than frames", "protocol_error", problem, _SEE_STDERR),
+        (end.signal, "crashed", "crash", f"{end.signal}{words}", _SEE_STDERR),
+        (True, "ended", "crash", f"exit code {end.code}{words}", _SEE_STDERR),
+    )
+    happened, status, why, fix = next(row for holds, *row in rows if holds)
+    what = f"{worker} {happened} while {_DOING[stage]}"
     return SessionError(
         what, status=status, stage=stage, signal=end.signal, stderr_tail=end.stderr_tail, why=why, fix=fix
     )

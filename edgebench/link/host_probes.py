@@ -24,6 +24,7 @@ from edgebench.link.connection import Connection, LinkLost
 from edgebench.link.host_lag import lag_of
 from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.placing import Placer
+from edgebench.link.replies import ProbeReport
 from edgebench.link.schedule import Timeouts
 from edgebench.link.session_probes import SessionProbes
 from edgebench.prepare.cache import Cache
@@ -97,7 +98,7 @@ class SampleSpool:
         with Path(self._files[probe].name).open("rb") as file:
             while data := file.read(READ_BYTES):
                 for frame in decoder.feed(data):
-                    yield _chunk(probe, frame.message["n"], frame.message["channels"], frame.payload)
+                    yield ProbeReport(probe=probe, kind="chunk", **frame.message).chunk(frame.payload)
 
     def close(self) -> None:
         """Remove the files, and take in nothing more; safe to call twice."""
@@ -114,13 +115,6 @@ class SampleSpool:
         file = (self.folder / f"{len(self._files)}.samples").open("xb")
         self._files[probe] = file
         return file
-
-
-def _chunk(probe: str, n: int, channels: list[str], payload: bytes) -> ProbeChunk:
-    columns = [payload[start : start + 8 * n] for start in range(0, 8 * n * (1 + len(channels)), 8 * n)]
-    values = [np.frombuffer(column, "<f8") for column in columns[1:]]
-    stamps_ns = np.frombuffer(columns[0], "<i8").astype(np.int64, copy=False)
-    return ProbeChunk(probe, stamps_ns, dict(zip(channels, values, strict=True)))
 
 
 LAST_SAMPLES_S = 3.0

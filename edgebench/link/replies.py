@@ -367,19 +367,11 @@ class Ended(Reply):
     left_running: tuple[LeftRunning, ...] = Field(default=(), max_length=1000)
 
 
-class _Channel(Reply):
-    name: _Name
-    quantity: str = Field(max_length=50)
-    unit: str = Field(max_length=20)
-    total: bool = False
-    range: tuple[FiniteFloat, FiniteFloat] | None = None
-
-
 class _Info(Reply):
     rate_hz: float = Field(gt=0)
     resolution: _Name
     scope: _Name
-    channels: tuple[_Channel, ...] = Field(min_length=1, max_length=256)
+    channels: tuple[Channel, ...] = Field(min_length=1, max_length=256)
     absent: dict[_Name, _Reason] = Field(default_factory=dict, max_length=64)
     averaging_ms: FiniteFloat | None = Field(default=None, gt=0)
 
@@ -416,10 +408,6 @@ class ProbeReport(Reply):
         if self.info is None:
             raise ProtocolError("a probe announced itself without saying what it is")
         kind, _, address = self.probe.partition(":")
-        channels = tuple(
-            Channel(channel.name, channel.quantity, channel.unit, channel.total, channel.range)
-            for channel in self.info.channels
-        )
         info = self.info
         return ProbeInfo(
             kind,
@@ -427,7 +415,7 @@ class ProbeReport(Reply):
             info.rate_hz,
             info.resolution,
             info.scope,
-            channels,
+            info.channels,
             dict(info.absent),
             averaging_ms=info.averaging_ms,
         )
@@ -436,16 +424,13 @@ class ProbeReport(Reply):
         """Stamps int64 [n], then float64 [n] a channel."""
         if len(payload) != 8 * self.n * (1 + len(self.channels)):
             raise ProtocolError(f"a probe's chunk of {len(payload)} bytes for {self.n} samples")
-        columns = [
-            payload[start : start + 8 * self.n] for start in range(0, len(payload), max(8 * self.n, 1))
-        ]
-        if not columns:
-            columns = [b""] * (1 + len(self.channels))
-        stamps = np.frombuffer(columns[0], "<i8").astype(np.int64)
+        columns = np.frombuffer(payload, "<f8").reshape(1 + len(self.channels), self.n)
+        stamps = columns[0].view("<i8").astype(np.int64)
         if stamps.size and not -LAST_NS < stamps.min() <= stamps.max() < LAST_NS:
             raise ProtocolError("a probe's samples with stamps out of range")
-        values = [np.frombuffer(column, "<f8").astype(np.float64) for column in columns[1:]]
-        return ProbeChunk(self.probe, stamps, dict(zip(self.channels, values, strict=True)))
+        return ProbeChunk(
+            self.probe, stamps, dict(zip(self.channels, columns[1:].astype(float), strict=True))
+        )
 
 
 AnyReply = TypeVar("AnyReply", bound=Reply)

@@ -91,9 +91,9 @@ averages 422 ms and holds each reading as long (the INA3221 under the driver of 
 class Channel:
     """One column of a probe: what it is and in which unit, such as power in W."""
 
-    name: str
-    quantity: str
-    unit: str
+    name: Annotated[str, Field(max_length=200)]
+    quantity: Annotated[str, Field(max_length=50)]
+    unit: Annotated[str, Field(max_length=20)]
     total: bool = False  # the rail that all others of its probe are part of: the headline
     range: tuple[float, float] | None = None  # lowest and highest; a value outside was rejected
 

@@ -146,7 +146,7 @@ def test_a_moved_clock_is_found_and_all_stamps_are_on_it(rig, drifting, old):
     before_ns = time.monotonic_ns()
     with device.session(rig.artifact(), settings) as session:
         passes = list(session.measure(rig.plan(passes=6, warmup_cap=20)))
-        trips = list(session._clock._clock.trips)
+        trips = list(session._clock.trips)
         facts = session.facts()
         chunks = list(session.probe_chunks())
     after_ns = time.monotonic_ns()
