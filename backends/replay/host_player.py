@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from edgebench.agent.pixels import windows as cut_patches
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.records.model import Artifact
@@ -29,7 +30,7 @@ from edgebench.records.session import (
     WarmUp,
     Window,
 )
-from edgebench.records.values import ImageSet, Scene, Scores
+from edgebench.records.values import ImageSet, Scores
 
 from .device.play_drawn import Drawn, Tape
 from .device.play_samples import Canned
@@ -85,7 +86,9 @@ class HostSession:
     def measure(self, plan: MeasurePlan) -> Iterator[Window]:
         """The first window, then the steady ones until the scenario ends the session."""
         self._end_where_due("scene")
-        drawn, patches = self._drawn, _patches_of(plan.scene)
+        drawn, scene = self._drawn, plan.scene
+        pixels = np.load(scene.path, mmap_mode="r")
+        patches = np.stack(cut_patches(pixels, scene.patch, scene.patch_width, scene.stride))
         inferences: int = self._script["play"]["windows"]["inferences"]
         infer_share = 1.0 - self._script["edges"][1]
         drawn.scene(len(patches))
@@ -143,13 +146,3 @@ class HostSession:
 
     def _end(self, stage: str, status: str, why: str) -> NoReturn:
         raise SessionError("the replayed session ended here", status=status, stage=stage, why=why)
-
-
-def _patches_of(scene: Scene) -> NDArray[np.uint8]:
-    """The scene's patches, row by row, uint8 [n, height, width, 3]."""
-    pixels: NDArray[np.uint8] = np.load(scene.path, mmap_mode="r")
-    side, step = scene.patch, scene.stride or scene.patch
-    across, step_across = scene.patch_width or side, scene.stride or scene.patch_width or side
-    rows = [pixels[at * step : at * step + side] for at in range(scene.rows)]
-    lefts = [column * step_across for column in range(scene.columns)]
-    return np.stack([row[:, left : left + across] for row in rows for left in lefts])

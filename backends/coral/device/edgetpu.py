@@ -50,14 +50,12 @@ def accelerators(root: str) -> Dict[str, Any]:
 
 
 def _pcie(root: str) -> List[Dict[str, Any]]:
-    cards = []
     pattern = os.path.join(glob.escape(os.path.join(root, "sys/class/apex")), "apex_*")
-    for device in sorted(glob.glob(pattern))[:MAX_DEVICES]:
-        milli = number_in(device, "temp")
-        cards.append(
-            {"name": os.path.basename(device), "temperature_c": None if milli is None else milli / 1000}
-        )
-    return cards
+    cards = {device: number_in(device, "temp") for device in sorted(glob.glob(pattern))[:MAX_DEVICES]}
+    return [
+        {"name": os.path.basename(device), "temperature_c": None if milli is None else milli / 1000}
+        for device, milli in cards.items()
+    ]
 
 
 def tell_of(seen: Dict[str, Any]) -> str:

@@ -9,11 +9,12 @@ import mmap
 import os
 import platform
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
 
 from ...device.litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
 from ...device.usb_sticks import ROOT, usb2_warnings
-from .edgetpu import accelerators, build_of, library_of, tell_of
+from .edgetpu import Library, accelerators, build_of, library_of, tell_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -189,30 +190,22 @@ def _session_settings(
     """What goes into every record beside the runtime's name and version."""
     absent: Dict[str, str] = {}
     after = accelerators(root)
-    path, version, devices = (None, None, None)  # type: Tuple[Any, Any, Any]
-    build = None
-    if why_not:
-        absent["delegate"] = why_not
-    else:
-        library = library_of(options["delegate"])
-        path, version, devices = library.path, library.version, library.devices
-        build, absent["delegate_clock"] = build_of(root, path)
-        absent["delegate_version"], absent["edgetpu_devices"] = library.why_no_version, library.why_no_devices
+    library = Library(None, None, "", None, "") if why_not else library_of(options["delegate"])
+    build, why_no_build = (None, "") if why_not else build_of(root, library.path)
+    absent.update(delegate=why_not, delegate_clock=why_no_build)
+    absent.update(delegate_version=library.why_no_version, edgetpu_devices=library.why_no_devices)
     operations, absent["operations"] = _operations(interpreter)
     absent.update(after["absent"])
-    warnings = [] if compiled else [ON_CPU]
-    if compiled:
-        warnings += usb2_warnings(after["usb"], "the Edge TPU", "three times")
-    if before["firmware"] is False:
-        warnings.append(FRESH)
+    warnings = usb2_warnings(after["usb"], "the Edge TPU", "three times") if compiled else [ON_CPU]
+    warnings += [FRESH] if before["firmware"] is False else []
     return {
         "runs_on": "edgetpu" if compiled else "cpu",
         "python": platform.python_version(),
         "edgetpu": options["edgetpu"] or "any",
-        "edgetpu_devices": devices,
+        "edgetpu_devices": library.devices,
         "delegate": None if why_not else options["delegate"],
-        "delegate_path": path,
-        "delegate_version": version,
+        "delegate_path": library.path,
+        "delegate_version": library.version,
         "delegate_clock": build,
         "operations": operations,
         "usb": after["usb"],
@@ -232,7 +225,4 @@ def _operations(interpreter: Any) -> "Tuple[Optional[Dict[str, int]], str]":
         names = [str(operation["op_name"]) for operation in ask()]
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         return None, "the runtime does not list them: {}".format(error)
-    counted: Dict[str, int] = {}
-    for name in names:
-        counted[name] = counted.get(name, 0) + 1
-    return counted, ""
+    return dict(Counter(names)), ""

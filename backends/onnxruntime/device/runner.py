@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ...device.score_rows import is_one_row
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -127,11 +129,9 @@ class Model:
     def _row(self) -> "Optional[NDArray[Any]]":
         """A view of the one output as a row of scores for every item of the batch; None where it is none."""
         batch = self.input_shape[0] if self.input_shape else 1
-        if len(self._outputs) != 1 or self._outputs[0] is None:
-            return None
-        held = self._outputs[0]
-        is_row = held.ndim > 0 and held.shape[0] == batch and sum(side > 1 for side in held.shape[1:]) <= 1
-        return held.reshape(batch, -1) if is_row else None
+        shapes = [() if held is None else held.shape for held in self._outputs]
+        held = self._outputs[0] if is_one_row(shapes, batch) else None
+        return None if held is None else held.reshape(batch, -1)
 
 
 def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> Any:
@@ -151,9 +151,11 @@ def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> 
     settings.graph_optimization_level = getattr(
         runtime.GraphOptimizationLevel, LEVELS[options["optimisation"]]
     )
-    if _uint8_activations(options):
+    # Where int8 was made with int8 activations, nothing that matters overflows.
+    by_default = "uint8" if options["int8"] == "qoperator" else "int8"
+    if {"auto": by_default}.get(options["activations"], options["activations"]) == "uint8":
         settings.add_session_config_entry(*NO_SATURATION)
-    extra = _pairs(options["provider_options"])
+    extra = dict(pair.split("=", 1) for pair in options["provider_options"].split(",") if pair)
     wanted = [(provider, extra)] if extra else [provider]
     session = runtime.InferenceSession(path, settings, providers=wanted)
     started = [str(name) for name in session.get_providers()]
@@ -164,26 +166,8 @@ def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> 
                 provider, ", ".join(started)
             )
         )
-    disable = getattr(session, "disable_fallback", None)
-    if disable:
-        disable()
+    getattr(session, "disable_fallback", lambda: None)()
     return session
-
-
-def _uint8_activations(options: Dict[str, Any]) -> bool:
-    """Whether int8 was made with uint8 activations; with int8 ones nothing that matters overflows."""
-    if options["activations"] == "auto":
-        return bool(options["int8"] == "qoperator")
-    return bool(options["activations"] == "uint8")
-
-
-def _pairs(text: str) -> Dict[str, str]:
-    settings = {}  # type: Dict[str, str]
-    for pair in text.split(","):
-        if pair:
-            key, _, value = pair.partition("=")
-            settings[key] = value
-    return settings
 
 
 def _is_static(shape: Sequence[Any]) -> bool:

@@ -1,5 +1,6 @@
 """Where probes beside a replay find their samples (device side, Python 3.6)."""
 
+import contextlib
 import glob
 import json
 import os
@@ -44,7 +45,8 @@ class Samples:
     def close(self) -> None:
         """Remove the file; a probe that has it open can still read it."""
         if self._path:
-            _remove(self._path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)
             self._path = ""
 
     def _write(self, line: Dict[str, Any]) -> None:
@@ -66,26 +68,6 @@ def _remove_left() -> None:
     """Remove what this user's sessions left that were killed; of another user nothing can be removed."""
     for path in glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), "edgebench-replay-*-*.samples")):
         pid = path.rpartition("-")[2].partition(".")[0]
-        try:
-            ours = os.lstat(path).st_uid == os.getuid()
-        except OSError:
-            continue
-        if ours and not _alive(pid):
-            _remove(path)
-
-
-def _alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except OSError:
-        pass
-    return True
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
+        with contextlib.suppress(OSError):  # another session may remove it at the same time
+            if os.lstat(path).st_uid == os.getuid() and not os.path.exists("/proc/" + pid):
+                os.unlink(path)
