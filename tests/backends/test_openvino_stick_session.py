@@ -84,7 +84,9 @@ def test_the_bus_speed_is_recorded_once_the_firmware_is_loaded(session, tree, bo
 
 @pytest.mark.parametrize(("device", "mark"), [("MYRIAD", ""), ("CPU", "on the CPU")])
 def test_figures_of_the_processor_in_place_of_the_stick_are_marked(monkeypatch, artifact, device, mark):
-    monkeypatch.setattr(OnnxChain, "prepare", lambda *arguments: [artifact])
+    monkeypatch.setattr(OnnxChain, "find", lambda *arguments: artifact)
+    monkeypatch.setattr(OnnxChain, "artifact", lambda *arguments: artifact)
     request = PrepareRequest(Variant(0.25, "fp16"), 1, {"device": device})
     [prepared] = backend.prepare([request], Cache(), lambda line: None)
     assert prepared.mark == mark
+    assert backend.prepare_inputs(request).get("mark", "") == mark
