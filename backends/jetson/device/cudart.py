@@ -4,6 +4,7 @@ Only functions whose signatures are the same from CUDA 10.2 (JetPack 4.6) to 13 
 cuda_runtime_api.h and driver_types.h, docs.nvidia.com/cuda/cuda-runtime-api.
 """
 
+import contextlib
 import ctypes
 import functools
 from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
@@ -110,7 +111,9 @@ class Cuda:
         )
         if status != OUT_OF_MEMORY:
             raise CudaError(words)
-        raise CudaMemoryError("{}{}".format(words, self._memory_words()))
+        with contextlib.suppress(CudaError):  # CUDA may not say how much there is
+            words += "; {:.0f} of {:.0f} MiB are free".format(*(size / 2**20 for size in self.memory()))
+        raise CudaMemoryError(words)
 
     def version(self, of: str) -> str:
         """Such as 10.2: of this library (`Runtime`), or the latest that the driver takes (`Driver`)."""
@@ -201,14 +204,6 @@ class Cuda:
         device = c_int()
         self.call("cudaGetDevice", byref(device))
         return device.value
-
-    def _memory_words(self) -> str:
-        """How much there is; nothing where CUDA does not say that either."""
-        try:
-            free, total = self.memory()
-        except CudaError:
-            return ""
-        return "; {:.0f} of {:.0f} MiB are free".format(free / 2**20, total / 2**20)
 
     @staticmethod
     def _text(function: Any, status: int) -> str:

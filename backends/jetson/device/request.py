@@ -180,10 +180,11 @@ class Request:
         if copies_beside:  # another thread fills the next batch meanwhile: whoever waits is to sleep
             done = c_void_p(cuda.event(BLOCKING))
             self._after.append(call("cudaEventRecord", done, copying))
-            self._synchronise = call("cudaEventSynchronize", done, waits=True)
+            synchronise = call("cudaEventSynchronize", done, waits=True)
         else:
-            self._synchronise = call("cudaStreamSynchronize", copying, waits=True)
-        self._elapsed = call("cudaEventElapsedTime", byref(self._milliseconds), began, ended)
+            synchronise = call("cudaStreamSynchronize", copying, waits=True)
+        elapsed = call("cudaEventElapsedTime", byref(self._milliseconds), began, ended)
+        self._finish = [synchronise, elapsed]
 
     def start(self) -> None:
         """Queue the batch that lies in `inputs`.
@@ -192,16 +193,10 @@ class Request:
             CudaError: a call failed.
             RuntimeError: TensorRT refused.
         """
-        for function, name in self._before:
-            status = function()
-            if status:
-                self._cuda.check(status, name)
+        self._call(self._before)
         if not self._execute():
             raise RuntimeError("TensorRT did not run the engine: {}".format(self._refusal()))
-        for function, name in self._after:
-            status = function()
-            if status:
-                self._cuda.check(status, name)
+        self._call(self._after)
 
     def wait(self) -> int:
         """Until it is done and its scores lie in `outputs`: the nanoseconds that the GPU computed.
@@ -209,12 +204,11 @@ class Request:
         Raises:
             CudaError: it failed.
         """
-        function, name = self._synchronise
-        status = function()
-        if status:
-            self._cuda.check(status, name)
-        function, name = self._elapsed
-        status = function()
-        if status:
-            self._cuda.check(status, name)
+        self._call(self._finish)
         return int(self._milliseconds.value * 1e6)
+
+    def _call(self, calls: Calls) -> None:
+        for function, name in calls:
+            status = function()
+            if status:
+                self._cuda.check(status, name)

@@ -51,9 +51,13 @@ class Model:
         self.quantisations = [tensor.quantisation for tensor in compiled.outputs]
         self.is_cold = not compiled.is_from_cache
         is_real = all(quantisation is None for quantisation in self.quantisations)
-        self._batch = self.input_shape[0] if self.input_shape else 1
-        self._has_row = is_real and is_one_row([tensor.shape for tensor in compiled.outputs], self._batch)
-        self._results = [self._result_of(request) for request in self._requests]
+        batch = self.input_shape[0] if self.input_shape else 1
+        has_row = is_real and is_one_row([tensor.shape for tensor in compiled.outputs], batch)
+        # Views of the requests' outputs, which stay where they are.
+        self._results: List[Any] = [
+            request.outputs[0].reshape(batch, -1) if has_row else tuple(request.outputs)
+            for request in self._requests
+        ]
         self._flight: Optional[Flight] = None
         if len(self._requests) > 1:
             self._flight = Flight(self._requests, self._results, "requests=1")
@@ -94,12 +98,6 @@ class Model:
         self._results = []
         self._requests = []
         self._compiled = None
-
-    def _result_of(self, request: Any) -> Any:
-        """Views of a request's outputs, which stay where they are."""
-        if self._has_row:
-            return request.outputs[0].reshape(self._batch, -1)
-        return tuple(request.outputs)
 
 
 def load(path: str, options: Dict[str, Any]) -> Model:
