@@ -88,10 +88,8 @@ def failed_sessions(records: Sequence[SessionRecord]) -> FailedSessions | None:
 
 def failure_sentence(record: SessionRecord) -> str:
     """Which session ended early, how, and what ended it."""
-    failure = record.failure
-    if failure is None:
-        return f"session {record.n:03}: {record.status}"
-    return f"session {record.n:03}: {record.status} in {failure.stage}: {_cause(record)}"
+    stage = f" in {record.failure.stage}: {_cause(record)}" if record.failure else ""
+    return f"session {record.n:03}: {record.status}{stage}"
 
 
 def _cause(record: SessionRecord) -> str:
@@ -173,8 +171,7 @@ def _number(worker: Mapping[str, Any]) -> int:
 
 def _figures(workers: Sequence[Mapping[str, Any]], group: str, name: str) -> list[float]:
     """A figure of one worker, by session; those that were not recorded are left out."""
-    held = [worker.get(group) for worker in workers]
-    values = [figures.get(name) for figures in held if isinstance(figures, Mapping)]
+    values = [figures.get(name) for worker in workers if isinstance(figures := worker.get(group), Mapping)]
     return [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
 
 

@@ -26,20 +26,7 @@ PUBLISHED = "published"
 
 @dataclass(frozen=True)
 class Published:
-    """One published figure of a trial, in its quantity's base unit.
-
-    Attributes:
-        quantity: what it is about, such as image_s.
-        statistic: which statistic of it.
-        source: who published it, and where.
-        value: None where no number was published.
-        low, high: the ends of its interval, or the one that is known of a bound.
-        bound: how the figure lies to that one; empty where it is no bound.
-        k, n: of a share, what it was published as.
-        words: what the source says of it, quoted; empty where it says nothing in words.
-        covers: what the number is of, such as the inference of one patch alone.
-        scaled: by how much the published number was multiplied, to be that of the whole scene.
-    """
+    """One published figure of a trial, in its quantity's base unit."""
 
     quantity: str
     """What it is about, such as image_s. Source: published figures."""
@@ -92,11 +79,6 @@ def times_images(untimed: Sequence[str]) -> bool:
 def omission(untimed: Sequence[str]) -> str:
     """What an `image_s` without these stages lacks, and why; empty where it lacks nothing."""
     return f"image_s without {_sentence(untimed)}" if untimed else ""
-
-
-def inference_alone(untimed: Sequence[str]) -> str:
-    """Why there is no `image_s` of passes without these stages."""
-    return f"the device times inference alone, without {_sentence(untimed)}"
 
 
 def mark(untimed: Sequence[str]) -> str:
@@ -375,17 +357,7 @@ EndedBy = Literal["sessions", "rule", "most", "time", "interrupted", "failures"]
 
 @dataclass(frozen=True)
 class Ended:
-    """Why no further session of a trial was measured.
-
-    Attributes:
-        by: as many as planned; a rule that was met (an interval that is narrow enough, verdicts that are
-            settled); the most sessions allowed, before it was met; the run's time; an interrupt or a kill;
-            sessions that failed again and again.
-        sessions: how many ended well.
-        half_width: of the latency's interval (see Interval.half_width); None where it has none.
-        unsettled: requirements whose verdict is open, as `profile: name`; empty where nobody asked.
-        text: the same in words.
-    """
+    """Why no further session of a trial was measured."""
 
     by: EndedBy
     """`sessions`: as many as planned; `rule`: a rule that was asked for was met; `most`: the most sessions
@@ -597,7 +569,9 @@ class TrialSummary:
             return self.unpublished("image_s")
         if self.infer_s is None:
             return ""
-        return inference_alone(self.untimed_stages) if self.untimed_stages else IN_WINDOWS
+        if not self.untimed_stages:
+            return IN_WINDOWS
+        return f"the device times inference alone, without {_sentence(self.untimed_stages)}"
 
     @property
     def omission(self) -> str:
