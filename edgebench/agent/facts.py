@@ -23,6 +23,7 @@ from .lock import lock_place
 
 MAX_TEXT = 4096
 MAX_TABLE = 1 << 20
+MOST_ENTRIES = 256
 
 
 class Absent(Exception):
@@ -45,10 +46,33 @@ def field(root: str, path: str, *names: str) -> str:
     raise Absent("/{} has no {}".format(path, " or ".join(names)))
 
 
+def first_text(root: str, *paths: str) -> str:
+    """The text of the first of those files that is there."""
+    for path in paths:
+        try:
+            return text(root, path)
+        except OSError:
+            continue
+    raise Absent("neither /{} is there".format(" nor /".join(paths)))
+
+
+def number(folder: str, name: str) -> Optional[float]:
+    """The only number of a small file; None where it has none."""
+    try:
+        value = float(text(folder, name))
+    except (OSError, ValueError):
+        return None
+    return value if abs(value) < float("inf") else None
+
+
+def entries(root: str, pattern: str) -> List[str]:
+    """What lies below the root by a pattern, sorted, up to MOST_ENTRIES."""
+    return sorted(glob.glob(os.path.join(glob.escape(root), pattern)))[:MOST_ENTRIES]
+
+
 # What a vendor's board adds to the facts: its SoC, power modes, and accelerators on USB.
 
 
-MAX_USB = 256
 MAX_MODES = 64
 NVPMODEL_STATUS = "var/lib/nvpmodel/status"
 NVPMODEL_MODES = "etc/nvpmodel.conf"
@@ -85,12 +109,10 @@ def soc(root: str) -> str:
         return [word for word in words if word][-1]
     except (OSError, IndexError):
         pass
-    for path in ("sys/devices/soc0/soc_id", "sys/devices/soc0/machine"):
-        try:
-            return text(root, path)
-        except OSError:
-            continue
-    raise Absent("neither /proc/device-tree/compatible nor /sys/devices/soc0 is there")
+    try:
+        return first_text(root, "sys/devices/soc0/soc_id", "sys/devices/soc0/machine")
+    except Absent:
+        raise Absent("neither /proc/device-tree/compatible nor /sys/devices/soc0 is there") from None
 
 
 def l4t(root: str) -> str:
@@ -126,53 +148,38 @@ def power_mode(root: str) -> Dict[str, Any]:
 
 def usb_accelerators(root: str) -> List[Dict[str, Any]]:
     """Each known accelerator with its bus speed: 480 Mbit/s is USB 2, 5000 and more is USB 3."""
-    folder = os.path.join(root, "sys/bus/usb/devices")
-    if not os.path.isdir(folder):
+    if not os.path.isdir(os.path.join(root, "sys/bus/usb/devices")):
         raise Absent("/sys/bus/usb/devices is not there")
     accelerators = []
-    for device in sorted(glob.glob(os.path.join(glob.escape(folder), "*")))[:MAX_USB]:
+    for device in entries(root, "sys/bus/usb/devices/*"):
         try:
-            number = "{}:{}".format(text(device, "idVendor"), text(device, "idProduct")).lower()
+            known = "{}:{}".format(text(device, "idVendor"), text(device, "idProduct")).lower()
         except OSError:
             continue
-        if number not in ACCELERATORS:
-            continue
-        entry: Dict[str, Any] = {"id": number, "name": ACCELERATORS[number].name, "speed_mbps": None}
-        try:
-            entry["speed_mbps"] = float(text(device, "speed"))
-        except (OSError, ValueError):
-            pass
-        node = _usb_node(root, device)
-        if node is not None:
-            entry["writable"] = os.access(node, os.W_OK)
-        accelerators.append(entry)
+        if known in ACCELERATORS:
+            # What libusb opens for writing.
+            node = "dev/bus/usb/{:03.0f}/{:03.0f}".format(
+                number(device, "busnum") or 0, number(device, "devnum") or 0
+            )
+            entry = {"id": known, "name": ACCELERATORS[known].name, "speed_mbps": number(device, "speed")}
+            accelerators.append(dict(entry, **_access(root, node)))
     return accelerators
-
-
-def _usb_node(root: str, device: str) -> Optional[str]:
-    """What libusb opens for writing: /dev/bus/usb/BBB/DDD; None where it is not there."""
-    try:
-        bus, number = int(text(device, "busnum")), int(text(device, "devnum"))
-    except (OSError, ValueError):
-        return None
-    node = os.path.join(root, "dev/bus/usb/{:03d}/{:03d}".format(bus, number))
-    return node if os.path.exists(node) else None
 
 
 def pcie_accelerators(root: str) -> List[Dict[str, Any]]:
     """Each Edge TPU on PCIe (its driver is called apex), its temperature, and whether it may be opened."""
     accelerators = []
-    for device in sorted(glob.glob(os.path.join(glob.escape(root), APEX)))[:MAX_USB]:
-        entry: Dict[str, Any] = {"name": os.path.basename(device), "temperature_c": None}
-        try:
-            entry["temperature_c"] = int(text(device, "temp")) / 1000
-        except (OSError, ValueError):
-            pass
-        node = os.path.join(root, "dev", entry["name"])
-        if os.path.exists(node):
-            entry["writable"] = os.access(node, os.W_OK)
-        accelerators.append(entry)
+    for device in entries(root, APEX):
+        name, millidegrees = os.path.basename(device), number(device, "temp")
+        entry = {"name": name, "temperature_c": None if millidegrees is None else millidegrees / 1000}
+        accelerators.append(dict(entry, **_access(root, "dev/" + name)))
     return accelerators
+
+
+def _access(root: str, node: str) -> Dict[str, bool]:
+    """Whether a device's node is `writable`; nothing where it is not there."""
+    path = os.path.join(root, node)
+    return {"writable": os.access(path, os.W_OK)} if os.path.exists(path) else {}
 
 
 def libraries(root: str) -> Dict[str, str]:
@@ -188,11 +195,9 @@ def libraries(root: str) -> Dict[str, str]:
         if listed:
             paths[name] = listed.group(1).decode("ascii")
             continue
-        for folder in LIBRARY_FOLDERS:
-            there = sorted(glob.glob(os.path.join(glob.escape(root), folder, name)))
-            if there:
-                paths[name] = "/" + os.path.relpath(there[0], root)
-                break
+        there = [path for folder in LIBRARY_FOLDERS for path in entries(root, os.path.join(folder, name))]
+        if there:
+            paths[name] = _on_board(root, there[0])
     return paths
 
 
@@ -212,7 +217,6 @@ FOLDERS = (
 )
 SYSTEM_PACKAGES = ("usr/lib/python3*/dist-packages/tensorrt", "usr/lib/python3*/site-packages/tensorrt")
 CPU_CLOCKS = "sys/devices/system/cpu/cpu[0-9]*/cpufreq"
-MOST = 64
 
 
 def gpu(root: str) -> Dict[str, Any]:
@@ -220,11 +224,15 @@ def gpu(root: str) -> Dict[str, Any]:
 
     One that no permission keeps from its driver is usable; None where that cannot be told.
     """
-    for folder in _entries(root, DEVFREQ):
+    for folder in entries(root, DEVFREQ):
         name = os.path.basename(folder)
         if INTEGRATED.search(name):
-            return {"name": name, "clocks_mhz": _clocks(folder), "usable": _usable(root)}
-    for file in _entries(root, DISCRETE):
+            limits_hz = _limits(folder, "{}_freq")
+            clocks_mhz = {end: hz / 1e6 for end, hz in limits_hz.items()} if limits_hz else None
+            node = os.path.join(root, NVMAP)
+            usable = os.access(node, os.R_OK | os.W_OK) if os.path.exists(node) else None
+            return {"name": name, "clocks_mhz": clocks_mhz, "usable": usable}
+    for file in entries(root, DISCRETE):
         model = re.search(r"^Model:\s*(.{1,100})$", text(root, file), re.MULTILINE)
         if model:
             return {"name": model.group(1).strip(), "clocks_mhz": None, "usable": None}
@@ -240,21 +248,15 @@ def pinned_clocks(root: str) -> Dict[str, Optional[bool]]:
         gpu_mhz = gpu(root)["clocks_mhz"]
     except (OSError, Absent):
         gpu_mhz = None
-    processors = [limits for limits in map(_processor_clocks, _entries(root, CPU_CLOCKS)) if limits]
+    limits = [_limits(folder, "scaling_{}_freq") for folder in entries(root, CPU_CLOCKS)]
+    processors = [clocks["min"] >= clocks["max"] for clocks in limits if clocks]
     pinned = {
-        "cpu": all(least >= most for least, most in processors) if processors else None,
+        "cpu": all(processors) if processors else None,
         "gpu": gpu_mhz["min"] >= gpu_mhz["max"] if gpu_mhz else None,
     }
     if pinned == {"cpu": None, "gpu": None}:
         raise Absent("neither /sys/devices/system/cpu nor /sys/class/devfreq has limits of clocks")
     return pinned
-
-
-def _processor_clocks(folder: str) -> Optional[Tuple[int, int]]:
-    try:
-        return int(text(folder, "scaling_min_freq")), int(text(folder, "scaling_max_freq"))
-    except (OSError, ValueError):
-        return None
 
 
 def nvidia_libraries(root: str) -> Dict[str, Optional[str]]:
@@ -263,48 +265,34 @@ def nvidia_libraries(root: str) -> Dict[str, Optional[str]]:
     `nvinfer` is the version of TensorRT's library, such as 8.2.1; `cudart` the path of the CUDA runtime;
     `system_tensorrt` the folder in which the system's own Python finds TensorRT.
     """
-    system = [folder for pattern in SYSTEM_PACKAGES for folder in _entries(root, pattern)]
+    system = [folder for pattern in SYSTEM_PACKAGES for folder in entries(root, pattern)]
     nvinfer, cudart = _newest(root, "libnvinfer.so"), _newest(root, "libcudart.so")
     if not (system or nvinfer or cudart):
         raise Absent(
             "neither TensorRT's nor CUDA's libraries lie where JetPack and Debian's packages put them"
         )
     return {
-        "nvinfer": _numbers_text(nvinfer) if nvinfer else None,
+        "nvinfer": ".".join(map(str, _numbers(nvinfer or ""))) or None,
         "cudart": _on_board(root, cudart) if cudart else None,
         "system_tensorrt": _on_board(root, os.path.dirname(system[0])) if system else None,
     }
 
 
-def _entries(root: str, pattern: str) -> List[str]:
-    return sorted(glob.glob(os.path.join(glob.escape(root), pattern)))[:MOST]
-
-
-def _clocks(folder: str) -> Optional[Dict[str, float]]:
-    try:
-        return {name: int(text(folder, name + "_freq")) / 1e6 for name in ("min", "max")}
-    except (OSError, ValueError):
-        return None
-
-
-def _usable(root: str) -> Optional[bool]:
-    node = os.path.join(root, NVMAP)
-    return os.access(node, os.R_OK | os.W_OK) if os.path.exists(node) else None
+def _limits(folder: str, file: str) -> Optional[Dict[str, float]]:
+    """`min` and `max` of a clock as its files have them; None where one of them cannot be read."""
+    least, most = number(folder, file.format("min")), number(folder, file.format("max"))
+    return None if least is None or most is None else {"min": least, "max": most}
 
 
 def _newest(root: str, name: str) -> Optional[str]:
     """The file of the highest version, such as libnvinfer.so.8.2.1; of links to it the file."""
-    paths = [path for folder in FOLDERS for path in _entries(root, os.path.join(folder, name + "*"))]
+    paths = [path for folder in FOLDERS for path in entries(root, os.path.join(folder, name + "*"))]
     versioned = [path for path in paths if re.fullmatch(re.escape(name) + r"[.0-9]*", os.path.basename(path))]
     return max(versioned, key=_numbers, default=None)
 
 
 def _numbers(path: str) -> Tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", os.path.basename(path).partition(".so")[2]))
-
-
-def _numbers_text(path: str) -> Optional[str]:
-    return ".".join(map(str, _numbers(path))) or None
 
 
 def _on_board(root: str, path: str) -> str:
@@ -344,20 +332,12 @@ def openvino_files(path: Iterable[str]) -> Dict[str, List[str]]:
     for folder in path:
         if not os.path.isdir(os.path.join(folder or ".", "openvino")):
             continue
-        names = [name for place in _FOLDERS for name in _names_in(os.path.join(folder or ".", place))]
+        patterns = [os.path.join(folder or ".", place, "*") for place in _FOLDERS]
+        paths = [file for pattern in patterns for file in sorted(glob.glob(pattern))[:MAX_ENTRIES]]
+        names = [os.path.basename(file) for file in paths]
         plugins = [plugin for plugin, file in _PLUGINS if any(file.match(name) for name in names)]
         return {"plugins": plugins, "firmware": sorted({name for name in names if _FIRMWARE.fullmatch(name)})}
     return {"plugins": [], "firmware": []}
-
-
-def _names_in(pattern: str) -> List[str]:
-    names: List[str] = []
-    for folder in sorted(glob.glob(pattern))[:8]:
-        try:
-            names += sorted(os.listdir(folder))[:MAX_ENTRIES]
-        except OSError:
-            continue
-    return names
 
 
 # Which of the packages that a measurement may need this Python has, without importing any of them.
@@ -464,15 +444,6 @@ def _private() -> Dict[str, str]:
     return {"user": user, "node": platform.node(), "home": os.path.expanduser("~")}
 
 
-def _board(root: str) -> str:
-    for path in ("proc/device-tree/model", "sys/class/dmi/id/product_name"):
-        try:
-            return text(root, path)
-        except OSError:
-            continue
-    raise Absent("neither /proc/device-tree/model nor /sys/class/dmi/id/product_name is there")
-
-
 def _cpu(root: str) -> str:
     try:
         return field(root, "proc/cpuinfo", "model name", "Hardware")
@@ -481,48 +452,24 @@ def _cpu(root: str) -> str:
         return ARM_PARTS.get(part.lower(), "CPU part {}".format(part))
 
 
-def _disk(root: str) -> int:
-    return FileStore(board_folder()).free_bytes()
+def _kilobytes(root: str, name: str) -> int:
+    return int(field(root, "proc/meminfo", name).split()[0]) * 1024
 
 
-def _kept_bytes(root: str) -> int:
-    return FileStore(board_folder()).kept_bytes()
-
-
-def _kilobytes(name: str) -> "Callable[[str], int]":
-    def find(root: str) -> int:
-        return int(field(root, "proc/meminfo", name).split()[0]) * 1024
-
-    return find
-
-
-def _megahertz(name: str) -> "Callable[[str], float]":
-    def find(root: str) -> float:
-        return int(text(root, "{}/{}".format(CPUFREQ, name))) / 1000
-
-    return find
-
-
-def _load(root: str) -> List[float]:
-    return [float(part) for part in text(root, "proc/loadavg").split()[:3]]
+def _megahertz(root: str, name: str) -> float:
+    return int(text(root, "{}/{}".format(CPUFREQ, name))) / 1000
 
 
 def _temperatures(root: str) -> Dict[str, float]:
     temperatures_c: Dict[str, float] = {}
-    for zone in sorted(glob.glob(os.path.join(glob.escape(root), ZONES)))[:MAX_ZONES]:
-        try:
-            number = os.path.basename(zone)[len("thermal_zone") :]
-            name = "{}-{}".format(number, text(zone, "type"))
-            temperatures_c[name] = int(text(zone, "temp")) / 1000
-        except (OSError, ValueError):
-            continue
+    for zone in entries(root, ZONES)[:MAX_ZONES]:
+        millidegrees = number(zone, "temp")
+        if millidegrees is not None and os.path.isfile(os.path.join(zone, "type")):
+            name = "{}-{}".format(os.path.basename(zone)[len("thermal_zone") :], text(zone, "type"))
+            temperatures_c[name] = millidegrees / 1000
     if not temperatures_c:
         raise Absent("/sys/class/thermal has no zone that can be read")
     return temperatures_c
-
-
-def _cores(root: str) -> Optional[int]:
-    return os.cpu_count()
 
 
 def _usable_cpus(root: str) -> List[int]:
@@ -538,15 +485,15 @@ def _managed(root: str) -> bool:
 
 
 FINDERS: Dict[str, Callable[[str], Any]] = {
-    "board": _board,
+    "board": lambda root: first_text(root, "proc/device-tree/model", "sys/class/dmi/id/product_name"),
     "soc": soc,
     "cpu": _cpu,
-    "cores": _cores,
+    "cores": lambda root: os.cpu_count(),
     "usable_cores": _usable_cpus,
-    "memory_bytes": _kilobytes("MemTotal"),
-    "memory_available_bytes": _kilobytes("MemAvailable"),
-    "disk_available_bytes": _disk,
-    "disk_kept_bytes": _kept_bytes,
+    "memory_bytes": lambda root: _kilobytes(root, "MemTotal"),
+    "memory_available_bytes": lambda root: _kilobytes(root, "MemAvailable"),
+    "disk_available_bytes": lambda root: FileStore(board_folder()).free_bytes(),
+    "disk_kept_bytes": lambda root: FileStore(board_folder()).kept_bytes(),
     "lock_folder": lambda root: lock_place(),
     "os": lambda root: field(root, "etc/os-release", "PRETTY_NAME"),
     "kernel": lambda root: "{} {}".format(platform.system(), platform.release()),
@@ -557,10 +504,10 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "python_executable": lambda root: sys.executable,
     "python_externally_managed": _managed,
     "governor": lambda root: text(root, CPUFREQ + "/scaling_governor"),
-    "clock_now_mhz": _megahertz("scaling_cur_freq"),
-    "clock_max_mhz": _megahertz("cpuinfo_max_freq"),
-    "clock_min_mhz": _megahertz("scaling_min_freq"),
-    "clock_limit_mhz": _megahertz("scaling_max_freq"),
+    "clock_now_mhz": lambda root: _megahertz(root, "scaling_cur_freq"),
+    "clock_max_mhz": lambda root: _megahertz(root, "cpuinfo_max_freq"),
+    "clock_min_mhz": lambda root: _megahertz(root, "scaling_min_freq"),
+    "clock_limit_mhz": lambda root: _megahertz(root, "scaling_max_freq"),
     "power_mode": power_mode,
     "power_modes": power_modes,
     "pinned_clocks": pinned_clocks,
@@ -569,7 +516,7 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "libraries": libraries,
     "gpu": gpu,
     "nvidia_libraries": nvidia_libraries,
-    "load_average": _load,
+    "load_average": lambda root: [float(part) for part in text(root, "proc/loadavg").split()[:3]],
     "temperatures_c": _temperatures,
     "timer_resolution_ns": lambda root: resolution_ns(),
 }
