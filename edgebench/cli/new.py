@@ -61,12 +61,12 @@ def _make(kind: Kind, name: str, output: Path) -> None:
     folder = make_package(kind, name, output)
     echo_path(folder)
     tries = f"edgebench run --device {name} --quick" if kind == "backend" else "edgebench devices"
-    for line in (
+    steps = (
         "next:",
         f"  cd {folder}",
         "  pip install -e '.[test]'",
         "  pytest              # the contract: it passes now, keep it so",
         f"  {tries}",
         "  README.md says what to fill in",
-    ):
-        typer.echo(line, err=True)
+    )
+    typer.echo("\n".join(steps), err=True)

@@ -125,10 +125,11 @@ def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -
 
 def _write_figures(judged: Judged, folder: Path) -> None:
     from edgebench.report.figure_files import FIGURE_FORMS, write_figures
+    from edgebench.report.words import counted
 
-    written = write_figures(judged, folder)
-    if written:
-        count = len(written) // len(FIGURE_FORMS)
-        say(f"{count} {'figure' if count == 1 else 'figures'} as SVG, PNG and PDF: {folder}")
-    else:
-        say("note: there is no figure to write: no trial has one")
+    count = len(write_figures(judged, folder)) // len(FIGURE_FORMS)
+    say(
+        f"{counted(count, 'figure')} as SVG, PNG and PDF: {folder}"
+        if count
+        else "note: there is no figure to write: no trial has one"
+    )

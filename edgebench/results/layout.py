@@ -43,12 +43,14 @@ def stored_earlier(version: int) -> str:
 
 def trial_folder(experiment: Path, key: str) -> Path:
     """The folder of a trial; ValueError unless `key` is 16 lower-case hex digits."""
-    return experiment.joinpath(TRIALS_FOLDER, _checked(key))
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"not a trial's key: {key[:100]!r}")
+    return experiment.joinpath(TRIALS_FOLDER, key)
 
 
 def sessions_folder(experiment: Path, key: str) -> Path:
     """The folder of a trial's sessions; ValueError unless `key` is 16 lower-case hex digits."""
-    return experiment.joinpath(TRIALS_FOLDER, _checked(key), SESSIONS_FOLDER)
+    return trial_folder(experiment, key) / SESSIONS_FOLDER
 
 
 def session_folder(experiment: Path, key: str, n: int) -> Path:
@@ -56,12 +58,6 @@ def session_folder(experiment: Path, key: str, n: int) -> Path:
     if not 0 <= n <= 999_999:
         raise ValueError(f"not a session's number: {n}")
     return sessions_folder(experiment, key) / f"{n:03}"
-
-
-def _checked(key: str) -> str:
-    if not _KEY.fullmatch(key):
-        raise ValueError(f"not a trial's key: {key[:100]!r}")
-    return key
 
 
 def session_numbers(experiment: Path, key: str) -> list[int]:

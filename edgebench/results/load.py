@@ -71,6 +71,8 @@ def series(values: Sequence[Any], kind: str) -> pd.Series:
     """Values of one type; categories in the order in which they come."""
     if kind == "category":
         return pd.Series(pd.Categorical(values, categories=list(dict.fromkeys(values))))
+    if kind == "Int64":  # records may hold more than 64 bits
+        values = [None if value is None or abs(value) > _INT64_MAX else value for value in values]
     return pd.Series(values, dtype=kind)
 
 
@@ -192,7 +194,7 @@ def _part(session: SessionRecord, column: str, kind: str) -> Any:
     value = figures.get(name) if isinstance(figures, Mapping) else getattr(figures, name, None)
     if isinstance(value, bool) != (kind == "boolean"):
         return None
-    return None if kind == "Int64" and not (isinstance(value, int) and abs(value) <= _INT64_MAX) else value
+    return None if kind == "Int64" and not isinstance(value, int) else value
 
 
 # Parquet files of many sessions as one pandas frame: checked, read side by side, copied once.

@@ -58,14 +58,10 @@ def read_experiment(folder: Path) -> ExperimentRecord:
     StoredResultError, each with its fix: no such folder, not a result (foreign), nothing measured yet,
     truncated or damaged, written by another version of EdgeBench (OtherVersionError).
     """
-    if not folder.exists():
-        raise StoredResultError(
-            f"there is no result folder {folder}", fix="name the folder of an experiment, or 'latest'"
-        )
     if not folder.is_dir():
-        raise StoredResultError(
-            f"{folder} is a file, not a result folder", fix="name the folder of an experiment, or 'latest'"
-        )
+        missing = f"there is no result folder {folder}"
+        what = f"{folder} is a file, not a result folder" if folder.exists() else missing
+        raise StoredResultError(what, fix="name the folder of an experiment, or 'latest'")
     path = folder / EXPERIMENT_FILE
     data = read_bounded(path, folder)
     if data is None:

@@ -255,7 +255,7 @@ def pass_rows(passes: Sequence[Pass]) -> tuple[pd.DataFrame, pd.DataFrame]:
             frame[column] = pd.array([getattr(pass_, column) for pass_ in passes], dtype="Int64")
     if INFER not in stages:
         frame["infer_ns"] = frame["infer_ns"].astype("Int64")
-    return frame, _stacked(parts, BATCH_COLUMNS)
+    return frame, concat(parts) if parts else pd.DataFrame(columns=list(BATCH_COLUMNS))
 
 
 def window_rows(windows: Sequence[Window], scene_patches: int, worker: int = 0) -> pd.DataFrame:
@@ -324,10 +324,6 @@ def prediction_rows(
 def concat(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Rows of the same table one after the other; at least one part."""
     return pd.concat(parts, ignore_index=True)
-
-
-def _stacked(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    return concat(parts) if parts else pd.DataFrame(columns=list(columns))
 
 
 def _batch_spans(pass_: Pass, scene_patches: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -195,6 +195,18 @@ class WriterLock:
             self._lock.release()
 
 
+@contextmanager
+def _locked(folder: Path) -> Iterator[WriterLock]:
+    """The lock of a folder, which is given back where the block fails; the system's errors in words."""
+    with as_stored_result_error(folder):
+        lock = WriterLock(folder)
+        try:
+            yield lock
+        except BaseException:
+            lock.release()
+            raise
+
+
 def _holder(folder: Path) -> str:
     """Who holds the lock, as far as the note can be read: it lies in a folder that anyone may write."""
     path = folder / HOLDER_FILE
@@ -251,22 +263,17 @@ class ExperimentStore:
         with as_stored_result_error(output_dir):
             output_dir.mkdir(parents=True, exist_ok=True)
             path = _new_timed(output_dir, record) if name is None else _new_named(output_dir, name)
-        with as_stored_result_error(path):
-            lock = WriterLock(path)
-            try:
-                if (path / layout.EXPERIMENT_FILE).exists():
-                    raise _exists(path)
-                remove_leftovers(path)
-                if scene_jpeg is not None:
-                    replace_file(path / layout.SCENE_FILE, scene_jpeg)
-                if image_paths is not None:
-                    replace_file(path / layout.IMAGES_FILE, image_paths.model_dump_json(indent=1).encode())
-                (path / layout.TRIALS_FOLDER).mkdir(exist_ok=True)
-                # Last, because a folder with it is an experiment.
-                _write_record(path, record)
-            except BaseException:
-                lock.release()
-                raise
+        with _locked(path) as lock:
+            if (path / layout.EXPERIMENT_FILE).exists():
+                raise _exists(path)
+            remove_leftovers(path)
+            if scene_jpeg is not None:
+                replace_file(path / layout.SCENE_FILE, scene_jpeg)
+            if image_paths is not None:
+                replace_file(path / layout.IMAGES_FILE, image_paths.model_dump_json(indent=1).encode())
+            (path / layout.TRIALS_FOLDER).mkdir(exist_ok=True)
+            # Last, because a folder with it is an experiment.
+            _write_record(path, record)
         return cls(path, record, lock)
 
     @classmethod
@@ -276,17 +283,12 @@ class ExperimentStore:
         StoredResultError when it is not an experiment, another writer holds it, or it cannot be written.
         """
         record = read_experiment(path)
-        with as_stored_result_error(path):
-            lock = WriterLock(path)
-            try:
-                remove_leftovers(path)
-                for trial in record.trials:
-                    folder = layout.trial_folder(path, trial.key)
-                    for subfolder in (folder, folder / layout.SESSIONS_FOLDER):
-                        remove_leftovers(layout.inside(subfolder, path))
-            except BaseException:
-                lock.release()
-                raise
+        with _locked(path) as lock:
+            remove_leftovers(path)
+            for trial in record.trials:
+                folder = layout.trial_folder(path, trial.key)
+                for subfolder in (folder, folder / layout.SESSIONS_FOLDER):
+                    remove_leftovers(layout.inside(subfolder, path))
         return cls(path, record, lock)
 
     def finished(self, key: str) -> list[SessionRecord]:
