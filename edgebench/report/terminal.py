@@ -182,6 +182,7 @@ def print_published(console: Console, judged: Judged) -> None:
     names, shown = _published_rows(judged)
     decided = decisions(judged.summaries, judged.verdicts, [])  # nothing is proposed of what others measured
     matrices = verdict_matrix.matrices(shown, judged.verdicts, names=names)
+    line(console, "Published figures: none of them was measured here", "bold")
     for decision in decided:
         console.print()
         line(console, words.plain(decision.profile, 80), "bold")
