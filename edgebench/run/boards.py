@@ -50,7 +50,7 @@ from edgebench.records.target import (
     PowerKind,
 )
 from edgebench.refusals import form, problem, refusal
-from edgebench.run.declarations import BOOT_FORM, Stated, StatedBoot, Word, conflict_of
+from edgebench.run.declarations import BOOT_FORM, Stated, StatedBoot, Word, conflict_of, drop_temperatures
 from edgebench.run.targets_file import MOST_G_OR_MM, DeclaredFigure
 from edgebench.suggest import nearest, short
 
@@ -191,6 +191,8 @@ def read_board(path: Path) -> Body:
 
 def parse_catalogue(file: TomlFile, where: str) -> Catalogue:
     """The boards in a TOML document; UsageError, with `where` as the file's name, where it has none."""
+    if isinstance(boards := file.tables.get("boards"), dict):
+        drop_temperatures(boards.values(), where)
     try:
         return Catalogue.model_validate(file.tables)
     except ValidationError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -106,23 +108,19 @@ def _parsed(text: str) -> tuple[str | None, DeclaredPower]:
         missing = "kind and source" if not rest else "source" if rest[0] in KINDS else "kind or source"
         raise UsageError(f"{FLAG} {short(text)} names no {missing}", fix=FORM)
     kind, source = rest
-    known_kind = _checked_kind(f"{FLAG} {short(text)}", kind, source, "power", FORM)
-    return target.strip() if equals else None, DeclaredPower(_watts(watts, text), known_kind, source)
-
-
-def _checked_kind(flag: str, kind: str, source: str, noun: str, form: str) -> PowerKind:
-    """The kind of a declared figure; UsageError for one that is none, or a source that is no line of text."""
-    if not source:
-        raise UsageError(f"{flag} names no source", fix=f"say which data sheet or label has it: {form}")
-    if len(source) > LONGEST_SOURCE or not source.isprintable():
-        raise UsageError(
-            f"{flag}: the source is no line of at most {LONGEST_SOURCE} characters",
-            fix="name the data sheet or label in a few words",
-        )
     known_kind = next((known for known in KINDS if known == kind), None)
     if known_kind is None:
-        raise UsageError(f"{flag}: {short(kind)} is no kind of {noun}", fix=choose(kind, KINDS))
-    return known_kind
+        raise UsageError(f"{FLAG} {short(text)}: {short(kind)} is no kind of power", fix=choose(kind, KINDS))
+    if not source:
+        raise UsageError(
+            f"{FLAG} {short(text)} names no source", fix=f"say which data sheet or label has it: {FORM}"
+        )
+    if len(source) > LONGEST_SOURCE or not source.isprintable():
+        raise UsageError(
+            f"{FLAG} {short(text)}: the source is no line of at most {LONGEST_SOURCE} characters",
+            fix="name the data sheet or label in a few words",
+        )
+    return target.strip() if equals else None, DeclaredPower(_watts(watts, text), known_kind, source)
 
 
 def _watts(text: str, whole: str) -> float:
@@ -158,7 +156,7 @@ def declared_figures(
     """What was declared of each target, by its name and by the field of a target that it becomes.
 
     Args:
-        powers: as `declared_powers` takes them.
+        powers: as `power_declarations.declared_powers` takes them.
         conditions: of the form above. Without a target they are the only one's.
         aliases: as `edgebench.run.declarations` has them.
 
@@ -168,7 +166,7 @@ def declared_figures(
     """
     by_alias: dict[str, list[DeclaredBoot]] = {}
     for text in conditions:
-        target, boot = _parsed_boot(text)
+        target, boot = _parsed_conditions(text)
         alias = known_alias(CONDITIONS_FLAG, target, text, aliases)
         if alias in by_alias:
             raise UsageError(
@@ -176,33 +174,59 @@ def declared_figures(
                 fix="leave one of the two out",
             )
         by_alias[alias] = [boot]
-    figures: dict[str, dict[str, Any]] = {}
-    for name, declared in declared_powers(powers, aliases).items():
-        figures.setdefault(name, {})["declared_power"] = declared
-    for name, (boot,) in by_target(by_alias, aliases).items():
-        figures.setdefault(name, {})["boot_s"] = boot
-    return figures
+    by_field: dict[str, dict[str, Any]] = {
+        "declared_power": dict(declared_powers(powers, aliases)),
+        "boot_s": {name: boot for name, (boot,) in by_target(by_alias, aliases).items()},
+    }
+    figures = {
+        name: {field: of_targets[name] for field, of_targets in by_field.items() if name in of_targets}
+        for name in aliases
+    }
+    return {name: fields for name, fields in figures.items() if fields}
 
 
-def _parsed_boot(text: str) -> tuple[str | None, DeclaredBoot]:
+def _parsed_conditions(text: str) -> tuple[str | None, DeclaredBoot]:
     """The target that it names, if any, and its boot time."""
-    flag = f"{CONDITIONS_FLAG} {short(text)}"
-    head, value, kind, source = (part.strip() for part in (*text.split(":", 3), "", "", "")[:4])
+    head, _, rest = text.partition(":")
     target, equals, field = (part.strip() for part in head.rpartition("="))
     if field != "boot_s":
         raise UsageError(
-            f"{flag}: {short(field)} is nothing that is declared so",
+            f"{CONDITIONS_FLAG} {short(text)}: {short(field)} is nothing that is declared so",
             fix=f"{choose(field, ['boot_s'])}; mass_g and size_mm stand in the targets file, and power is "
             "--declared-power",
         )
-    known_kind = _checked_kind(flag, kind, source, "boot time", _FORM)
+    value, _, kind_and_source = rest.partition(":")
+    value, kind, source = (part.strip() for part in (value, *kind_and_source.partition(":")[::2]))
+    if not source:
+        raise UsageError(f"{CONDITIONS_FLAG} {short(text)} names no source", fix=_FORM)
+    if len(source) > LONGEST_SOURCE or not source.isprintable():
+        raise UsageError(
+            f"{CONDITIONS_FLAG} {short(text)}: the source is no line of at most {LONGEST_SOURCE} characters",
+            fix="name the data sheet or label in a few words",
+        )
+    return target if equals else None, _boot(value, kind, source, text)
+
+
+def _boot(value: str, kind: str, source: str, text: str) -> DeclaredBoot:
+    known_kind = next((known for known in KINDS if known == kind), None)
+    if known_kind is None:
+        raise UsageError(
+            f"{CONDITIONS_FLAG} {short(text)}: {short(kind)} is no kind of boot time",
+            fix=choose(kind, KINDS),
+        )
     try:
         seconds = float(value)
     except ValueError:
-        raise UsageError(f"{flag}: {short(value)} is no number of seconds", fix=_FORM) from None
+        raise UsageError(
+            f"{CONDITIONS_FLAG} {short(text)}: {short(value)} is no number of seconds", fix=_FORM
+        ) from None
     if not 0 < seconds <= LONGEST_BOOT_S:
-        raise UsageError(f"{flag}: {short(value)} is not above 0 and at most {LONGEST_BOOT_S:g} s", fix=_FORM)
-    return target if equals else None, DeclaredBoot(seconds, known_kind, source)
+        raise UsageError(
+            f"{CONDITIONS_FLAG} {short(text)}: {short(value)} is not above 0 and at most "
+            f"{LONGEST_BOOT_S:g} s",
+            fix=_FORM,
+        )
+    return DeclaredBoot(seconds, known_kind, source)
 
 
 # Boards on the command line for results that are there already, `[TARGET=]NAME`, and whose they are.
@@ -239,6 +263,8 @@ def declared_boards(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[s
 # Written like `boot_s = { value = 21.5, kind = "maximum", source = "its data sheet" }`.
 
 
+_log = logging.getLogger(__name__)
+
 Word = Annotated[
     str,
     Field(
@@ -272,3 +298,17 @@ class StatedBoot(Stated[Seconds]):
     def declared(self) -> DeclaredBoot:
         """The same in the vocabulary's words."""
         return DeclaredBoot(self.value, self.kind, self.source)
+
+
+def drop_temperatures(tables: Iterable[Any], where: str) -> None:
+    """Remove `temperature_c`, a range that earlier versions took, from these tables, with one warning."""
+    named = [table for table in tables if isinstance(table, dict) and "temperature_c" in table]
+    for table in named:
+        del table["temperature_c"]
+    if named:
+        _warn_once(where)
+
+
+@cache
+def _warn_once(where: str) -> None:
+    _log.warning("%s: temperature_c is ignored: ranges of temperatures are no longer judged", where)

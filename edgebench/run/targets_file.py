@@ -49,6 +49,7 @@ from edgebench.run.declarations import (
     StatedBoot,
     Word,
     conflict_of,
+    drop_temperatures,
 )
 from edgebench.suggest import choose, short
 
@@ -263,6 +264,7 @@ def _declared_in(content: Mapping[str, Any], path: Path) -> tuple[DeclaredTarget
         raise UsageError(f"{path}: targets is no list of tables", fix="write each board as [[targets]]")
     if len(tables) > MAX_TARGETS:
         raise UsageError(f"{path} has {len(tables)} targets", fix=f"at most {MAX_TARGETS} are taken")
+    drop_temperatures(tables, str(path))
     declared: dict[str, DeclaredTarget] = {}
     for number, table in enumerate(tables, 1):
         target = _declared(table, number, path)
