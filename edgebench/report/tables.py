@@ -209,8 +209,12 @@ def _reasons(summaries: Sequence[TrialSummary], *figures: str) -> tuple[Column, 
 
 
 def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[Column, list[str]]]:
-    """The columns of the metrics in a table, each with a cell a trial; one a key of what is keyed."""
+    """The columns of the metrics in a table, each with a cell a trial; one a key of what is keyed.
+
+    On the terminal `24/120 *` says that a note below tells what was assumed of the input.
+    """
     columns = []
+    stars = [" *" if table == "terminal" and summary.assumed else "" for summary in summaries]
     for metric, shown in shown_in(table, summaries):
         values = [metric.value(summary) for summary in summaries]
         if not metric.keyed:
@@ -222,7 +226,13 @@ def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[
                 (heading, shown.form, [(value or {}).get(key) for value in values], metric.sentence)
             )
     return [
-        (Column(heading, figures=True, about=about), [metric_text(value, form) for value in values])
+        (
+            Column(heading, figures=True, about=about),
+            [
+                metric_text(value, form) + (star if form == "right of n" and value is not None else "")
+                for value, star in zip(values, stars, strict=True)
+            ],
+        )
         for heading, form, values, about in columns
     ]
 

@@ -164,7 +164,7 @@ def _said(summary: TrialSummary, is_timed: bool) -> list[str]:
         "" if is_done else f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}",
         *(f"a failed session was repeated: {failure}" for failure in summary.failures if is_done),
         f"ended: {ended.text}" if ended is not None and is_done and ended.by != "sessions" else "",
-        words.assumed(summary),
+        f"* {words.assumed(summary)}" if summary.assumed else "",
         f"no accuracy: {summary.accuracy_reason}" if summary.accuracy is None and has_figures else "",
         f"no image_s: {summary.untimed_reason}" if summary.untimed_reason else "",
         f"no instructions: {summary.instructions_reason}" if summary.instructions_reason else "",

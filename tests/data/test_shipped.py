@@ -130,7 +130,7 @@ def test_what_is_shipped_says_where_it_comes_from():
 def test_a_full_disk_is_an_error_before_a_page_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maker: str
 ):
-    def full(descriptor: int, offset: int, size_bytes: int) -> None:
+    def full(*call: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def make(cache: Cache) -> object:
@@ -143,6 +143,7 @@ def test_a_full_disk_is_an_error_before_a_page_is_written(
     (tmp_path / "images").mkdir()
     Image.new("RGB", (8, 8)).save(tmp_path / "images" / "a.png")
     monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(np, "save", full)
     with pytest.raises(UnavailableError) as caught:
         make(Cache(tmp_path / "cache"))
     assert "No space left" in caught.value.why

@@ -140,7 +140,8 @@ def test_what_was_assumed_of_the_input_stands_at_the_accuracy() -> None:
         samples.summary(0.5),
     ]
     text = printed(summaries, [])
-    assert "0.25 int8: assumed of its input: pixels as -1..1 (--input-scale)" in text
+    assert "24/120 *" in text and "954/1000 *" not in text
+    assert "0.25 int8: * assumed of its input: pixels as -1..1 (--input-scale)" in text
     first, second = tables.accuracy(summaries).rows
     assert first[-1] == "assumed of its input: pixels as -1..1 (--input-scale)"
     assert second[-1] == ""

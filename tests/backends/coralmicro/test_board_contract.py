@@ -144,8 +144,9 @@ def test_a_pass_over_nothing(board):
 
 def test_an_inference_that_fails(board, loaded):
     board.firmware.invoke_fails = True
-    with pytest.raises(micro_faults.InvokeFailed):
+    with pytest.raises(micro_faults.Refused) as caught:
         loaded.run(1, 1.0)
+    assert (caught.value.code, "Edge TPU" in caught.value.fix) == (-32005, True)
     board.firmware.invoke_fails = False
     assert len(loaded.run(4, 1.0).scores) == 4
 
