@@ -260,6 +260,14 @@ def load_figure(trial: TrialSummary, schedule: Schedule, certainty: Certainty = 
 
     Where image_s was not timed infer_s, which is a part of it, is a bound where it is too much by itself.
     """
+    known, about = trial.figures_of_values, ("load", schedule, certainty)
+    if about not in known:
+        known[about] = _load_figure(trial, schedule, certainty)
+    figure: Figure = known[about]
+    return figure
+
+
+def _load_figure(trial: TrialSummary, schedule: Schedule, certainty: Certainty) -> Figure:
     sure = replace(certainty, interval=max(certainty.interval, trial.interval_confidence))
 
     def over(values_by_session: Sequence[Sequence[float]]) -> Figure:

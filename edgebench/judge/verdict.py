@@ -348,8 +348,12 @@ def judge(summary: TrialSummary, profile: Profile) -> list[Verdict]:
 
     Where the load is not known, or no interval of it reaches above 1, the other requirements decide.
     """
+    return _judged(summary, profile, profile.implied)
+
+
+def _judged(summary: TrialSummary, profile: Profile, implied: Requirement | None) -> list[Verdict]:
     verdicts = [judge_one(summary, profile.name, requirement) for requirement in profile.requirements]
-    if (implied := profile.implied) is None:
+    if implied is None:
         return verdicts
     kept = judge_one(summary, profile.name, implied)
     is_doubted = any(isinstance(end, float) and end > 1 for end in (kept.value, kept.low, kept.high))
@@ -358,7 +362,13 @@ def judge(summary: TrialSummary, profile: Profile) -> list[Verdict]:
 
 def judge_all(summaries: Sequence[TrialSummary], profiles: Sequence[Profile]) -> list[Verdict]:
     """Every trial against every profile: by trial, then profile, then requirement."""
-    return [verdict for summary in summaries for profile in profiles for verdict in judge(summary, profile)]
+    asked = [(profile, profile.implied) for profile in profiles]
+    return [
+        verdict
+        for summary in summaries
+        for profile, implied in asked
+        for verdict in _judged(summary, profile, implied)
+    ]
 
 
 def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
