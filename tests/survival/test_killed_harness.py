@@ -54,7 +54,7 @@ def test_a_hundred_kills_lose_nothing_and_measure_nothing_twice(reports):
 
 def test_the_kills_met_sessions_in_hand_and_agents_at_work(reports):
     """Else the moments were such that nothing could have gone wrong."""
-    assert sum(report["left_behind"] for report in reports[:-1]) >= 10
+    assert sum(report["left_behind"] for report in reports[:-1]) >= 5
     assert sum(report["experiments"] for report in reports[:-1]) >= 4
 
 
