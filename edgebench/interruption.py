@@ -102,8 +102,15 @@ def pass_on_to_all(threads: Sequence[Interrupts]) -> None:
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """What asks a run to end: the user, a polite kill or a shutdown, and a terminal that goes away."""
 
+HEARD = 2
+"""The first lets what is in hand come to its end, the second gives it up. What is left then is to clean up,
+such as to put a power mode back, which a finger that stays on the keys must not stop."""
+
 _came: list[int] = []
-"""Which have come since `terminate_as_interrupt` began; they are the process's, as its handlers are."""
+"""Which have come since the outermost `handling` began; they are the process's, as its handlers are."""
+
+_depth: list[object] = []
+"""The blocks of `handling` that are open."""
 
 
 def interrupted() -> bool:
@@ -122,7 +129,7 @@ def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
     The main thread alone is interrupted by the system: in another one this does nothing. A terminal that
     goes away may say so twice, of itself and by its shell: that is one wish to end, where a second Ctrl-C
-    is a second one.
+    is a second one. Those after the second one are not handled.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -131,16 +138,21 @@ def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
     def take(number: int, frame: FrameType | None) -> None:
         again = number in _came and number not in (signal.SIGINT, signal.SIGTERM)
         _came.append(number)
-        if not again:
+        if not again and len(_came) <= HEARD:
             handler(number, frame)
 
+    if not _depth:
+        _came.clear()
+    _depth.append(handler)
     taken = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, take) for number in taken}
     try:
         yield
     finally:
+        _depth.pop()
         for number, was in before.items():
-            signal.signal(number, was)
+            if signal.getsignal(number) is take:
+                signal.signal(number, was)
 
 
 @contextmanager
@@ -160,6 +172,24 @@ def terminate_as_interrupt() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    _came.clear()
     with handling(interrupt):
         yield
+
+
+@contextmanager
+def ends_once() -> Iterator[None]:
+    """For a whole program: one that comes where no block inside takes it raises KeyboardInterrupt, once.
+
+    After the block a program that was interrupted is deaf to more of them: it ends already.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if len(_came) == 1:
+            raise KeyboardInterrupt
+
+    with handling(interrupt):
+        try:
+            yield
+        finally:
+            for number in ENDING if interrupted() else ():
+                signal.signal(number, signal.SIG_IGN)

@@ -14,7 +14,8 @@ try:
     from edgebench.cli import streams
     from edgebench.cli.installed_commands import PluggedGroup
     from edgebench.cli.panels import CommandGroup
-    from edgebench.errors import EXIT_OK, UsageError
+    from edgebench.errors import EXIT_ERROR, EXIT_OK, UsageError
+    from edgebench.interruption import ends_once, exit_code, interrupted
 except KeyboardInterrupt:
     # A Ctrl-C while the program is still loaded: nothing has begun that could be told or kept.
     sys.stderr.write("error: interrupted\n")
@@ -66,9 +67,10 @@ def main() -> None:
         os.environ.setdefault("_TYPER_FORCE_DISABLE_TERMINAL", "1")
     # pydantic would read the entry points of all packages for plug-ins, and one broken file would end it.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    with streams.watched():
-        exit_code = streams.finish_output(_carry_out())
-    sys.exit(exit_code)
+    with ends_once():
+        with streams.watched():
+            code = streams.finish_output(_carry_out())
+        sys.exit(code)
 
 
 def _carry_out() -> int:
@@ -82,7 +84,8 @@ def _carry_out() -> int:
     except SystemExit as stop:
         if as_json and (message := streams.usage_message(stop)):
             streams.print_document(UsageError(message, fix="see --help of the command"))
-        return stop.code if isinstance(stop.code, int) else EXIT_OK
+        code = stop.code if isinstance(stop.code, int) else EXIT_OK
+        return exit_code() if interrupted() and code == EXIT_ERROR else code  # typer ends with 1 for Ctrl-C
     except Exception as exception:
         if debug:
             traceback.print_exc()

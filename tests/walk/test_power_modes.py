@@ -58,8 +58,9 @@ def test_a_sweep_measures_each_mode_in_a_row_and_puts_the_first_back(nano):
     assert "power mode 0 (MAXN) and its clocks are put back" in " ".join(done.stderr.split())
 
 
-@pytest.mark.attack("Ctrl-C, twice, amid a run that has set a power mode: it is put back")
-def test_ctrl_c_puts_the_mode_back(nano):
+@pytest.mark.attack("Ctrl-C, twice or without end, amid a run that has set a power mode: it is put back")
+@pytest.mark.parametrize(("times", "gap_s"), [(2, 0.2), (60, 0.02)])
+def test_ctrl_c_puts_the_mode_back(nano, times, gap_s):
     with nano.start(*nano.toy(*INT8, "--power-mode", "5W", "--set-power-mode", "--sessions", "90")) as run:
         try:
             give_up = time.monotonic() + 60
@@ -67,9 +68,9 @@ def test_ctrl_c_puts_the_mode_back(nano):
                 assert run.poll() is None and time.monotonic() < give_up
                 time.sleep(0.05)
             time.sleep(1.0)  # into its sessions, or before them: neither may matter
-            for _ in range(2):
+            for _ in range(times):
                 run.send_signal(signal.SIGINT)
-                time.sleep(0.2)
+                time.sleep(gap_s)
             assert run.wait(60) == 130
         finally:
             run.kill()
