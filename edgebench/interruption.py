@@ -137,8 +137,8 @@ def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
     def take(number: int, frame: FrameType | None) -> None:
         again = number in _came and number not in (signal.SIGINT, signal.SIGTERM)
-        _came.append(number)
-        if not again and len(_came) <= HEARD:
+        if not again and len(_came) < HEARD:
+            _came.append(number)
             handler(number, frame)
 
     if not _depth:
@@ -184,7 +184,7 @@ def ends_once() -> Iterator[None]:
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if len(_came) == 1:
+        if len(_came) == 1:  # otherwise a block inside has taken one, and the program ends already
             raise KeyboardInterrupt
 
     with handling(interrupt):

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from edgebench.interruption import exit_code, held_interrupt, terminate_as_interrupt
+from edgebench.interruption import ends_once, exit_code, held_interrupt, terminate_as_interrupt
 
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -52,7 +52,32 @@ def test_a_terminal_that_hangs_up_twice_wishes_one_end_and_ctrl_c_twice_two():
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGHUP)
         os.kill(os.getpid(), signal.SIGHUP)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert exit_code() == 129
+
+
+def test_the_second_gives_up_what_is_in_hand_and_those_after_it_leave_the_cleaning_up_alone():
+    with terminate_as_interrupt():
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
                 os.kill(os.getpid(), signal.SIGINT)
-    assert exit_code() == 129
+        for number in ENDING:
+            os.kill(os.getpid(), number)
+    assert exit_code() == 130
+
+
+def test_a_program_that_was_interrupted_is_deaf_while_it_ends_and_the_next_block_hears_again():
+    before = {number: signal.getsignal(number) for number in ENDING}
+    try:
+        with ends_once():
+            with pytest.raises(KeyboardInterrupt), terminate_as_interrupt():
+                os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert exit_code() == 143
+    finally:
+        for number, was in before.items():
+            signal.signal(number, was)
+    with terminate_as_interrupt(), pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
