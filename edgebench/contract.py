@@ -18,7 +18,7 @@ from edgebench.errors import SessionError, UnavailableError
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
 from edgebench.records.session import MeasurePlan, Pass, ProbeChunk, SessionFacts, SessionSettings, Window
-from edgebench.records.target import Body, Target
+from edgebench.records.target import Target
 from edgebench.records.values import Finding, ImageSet, Json, Pictures, Progress, Scores
 from edgebench.records.variant import Variant
 from edgebench.session_stages import SessionStage
@@ -116,10 +116,6 @@ class Backend(ABC):
     def concurrency(self, options: Mapping[str, Json]) -> int:
         """How many inferences the device has in flight under these options; part of a trial's key."""
         return 1
-
-    def bodies(self) -> Mapping[str, Body]:
-        """Boards by name, for `--board`: beside those that `edgebench boards list` has, or in place."""
-        return {}
 
     def pictures(self, options: Mapping[str, Json], cache: Cache) -> Pictures | None:
         """Pictures of a device that `offers` its variants, for runs that name none; None: the usual ones."""

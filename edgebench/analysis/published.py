@@ -17,9 +17,8 @@ from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
 from edgebench.judge.published import SCENE_PATCHES, judge_published, load_references, reference_folder
 from edgebench.judge.trial_summary import Published
 from edgebench.judge.verdict import judge_all
-from edgebench.records.target import Body
 from edgebench.results.load import frame_of
-from edgebench.run.boards import known_bodies
+from edgebench.run.boards import Board, known_boards
 
 # Profiles as a user of Python names them.
 
@@ -147,9 +146,9 @@ def boards() -> pd.DataFrame:
     the source of each as mass_source and so on; note. Mass and size are without case, cooler and supply.
     What no source gives is NaN.
     """
-    bodies = dict(sorted(known_bodies().items()))
-    frame = frame_of([_board_row(body) for body in bodies.values()], _BOARD_KINDS)
-    frame.index = pd.Index(list(bodies), dtype="str", name="board")
+    by_name = dict(sorted(known_boards().items()))
+    frame = frame_of([_board_row(board) for board in by_name.values()], _BOARD_KINDS)
+    frame.index = pd.Index(list(by_name), dtype="str", name="board")
     return frame
 
 
@@ -162,11 +161,11 @@ _BOARD_KINDS = {
 }
 
 
-def _board_row(body: Body) -> dict[str, Any]:
-    row: dict[str, Any] = {column: getattr(body, column, None) for column in _BOARD_KINDS}
+def _board_row(board: Board) -> dict[str, Any]:
+    row: dict[str, Any] = {column: getattr(board, column, None) for column in _BOARD_KINDS}
     for fact in ("mass_g", "size_mm", "boot_s"):
-        if row[fact] is not None:
-            row[f"{fact.partition('_')[0]}_source"] = body.source_of(fact)
-    for power in body.power:
+        if stated := row[fact]:
+            row |= {fact: stated.value, f"{fact.partition('_')[0]}_source": stated.source}
+    for power in board.power:
         row |= {f"power_{power.kind}_w": power.watts, f"power_{power.kind}_source": power.source}
     return row

@@ -62,20 +62,14 @@ def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
 
     Of a stored result's targets `TARGET=` may come before.
     """
-    from edgebench import registry
-    from edgebench.run.boards import shipped_entries
+    from edgebench.run.boards import known_boards
 
     typed = ctx.params.get("device") or ()
-    devices = typed or registry.names("edgebench.backends")
-    shipped = shipped_entries().items()
-    names = {
-        name for name, board in shipped if not (typed and board.devices) or set(typed) & set(board.devices)
-    }
-    for device in devices:
-        try:
-            names.update(registry.backend(device).bodies())
-        except EdgeBenchError:
-            continue
+    names = [
+        name
+        for name, board in known_boards().items()
+        if not (typed and board.devices) or set(typed) & set(board.devices)
+    ]
     target, equals, start = incomplete.rpartition("=")
     return sorted(f"{target}{equals}{name}" for name in names if name.startswith(start))
 

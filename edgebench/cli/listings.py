@@ -55,9 +55,9 @@ app = CommandGroup(no_args_is_help=True, help="List and show boards: mass, size,
 def list_(json_: JsonOption = False) -> None:
     """List the boards that --board takes, with mass, size and declared power."""
     from edgebench.report.inventories import print_boards
-    from edgebench.run.boards import known_bodies
+    from edgebench.run.boards import known_boards
 
-    print_boards(stdout(), dict(sorted(known_bodies().items())), as_json=json_)
+    print_boards(stdout(), dict(sorted(known_boards().items())), as_json=json_)
 
 
 @app.command()
@@ -72,9 +72,9 @@ def show(
 ) -> None:
     """Show what is known of a board, each figure with its source."""
     from edgebench.report.inventories import print_board
-    from edgebench.run.boards import known_body
+    from edgebench.run.boards import known_board
 
-    print_board(stdout(), board, known_body(board), as_json=json_)
+    print_board(stdout(), board, known_board(board), as_json=json_)
 
 
 # `edgebench devices`: what can be measured here.

@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from edgebench import registry
-from edgebench.contract import Backend
-from edgebench.errors import EdgeBenchError, StoredResultError, UsageError
+from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.mission import DAY_S, Mission, mission_of
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
@@ -22,8 +20,8 @@ from edgebench.records.stored import ExperimentRecord
 from edgebench.records.target import BOARD_FIGURES, BoardFigure, Target
 from edgebench.results.load import StoredResults, load
 from edgebench.results.revisions import planned_name, swept_name
+from edgebench.run.boards import body_of
 from edgebench.run.declarations import declared_boards, declared_figures
-from edgebench.run.targets import body_of
 from edgebench.suggest import choose, short
 
 # What the targets of a stored result are made of, as said when they are judged and not when they ran.
@@ -65,7 +63,7 @@ def _made_of(target: Target, names: Sequence[str]) -> Target:
     came = set(target.from_boards)
     own = {str(name): getattr(target, name) for name in FIGURES if name not in came}
     body: dict[str, Any] = {**dict.fromkeys(FIGURES), "declared_power": ()}
-    body |= body_of(names, _backend(target.device), own)
+    body |= body_of(names, own)
     return replace(target, **body)
 
 
@@ -81,14 +79,6 @@ def _notes(pairs: Sequence[tuple[Target, Target]]) -> tuple[str, ...]:
         for text in texts:
             names.setdefault(text, []).append(after.name)
     return tuple(f"{', '.join(targets)}: {text}" for text, targets in names.items())
-
-
-def _backend(device: str) -> Backend | None:
-    """The device's, for boards of its own; None where its package is not installed here."""
-    try:
-        return registry.backend(device)
-    except EdgeBenchError:
-        return None
 
 
 @dataclass(frozen=True)

@@ -206,61 +206,6 @@ class Target:
         return replace(self, name="", options=places, settings={}, **undeclared)
 
 
-BODY_FACTS: Mapping[str, str] = {
-    "processor": "processor",
-    "memory": "memory",
-    "mass_g": "mass",
-    "size_mm": "size",
-    "supply": "power supply",
-    "boot_s": "boot time",
-    "runtime": "runtime",
-}
-"""What is known of a body beside its power, with its word."""
-
-
-@dataclass(frozen=True)
-class Body:
-    """One thing that a target is made of, and what is known of it: None or "" where no source was at hand.
-
-    Attributes:
-        title: what it is called by its maker.
-        mass_g, size_mm: without case, cooler and power supply.
-        source: of the facts that `sources` does not have.
-        models: what its device tree or DMI calls it, without a revision; empty where no source tells.
-        plugged_in: a stick or card, whose host is a body of its own.
-        architecture: that of a whole computer; None for sticks, modules and microcontrollers.
-        power: what it draws, at most one figure of each kind, without what is plugged into it; empty where no
-            source was at hand.
-        processor, memory, runtime: in words; the runtime is the one that its maker names.
-        supply: the power supply that its maker asks for, in words. Its rating bounds nothing that is drawn.
-        boot_s: from power on until a program can be started.
-        boot_kind: `maximum` where the source says that it never takes longer.
-        sources: of a fact, by its name in `BODY_FACTS`.
-        note: why some of it is not known, or what else has to be known of it.
-    """
-
-    title: str
-    mass_g: float | None
-    size_mm: tuple[float, float, float] | None
-    source: str
-    models: tuple[str, ...] = ()
-    plugged_in: bool = False
-    architecture: Architecture | None = None
-    power: tuple[DeclaredPower, ...] = ()
-    processor: str = ""
-    memory: str = ""
-    supply: str = ""
-    boot_s: float | None = None
-    boot_kind: PowerKind = "typical"
-    runtime: str = ""
-    sources: Mapping[str, str] = field(default_factory=dict)
-    note: str = ""
-
-    def source_of(self, fact: str) -> str:
-        """Where a fact of that name is from."""
-        return self.sources.get(fact, self.source)
-
-
 # A board's address for SSH, `user@board[:port]`: parsed, and refused where it could be misread.
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,12 @@ from rich.console import Console
 from edgebench.link.board_facts import BoardFacts
 from edgebench.prepare.cache_contents import KINDS as CACHE_KINDS
 from edgebench.prepare.cache_contents import KindTotal
-from edgebench.records.target import BODY_FACTS, KINDS, Body
+from edgebench.records.target import KINDS
 from edgebench.report import words
 from edgebench.report.console import line, lines, print_table
 from edgebench.report.listings import print_findings, write_json
+from edgebench.run.boards import BOARD_FACTS, Board
+from edgebench.run.declarations import StatedBoot
 
 # What `edgebench boards` prints: the boards that are known, and one with the source of each figure.
 
@@ -26,39 +27,39 @@ UNKNOWN = "not known"
 _UNITS = {"mass_g": "g", "size_mm": "mm", "boot_s": "s"}
 
 
-def board_record(name: str, body: Body) -> dict[str, Any]:
+def board_record(name: str, board: Board) -> dict[str, Any]:
     """A board as plain data: each fact with value and source, or None; `power` has a list of figures."""
-    facts = {fact: getattr(body, fact) for fact in BODY_FACTS}
+    fields = board.model_dump(mode="json", exclude={"devices", "architecture"})
+    facts = {fact: fields[fact] for fact in BOARD_FACTS}
+    if board.boot_s:
+        facts["boot_s"] = {"value": board.boot_s.value, "source": board.boot_s.source}
     return {
         "name": name,
-        "title": body.title,
-        "models": list(body.models),
-        "plugged_in": body.plugged_in,
-        **{
-            fact: None if value in (None, "") else {"value": value, "source": body.source_of(fact)}
-            for fact, value in facts.items()
-        },
-        "boot_kind": None if body.boot_s is None else body.boot_kind,
-        "power": [asdict(power) for power in body.power],
-        "note": body.note,
+        "title": board.title,
+        "models": fields["models"],
+        "plugged_in": board.plugged_in,
+        **facts,
+        "boot_kind": board.boot_s and board.boot_s.kind,
+        "power": fields["power"],
+        "note": board.note,
     }
 
 
-def print_boards(console: Console, boards: Mapping[str, Body], *, as_json: bool = False) -> None:
+def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool = False) -> None:
     """Print the boards by name: mass, size and declared power."""
     if as_json:
-        return write_json(console, {"boards": [board_record(name, body) for name, body in boards.items()]})
+        return write_json(console, {"boards": [board_record(name, board) for name, board in boards.items()]})
     rows = [
         (
             name,
-            _text(body, "mass_g"),
-            _text(body, "size_mm"),
-            ", ".join(f"{power.watts:g} W {power.kind}" for power in body.power) or words.MISSING,
+            _text(board, "mass_g"),
+            _text(board, "size_mm"),
+            ", ".join(f"{power.watts:g} W {power.kind}" for power in board.power) or words.MISSING,
         )
-        for name, body in boards.items()
+        for name, board in boards.items()
     ]
     print_table(console, [("board", False), ("mass", True), ("size", False), ("declared power", False)], rows)
-    plugged_in = ", ".join(name for name, body in boards.items() if body.plugged_in)
+    plugged_in = ", ".join(name for name, board in boards.items() if board.plugged_in)
     lines(
         console,
         [
@@ -68,47 +69,46 @@ def print_boards(console: Console, boards: Mapping[str, Body], *, as_json: bool 
     )
 
 
-def print_board(console: Console, name: str, body: Body, *, as_json: bool = False) -> None:
+def print_board(console: Console, name: str, board: Board, *, as_json: bool = False) -> None:
     """Print one board: each figure with where it is from, or that it is not known."""
     if as_json:
-        return write_json(console, {"board": board_record(name, body)})
+        return write_json(console, {"board": board_record(name, board)})
     line(console, name, "bold")
     lines(
         console,
         [
-            body.title,
-            "plugged into a host, which has a --board of its own" if body.plugged_in else "",
-            f"calls itself: {'; '.join(body.models)}" if body.models else "",
+            board.title,
+            "plugged into a host, which has a --board of its own" if board.plugged_in else "",
+            f"calls itself: {'; '.join(board.models)}" if board.models else "",
         ],
         indent=2,
     )
     console.print()
-    powers = {f"{power.kind} power": (f"{power.watts:g} W", power.source) for power in body.power}
-    texts = {fact: _text(body, fact) for fact in BODY_FACTS}
+    powers = {f"{power.kind} power": (f"{power.watts:g} W", power.source) for power in board.power}
     facts = {
-        BODY_FACTS[fact]: (text, source)
-        for fact, text in texts.items()
-        if text != words.MISSING and (source := body.source_of(fact))
+        word: (_text(board, fact), stated.source)
+        for fact, word in BOARD_FACTS.items()
+        if (stated := getattr(board, fact))
     } | powers
-    names = [*BODY_FACTS.values(), *(f"{kind} power" for kind in KINDS)]
+    names = [*BOARD_FACTS.values(), *(f"{kind} power" for kind in KINDS)]
     print_table(
         console,
         [("figure", False), ("value", False), ("source", False)],
         [(name, *facts.get(name, (UNKNOWN, ""))) for name in names],
     )
-    lines(console, [body.note and f"note: {body.note}"])
+    lines(console, [board.note and f"note: {board.note}"])
 
 
-def _text(body: Body, fact: str) -> str:
+def _text(board: Board, fact: str) -> str:
     """A fact with its unit; a dash where it is not known."""
-    value, unit = getattr(body, fact), _UNITS.get(fact, "")
-    if value in (None, ""):
+    stated, unit = getattr(board, fact), _UNITS.get(fact, "")
+    if stated is None:
         return words.MISSING
-    if fact == "boot_s":
-        return f"{value:g} {unit}, {body.boot_kind}"
-    if isinstance(value, tuple):
-        return f"{words.quantity(value)} {unit}"
-    return f"{value:g} {unit}" if unit else str(value)
+    if isinstance(stated, StatedBoot):
+        return f"{stated.value:g} {unit}, {stated.kind}"
+    if isinstance(stated.value, tuple):
+        return f"{words.quantity(stated.value)} {unit}"
+    return f"{stated.value:g} {unit}" if unit else str(stated.value)
 
 
 # What `edgebench cache` prints: the kinds of files in the cache, and what was removed.

@@ -10,7 +10,7 @@ One table a board, each figure with its source; what no source gives is left out
     size_mm = { value = [85.0, 56.0, 17.0], source = "its drawing" }
     power = [{ watts = 7.5, kind = "maximum", source = "its data sheet, page 3" }]
 
-The other fields are those of `BoardEntry`.
+The other fields are those of `Board`.
 """
 
 from __future__ import annotations
@@ -18,40 +18,35 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from edgebench import registry
-from edgebench.contract import Backend
-from edgebench.errors import EdgeBenchError, UsageError
+from edgebench.errors import UsageError
 from edgebench.files import TomlFile, parse_toml, read_toml
 from edgebench.records.target import (
-    BODY_FACTS,
     KINDS,
     Architecture,
-    Body,
     DeclaredBoard,
     DeclaredBoot,
     DeclaredPower,
     PowerKind,
 )
 from edgebench.refusals import form, problem, refusal
-from edgebench.run.declarations import BOOT_FORM, Stated, StatedBoot, Word, conflict_of, drop_temperatures
-from edgebench.run.targets_file import MOST_G_OR_MM, DeclaredFigure
+from edgebench.run.declarations import (
+    BOOT_FORM,
+    DeclaredFigure,
+    DeclaredFigures,
+    Stated,
+    StatedBoot,
+    Word,
+    drop_temperatures,
+)
+from edgebench.run.targets_file import MOST_G_OR_MM
 from edgebench.suggest import nearest, short
 
 FILE_NAME = "boards.toml"
@@ -78,14 +73,35 @@ def _like(example: str) -> Any:
 _TEXT = "{} = {{ value = 'its name', source = 'its data sheet' }}"
 
 
-class BoardEntry(BaseModel):
-    """One board of a catalogue; `edgebench.records.target.Body` says what the facts mean.
+BOARD_FACTS: Mapping[str, str] = {
+    "processor": "processor",
+    "memory": "memory",
+    "mass_g": "mass",
+    "size_mm": "size",
+    "supply": "power supply",
+    "boot_s": "boot time",
+    "runtime": "runtime",
+}
+"""What is known of a board beside its power, with its word."""
+
+
+class Board(BaseModel):
+    """One thing that a target is made of, each fact with its source; None where no source was at hand.
 
     Attributes:
+        title: what it is called by its maker.
+        models: what its device tree or DMI calls it, without a revision; empty where no source tells.
         devices: the names in `edgebench devices` that it is a board of, for completion; empty for a host,
             which is one of any.
+        plugged_in: a stick or card, whose host is a board of its own.
         architecture: of a whole computer. Times and power of a machine that contradicts it, the model or the
             processor are not judged as this board's.
+        processor, memory, runtime: in words; the runtime is the one that its maker names.
+        mass_g, size_mm: without case, cooler and power supply.
+        power: what it draws, at most one figure of each kind, without what is plugged into it.
+        supply: the power supply that its maker asks for, in words. Its rating bounds nothing that is drawn.
+        boot_s: from power on until a program can be started.
+        note: why some of it is not known, or what else has to be known of it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -105,8 +121,7 @@ class BoardEntry(BaseModel):
         _like("size_mm = { value = [85.0, 56.0, 17.0], source = 'its drawing' }"),
     ] = None
     power: Annotated[
-        tuple[DeclaredFigure, ...],
-        BeforeValidator(lambda figures: [figures] if isinstance(figures, dict) else figures),
+        DeclaredFigures,
         _like(
             "power = { watts = 7.5, kind = 'maximum', source = 'its data sheet' }, or a list of both kinds"
         ),
@@ -115,41 +130,6 @@ class BoardEntry(BaseModel):
     boot_s: Annotated[StatedBoot | None, _like(BOOT_FORM)] = None
     runtime: Annotated[Stated[Word] | None, _like(_TEXT.format("runtime"))] = None
     note: Word | Literal[""] = ""
-
-    @field_validator("power")
-    @classmethod
-    def _agrees(cls, figures: tuple[DeclaredFigure, ...]) -> tuple[DeclaredFigure, ...]:
-        if conflict := conflict_of([figure.power for figure in figures]):
-            raise problem(conflict, "leave one of the two out")
-        return figures
-
-    @property
-    def body(self) -> Body:
-        """The same in the vocabulary's words."""
-        stated: dict[str, Stated[Any]] = {
-            fact: given for fact in BODY_FACTS if (given := getattr(self, fact)) is not None
-        }
-        facts: dict[str, Any] = {"mass_g": None, "size_mm": None}
-        facts |= {fact: given.value for fact, given in stated.items()}
-        return Body(
-            title=self.title,
-            source=_source(self.size_mm, self.mass_g),
-            models=self.models,
-            plugged_in=self.plugged_in,
-            architecture=self.architecture,
-            power=tuple(figure.power for figure in self.power),
-            sources={fact: given.source for fact, given in stated.items()},
-            note=self.note,
-            boot_kind=self.boot_s.kind if self.boot_s else "typical",
-            **facts,
-        )
-
-
-def _source(size: Stated[Any] | None, mass: Stated[Any] | None) -> str:
-    """Of size and mass in one text."""
-    if size is None or mass is None or size.source == mass.source:
-        return next((given.source for given in (size, mass) if given is not None), "")
-    return f"{size.source}; mass by {mass.source}"
 
 
 class Catalogue(BaseModel):
@@ -160,23 +140,17 @@ class Catalogue(BaseModel):
     schema_version: Annotated[
         Literal[1], Field(json_schema_extra=form("write schema_version = 1, or leave it out"))
     ] = 1
-    boards: Annotated[dict[BoardName, BoardEntry], Field(min_length=1)]
+    boards: Annotated[dict[BoardName, Board], Field(min_length=1)]
 
 
 @cache
-def shipped_entries() -> Mapping[str, BoardEntry]:
+def known_boards() -> Mapping[str, Board]:
     """The catalogue that comes with EdgeBench, by name."""
     data = (resources.files("edgebench.run") / FILE_NAME).read_bytes()
     return parse_catalogue(parse_toml(data, FILE_NAME), FILE_NAME).boards
 
 
-@cache
-def shipped_boards() -> Mapping[str, Body]:
-    """The bodies of the catalogue that comes with EdgeBench, by name."""
-    return {name: entry.body for name, entry in shipped_entries().items()}
-
-
-def read_board(path: Path) -> Body:
+def read_board(path: Path) -> Board:
     """The one board of a user's file; UsageError, with what is wrong in it, for a file that is none."""
     where = f"board {path}"
     catalogue = parse_catalogue(read_toml(path, "board", fix="name a board, or another TOML file"), where)
@@ -185,8 +159,8 @@ def read_board(path: Path) -> Body:
             f"{where} has {len(catalogue.boards)} boards: {', '.join(catalogue.boards)}",
             fix="write a file for each; --board may be repeated",
         )
-    [entry] = catalogue.boards.values()
-    return entry.body
+    [board] = catalogue.boards.values()
+    return board
 
 
 def parse_catalogue(file: TomlFile, where: str) -> Catalogue:
@@ -207,126 +181,116 @@ def parse_catalogue(file: TomlFile, where: str) -> Catalogue:
 Size = tuple[float, float, float]
 
 
-@dataclass(frozen=True)
-class Assembly:
-    """Of a target: the figures that all its parts have, in words what they add up from, and its machines."""
-
-    mass_g: float | None
-    size_mm: Size | None
-    power: tuple[DeclaredPower, ...]
-    boot_s: DeclaredBoot | None
-    sources: str
-    machines: tuple[DeclaredBoard, ...]
-
-
-def known_bodies(backend: Backend | None = None) -> dict[str, Body]:
-    """The boards of the catalogue and the backend's own, by name; the backend's come first.
-
-    Without a backend those of all that are installed.
-    """
-    backends = [backend] if backend else []
-    if backend is None:
-        for name in registry.names("edgebench.backends"):
-            with suppress(EdgeBenchError):  # one that cannot be loaded hides no other's boards
-                backends.append(registry.backend(name))
-    known = dict(shipped_boards())
-    for each in backends:
-        known |= each.bodies()
-    return known
-
-
-def known_body(name: str, backend: Backend | None = None) -> Body:
+def known_board(name: str) -> Board:
     """The board of that name, or the one in that TOML file; UsageError where there is none."""
     if name.endswith(".toml"):
         return read_board(Path(name))
-    known = known_bodies(backend)
+    known = known_boards()
     if name in known:
         return known[name]
-    of_device = f" for {backend.name}" if backend else ""
     raise UsageError(
-        f"there is no board {short(name)}{of_device}",
+        f"there is no board {short(name)}",
         fix=f"{nearest(name, sorted(known))}`edgebench boards list` names all; or name a TOML file "
         "with a board of your own, or write mass_g and size_mm into the targets file",
     )
 
 
-def assemble(names: Sequence[str], backend: Backend | None = None) -> Assembly:
-    """The sum of some boards; UsageError as `known_body`.
+def body_of(names: Sequence[str], declared: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Each of BOARD_FIGURES as it was declared, else the sum of the boards, with where they are from.
+
+    They are fields of a Target; one that was not declared is absent, None or empty in `declared`. UsageError
+    for a board that there is not.
 
     Masses are added, and so are powers of one kind. The size is that of a box in which the parts lie on each
     other, each on its largest face. The boot time is the longest of a machine: what is plugged in boots with
     its host. A figure that one part lacks is lacking for all, and power is that of a target as a whole:
     sticks without a host have none.
     """
-    bodies = [known_body(name, backend) for name in names]
-    masses = [body.mass_g for body in bodies]
-    sizes = [body.size_mm for body in bodies]
-    sources = " + ".join(_described(body) for body in bodies)
-    lacking = [body.title for body in bodies if body.mass_g is None]
-    if lacking:
-        sources += f"; no mass: no source gives that of {', '.join(lacking)} (mass_g in the targets file)"
-    unsized = [body.title for body in bodies if body.size_mm is None]
-    if unsized:
-        sources += f"; no size: no source gives that of {', '.join(unsized)} (size_mm in the targets file)"
-    elif len(bodies) > 1:
-        sources += "; the size is of the parts lying on each other"
-    without_host = all(body.plugged_in for body in bodies)
-    if without_host and any(body.power for body in bodies):
+    own = {name: figure for name, figure in declared.items() if figure not in (None, ())}
+    if not names:
+        return own
+    boards = [known_board(name) for name in names]
+    machines = [board for board in boards if not board.plugged_in]
+    added: dict[str, Any] = {}
+    sources = " + ".join(_described(board) for board in boards)
+    if lacking := [board.title for board in boards if board.mass_g is None]:
+        sources += _unknown("mass", lacking, "mass_g")
+    else:
+        added["mass_g"] = sum(board.mass_g.value for board in boards if board.mass_g)
+    if lacking := [board.title for board in boards if board.size_mm is None]:
+        sources += _unknown("size", lacking, "size_mm")
+    else:
+        added["size_mm"] = _stacked([board.size_mm.value for board in boards if board.size_mm])
+        sources += "; the size is of the parts lying on each other" if len(boards) > 1 else ""
+    if machines:
+        added["declared_power"] = tuple(power for kind in KINDS for power in _added_power(boards, kind))
+    elif any(board.power for board in boards):
         sources += "; no declared power: it is that of a target as a whole, and no host is among these"
-    for kind in () if without_host else KINDS:
-        silent = [body.title for body in bodies if not _power_of(body, kind)]
-        if 0 < len(silent) < len(bodies):
-            sources += (
-                f"; no {kind} power: no source gives that of {', '.join(silent)} "
-                "(declared_power in the targets file)"
-            )
-    machines = [body for body in bodies if not body.plugged_in]
-    silent = [body.title for body in machines if body.boot_s is None]
-    if 0 < len(silent) < len(machines):
-        sources += f"; no boot time: no source gives that of {', '.join(silent)} (boot_s in the targets file)"
-    return Assembly(
-        sum(mass for mass in masses if mass is not None) if not lacking else None,
-        _stacked([size for size in sizes if size is not None]) if not unsized else None,
-        () if without_host else tuple(power for kind in KINDS for power in _added_power(bodies, kind)),
-        _longest_boot(machines),
-        sources,
-        tuple(DeclaredBoard(body.title, body.models, body.architecture, body.processor) for body in machines),
+    for kind in KINDS if machines else ():
+        lacking = [board.title for board in boards if _power_of(board, kind) is None]
+        if 0 < len(lacking) < len(boards):
+            sources += _unknown(f"{kind} power", lacking, "declared_power")
+    lacking = [board.title for board in machines if board.boot_s is None]
+    if not lacking:
+        added["boot_s"] = _longest_boot(machines)
+    elif len(lacking) < len(machines):
+        sources += _unknown("boot time", lacking, "boot_s")
+    from_boards = tuple(
+        name for name, figure in added.items() if name not in own and figure not in (None, ())
     )
+    return {
+        **own,
+        **{name: added[name] for name in from_boards},
+        "body": sources,
+        "boards": tuple(
+            DeclaredBoard(
+                board.title,
+                board.models,
+                board.architecture,
+                board.processor.value if board.processor else "",
+            )
+            for board in machines
+        ),
+        "from_boards": from_boards,
+    }
 
 
-def _power_of(body: Body, kind: PowerKind) -> list[DeclaredPower]:
-    return [power for power in body.power if power.kind == kind]
+def _unknown(figure: str, titles: Sequence[str], key: str) -> str:
+    return f"; no {figure}: no source gives that of {', '.join(titles)} ({key} in the targets file)"
 
 
-def _added_power(bodies: Sequence[Body], kind: PowerKind) -> list[DeclaredPower]:
-    """The sum of that kind, of bodies that all have one; none otherwise."""
-    powers = [(body.title, power) for body in bodies for power in _power_of(body, kind)]
-    if len(powers) < len(bodies):
+def _power_of(board: Board, kind: PowerKind) -> DeclaredFigure | None:
+    return next((power for power in board.power if power.kind == kind), None)
+
+
+def _added_power(boards: Sequence[Board], kind: PowerKind) -> list[DeclaredPower]:
+    """The sum of that kind, of boards that all have one; none otherwise."""
+    powers = [(board.title, power) for board in boards if (power := _power_of(board, kind))]
+    if len(powers) < len(boards):
         return []
     source = " + ".join(f"{title}: {power.watts:g} W, {power.source}" for title, power in powers)
     return [DeclaredPower(math.fsum(power.watts for _, power in powers), kind, source)]
 
 
-def _longest_boot(machines: Sequence[Body]) -> DeclaredBoot | None:
-    """Of machines, all of which say; a maximum only where it is one of all of them."""
-    boots = [
-        DeclaredBoot(body.boot_s, body.boot_kind, body.source_of("boot_s"))
-        for body in machines
-        if body.boot_s is not None
-    ]
-    if not boots or len(boots) < len(machines):
+def _longest_boot(machines: Sequence[Board]) -> DeclaredBoot | None:
+    """A maximum only where it is one of all of them."""
+    boots = [board.boot_s for board in machines if board.boot_s]
+    if not boots:
         return None
-    longest = max(boots, key=lambda boot: boot.seconds)
-    return replace(longest, kind="maximum" if all(boot.kind == "maximum" for boot in boots) else "typical")
+    longest = max(boots, key=lambda boot: boot.value)
+    kind: PowerKind = "maximum" if all(boot.kind == "maximum" for boot in boots) else "typical"
+    return DeclaredBoot(longest.value, kind, longest.source)
 
 
-def _described(body: Body) -> str:
-    mass = "mass not known" if body.mass_g is None else f"{body.mass_g:g} g"
-    size = (
-        "size not known" if body.size_mm is None else " x ".join(f"{side:g}" for side in body.size_mm) + " mm"
-    )
-    sources = "; ".join(text for text in (body.source, body.note) if text)
-    return f"{body.title} ({mass}, {size}{f': {sources}' if sources else ''})"
+def _described(board: Board) -> str:
+    mass, size = board.mass_g, board.size_mm
+    sources = list(dict.fromkeys(stated.source for stated in (size, mass) if stated))
+    if len(sources) > 1:
+        sources = [f"{sources[0]}; mass by {sources[1]}"]
+    texts = "; ".join(text for text in (*sources, board.note) if text)
+    mass_text = f"{mass.value:g} g" if mass else "mass not known"
+    size_text = " x ".join(f"{side:g}" for side in size.value) + " mm" if size else "size not known"
+    return f"{board.title} ({mass_text}, {size_text}{f': {texts}' if texts else ''})"
 
 
 def _stacked(sizes: Sequence[Size]) -> Size:

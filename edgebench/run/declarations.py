@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from edgebench.errors import UsageError
 from edgebench.records.target import KINDS, LONGEST_BOOT_S, MOST_W, DeclaredBoot, DeclaredPower, PowerKind
-from edgebench.refusals import form
+from edgebench.refusals import form, problem
 from edgebench.suggest import choose, short
 
 # Whose a declaration on the command line is: `[TARGET=]...`, by the names that each target answers to.
@@ -88,7 +88,7 @@ def declared_powers(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[D
     return by_target(by_alias, aliases)
 
 
-def conflict_of(powers: Sequence[DeclaredPower]) -> str:
+def conflict_of(powers: Sequence[DeclaredPower | DeclaredFigure]) -> str:
     """Why figures of one target cannot all hold; "" where they can."""
     by_kind: dict[str, float] = {}
     for power in powers:
@@ -298,6 +298,38 @@ class StatedBoot(Stated[Seconds]):
     def declared(self) -> DeclaredBoot:
         """The same in the vocabulary's words."""
         return DeclaredBoot(self.value, self.kind, self.source)
+
+
+class DeclaredFigure(BaseModel):
+    """A declared power as a TOML file has it; of a stored target a DeclaredPower."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    watts: Annotated[
+        float,
+        Field(gt=0, le=MOST_W, strict=True, json_schema_extra=form("write watts, such as watts = 9.5")),
+    ]
+    kind: PowerKind
+    source: Annotated[Word, Field(max_length=LONGEST_SOURCE)]
+
+    @property
+    def power(self) -> DeclaredPower:
+        """The same as a stored target has it."""
+        return DeclaredPower(self.watts, self.kind, self.source)
+
+
+def _agreeing(figures: tuple[DeclaredFigure, ...]) -> tuple[DeclaredFigure, ...]:
+    if conflict := conflict_of(figures):
+        raise problem(conflict, "leave one of the two out")
+    return figures
+
+
+DeclaredFigures = Annotated[
+    tuple[DeclaredFigure, ...],
+    BeforeValidator(lambda figures: [figures] if isinstance(figures, dict) else figures),
+    AfterValidator(_agreeing),
+]
+"""One power, or one of each kind."""
 
 
 def drop_temperatures(tables: Iterable[Any], where: str) -> None:

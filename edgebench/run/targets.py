@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from types import MappingProxyType
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -20,7 +19,7 @@ from edgebench.records.session import probe_name
 from edgebench.records.target import Launch, Target, check_address, masked_launch
 from edgebench.records.values import Json
 from edgebench.refusals import refusal
-from edgebench.run.boards import assemble
+from edgebench.run.boards import body_of
 from edgebench.run.declarations import declared_figures
 from edgebench.run.meters import with_meters
 from edgebench.run.targets_file import DeclaredTarget
@@ -213,14 +212,14 @@ def make_targets(
             meters=_each_once(meters),
             host=host,
             port=port,
-            **body_of(boards, backends[name]),
+            **body_of(boards),
         )
         plain = with_meters(plain, backends[name], no_meter=no_meter)
         targets += _swept(plain, backends[name], {}, typed, power_modes)
     for entry in declared:
         backend = backends[entry.device]
         targets += _swept(
-            with_meters(_from_file(entry, backend, meters), backend, no_meter=no_meter),
+            with_meters(_from_file(entry, meters), backend, no_meter=no_meter),
             backend,
             entry.options,
             typed,
@@ -286,7 +285,7 @@ def _refuse_address(backend: Backend, host: str | None, port: str | None, fix: s
         raise UsageError(f"{backend.name} is not at a port", fix=fix.format("port"))
 
 
-def _from_file(entry: DeclaredTarget, backend: Backend, meters: Sequence[str]) -> Target:
+def _from_file(entry: DeclaredTarget, meters: Sequence[str]) -> Target:
     """A declared target, without the settings that may be swept."""
     return Target(
         name=entry.name,
@@ -296,7 +295,7 @@ def _from_file(entry: DeclaredTarget, backend: Backend, meters: Sequence[str]) -
         host=entry.host,
         port=entry.port,
         set_power_mode=entry.set_power_mode,
-        **_body_of_entry(entry, backend),
+        **_body_of_entry(entry),
     )
 
 
@@ -358,7 +357,7 @@ def listed(target: DeclaredTarget) -> dict[str, Any]:
     if not target.board:
         return row
     try:
-        body = _body_of_entry(target, backend)
+        body = _body_of_entry(target)
     except EdgeBenchError as error:
         return row | {"body_error": _reason_text(error)}
     powers = [asdict(power) for power in body.get("declared_power", ())]
@@ -373,10 +372,9 @@ def _reason_text(error: EdgeBenchError) -> str:
     return "; ".join(part for part in (error.what, error.why, error.fix) if part)
 
 
-def _body_of_entry(entry: DeclaredTarget, backend: Backend) -> dict[str, Any]:
+def _body_of_entry(entry: DeclaredTarget) -> dict[str, Any]:
     return body_of(
         entry.board,
-        backend,
         {
             "mass_g": entry.mass_g,
             "size_mm": entry.size_mm,
@@ -384,38 +382,6 @@ def _body_of_entry(entry: DeclaredTarget, backend: Backend) -> dict[str, Any]:
             "boot_s": entry.boot_s and entry.boot_s.declared,
         },
     )
-
-
-def body_of(
-    boards: Sequence[str],
-    backend: Backend | None,
-    declared: Mapping[str, Any] = MappingProxyType({}),
-) -> dict[str, Any]:
-    """Each of BOARD_FIGURES as it was declared, else that of the boards, with where they are from.
-
-    They are fields of a Target; one that was not declared is absent, None or empty in `declared`. UsageError
-    for a board that there is not.
-    """
-    own: dict[str, Any] = {name: figure for name, figure in declared.items() if figure not in (None, ())}
-    if not boards:
-        return dict(own)
-    assembly = assemble(boards, backend)
-    added: dict[str, Any] = {
-        "mass_g": assembly.mass_g,
-        "size_mm": assembly.size_mm,
-        "declared_power": assembly.power,
-        "boot_s": assembly.boot_s,
-    }
-    from_boards = tuple(
-        name for name, figure in added.items() if name not in own and figure not in (None, ())
-    )
-    return {
-        **own,
-        **{name: added[name] for name in from_boards},
-        "body": assembly.sources,
-        "boards": assembly.machines,
-        "from_boards": from_boards,
-    }
 
 
 def _refuse_flags_without_device(

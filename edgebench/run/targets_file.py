@@ -41,16 +41,9 @@ from pydantic import (
 
 from edgebench.errors import UsageError
 from edgebench.files import read_toml
-from edgebench.records.target import MOST_W, DeclaredPower, PowerKind, check_address
+from edgebench.records.target import check_address
 from edgebench.refusals import form, problem, refusal
-from edgebench.run.declarations import (
-    BOOT_FORM,
-    LONGEST_SOURCE,
-    StatedBoot,
-    Word,
-    conflict_of,
-    drop_temperatures,
-)
+from edgebench.run.declarations import BOOT_FORM, DeclaredFigures, StatedBoot, Word, drop_temperatures
 from edgebench.suggest import choose, short
 
 FILE_NAME = "targets.toml"
@@ -81,24 +74,6 @@ class DeclaredLaunch(BaseModel):
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Word | Literal[""]] = {}
     prefix: tuple[Word, ...] = ()
     affinity: tuple[Annotated[int, Field(ge=0, lt=4096, strict=True)], ...] = ()
-
-
-class DeclaredFigure(BaseModel):
-    """A declared power; the vocabulary's DeclaredPower."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    watts: Annotated[
-        float,
-        Field(gt=0, le=MOST_W, strict=True, json_schema_extra=form("write watts, such as watts = 9.5")),
-    ]
-    kind: PowerKind
-    source: Annotated[Word, Field(max_length=LONGEST_SOURCE)]
-
-    @property
-    def power(self) -> DeclaredPower:
-        """The same in the vocabulary's words."""
-        return DeclaredPower(self.watts, self.kind, self.source)
 
 
 class DeclaredTarget(BaseModel):
@@ -148,8 +123,7 @@ class DeclaredTarget(BaseModel):
     ] = None
 
     declared_power: Annotated[
-        tuple[DeclaredFigure, ...],
-        BeforeValidator(lambda figures: [figures] if isinstance(figures, dict) else figures),
+        DeclaredFigures,
         Field(
             json_schema_extra=form(
                 "write it like declared_power = { watts = 9.5, kind = 'maximum', source = 'label of its "
@@ -157,15 +131,7 @@ class DeclaredTarget(BaseModel):
             )
         ),
     ] = ()
-
     boot_s: Annotated[StatedBoot | None, Field(json_schema_extra=form(f"write it like {BOOT_FORM}"))] = None
-
-    @field_validator("declared_power")
-    @classmethod
-    def _agrees(cls, figures: tuple[DeclaredFigure, ...]) -> tuple[DeclaredFigure, ...]:
-        if conflict := conflict_of([figure.power for figure in figures]):
-            raise problem(conflict, "leave one of the two out")
-        return figures
 
     @field_validator("host")
     @classmethod

@@ -7,8 +7,7 @@ from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.errors import UsageError
-from edgebench.records.target import BODY_FACTS
-from edgebench.run.boards import known_bodies
+from edgebench.run.boards import BOARD_FACTS, known_boards
 from tests.synthetic_results import made_experiment
 
 
@@ -27,7 +26,7 @@ def test_all_boards_are_listed_within_80_columns():
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     rows = {line.split()[0]: line for line in lines if line.strip()}
-    assert set(known_bodies()) <= set(rows)
+    assert set(known_boards()) <= set(rows)
     assert "45 g" in rows["raspberry-pi-3b"] and "2.04 W typical" in rows["raspberry-pi-3b"]
     assert "88 x 60 x 24 mm" in rows["coral-dev-board"]
 
@@ -37,8 +36,8 @@ def test_each_figure_is_shown_with_its_source_or_as_not_known(name):
     done = call("show", name)
     assert done.exit_code == 0, done.output
     assert max(map(len, done.stdout.splitlines())) <= 80
-    body = known_bodies()[name]
-    absent = sum(getattr(body, fact) in (None, "") for fact in BODY_FACTS) + 2 - len(body.power)
+    body = known_boards()[name]
+    absent = sum(getattr(body, fact) is None for fact in BOARD_FACTS) + 2 - len(body.power)
     assert done.stdout.count("not known") == absent
     squeezed = "".join(done.stdout.split())
     assert "".join(body.title.split()) in squeezed
@@ -53,7 +52,7 @@ def test_a_board_as_json_has_each_figure_with_its_source():
     [power] = board["power"]
     assert (power["watts"], power["kind"]) == (3.06, "typical") and "bare board" in power["source"]
     listed = json.loads(call("list", "--json").stdout)["boards"]
-    assert board in listed and len(listed) == len(known_bodies())
+    assert board in listed and len(listed) == len(known_boards())
 
 
 def test_a_file_of_ones_own_is_shown(tmp_path):

@@ -6,8 +6,7 @@ import pytest
 
 from edgebench import registry
 from edgebench.errors import UsageError
-from edgebench.records.target import BODY_FACTS
-from edgebench.run.boards import BoardEntry, read_board, shipped_boards, shipped_entries
+from edgebench.run.boards import BOARD_FACTS, Board, known_boards, read_board
 from edgebench.run.targets_file import read_targets
 
 STUDY = (
@@ -20,25 +19,21 @@ OTHERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", shipped_entries())
+@pytest.mark.parametrize("name", known_boards())
 def test_every_figure_has_a_source_of_its_own(name):
-    body = shipped_boards()[name]
-    for fact in BODY_FACTS:
-        if getattr(body, fact) not in (None, ""):
-            assert len(body.sources[fact]) > 5, fact
-            assert body.source_of(fact) == body.sources[fact]
-        else:
-            assert fact not in body.sources
-    assert all(power.source for power in body.power)
-    assert body.sources or body.note
+    board = known_boards()[name]
+    stated = [fact for name in BOARD_FACTS if (fact := getattr(board, name))]
+    assert all(len(fact.source) > 5 for fact in stated)
+    assert all(power.source for power in board.power)
+    assert stated or board.note
 
 
 def test_the_boards_of_the_study_and_common_others_are_known():
-    assert set(STUDY) | set(OTHERS) <= set(shipped_entries())
+    assert set(STUDY) | set(OTHERS) <= set(known_boards())
 
 
 def test_what_is_plugged_in_has_no_model_and_a_host_has_one():
-    for name, entry in shipped_entries().items():
+    for name, entry in known_boards().items():
         if entry.plugged_in:
             assert not entry.models, name
         if not entry.devices:
@@ -46,7 +41,7 @@ def test_what_is_plugged_in_has_no_model_and_a_host_has_one():
 
 
 def test_devices_of_boards_are_devices():
-    devices = {device for entry in shipped_entries().values() for device in entry.devices}
+    devices = {device for entry in known_boards().values() for device in entry.devices}
     assert devices <= set(registry.names("edgebench.backends"))
 
 
@@ -61,7 +56,7 @@ def read(tmp_path, text):
 
 def test_a_range_of_temperatures_is_ignored_with_one_warning(tmp_path, caplog):
     text = BOARD + "mass_g = { value = 5, source = 'x' }\ntemperature_c = { value = [-20, 60] }\n"
-    assert [read(tmp_path, text).mass_g for _ in range(2)] == [5.0, 5.0]
+    assert [read(tmp_path, text).mass_g.value for _ in range(2)] == [5.0, 5.0]
     (tmp_path / "targets.toml").write_text(
         "".join(f"[[targets]]\nname = '{name}'\ndevice = 'cpu'\ntemperature_c = 3\n" for name in "ab")
     )
@@ -81,11 +76,11 @@ def test_a_board_has_what_its_file_says(tmp_path):
         'boot_s = { value = 21.5, source = "stop watch" }\n'
         'power = [{ watts = 7.5, kind = "maximum", source = "page 3" }]\n',
     )
-    assert (body.processor, body.memory, body.mass_g, body.size_mm) == ("8051", "", 61.0, (85.0, 56.5, 17.0))
-    assert body.boot_s == 21.5
-    assert body.source == "scale"
+    assert (body.processor.value, body.memory, body.mass_g.value) == ("8051", None, 61.0)
+    assert body.size_mm.value == (85.0, 56.5, 17.0)
+    assert body.mass_g.source == "scale"
     assert [(power.watts, power.kind) for power in body.power] == [(7.5, "maximum")]
-    assert body.source_of("boot_s") == "stop watch"
+    assert (body.boot_s.value, body.boot_s.source) == (21.5, "stop watch")
 
 
 @pytest.mark.parametrize(
@@ -137,11 +132,11 @@ def test_what_is_no_board_is_refused(tmp_path, text, what, fix):
 
 
 def test_every_field_of_a_board_can_be_left_out_but_its_title():
-    assert BoardEntry(title="x").body.source == ""
+    assert Board(title="x").mass_g is None
 
 
 def test_the_documented_example_is_a_board(tmp_path):
     text = (Path(__file__).parents[2] / "docs" / "boards.md").read_text(encoding="utf-8")
     example = text.partition("```toml\n[boards.")[2].partition("```")[0]
     body = read(tmp_path, f"[boards.{example}")
-    assert (body.title, body.mass_g, body.models) == ("My Board", 61.5, ("Maker Board X",))
+    assert (body.title, body.mass_g.value, body.models) == ("My Board", 61.5, ("Maker Board X",))

@@ -12,7 +12,7 @@ import pytest
 from edgebench.agent.facts import UNTOLD
 from edgebench.records.target import Launch, Target
 from edgebench.records.values import Finding
-from edgebench.run.boards import shipped_entries
+from edgebench.run.boards import known_boards
 
 checks: Any = importlib.import_module("edgebench.backends.jetson.checks")
 
@@ -203,7 +203,7 @@ def test_the_library_prints_what_doctor_reads(tmp_path):
 
 
 def test_boards_are_known_by_name_with_their_sources():
-    boards = {name: entry for name, entry in shipped_entries().items() if "jetson" in entry.devices}
+    boards = {name: entry for name, entry in known_boards().items() if "jetson" in entry.devices}
     assert {"jetson-nano-devkit", "jetson-orin-nx", "jetson-agx-orin-devkit"} <= set(boards)
     for name, board in boards.items():
         assert name.startswith("jetson-") and board.models

@@ -8,7 +8,7 @@ import pytest
 
 from edgebench.link.inspection import inspect_target
 from edgebench.records.target import Target
-from edgebench.run.boards import assemble
+from edgebench.run.boards import body_of
 from tests.backends.jetson.standin import StandIn
 from tests.fakes import agent_backend
 from tests.jetson_board import jetson_board
@@ -29,14 +29,14 @@ def nano(tmp_path, monkeypatch, stand_in: Callable[[str], StandIn]) -> Target:
         monkeypatch.setenv(name, value)
     tegrastats = meters.tegrastats(tmp_path, meters.NANO)
     preferred = (f"ina3221:{tmp_path}", f"tegrastats:{tegrastats}")
-    boards = assemble(["jetson-nano-devkit"], BACKEND)
+    body = body_of(["jetson-nano-devkit"])
     return Target(
         "nano",
         "jetson",
         OPTIONS,
         preferred_meters=preferred,
-        size_mm=boards.size_mm,
-        boards=boards.machines,
+        size_mm=body["size_mm"],
+        boards=body["boards"],
         from_boards=("size_mm",),
     )
 
