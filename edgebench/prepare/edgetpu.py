@@ -10,7 +10,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -53,43 +53,6 @@ _ROW = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Operation:
-    """One row of the operation log: so many operations of one kind with one outcome."""
-
-    name: str
-    count: int
-    status: str  # the compiler's own words
-
-
-@dataclass(frozen=True)
-class Log:
-    """What the compiler said; None where it did not say it.
-
-    Attributes:
-        version: of the compiler.
-        table: the operation log.
-        on_chip_used_bytes, on_chip_remaining_bytes: of the Edge TPU's own memory for parameters.
-        off_chip_used_bytes: parameters that are sent again with every inference.
-        subgraphs: parts of the graph on the Edge TPU.
-        operations, on_edgetpu, on_cpu: how many there are, and where they run.
-    """
-
-    version: str | None
-    table: tuple[Operation, ...]
-    on_chip_used_bytes: int | None = None
-    on_chip_remaining_bytes: int | None = None
-    off_chip_used_bytes: int | None = None
-    subgraphs: int | None = None
-    operations: int | None = None
-    on_edgetpu: int | None = None
-    on_cpu: int | None = None
-
-    def as_record(self) -> dict[str, Any]:
-        """Plain data for an artifact's provenance."""
-        return asdict(self)
-
-
 class CompilerError(EdgeBenchError):
     """The compiler did not make a model; `why` holds its last words."""
 
@@ -126,7 +89,7 @@ def _version(path: str, size_bytes: int, mtime_ns: int) -> str:
     return match["version"]
 
 
-def compile_model(compiler: Compiler, model: Path, scratch: Path) -> tuple[Path, Log]:
+def compile_model(compiler: Compiler, model: Path, scratch: Path) -> tuple[Path, dict[str, Any]]:
     """The compiled file, in `scratch`, and the log; CompilerError with the compiler's own words."""
     command = [str(compiler.path), "--show_operations", "--out_dir", str(scratch), str(model)]
     output, code = _run(command, seconds_from(TIMEOUT) or COMPILE_S)
@@ -145,20 +108,27 @@ def compile_model(compiler: Compiler, model: Path, scratch: Path) -> tuple[Path,
     return compiled, parse(output)
 
 
-def parse(text: str) -> Log:
-    """What the compiler's words and its log say; rows that come in both count once."""
+def parse(text: str) -> dict[str, Any]:
+    """What the compiler's words and its log say, as plain data for an artifact's provenance.
+
+    `version`; `table`, the rows of the operation log, those that come in both once: so many operations
+    (`count`) of one `name` with one `status`, in the compiler's own words; bytes of the Edge TPU's own memory
+    for parameters, and of those that are sent again with every inference (`off_chip_used_bytes`); parts of
+    the graph on the Edge TPU (`subgraphs`); how many operations there are, and where they run. None for what
+    they do not say.
+    """
     version = _VERSION.search(text)
     rows = dict.fromkeys(
-        Operation(match["name"], int(match["count"]), match["status"])
+        (match["name"], int(match["count"]), match["status"])
         for line in text[: 2 * MAX_OUTPUT].splitlines()
         if (match := _ROW.match(line))
     )
-    return Log(
-        version["version"] if version else None,
-        tuple(rows)[:MAX_ROWS],
+    return {
+        "version": version["version"] if version else None,
+        "table": [dict(zip(("name", "count", "status"), row, strict=True)) for row in list(rows)[:MAX_ROWS]],
         **{name: _size(text, label) for name, label in _SIZES.items()},
         **{name: _count(text, label) for name, label in _COUNTS.items()},
-    )
+    }
 
 
 def _size(text: str, label: str) -> int | None:
@@ -244,10 +214,6 @@ class Compiled:
     edgetpu: int
     cpu: Mapping[str, int]
     facts: ModelFacts
-
-    def as_record(self) -> dict[str, object]:
-        """Plain data for what an artifact says of its making."""
-        return {"edgetpu": self.edgetpu, "cpu": dict(self.cpu)}
 
 
 def read(path: Path) -> Compiled:
@@ -421,7 +387,25 @@ class EdgeTpuChain(Chain):
     ) -> Artifact | None:
         """The int8 .tflite's, with what is known of the compiled file."""
         base = self._tflite.stored_artifact(request, cache)
-        return None if base is None else _artifact(base, file)
+        if base is None:
+            return None
+        operations = dict(file.note["operations"])
+        return base.model_copy(
+            update={
+                "format": "edgetpu" if operations["edgetpu"] else base.format,
+                "path": file.path,
+                "sha256": file.sha256,
+                "size_bytes": file.size_bytes,
+                # Nothing here is exact: the Edge TPU rounds in its own way.
+                "golden": base.golden.model_copy(update={"exact_with": ()}),
+                "mark": "" if operations["edgetpu"] else ON_CPU,
+                "provenance": {
+                    **base.provenance,
+                    "operations": operations,
+                    **{name: file.note[name] for name in ("compiler", "given") if name in file.note},
+                },
+            }
+        )
 
     # --- making ---
 
@@ -470,7 +454,7 @@ class EdgeTpuChain(Chain):
             except CompilerError as error:
                 raise UnsupportedError(error.what, why=error.why, fix=error.fix) from error
             output.replace(file)
-            note["compiler"] = log.as_record()
+            note["compiler"] = log
         content = read(user_file or file)
         if not content.edgetpu and not request.options.get("allow_cpu"):
             refusal = self._not_compiled(request, content)
@@ -481,7 +465,7 @@ class EdgeTpuChain(Chain):
             )
         if user_file is not None:
             require_fit(content, read(base.path), user_file, name, self._device)
-        return {**note, "operations": content.as_record()}
+        return {**note, "operations": {"edgetpu": content.edgetpu, "cpu": dict(content.cpu)}}
 
     def _not_compiled(self, request: PrepareRequest, content: Compiled) -> UnsupportedError:
         kinds = ", ".join(f"{count} {name}" for name, count in list(content.cpu.items())[:6])
@@ -569,23 +553,3 @@ def _require_one_model_a_file(requests: Sequence[PrepareRequest]) -> None:
                 why=", ".join(sorted(names)),
                 fix="say which it is compiled of, such as --depth 0.25, or give a folder with one a model",
             )
-
-
-def _artifact(base: Artifact, file: CachedFile) -> Artifact:
-    operations = dict(file.note["operations"])
-    return base.model_copy(
-        update={
-            "format": "edgetpu" if operations["edgetpu"] else base.format,
-            "path": file.path,
-            "sha256": file.sha256,
-            "size_bytes": file.size_bytes,
-            # Nothing here is exact: the Edge TPU rounds in its own way.
-            "golden": base.golden.model_copy(update={"exact_with": ()}),
-            "mark": "" if operations["edgetpu"] else ON_CPU,
-            "provenance": {
-                **base.provenance,
-                "operations": operations,
-                **{name: file.note[name] for name in ("compiler", "given") if name in file.note},
-            },
-        }
-    )

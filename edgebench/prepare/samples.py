@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.files import reason, require_regular
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain
-from edgebench.records.model import Samples
+from edgebench.records.model import FixedInput, Samples
 from edgebench.records.values import Scene
 
 DEFAULT_COUNT = 400
@@ -31,23 +31,7 @@ _DRAWING = 1  # counts up when the same seed would give other numbers
 Arrays = dict[str, NDArray[Any]]
 
 
-class Input(Protocol):
-    """An input with every axis fixed; `shape` is that of one sample, the batch included."""
-
-    @property
-    def name(self) -> str:
-        """As the file has it."""
-
-    @property
-    def dtype(self) -> str:
-        """As numpy names it."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of one sample."""
-
-
-def random_samples(inputs: Sequence[Input], cache: Cache) -> Samples:
+def random_samples(inputs: Sequence[FixedInput], cache: Cache) -> Samples:
     """Samples from a seed: real numbers from the normal distribution, whole ones 0 or 1.
 
     0 and 1 are in every vocabulary and every table; what a network is asked to look up has to be there.
@@ -66,7 +50,7 @@ def random_samples(inputs: Sequence[Input], cache: Cache) -> Samples:
     return Samples(file.path, file.sha256, n, f"random numbers (seed {SEED})")
 
 
-def given_samples(path: Path, inputs: Sequence[Input], cache: Cache) -> Samples:
+def given_samples(path: Path, inputs: Sequence[FixedInput], cache: Cache) -> Samples:
     """Samples from a folder of .npy files or a .npz, one array an input, called as the input is.
 
     An array is [n, ...] or one sample; InputError where one is missing, of another shape or type, or where
@@ -117,14 +101,14 @@ def samples_scene(samples: Samples, is_users: bool) -> Scene:
     return Scene(samples.path, samples.sha256, count, 1, 1, name=name, kind="samples")
 
 
-def _drawn(rng: np.random.Generator, tensor: Input, n: int) -> NDArray[Any]:
+def _drawn(rng: np.random.Generator, tensor: FixedInput, n: int) -> NDArray[Any]:
     dtype, shape = _dtype(tensor), (n, *tensor.shape)
     if dtype.kind == "f":
         return rng.standard_normal(shape, np.float32).astype(dtype)
     return rng.integers(0, 2, shape).astype(dtype)
 
 
-def _dtype(tensor: Input) -> np.dtype[Any]:
+def _dtype(tensor: FixedInput) -> np.dtype[Any]:
     try:
         dtype = np.dtype(tensor.dtype)
     except TypeError:
@@ -168,7 +152,7 @@ def _check_size(path: Path, size: int) -> None:
         )
 
 
-def _as_input(path: Path, tensor: Input, array: NDArray[Any]) -> NDArray[Any]:
+def _as_input(path: Path, tensor: FixedInput, array: NDArray[Any]) -> NDArray[Any]:
     dtype, shape = _dtype(tensor), tuple(tensor.shape)
     rows = np.asarray(array)
     inner = shape[1:] if shape[:1] == (1,) else None

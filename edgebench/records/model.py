@@ -185,14 +185,10 @@ class ModelFacts:
 
 
 @dataclass(frozen=True)
-class FixedInput:
+class FixedInput(TensorFacts):
     """An input with every axis fixed, at batch 1; `shape` is as the file has it, the batch included."""
 
-    name: str
-    dtype: str
     shape: tuple[int, ...]
-    scale: float | None = None
-    zero_point: int | None = None
 
 
 @dataclass(frozen=True)

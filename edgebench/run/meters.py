@@ -41,7 +41,10 @@ def monitors_of(target: Target, *, telemetry: bool) -> tuple[str, ...]:
     if not telemetry:
         return asked
     kinds = {name.partition(":")[0] for name in asked}
-    return (*asked, *(name for name in _own(target.device) if name.partition(":")[0] not in kinds))
+    return (
+        *asked,
+        *(name for name in (_backend(target) or Backend).monitors if name.partition(":")[0] not in kinds),
+    )
 
 
 def on_board(names: Sequence[str]) -> tuple[str, ...]:
@@ -73,33 +76,34 @@ def require_meters_of_their_own(targets: Sequence[Target]) -> None:
 
 def has_own_clock(target: Target) -> bool:
     """Whether a target's time is not real time, as a replay's."""
-    known = target.device in registry.names("edgebench.backends")
-    return known and registry.backend(target.device).own_clock
+    backend = _backend(target)
+    return backend is not None and backend.own_clock
 
 
 def gives_windows(target: Target) -> bool:
     """Whether a target's sessions give windows of a patch each, and no passes over a scene."""
-    known = target.device in registry.names("edgebench.backends")
-    return known and registry.backend(target.device).gives_windows
+    backend = _backend(target)
+    return backend is not None and backend.gives_windows
 
 
 def device_stages(target: Target, plan: MeasurePlan) -> StageSeconds:
     """How long the stages of a target's session take where its backend knows that."""
-    if target.device not in registry.names("edgebench.backends"):
+    backend = _backend(target)
+    if backend is None:
         return by_its_patches
-    backend = registry.backend(target.device)
     return lambda patch_s: backend.stage_seconds(target, plan, patch_s)
 
 
 def builds_on_board(target: Target) -> bool:
     """Whether a target's device makes, before a trial's first session, what it loads."""
-    known = target.device in registry.names("edgebench.backends")
-    return known and registry.backend(target.device).builds(target.options)
+    backend = _backend(target)
+    return backend is not None and backend.builds(target.options)
 
 
-def _own(device: str) -> tuple[str, ...]:
-    known = device in registry.names("edgebench.backends")
-    return registry.backend(device).monitors if known else Backend.monitors
+def _backend(target: Target) -> Backend | None:
+    """None where its package is not installed here."""
+    installed = target.device in registry.names("edgebench.backends")
+    return registry.backend(target.device) if installed else None
 
 
 # How long a meter has to watch an idle device and its work: by the rate that its module states.
@@ -136,7 +140,17 @@ class SlowestMeter:
 
 def slowest_meter(target: Target) -> SlowestMeter | None:
     """Of all meters that a session of the target may have; None where none of them states its rate."""
-    return _slowest((*meters_of(target), *target.preferred_meters))
+    known = set(registry.names("edgebench.probes"))
+    meters = (name.partition(":") for name in (*meters_of(target), *target.preferred_meters))
+    rates = [
+        (rate_hz, kind)
+        for kind, _, address in meters
+        if kind in known and (rate_hz := registry.rate_hz(kind) or stated_rate_hz(address) or 0.0) > 0
+    ]
+    if not rates:
+        return None
+    rate_hz, kind = min(rates)
+    return SlowestMeter(kind, rate_hz)
 
 
 def idle_window_s(target: Target) -> float:
@@ -164,20 +178,5 @@ def least_steady_s(target: Target) -> float | None:
 
 def bursts_s(target: Target) -> float:
     """How long the load bursts of a target's sessions take; 0 without a meter."""
-    meters = (*meters_of(target), *target.preferred_meters)
-    slowest = _slowest(meters)
-    return load_bursts(None if slowest is None else slowest.rate_hz).total_s if meters else 0.0
-
-
-def _slowest(meters: Sequence[str]) -> SlowestMeter | None:
-    known = set(registry.names("edgebench.probes"))
-    addresses = [(kind, address) for kind, _, address in (name.partition(":") for name in meters)]
-    rates = [
-        (rate_hz, kind)
-        for kind, address in addresses
-        if kind in known and (rate_hz := registry.rate_hz(kind) or stated_rate_hz(address) or 0.0) > 0
-    ]
-    if not rates:
-        return None
-    rate_hz, kind = min(rates)
-    return SlowestMeter(kind, rate_hz)
+    slowest = slowest_meter(target)
+    return load_bursts(None if slowest is None else slowest.rate_hz).total_s if has_meter(target) else 0.0

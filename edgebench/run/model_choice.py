@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from edgebench.contract import Backend
@@ -35,7 +34,7 @@ from edgebench.records.target import Target
 from edgebench.records.values import ImageSet, Json, Progress, Scene
 from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.run.settings import RunConfig
-from edgebench.run.trials import batches_of, default_precisions
+from edgebench.run.trials import ModelData, batches_of, default_precisions
 
 _ONLY_FOUND = "mixed"  # a precision that a file may have and none is made at
 
@@ -46,12 +45,6 @@ class Chosen:
 
     source: ModelSource
     widths: tuple[float | None, ...]
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width of the pictures that it takes."""
-        picture = self.source.model.picture if self.source.model else None
-        return (picture.height, picture.width) if picture else (catalogue.SIZE, catalogue.SIZE)
 
     @property
     def takes_pictures(self) -> bool:
@@ -75,6 +68,12 @@ class Chosen:
         return self.source.kind == "family" and not any(
             has_shipped(self.source.name, width) for width in self.widths
         )
+
+
+def size_of(source: ModelSource) -> tuple[int, int]:
+    """Height and width of the pictures that a model takes."""
+    picture = source.model.picture if source.model else None
+    return (picture.height, picture.width) if picture else (SIZE, SIZE)
 
 
 def resolve_sources(
@@ -163,7 +162,8 @@ def with_golden(chosen: Chosen, cache: Cache, images: ImageSet | None, scene: Sc
     elif images is not None:
         golden = golden_of_images(images, f"images of {images.name}", cache)
     else:
-        golden = golden_of_scene(scene or shipped_scene_for(cache, *chosen.size), *chosen.size, cache)
+        size = size_of(source)
+        golden = golden_of_scene(scene or shipped_scene_for(cache, *size), *size, cache)
     return replace(chosen, source=replace(source, golden=golden))
 
 
@@ -286,58 +286,43 @@ def _refuse_input_without_use(files: Sequence[UserModel], choice: InputChoice) -
 # What each model of a run is timed and tested with: its scene, its images, and why there are none.
 
 
-@dataclass(frozen=True)
-class ModelPictures:
-    """One model with all that its trials need; `images_reason` says why there are no images."""
-
-    chosen: Chosen
-    scene: Scene
-    images: ImageSet | None
-    images_reason: str = ""
-
-    @property
-    def source(self) -> ModelSource:
-        """The model."""
-        return self.chosen.source
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is to be known of its pictures, beside what its model's notes say."""
-        images, scene, size = self.images, self.scene, self.chosen.size
-        notes = () if images is None else images.notes
-        if scene.cropped is not None:
-            notes = (
-                f"the shipped scene is cropped to its middle {scene.width} x {scene.height} pixels for "
-                f"{self.source.name}: image_s is the time of these {scene.patches} patches (--scene FILE is "
-                "never cropped)",
-                *notes,
-            )
-        if images is None:
-            return notes
-        if images.labels is None:
-            return (
-                *notes,
-                f"{images.name}: the pictures have no labels, so there is no accuracy (a folder a class "
-                "or a CSV of paths and labels has them)",
-            )
-        if len(images.class_names) == 1:
-            notes = (
-                *notes,
-                f"{images.name}: all pictures are of one class, {images.class_names[0]}; accuracy on them "
-                "cannot show what other classes are taken for",
-            )
-        cut_to = (scene.patch, scene.patch_width or scene.patch)
-        if scene.kind == "samples" or cut_to == size:
-            return notes
+def notes_of(data: ModelData) -> tuple[str, ...]:
+    """What is to be known of a model's pictures, beside what its own notes say."""
+    images, scene, size = data.images, data.scene, size_of(data.source)
+    notes = () if images is None else images.notes
+    if scene.cropped is not None:
+        notes = (
+            f"the shipped scene is cropped to its middle {scene.width} x {scene.height} pixels for "
+            f"{data.source.name}: image_s is the time of these {scene.patches} patches (--scene FILE is "
+            "never cropped)",
+            *notes,
+        )
+    if images is None:
+        return notes
+    if images.labels is None:
         return (
             *notes,
-            f"patches of {cut_to[1]} x {cut_to[0]} are resized to {size[1]} x {size[0]} on the device by the "
-            "nearest pixel, images on the host bilinearly: the accuracy does not show what the nearest pixel "
-            "costs",
+            f"{images.name}: the pictures have no labels, so there is no accuracy (a folder a class "
+            "or a CSV of paths and labels has them)",
         )
+    if len(images.class_names) == 1:
+        notes = (
+            *notes,
+            f"{images.name}: all pictures are of one class, {images.class_names[0]}; accuracy on them "
+            "cannot show what other classes are taken for",
+        )
+    cut_to = (scene.patch, scene.patch_width or scene.patch)
+    if scene.kind == "samples" or cut_to == size:
+        return notes
+    return (
+        *notes,
+        f"patches of {cut_to[1]} x {cut_to[0]} are resized to {size[1]} x {size[0]} on the device by the "
+        "nearest pixel, images on the host bilinearly: the accuracy does not show what the nearest pixel "
+        "costs",
+    )
 
 
-def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[ModelPictures, ...]:
+def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[ModelData, ...]:
     """Scene, images and golden patches for each model; read or rendered once, then found in the cache.
 
     UsageError for a geometry that cannot be; InputError for pictures that cannot be read, are too small, or
@@ -347,55 +332,45 @@ def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[M
         raise UsageError("--stride and --whole exclude each other", fix="leave one of them out")
     if config.patch is not None and config.whole:
         raise UsageError("--patch and --whole exclude each other", fix="leave one of them out")
-    return tuple(_Gathering(model, config, cache).model_pictures() for model in chosen)
+    return tuple(_gathered(model, config, cache) for model in chosen)
 
 
-@dataclass(frozen=True)
-class _Gathering:
-    chosen: Chosen
-    config: RunConfig
-    cache: Cache
+def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
+    source = chosen.source
+    if source.inputs is not None:
+        reason = source.model.accuracy_reason if source.model else ""
+        scene = samples_scene(source.inputs, config.inputs is not None)
+        return ModelData(with_golden(chosen, cache, None, None).source, scene, None, reason)
+    scene = _scene(source, config, cache)
+    images, reason = _images(chosen, config, cache)
+    if images is not None and source.calibration is not None and config.images is not None:
+        refuse_overlap(source.calibration, images)
+    return ModelData(with_golden(chosen, cache, images, scene).source, scene, images, reason)
 
-    def model_pictures(self) -> ModelPictures:
-        source = self.chosen.source
-        if source.inputs is not None:
-            own_inputs = self.config.inputs is not None
-            checked_model = with_golden(self.chosen, self.cache, None, None)
-            reason = source.model.accuracy_reason if source.model else ""
-            return ModelPictures(checked_model, samples_scene(source.inputs, own_inputs), None, reason)
-        images, reason = self.images
-        if images is not None and source.calibration is not None and self.config.images is not None:
-            refuse_overlap(source.calibration, images)
-        return ModelPictures(
-            with_golden(self.chosen, self.cache, images, self.scene), self.scene, images, reason
-        )
 
-    @cached_property
-    def scene(self) -> Scene:
-        config, cache = self.config, self.cache
-        height, width = self.chosen.size
-        if not (config.scene or config.whole or config.patch or config.stride):
-            return shipped_scene_for(cache, height, width)
-        scene = load_scene(config.scene, cache, 1) if config.scene else shipped_scene(cache)
-        if config.whole:
-            return cut(scene, scene.height, scene.width)
-        if config.patch is not None:
-            width, height = config.patch
-        return cut(scene, height, width, config.stride)
+def _scene(source: ModelSource, config: RunConfig, cache: Cache) -> Scene:
+    height, width = size_of(source)
+    if not (config.scene or config.whole or config.patch or config.stride):
+        return shipped_scene_for(cache, height, width)
+    scene = load_scene(config.scene, cache, 1) if config.scene else shipped_scene(cache)
+    if config.whole:
+        return cut(scene, scene.height, scene.width)
+    if config.patch is not None:
+        width, height = config.patch
+    return cut(scene, height, width, config.stride)
 
-    @property
-    def images(self) -> tuple[ImageSet | None, str]:
-        config, source, size = self.config, self.chosen.source, self.chosen.size
-        if self.chosen.random:
-            return None, RANDOM_REASON
-        if config.images is not None:
-            return load_images(config.images, self.cache, size), ""
-        if source == SHIPPED:
-            return shipped_images(self.cache, "test"), ""
-        names = source.class_names
-        if names is not None and set(CLASS_NAMES) <= set(names) and size == (SIZE, SIZE):
-            return shipped_images(self.cache, "test"), ""
-        return None, "no images were given (--images)"
+
+def _images(chosen: Chosen, config: RunConfig, cache: Cache) -> tuple[ImageSet | None, str]:
+    """Those of one model; None with the reason."""
+    source, size = chosen.source, size_of(chosen.source)
+    if chosen.random:
+        return None, RANDOM_REASON
+    if config.images is not None:
+        return load_images(config.images, cache, size), ""
+    is_of_shipped_classes = set(CLASS_NAMES) <= set(source.class_names or ()) and size == (SIZE, SIZE)
+    if source == SHIPPED or is_of_shipped_classes:
+        return shipped_images(cache, "test"), ""
+    return None, "no images were given (--images)"
 
 
 # Which variants can be prepared with what is installed here; asked before anything that takes long.

@@ -19,7 +19,7 @@ from edgebench.records.values import ImageSet, Pictures, Progress, Scene
 from edgebench.records.variant import Variant
 from edgebench.run.config import MIN_SESSIONS
 from edgebench.run.meters import require_meters_of_their_own
-from edgebench.run.model_choice import Chosen, ModelPictures, available_variants, gather, resolve_sources
+from edgebench.run.model_choice import Chosen, available_variants, gather, notes_of, resolve_sources
 from edgebench.run.settings import RunConfig
 from edgebench.run.targets import make_targets
 from edgebench.run.targets_file import read_targets
@@ -123,7 +123,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     model_pictures = gather(chosen, config, cache)
     own_pictures = _own_pictures(config, backends, [t for t in targets if t not in measured], cache)
     scene, images = _pictures(config, model_pictures, own_pictures.values(), cache)
-    pictured = [note for data in model_pictures for note in data.notes]
+    pictured = [note for data in model_pictures for note in notes_of(data)]
     sets = [images, *(data.images for data in model_pictures)]
     sets += [own.images for own in own_pictures.values()]
     fewer = [note for note in map(extent.images_note, sets) if note]
@@ -155,7 +155,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         images=run_images,
         period_s=period_s,
         sustained_s=sustained_s,
-        model_data={data.source.name: _model_data(data) for data in model_pictures if data.source != SHIPPED},
+        model_data={data.source.name: data for data in model_pictures if data.source != SHIPPED},
         target_data={
             name: ModelData(SHIPPED, own.scene, own.images)
             for name, own in own_pictures.items()
@@ -246,7 +246,7 @@ def _own_pictures(
 
 def _pictures(
     config: RunConfig,
-    model_pictures: Sequence[ModelPictures],
+    model_pictures: Sequence[ModelData],
     own_pictures: Iterable[Pictures],
     cache: Cache,
 ) -> tuple[Scene, ImageSet | None]:
@@ -260,7 +260,7 @@ def _pictures(
     return scene, load_images(config.images, cache) if config.images else shipped_images(cache, "test")
 
 
-def _main(model_pictures: Sequence[ModelPictures]) -> ModelPictures:
+def _main(model_pictures: Sequence[ModelData]) -> ModelData:
     """Whose scene and images stand for the run: the first with both, else the first with a picture."""
     for wanted in (
         [data for data in model_pictures if data.images is not None],
@@ -269,7 +269,3 @@ def _main(model_pictures: Sequence[ModelPictures]) -> ModelPictures:
         if wanted:
             return wanted[0]
     return model_pictures[0]
-
-
-def _model_data(data: ModelPictures) -> ModelData:
-    return ModelData(data.source, data.scene, data.images, data.images_reason)

@@ -11,8 +11,9 @@ from PIL import Image
 from edgebench.errors import InputError, UsageError
 from edgebench.prepare.cache import Cache
 from edgebench.run.config import run_config
-from edgebench.run.model_choice import ModelPictures, gather, resolve_sources
+from edgebench.run.model_choice import gather, notes_of, resolve_sources
 from edgebench.run.planner import build
+from edgebench.run.trials import ModelData
 from tests.user_models import CLASSES, SIDE, make_pictures
 
 
@@ -23,7 +24,7 @@ def scene(tmp_path: Path) -> Path:
     return tmp_path / "scene.png"
 
 
-def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[ModelPictures, ...]:
+def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[ModelData, ...]:
     config = run_config({"model": tuple(str(model) for model in models), **settings})
     chosen = resolve_sources(
         config.model,
@@ -54,7 +55,7 @@ def test_a_scene_of_the_users_is_never_cropped(user_models: Path, session_cache:
 def test_the_shipped_scene_is_cropped_for_a_small_input_and_says_so(user_models: Path, session_cache: Cache):
     (pictures,) = material(session_cache, user_models / "tower.tflite")
     assert (pictures.scene.rows, pictures.scene.columns) == (20, 20)
-    (note,) = (note for note in pictures.notes if "cropped" in note)
+    (note,) = (note for note in notes_of(pictures) if "cropped" in note)
     assert f"{20 * SIDE} x {20 * SIDE} pixels" in note and "400 patches" in note
 
 
@@ -171,7 +172,7 @@ def test_what_the_images_cannot_show_is_noted(
     for other in ("dog", "eel"):
         shutil.rmtree(tested / other)
     (pictures,) = material(session_cache, user_models / "tower.tflite", scene=scene, images=tested / folder)
-    assert [note for note in pictures.notes if note.startswith(says)]
+    assert [note for note in notes_of(pictures) if note.startswith(says)]
 
 
 def test_calibration_images_that_nothing_uses_are_refused(session_cache: Cache, scene: Path, tmp_path: Path):
