@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import numpy as np
 
 from edgebench.judge.trial_summary import Bound
 from edgebench.records.target import PowerKind
-from edgebench.stats.intervals import CONFIDENCE, interval_reason, session_interval
+from edgebench.stats.intervals import (
+    CONFIDENCE,
+    interval_reason,
+    mean_interval,
+    mean_over_sessions,
+    session_medians,
+)
 from edgebench.stats.percentiles import least_n, percentile_over_sessions, unseen_stall
 
 PERCENTILES: Mapping[str, float] = {"p90": 0.9, "p99": 0.99}
@@ -20,8 +28,7 @@ SPEAKS_FOR_ALL = least_n(NEARLY_ALL)
 """With fewer values not even the highest of independent ones bounds that share, at 95 % confidence."""
 
 
-@dataclass(frozen=True)
-class Certainty:
+class Certainty(NamedTuple):
     """How sure a bound has to be.
 
     Attributes:
@@ -36,6 +43,10 @@ class Certainty:
     def of_look(cls, confidence: float) -> Certainty:
         """At a look whose two-sided intervals have that confidence: each side errs in half of the rest."""
         return cls(confidence, (1 + confidence) / 2)
+
+    def at_least(self, interval: float) -> Certainty:
+        """The same, with intervals of at least that confidence."""
+        return self if interval <= self.interval else Certainty(interval, self.bound)
 
 
 STATED = Certainty()
@@ -93,8 +104,15 @@ class Figure:
 
 def over_sessions(values_by_session: Sequence[Sequence[float]], certainty: Certainty = STATED) -> Figure:
     """The headline statistic with its interval over sessions; at least one value is there."""
-    interval = session_interval(values_by_session, certainty.interval)
-    return Figure(interval.median, interval.low, interval.high, reason=interval_reason(interval.sessions))
+    return over_medians(session_medians(values_by_session), certainty)
+
+
+def over_medians(medians: Sequence[float], certainty: Certainty = STATED) -> Figure:
+    """The same of one number a session; at least one is there."""
+    if few := interval_reason(len(medians)):
+        return Figure(float(mean_over_sessions(np.array(medians))), reason=few)
+    value, low, high = map(float, mean_interval(np.array(medians), certainty.interval))
+    return Figure(value, low, high)
 
 
 def over_percentile(

@@ -15,7 +15,7 @@ from operator import attrgetter
 import numpy as np
 
 from edgebench.errors import UsageError
-from edgebench.judge.figure import STATED, Certainty, Figure, over_sessions
+from edgebench.judge.figure import STATED, Certainty, Figure, over_medians
 from edgebench.judge.power_limits import bounded
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.schedule import Schedule
@@ -83,9 +83,9 @@ class MissionPower:
         idle = _combined(lambda work_j, pause_s: work_j + pause_s * idle_w, active, pause_s)
         if not isinstance(start_j, int | float) or self.break_even_s.value is None:
             return EnergyOfCycle(active, idle, Figure(reason=self.break_even_s.reason))
-        spared_j = over_sessions(
+        spared_j = over_medians(
             [
-                [max(0.0, (each.long_pauses_s or 0.0) * idle_w - (each.long_pauses or 0.0) * start_j)]
+                max(0.0, (each.long_pauses_s or 0.0) * idle_w - (each.long_pauses or 0.0) * start_j)
                 for each in worked
             ]
         )
@@ -112,7 +112,7 @@ def power_of(trial: TrialSummary) -> MissionPower:
     )
     start_j = Figure(reason=mean_w.reason or NO_START)
     if trial.start_s_values and mean_w.value is not None:
-        start_s = over_sessions([[start_s] for start_s in trial.start_s_values])
+        start_s = over_medians(trial.start_s_values)
         start_j = _combined(operator.mul, start_s, mean_w)
     break_even_s = Figure(reason=start_j.reason or idle_w.reason or "it draws nothing when idle")
     if start_j.value is not None and rail.idle_w:
@@ -260,24 +260,18 @@ def load_figure(trial: TrialSummary, schedule: Schedule, certainty: Certainty = 
 
     Where image_s was not timed infer_s, which is a part of it, is a bound where it is too much by itself.
     """
-    known, about = trial.figures_of_values, ("load", schedule, certainty)
-    if about not in known:
-        known[about] = _load_figure(trial, schedule, certainty)
-    figure: Figure = known[about]
-    return figure
+    sure = certainty.at_least(trial.interval_confidence)
 
+    def over(name: str, values_by_session: Sequence[Sequence[float]]) -> Figure:
+        means_s = trial.once(
+            ("means", name), lambda: [float(np.mean(values)) for values in values_by_session if values]
+        )
+        loads = [load_of(mean_s, schedule.images, schedule.cycle_s) for mean_s in means_s]
+        return over_medians(loads, sure) if loads else Figure()
 
-def _load_figure(trial: TrialSummary, schedule: Schedule, certainty: Certainty) -> Figure:
-    sure = replace(certainty, interval=max(certainty.interval, trial.interval_confidence))
-
-    def over(values_by_session: Sequence[Sequence[float]]) -> Figure:
-        sessions = [np.asarray(values) for values in values_by_session if values]
-        loads = [[load_of([values], schedule.images, schedule.cycle_s)] for values in sessions]
-        return over_sessions(loads, sure) if loads else Figure()
-
-    if (load := over(trial.image_s_values)).value is not None:
+    if (load := over("image_s", trial.image_s_values)).value is not None:
         return load
-    part = over(trial.infer_s_values)
+    part = over("infer_s", trial.infer_s_values)
     reason = trial.untimed_reason or trial.reason or UNMEASURED
     if part.low is None or part.low <= 1:
         return Figure(reason=reason)
@@ -309,7 +303,7 @@ def _over(worked: Sequence[Worked], name: str, why_not: str) -> Figure:
     """A figure of the sessions' cycles with its interval over sessions."""
     if not worked:
         return Figure(reason=why_not)
-    return over_sessions([[float(attrgetter(name)(session))] for session in worked])
+    return over_medians([float(getattr(session, name)) for session in worked])
 
 
 def _at_most(figure: Figure, most: float) -> Figure:
@@ -344,9 +338,14 @@ def cycle_energy_figure(summary: TrialSummary, asked: Requirement, certainty: Ce
 
 def kept_up_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
     """Load of the schedule as a share of a cycle; above 1 it is overloaded."""
-    if asked.schedule is None:
+    schedule = asked.schedule
+    if schedule is None:
         return Figure(reason=NO_SCHEDULE)
-    figure = load_figure(summary, asked.schedule, certainty)
+    return summary.once(("load", schedule, certainty), lambda: _kept_up(summary, schedule, certainty))
+
+
+def _kept_up(summary: TrialSummary, schedule: Schedule, certainty: Certainty) -> Figure:
+    figure = load_figure(summary, schedule, certainty)
     known = figure.low if figure.value is None else figure.value
     note = overload(known) if isinstance(known, float) and known > 1 else ""
     reason = "; ".join(text for text in (figure.reason, note) if text)
@@ -386,11 +385,8 @@ _PLAYED: dict[str, tuple[str, Callable[[Mission], Figure]]] = {
 
 def _played(summary: TrialSummary, schedule: Schedule) -> Mission:
     """The trial's mission, simulated once for all requirements of the schedule."""
-    known, about = summary.figures_of_values, ("mission", schedule)
-    if about not in known:
-        cycles = max(1, min(MOST_CYCLES, MOST_LIMITED_IMAGES // schedule.images))
-        known[about] = mission_of(
-            summary, "", schedule, cycles=cycles, seed=0, image_bytes=summary.image_bytes
-        )
-    mission: Mission = known[about]
-    return mission
+    cycles = max(1, min(MOST_CYCLES, MOST_LIMITED_IMAGES // schedule.images))
+    return summary.once(
+        ("mission", schedule),
+        lambda: mission_of(summary, "", schedule, cycles=cycles, seed=0, image_bytes=summary.image_bytes),
+    )

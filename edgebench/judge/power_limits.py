@@ -21,10 +21,10 @@ before the passes to so long after them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
-from edgebench.judge.figure import NEARLY_ALL, STATED, Certainty, Figure, over_sessions, too_few
+from edgebench.judge.figure import NEARLY_ALL, STATED, Certainty, Figure, over_medians, too_few
 from edgebench.judge.power import WIDE_SCOPES, scope_rank
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
 from edgebench.records.target import DeclaredPower
@@ -160,25 +160,14 @@ def peak_figure(
     summary: TrialSummary, limit_w: float, averaging_s: float | None, certainty: Certainty = STATED
 ) -> Figure:
     """Peak power in W: the highest sample, or the highest mean over `averaging_s`; else the declared one."""
-    known, about = summary.figures_of_values, ("peak", averaging_s, certainty)
-    if about not in known:
-        known[about] = _peaks(summary, averaging_s, certainty)
-    figures: list[tuple[PowerFigure, Figure]] = known[about]
-    return with_declared_power(_decisive_figure(summary, figures, limit_w), summary, limit_w)
 
+    def of_rail(power: PowerFigure, curves: Sequence[PowerCurve]) -> Figure:
+        if averaging_s is None:
+            return _peak(power, certainty)
+        return _averaged(power, curves, averaging_s, certainty)
 
-def _peaks(
-    summary: TrialSummary, averaging_s: float | None, certainty: Certainty
-) -> list[tuple[PowerFigure, Figure]]:
-    """Of every rail, whatever the limit."""
-    rails = summary.power or ()
-    if averaging_s is None:
-        return [(power, _peak(power, certainty)) for power in rails]
-    curves = summary.power_curves or [()] * len(rails)
-    return [
-        (power, _averaged(power, of_power, averaging_s, certainty))
-        for power, of_power in zip(rails, curves, strict=True)
-    ]
+    figure = _decisive_figure(summary, limit_w, ("peak", averaging_s, certainty), of_rail)
+    return with_declared_power(figure, summary, limit_w)
 
 
 def mean_figure(
@@ -188,33 +177,42 @@ def mean_figure(
 
     Where no meter decides it is the declared power (`fit.declared_limits`).
     """
-    figures = [(power, _mean(power, averaging_s, certainty)) for power in summary.power or ()]
-    return with_declared_power(_decisive_figure(summary, figures, limit_w), summary, limit_w)
+    about = ("mean", averaging_s, certainty)
+    figure = _decisive_figure(summary, limit_w, about, lambda power, _: _mean(power, averaging_s, certainty))
+    return with_declared_power(figure, summary, limit_w)
 
 
 def energy_figure(summary: TrialSummary, limit_j: float, certainty: Certainty = STATED) -> Figure:
     """Energy of an image in J, gross."""
-    return _decisive_figure(
-        summary, [(power, _energy(power, certainty)) for power in summary.power or ()], limit_j
-    )
+    about = ("energy", certainty)
+    return _decisive_figure(summary, limit_j, about, lambda power, _: _energy(power, certainty))
 
 
 def _decisive_figure(
-    summary: TrialSummary, figures: Sequence[tuple[PowerFigure, Figure]], limit: float
+    summary: TrialSummary,
+    limit: float,
+    about: Hashable,
+    of_rail: Callable[[PowerFigure, Sequence[PowerCurve]], Figure],
 ) -> Figure:
     """That of a meter that misses the limit, however narrow; otherwise that of the primary one.
 
     Of several that miss it the first of SCOPES decides, and within it the highest: figures of different
     scopes are not held against each other.
     """
-    if not figures:
+    rails = summary.power or ()
+    if not rails:
         return Figure(reason=summary.power_reason or "no meter was asked for")
-    missing = [pair for pair in figures if pair[1].low is not None and pair[1].low > limit]
+    figures = summary.once(
+        about,
+        lambda: [
+            replace(of_rail(power, curves), scope=power.scope or UNKNOWN_SCOPE)
+            for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
+        ],
+    )
+    missing = [figure for figure in figures if figure.low is not None and figure.low > limit]
     if missing:
-        power, figure = min(missing, key=lambda pair: (scope_rank(pair[0].scope), -(pair[1].low or 0.0)))
-    else:
-        power, figure = next((pair for pair in figures if pair[0].primary), figures[0])
-    return replace(figure, scope=power.scope or UNKNOWN_SCOPE)
+        return min(missing, key=lambda figure: (scope_rank(figure.scope), -(figure.low or 0.0)))
+    return next((figure for power, figure in zip(rails, figures, strict=True) if power.primary), figures[0])
 
 
 def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:
@@ -344,7 +342,7 @@ def _energy(power: PowerFigure, certainty: Certainty) -> Figure:
 
 def _widened(values: Sequence[float], low: float | None, high: float | None, certainty: Certainty) -> Figure:
     """The mean over sessions, its bounds no closer than those that count the samples' own spread as well."""
-    figure = over_sessions([[value] for value in values], certainty)
+    figure = over_medians(values, certainty)
     if figure.low is None or figure.high is None:
         return figure
     return replace(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ from edgebench.records.stored import SceneRecord, SessionRecord, TrialRecord
 from edgebench.records.target import DeclaredBoot, DeclaredPower, PowerKind
 from edgebench.stats.interval import Count, Interval, Positive, Share
 from edgebench.stats.warnings import Caution, Flag
+
+T = TypeVar("T")
 
 # A figure that somebody else published: what is known of it, and who says so.
 
@@ -532,6 +534,13 @@ class TrialSummary:
     # What was computed of its values for one requirement serves those of other profiles.
     figures_of_values: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Internal: what was computed once."""
+
+    def once(self, about: Hashable, compute: Callable[[], T]) -> T:
+        """What is computed of the trial, kept under `about` for the other profiles that ask for it."""
+        if about not in self.figures_of_values:
+            self.figures_of_values[about] = compute()
+        kept: T = self.figures_of_values[about]
+        return kept
 
     @property
     def swept_target(self) -> str:

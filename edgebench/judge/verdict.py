@@ -156,28 +156,29 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
 
 
 def _figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
-    metric, judged = requirement.metric, requirement.metric.judged
-    is_declared = isinstance(judged, Stated) and metric.value(summary) is not None
-    if summary.published and not is_declared:
+    metric = requirement.metric
+    judged = metric.judged
+    is_stated = isinstance(judged, Stated)
+    if summary.published and not (is_stated and metric.value(summary) is not None):
         return published_figure(summary, requirement)
     if summary.other_machine and metric.of_machine:
         return Figure(reason=summary.other_machine)
-    board_wide = isinstance(judged, Stated) or metric.is_power or judged in _BOARD_WIDE
-    if summary.unpooled and not board_wide:
+    if summary.unpooled and not (is_stated or metric.is_power or judged in _BOARD_WIDE):
         return Figure(reason=summary.unpooled)
-    if not isinstance(judged, Sampled | Stated):
-        judge = _RULES[judged] if isinstance(judged, str) else judged
-        assert judge is not None, f"{metric.name} has statistics and nothing that judges them"
-        return judge(summary, requirement, certainty)
+    if isinstance(judged, str):
+        return _RULES[judged](summary, requirement, certainty)
+    assert judged is not None, f"{metric.name} has statistics and nothing that judges them"
+    if callable(judged):
+        return judged(summary, requirement, certainty)
     # Whatever the limit: it serves every profile.
-    known, about = summary.figures_of_values, (metric.name, requirement.statistic, certainty)
-    if about not in known:
-        known[about] = (
+    figure = summary.once(
+        (metric.name, requirement.statistic, certainty),
+        lambda: (
             _sampled(judged, summary, metric, requirement.statistic, certainty)
             if isinstance(judged, Sampled)
             else _stated(judged, metric.value(summary), summary.board_doubts.get(metric.name, ""))
-        )
-    figure: Figure = known[about]
+        ),
+    )
     if metric.name == "image_s" and not summary.image_s_values:
         return _of_its_part(figure, summary, requirement, certainty)
     return figure
@@ -193,7 +194,7 @@ def _sampled(
         return impossible
     if sampled.of == "sessions":
         return _of_values(values, "sessions", statistic, certainty)
-    sure = replace(certainty, interval=max(certainty.interval, summary.interval_confidence))
+    sure = certainty.at_least(summary.interval_confidence)
     windows = sampled.of == "passes" and summary.has_windows
     of = "windows" if windows else sampled.of
     figure = _of_values(values, of, statistic, sure)
@@ -434,7 +435,7 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
     figure = figure_of(summary, requirement, certainty).in_unit(requirement.scale)
     if figure.declared:
         return figure.lasting
-    if _word(figure, requirement) != "inconclusive" or figure.lasting:
+    if _word(figure, requirement, _margin(figure, requirement)) != "inconclusive" or figure.lasting:
         return True
     limit = math.inf if isinstance(requirement.limit, tuple) else requirement.limit
     return figure.ceiling is not None and figure.ceiling <= limit
@@ -443,7 +444,8 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
 def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
     """One trial against one requirement of the profile of that name."""
     figure = _unmeasured(summary, requirement) or figure_of(summary, requirement).in_unit(requirement.scale)
-    word = _word(figure, requirement)
+    margin = _margin(figure, requirement)
+    word = _word(figure, requirement, margin)
     return Verdict(
         trial=summary.key,
         profile=profile,
@@ -456,7 +458,7 @@ def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> 
         low=figure.low,
         high=figure.high,
         verdict=word,
-        margin=_margin(figure, requirement),
+        margin=margin,
         reason=_reason(word, figure, requirement),
         averaging_s=requirement.averaging_s,
         scope=figure.scope,
@@ -464,6 +466,13 @@ def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> 
         wanted=requirement.wanted,
         bound=figure.bound,
     )
+
+
+_UNMEASURED = {
+    "failed": "the trial failed",
+    "unsupported": "the target does not support it",
+    "not_run": "it was not measured",
+}
 
 
 def _unmeasured(summary: TrialSummary, requirement: Requirement) -> Figure | None:
@@ -474,24 +483,17 @@ def _unmeasured(summary: TrialSummary, requirement: Requirement) -> Figure | Non
     """
     if summary.emulated:
         return Figure(reason=EMULATED)
-    words = {
-        "failed": "the trial failed",
-        "unsupported": "the target does not support it",
-        "not_run": "it was not measured",
-    }
-    if summary.status not in words or (requirement.metric.judged == "failures" and summary.failed_sessions):
+    why = _UNMEASURED.get(summary.status)
+    if why is None or (requirement.metric.judged == "failures" and summary.failed_sessions):
         return None
-    return Figure(
-        reason=f"{words[summary.status]}: {summary.reason}" if summary.reason else words[summary.status]
-    )
+    return Figure(reason=f"{why}: {summary.reason}" if summary.reason else why)
 
 
-def _word(figure: Figure, requirement: Requirement) -> Word:
+def _word(figure: Figure, requirement: Requirement, margin: float | None) -> Word:
     if figure.value is None and not figure.bound:
         return "inconclusive" if figure.undecided else "unknown"
     limit = requirement.limit
     if figure.exact or isinstance(limit, tuple):
-        margin = _margin(figure, requirement)
         return "pass" if margin is not None and margin >= 0 else "fail"
     best, worst = (figure.high, figure.low) if requirement.at_least else (figure.low, figure.high)
     # An open bound leaves its own number out: what lies above 5 W misses a limit of 5 W.

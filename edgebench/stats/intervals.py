@@ -48,14 +48,15 @@ def medians_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The median of every session over the last axis: float64 [..., n] to [...], n at least 1."""
     if not np.isfinite(values).all():
         raise ValueError("a session holds a value that is not finite")
-    return np.asarray(np.median(values, axis=-1))
+    ordered, n = np.sort(values, axis=-1), values.shape[-1]
+    return np.asarray((ordered[..., (n - 1) // 2] + ordered[..., n // 2]) / 2)
 
 
 def mean_over_sessions(medians: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean over the last axis, float64 [..., K] to [...]; of equal sessions exactly their value."""
     # Taken from the first, so that nothing is lost to rounding where nothing differs.
     first = medians[..., :1]
-    return np.asarray(first[..., 0] + (medians - first).mean(axis=-1))
+    return np.asarray(first[..., 0] + (medians - first).sum(axis=-1) / medians.shape[-1])
 
 
 def trial_median(values_by_session: Sequence[Sequence[float] | NDArray[np.float64]]) -> float:

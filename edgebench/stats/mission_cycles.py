@@ -10,7 +10,7 @@ work that is left, and what a cycle comes to does not depend on how many of them
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -103,9 +103,9 @@ class Worked:
     long_pauses_s: float | None
 
 
-def load_of(values_by_session: Sequence[Floats], images: int, cycle_s: float) -> float:
-    """Work that comes a cycle as a share of the cycle; above 1 nothing keeps up."""
-    load = float(np.mean([values.mean() for values in values_by_session])) * images / cycle_s
+def load_of(mean_s: float, images: int, cycle_s: float) -> float:
+    """Work that comes a cycle as a share of it, by the mean time of an image; above 1 nothing keeps up."""
+    load = mean_s * images / cycle_s
     return 1.0 if math.isclose(load, 1.0, rel_tol=1e-12) else load  # rounding is no overload
 
 

@@ -104,10 +104,11 @@ class Integral:
         """The sample before each moment, the seconds since then, and the slope in W/s; none outside."""
         last = len(self._t_ns) - 1
         at_ns = np.rint(at_s * 1e9).astype(np.int64) + self._origin_ns
-        before = np.minimum(np.maximum(self._t_ns.searchsorted(at_ns, side="right") - 1, 0), last)
+        before = self._t_ns[1:].searchsorted(at_ns, side="right")
         after = np.minimum(before + 1, last)
-        after_s = at_s - (self._t_ns[before] - self._origin_ns) / 1e9
-        steps_s = (self._t_ns[after] - self._t_ns[before]) / 1e9
+        before_ns = self._t_ns[before]
+        after_s = at_s - (before_ns - self._origin_ns) / 1e9
+        steps_s = (self._t_ns[after] - before_ns) / 1e9
         level = (steps_s <= 0) | (after_s < 0)
         rise_w = self._watts[after] - self._watts[before]
         slope = np.divide(rise_w, steps_s, out=np.zeros_like(after_s), where=~level)
@@ -132,11 +133,13 @@ def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
         joules = integral.until(np.concatenate((begins_s + averaging_s, begins_s)))
         return np.asarray(joules[: begins_s.size] - joules[begins_s.size :])
 
-    begins_s = np.concatenate((at_s[: at_s.searchsorted(last_s)], [last_s]))
+    begins_s = at_s[: at_s.searchsorted(last_s) + 1].copy()
+    begins_s[-1] = last_s
     joules = energies_j(begins_s)
-    gains_j = (begins_s[1:] - begins_s[:-1]) * float(curve.watts.max() - curve.watts.min())
-    promising = np.flatnonzero(joules[:-1] + gains_j > joules.max())
-    turns_s = _turns_s(integral, at_s, begins_s, promising, averaging_s)
+    gains_j = np.zeros_like(joules)  # none after the last
+    gains_j[:-1] = (begins_s[1:] - begins_s[:-1]) * float(curve.watts.max() - curve.watts.min())
+    is_promising = joules + gains_j > joules.max()
+    turns_s = _turns_s(integral, at_s, begins_s, is_promising, averaging_s)
     begins_s = np.concatenate((begins_s, turns_s))
     joules = np.concatenate((joules, energies_j(turns_s)))
     best = int(joules.argmax())
@@ -147,19 +150,20 @@ def _turns_s(
     integral: Integral,
     at_s: NDArray[np.float64],
     begins_s: NDArray[np.float64],
-    promising: NDArray[np.int64],
+    is_promising: NDArray[np.bool_],
     averaging_s: float,
 ) -> NDArray[np.float64]:
     """Where else the energy of a stretch may be greatest, after each of the promising beginnings."""
-    firsts = at_s.searchsorted(begins_s[promising] + averaging_s)
-    lasts = at_s.searchsorted(begins_s[promising + 1] + averaging_s)
-    ending = [at_s[first:last] - averaging_s for first, last in zip(firsts, lasts, strict=True)]
-    edges_s = np.unique(np.concatenate((begins_s[promising], begins_s[promising + 1], *ending)))
+    # Samples before the first stretch ends have the last beginning, which is never promising.
+    begin = (begins_s + averaging_s).searchsorted(at_s, side="right") - 1
+    ending_s = at_s[is_promising[begin]] - averaging_s
+    next_s = begins_s[1:][is_promising[:-1]]
+    edges_s = np.sort(np.concatenate((begins_s[is_promising], next_s, ending_s)))
     watts = integral.watts(np.concatenate((edges_s + averaging_s, edges_s)))
     excess_w = watts[: edges_s.size] - watts[edges_s.size :]
     turns = np.flatnonzero((excess_w[:-1] > 0) & (excess_w[1:] < 0))
     share = excess_w[turns] / (excess_w[turns] - excess_w[turns + 1])
-    return np.append(edges_s, edges_s[turns] + share * (edges_s[turns + 1] - edges_s[turns]))
+    return np.concatenate((edges_s, edges_s[turns] + share * (edges_s[turns + 1] - edges_s[turns])))
 
 
 def highest_touched_mean_w(curve: PowerCurve, averaging_s: float) -> float:

@@ -76,7 +76,6 @@ def test_images_in_the_system_are_their_rate_times_their_age():
     assert mean_in_system == pytest.approx(0.4 * worked.age_s, rel=0.01)
 
 
-def test_the_load_is_the_mean_over_sessions_whatever_their_passes():
-    sessions = [np.full(10, 100.0), np.full(1000, 440.0)]
-    assert load_of(sessions, 320, DAY_S) == 1.0
-    assert load_of([np.full(7, 5739.0 / 80)], 80, 5739.0) == 1.0  # which rounding makes no overload
+def test_the_load_is_the_share_of_a_cycle():
+    assert load_of(270.0, 320, DAY_S) == 1.0
+    assert load_of(np.full(7, 5739.0 / 80).mean(), 80, 5739.0) == 1.0  # which rounding makes no overload
