@@ -221,15 +221,15 @@ def render(
     )
     missions = brief_missions(results, summaries, profiles)
     page = report(results, summaries, verdicts, profiles, missions)
+    template = templates.get_template("report.html.j2")
     with drawing.uncollected():
-        drawn = pictures(results, summaries, verdicts, profiles, missions)
         figures = {
             place: _shown(picture, f"figure-{number}")
-            for number, (place, picture) in enumerate(drawn.items(), 1)
+            for number, (place, picture) in enumerate(
+                pictures(results, summaries, verdicts, profiles, missions).items(), 1
+            )
         }
-    document = templates.get_template("report.html.j2").render(
-        page=page, figures=figures, policy=policy, style=style, script=script
-    )
+        document = template.render(page=page, figures=figures, policy=policy, style=style, script=script)
     return document if document.endswith("\n") else document + "\n"
 
 

@@ -177,7 +177,10 @@ def title_panel(axes: Axes, title: str, panels: int) -> None:
 
 def set_title(axes: Axes, title: str) -> None:
     """A line above a panel, whose text has gone through `drawing.label`."""
-    axes.set_title(title, loc="left", parse_math=False)
+    ticks = axes.yaxis.get_major_formatter()
+    ticks.set_locs(axes.yaxis.get_majorticklocs())
+    # Only above an axis's offset, such as 1e6, has matplotlib to find the place of a title, which takes long.
+    axes.set_title(title, loc="left", y=None if ticks.get_offset() else 1.0, parse_math=False)
 
 
 def ends_of(figure: Interval | None) -> list[float]:
@@ -241,6 +244,9 @@ def picture(
     """
     figure = drawing.blank()
     draw(ax=figure)
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if not axis.label.get_text():  # else it is placed behind the names of all ticks, each time anew
+            axis.set_label_coords(0, 0)
     more = (
         f"The first {drawing.MAX_PANELS} of {panels} {noun}s are drawn; the tables hold all."
         if panels > drawing.MAX_PANELS
