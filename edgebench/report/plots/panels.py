@@ -178,7 +178,7 @@ def title_panel(axes: Axes, title: str, panels: int) -> None:
 def set_title(axes: Axes, title: str) -> None:
     """A line above a panel, whose text has gone through `drawing.label`."""
     ticks = axes.yaxis.get_major_formatter()
-    ticks.set_locs(axes.yaxis.get_majorticklocs())
+    ticks.set_locs(axes.yaxis.get_majorticklocs().tolist())
     # Only above an axis's offset, such as 1e6, has matplotlib to find the place of a title, which takes long.
     axes.set_title(title, loc="left", y=None if ticks.get_offset() else 1.0, parse_math=False)
 
