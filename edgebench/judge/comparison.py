@@ -221,13 +221,12 @@ def by_sessions(
         note=_shared_sessions(a, b),
     )
     if outcome.p is None:
-        counts = {"A": len(of_a), "B": len(of_b)}
-        lacking = [
-            f"{name} has {count} and lacks {MIN_SESSIONS - count}"
-            for name, count in counts.items()
-            if count < MIN_SESSIONS
-        ]
-        reason = f"a comparison takes {MIN_SESSIONS} sessions a side: {', '.join(lacking)}"
+        lacking = ", ".join(
+            f"{name} has {len(each)} and lacks {MIN_SESSIONS - len(each)}"
+            for name, each in (("A", of_a), ("B", of_b))
+            if len(each) < MIN_SESSIONS
+        )
+        reason = f"a comparison takes {MIN_SESSIONS} sessions a side: {lacking}"
         return replace(compared, reason=reason, sessions_needed=MIN_SESSIONS)
     if outcome.word != "undecided":
         return compared
@@ -350,14 +349,10 @@ def exactly(
 
 
 def by_images(
-    blank: MetricComparison,
-    metric: Metric,
-    set_name: Literal["images", "scene"],
-    a: TrialSide,
-    b: TrialSide,
-    threshold: Threshold,
+    blank: MetricComparison, metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold
 ) -> MetricComparison:
     """Image by image where both predicted one set; else as two shares, where the sets are of one kind."""
+    set_name: Literal["images", "scene"] = "scene" if metric.compared == "scene" else "images"
     of_a, of_b = metric.value(a.summary), metric.value(b.summary)
     if not isinstance(of_a, Accuracy) or not isinstance(of_b, Accuracy):
         return replace(blank, reason=missing_figure(metric, a, b))
@@ -441,39 +436,36 @@ def compare_metric(metric: Metric, a: TrialSide, b: TrialSide, threshold: Thresh
     if isinstance(compared, BySession):
         values = [session_medians(compared.values(side.summary)) for side in (a, b)]
         outcome = by_sessions(blank, metric, a, b, values, threshold)
-    elif compared == "rails":
-        outcome = by_rails(blank, metric, a, b, threshold)
-    elif compared in ("images", "scene"):
-        outcome = by_images(blank, metric, "images" if compared == "images" else "scene", a, b, threshold)
-    elif compared == "failures":
-        outcome = by_failures(blank, metric, a, b, threshold)
-    elif compared == "exact":
-        outcome = exactly(blank, metric, a, b, threshold)
     else:
-        raise ValueError(f"results are not compared by {metric.name}")
+        assert compared is not None, f"results are not compared by {metric.name}"
+        outcome = _WAYS[compared](blank, metric, a, b, threshold)
     measured = compared != "exact" and outcome.word != "not compared"
     # The records hold the hashes of what was measured.
     if measured and a.records and list(a.records) == list(b.records):
-        outcome = _as_identical(outcome)
+        nothing = 1.0 if outcome.scale == "ratio" else 0.0
+        outcome = replace(
+            outcome,
+            word="same",
+            difference=nothing,
+            low=nothing,
+            high=nothing,
+            test="",
+            p=None,
+            sessions_needed=None,
+            identical=True,
+            reason="",
+            note="the very same sessions",
+        )
     return gated(outcome, metric, a, b, threshold)
 
 
-def _as_identical(outcome: MetricComparison) -> MetricComparison:
-    """Of the very same sessions nothing is to be tested: what is itself is the same."""
-    nothing = 1.0 if outcome.scale == "ratio" else 0.0
-    return replace(
-        outcome,
-        word="same",
-        difference=nothing,
-        low=nothing,
-        high=nothing,
-        test="",
-        p=None,
-        sessions_needed=None,
-        identical=True,
-        reason="",
-        note="the very same sessions",
-    )
+_WAYS = {
+    "rails": by_rails,
+    "images": by_images,
+    "scene": by_images,
+    "failures": by_failures,
+    "exact": exactly,
+}
 
 
 def _unlike(metric: Metric, a: TrialSide, b: TrialSide) -> str:

@@ -63,15 +63,10 @@ def stored_summary(folder: Path, key: str, sessions: Sequence[SessionRecord]) ->
         summary = adapter.validate_python({name: document[name] for name in names & document.keys()})
     except ValidationError:
         return None
-    if summary.key != key or _counted(summary) != sum(session.status == "ok" for session in sessions):
-        return None
-    return summary
-
-
-def _counted(summary: TrialSummary) -> int:
-    """How many sessions that ended well it is of."""
     counted = summary.failed_sessions
-    return 0 if counted is None else counted.n - counted.k
+    ok = 0 if counted is None else counted.n - counted.k
+    is_of_these = summary.key == key and ok == sum(session.status == "ok" for session in sessions)
+    return summary if is_of_these else None
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from edgebench.judge.metric import (
     BYTE_UNITS,
@@ -41,12 +41,21 @@ if TYPE_CHECKING:
 _INTERVAL = ("median", "low", "high", "sessions", "n")
 
 
-def _cold(name: str) -> Callable[[TrialSummary], float | None]:
-    return lambda trial: trial.cold.get(name)
-
-
-def _of_each_session(name: str) -> BySession:
-    return BySession(lambda trial: [[value] for value in trial.cold_values.get(name, ())])
+def _cold(name: str, sentence: str, heading: str, statistics: tuple[str, ...] = (), **fields: Any) -> Metric:
+    """What is taken once a session, as the mean over sessions."""
+    if not statistics:
+        fields["compared"] = BySession(lambda trial: [[value] for value in trial.cold_values.get(name, ())])
+    return Metric(
+        name,
+        f"{sentence}, mean over sessions.",
+        lambda trial: trial.cold.get(name),
+        TIME_UNITS,
+        source="session.json",
+        statistics=statistics,
+        json_field="cold",
+        shown=(Shown("cold", f"{heading} [ms]", "milliseconds"),),
+        **fields,
+    )
 
 
 def _no_requests(trial: TrialSummary) -> str:
@@ -143,53 +152,21 @@ TIME_METRICS = (
         keyed=True,
         shown=(Shown("stages", "{key} [ms]", "number"),),
     ),
-    Metric(
-        "import_s",
-        "Import of the runtime, mean over sessions.",
-        _cold("import_s"),
-        TIME_UNITS,
-        source="session.json",
-        compared=_of_each_session("import_s"),
-        json_field="cold",
-        shown=(Shown("cold", "import [ms]", "milliseconds"),),
-    ),
-    Metric(
+    _cold("import_s", "Import of the runtime", "import"),
+    _cold(
         "load_s",
-        "Load of the artifact, mean over sessions.",
-        _cold("load_s"),
-        TIME_UNITS,
-        source="session.json",
-        statistics=("median", "max"),
+        "Load of the artifact",
+        "load",
+        ("median", "max"),
         brought_by="--sessions N on a device that loads anew in each",
         judged=Sampled(
             by_session("load_s_values"),
             "sessions",
             absent="no finished session says how long a load took that found nothing made before",
         ),
-        json_field="cold",
-        shown=(Shown("cold", "load [ms]", "milliseconds"),),
     ),
-    Metric(
-        "first_inference_s",
-        "First inference after the load, mean over sessions.",
-        _cold("first_inference_s"),
-        TIME_UNITS,
-        source="session.json",
-        compared=_of_each_session("first_inference_s"),
-        json_field="cold",
-        shown=(Shown("cold", "first inference [ms]", "milliseconds"),),
-    ),
-    Metric(
-        "first_pass_s",
-        "First pass over the scene, mean over sessions.",
-        _cold("first_pass_s"),
-        TIME_UNITS,
-        source="session.json",
-        compared=_of_each_session("first_pass_s"),
-        of_a_pass=True,
-        json_field="cold",
-        shown=(Shown("cold", "first pass [ms]", "milliseconds"),),
-    ),
+    _cold("first_inference_s", "First inference after the load", "first inference"),
+    _cold("first_pass_s", "First pass over the scene", "first pass", of_a_pass=True),
     Metric(
         "start_s",
         "Seconds from just before the worker's process is started to the scores of its first batch: start of "
@@ -219,22 +196,18 @@ def _missed_share(trial: TrialSummary) -> float | None:
     return trial.paced.misses / trial.paced.passes if trial.paced and trial.paced.passes else None
 
 
-def _no_session_said(trial: TrialSummary) -> str:
-    return "the session did not say" if was_measured(trial) else ""
+def _where_measured(reason: str) -> Callable[[TrialSummary], str]:
+    """Why a trial lacks a figure, where that is not that it was not measured."""
+    return lambda trial: reason if was_measured(trial) else ""
 
 
-def _no_memory(trial: TrialSummary) -> str:
-    return "no finished session says how much memory it took" if was_measured(trial) else ""
+_NO_SESSION_SAID = _where_measured("the session did not say")
 
 
 def _no_instructions(trial: TrialSummary) -> str:
     if trial.emulated:
         return trial.instructions_reason
     return "they are counted where a device is emulated" if was_measured(trial) else ""
-
-
-def _no_scene_accuracy(trial: TrialSummary) -> str:
-    return "" if not was_measured(trial) else "the scene has no labels in the artifact's classes"
 
 
 def _no_agreement(trial: TrialSummary) -> str:
@@ -307,7 +280,7 @@ _ACCURACY = (
         source="sessions",
         better="higher",
         compared="scene",
-        missing=_no_scene_accuracy,
+        missing=_where_measured("the scene has no labels in the artifact's classes"),
         csv=csv_columns("scene_accuracy", *_SHARE),
         shown=(Shown("accuracy", "scene's patches", "right of n"),),
     ),
@@ -384,7 +357,7 @@ _SIZES_AND_DEADLINES = (
             "sessions",
             absent="no finished session says how much memory it took",
         ),
-        missing=_no_memory,
+        missing=_where_measured("no finished session says how much memory it took"),
         shown=(
             Shown("terminal", "memory", "bytes"),
             Shown("memory", "peak memory of the worker", "bytes"),
@@ -400,7 +373,7 @@ _SIZES_AND_DEADLINES = (
         brought_by="--sessions N: the first session of a run records it",
         judged=Stated("the artifact's size", absent="the artifact's size was not recorded"),
         compared="exact",
-        missing=_no_session_said,
+        missing=_NO_SESSION_SAID,
         shown=(Shown("memory", "artifact", "bytes"),),
     ),
     Metric(
@@ -505,7 +478,7 @@ _SIZES_AND_DEADLINES = (
         statistics=("recorded",),
         brought_by="uplink_bps in the profile",
         judged="update",
-        missing=_no_session_said,
+        missing=_NO_SESSION_SAID,
         json_field="update_bytes",
         csv={"update_bytes": ""},
     ),

@@ -212,7 +212,12 @@ def mission_of(
     worked: list[Worked] = []
     each = -(-cycles // max(1, len(sessions)))
     if load is not None and load <= 1:
-        _require_few(schedule, cycles)
+        if cycles * images > MOST_IMAGES:
+            days = MOST_IMAGES // images * cycle_s / DAY_S
+            raise UsageError(
+                f"the mission has {cycles * images:,} images, and at most {MOST_IMAGES:,} are simulated",
+                fix=f"--days {days:.3g} or less" if days else "a schedule of fewer images a cycle",
+            )
         least_pause_s = power.break_even_s.value
         assert not isinstance(least_pause_s, tuple)
         generators = np.random.default_rng(seed).spawn(len(sessions))
@@ -282,16 +287,6 @@ def load_figure(trial: TrialSummary, schedule: Schedule, certainty: Certainty = 
 def cycle_of(schedule: Schedule) -> Cycle:
     """What comes in each of its cycles."""
     return Cycle(np.array(list(schedule.arrivals_s())), schedule.cycle_s, schedule.deadline_s)
-
-
-def _require_few(schedule: Schedule, cycles: int) -> None:
-    images = cycles * schedule.images
-    if images > MOST_IMAGES:
-        days = MOST_IMAGES // schedule.images * schedule.cycle_s / DAY_S
-        raise UsageError(
-            f"the mission has {images:,} images, and at most {MOST_IMAGES:,} are simulated",
-            fix=f"--days {days:.3g} or less" if days else "a schedule of fewer images a cycle",
-        )
 
 
 def overload(load: float) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edgebench.judge.metric import ENERGY_UNITS, POWER_UNITS, Metric, Shown
 from edgebench.stats.interval import Interval
@@ -19,13 +19,21 @@ def _declared(trial: TrialSummary) -> dict[str, float | str]:
     return dict([*figures, *((f"{power.kind}_source", power.source) for power in trial.declared_power)])
 
 
-def _primary(name: str) -> Callable[[TrialSummary], float | None]:
+def _of_rail(
+    name: str, sentence: str, field: str, units: Mapping[str, float] = ENERGY_UNITS, **fields: Any
+) -> Metric:
     """A field of the meter and rail that a board's power is judged by."""
-
-    def value(trial: TrialSummary) -> float | None:
-        return None if trial.primary_rail is None else getattr(trial.primary_rail, name)
-
-    return value
+    return Metric(
+        name,
+        sentence,
+        lambda trial: None if trial.primary_rail is None else getattr(trial.primary_rail, field),
+        units,
+        source="probes.parquet",
+        json_field="power",
+        is_power=units is POWER_UNITS,
+        rail=field,
+        **fields,
+    )
 
 
 def rail_value(rail: PowerFigure, metric: Metric) -> float | Interval | None:
@@ -44,17 +52,15 @@ def rail_interval(rail: PowerFigure, name: str) -> Interval | None:
 
 
 POWER_METRICS = (
-    Metric(
+    _of_rail(
         "power_mean_w",
         "Mean power within the steady passes, or of whole cycles, as the primary meter and rail see it.",
-        _primary("mean_w"),
+        "mean_w",
         POWER_UNITS,
-        source="probes.parquet",
         statistics=("median",),
         brought_by="--meter KIND, or --declared-power POWER",
         judged="mean power",
         missing=attrgetter("power_reason"),
-        json_field="power",
         csv={
             "power_meter": "meter",
             "power_channel": "channel",
@@ -74,83 +80,61 @@ POWER_METRICS = (
             "power_unknown_lag_s": "unknown_lag_s",
             "power_note": "reason",
         },
-        is_power=True,
         shown=(Shown("power", "mean [W]", "interval"),),
-        rail="mean_w",
         rail_sessions="mean_w_sessions",
         compared="rails",
         rail_bounds=("mean_low_w", "mean_high_w"),
     ),
-    Metric(
+    _of_rail(
         "power_peak_w",
         "Highest power over the steady windows, as the primary meter and rail see it.",
-        _primary("peak_w"),
+        "peak_w",
         POWER_UNITS,
-        source="probes.parquet",
         statistics=("max",),
         brought_by="--meter KIND, or --declared-power POWER",
         judged="peak power",
-        json_field="power",
         csv={"peak_w": "", "p99_w": "p99_w", "peak_high_w": "peak_high_w"},
-        is_power=True,
         shown=(Shown("power", "peak [W]", "number"),),
-        rail="peak_w",
     ),
-    Metric(
+    _of_rail(
         "power_idle_w",
         "Mean power of the idle device, before and after the passes, as the primary meter and rail see it.",
-        _primary("idle_w"),
+        "idle_w",
         POWER_UNITS,
-        source="probes.parquet",
-        json_field="power",
         csv={"idle_w": "", "idle_drift_w": "idle_drift_w"},
-        is_power=True,
         shown=(Shown("power", "idle [W]", "number"),),
-        rail="idle_w",
     ),
-    Metric(
+    _of_rail(
         "energy_j",
         "Energy of an image, idle power included: of each session its mean power times the mean time of an "
         "image over the same passes, or whole cycles at a period; the mean over the sessions. image_s is a "
         "median, so that energy_j / image_s is not exactly power_mean_w.",
-        _primary("energy_j"),
-        ENERGY_UNITS,
-        source="probes.parquet",
+        "energy_j",
         statistics=("median",),
         brought_by="--meter KIND",
         judged="energy",
-        json_field="power",
         csv={"energy_j": "", "energy_low_j": "energy_low_j", "energy_high_j": "energy_high_j"},
         shown=(Shown("power", "energy [J]", "interval"),),
-        rail="energy_j",
         rail_sessions="energy_j_sessions",
         compared="rails",
         of_a_pass=True,
         rail_bounds=("energy_low_j", "energy_high_j"),
     ),
-    Metric(
+    _of_rail(
         "energy_cycle_j",
         "Energy of a cycle of the profile's schedule, of a device that stays on between its images.",
-        _primary("energy_j"),
-        ENERGY_UNITS,
-        source="probes.parquet",
+        "energy_j",
         statistics=("simulated",),
         brought_by="--meter KIND",
         judged="cycle energy",
-        json_field="power",
         csv={},
-        rail="energy_j",
     ),
-    Metric(
+    _of_rail(
         "net_energy_j",
         "Energy of an image above that of the idle device.",
-        _primary("net_energy_j"),
-        ENERGY_UNITS,
-        source="probes.parquet",
-        json_field="power",
+        "net_energy_j",
         csv={"net_energy_j": "", "net_low_j": "net_low_j", "net_high_j": "net_high_j"},
         shown=(Shown("power", "net of idle [J]", "interval"),),
-        rail="net_energy_j",
         rail_bounds=("net_low_j", "net_high_j"),
     ),
     Metric(

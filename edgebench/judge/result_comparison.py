@@ -8,6 +8,7 @@ a difference in 64 % of them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -73,12 +74,17 @@ class Pairing:
     across: tuple[tuple[str, str], ...]
 
 
+_TARGETS = re.compile(r"((?:[^=\[]|\[(?:[^\[\]]|\[[^\]]*\])*\])+)=(.+)", re.DOTALL)
+"""Two targets about the first `=` outside square brackets, in which a swept target has its settings."""
+
+
 def targets_against(texts: Sequence[str]) -> dict[str, str]:
     """`TARGET_A=TARGET_B`, each target of A once; UsageError for another text."""
     against: dict[str, str] = {}
     for text in texts:
-        a, equals, b = _split(text)
-        if not (equals and a and b):
+        match = _TARGETS.fullmatch(text)
+        a, b = (each.strip() for each in match.groups()) if match else ("", "")
+        if not (a and b):
             raise UsageError(
                 f"--pair {short(text)} names no two targets",
                 fix="write TARGET_A=TARGET_B, such as --pair nano=coral",
@@ -87,16 +93,6 @@ def targets_against(texts: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--pair: {short(a if a in against else b)} is there twice", fix="leave one out")
         against[a] = b
     return against
-
-
-def _split(text: str) -> tuple[str, str, str]:
-    """At the first `=` outside square brackets: a swept target's name has its settings in them."""
-    depth = 0
-    for at, char in enumerate(text):
-        depth += {"[": 1, "]": -1}.get(char, 0)
-        if char == "=" and depth == 0:
-            return text[:at].strip(), "=", text[at + 1 :].strip()
-    return text, "", ""
 
 
 def paired(

@@ -211,11 +211,9 @@ def _impossible(values: Sequence[Sequence[float]], quantity: str) -> Figure | No
 def _of_values(values: Sequence[Sequence[float]], of: str, statistic: str, certainty: Certainty) -> Figure:
     if statistic == "median":
         return over_sessions(values, certainty)
-    return (
-        largest(values, of, certainty)
-        if statistic == "max"
-        else over_percentile(values, statistic, certainty)
-    )
+    if statistic == "max":
+        return largest(values, of, certainty)
+    return over_percentile(values, statistic, certainty)
 
 
 def _of_its_part(
