@@ -101,7 +101,8 @@ def list_(bench: MeterBench, json_: JsonOption = False) -> None:
     from edgebench.report.meters import print_meters
     from edgebench.run.measuring.meter_recording import board_meters
 
-    states = sorted(bench.states(board_meters()), key=lambda state: state.info is None)
+    states = [bench.record(meter, 0.0).state for meter in board_meters()]
+    states.sort(key=lambda state: state.info is None)
     print_meters(stdout(), [_unchecked(state) for state in states], as_json=json_)
     exit_where(all(state.info is None for state in states))
 
@@ -125,11 +126,11 @@ def check(
     Exits with 1 where none can be read, or one that was named cannot.
     """
     from edgebench.report.meters import print_meters
-    from edgebench.run.measuring.meter_recording import board_meters
+    from edgebench.run.measuring.meter_recording import CHECK_S, board_meters
 
     for name in meter or ():
         require_meter(name)
-    checked = bench.checks(meter or board_meters())
+    checked = [bench.record(name, CHECK_S) for name in meter or board_meters()]
     print_meters(stdout(), [_checked(recording) for recording in checked], as_json=json_)
     unreadable = [recording.state.info is None for recording in checked]
     exit_where(all(unreadable) or bool(meter and any(unreadable)))
@@ -297,7 +298,7 @@ def _recorded(recording: Recording, info: ProbeInfo) -> dict[str, Any]:
     """The fields of `RecordedMeter`."""
     from edgebench.report.meters import RecordedMeter
 
-    times = (recording.duration_s, recording.recorded_s)
+    times = (recording.figures.duration_s, recording.recorded_s)
     return asdict(RecordedMeter(recording.state.meter, info.scope, *times, info.rejected, _rails(recording)))
 
 

@@ -147,7 +147,7 @@ def prepare(
         target = require_unswept(make_targets({backend.name: backend}, settings, ()))
         requests = requests_for(chosen, backend, precision or (), patches, cache, target.options)
         outcomes = backend.prepare(requests, cache, observer.note)
-        rows = list_prepared(requests, outcomes, cache, evaluate=evaluate, progress=observer.note)
+        rows = list_prepared(requests, outcomes, cache, with_evaluations=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)
     lacking = [outcome for outcome in outcomes if not isinstance(outcome, Artifact)]
     failed = any(precision or not isinstance(outcome, UnsupportedError) for outcome in lacking)

@@ -274,13 +274,6 @@ def is_lock(name: str) -> bool:
     )
 
 
-def maker_lock(cache: Cache, name: str) -> FileLock:
-    """The lock of who makes what is called `name`; ValueError for a name that no cleaning would know."""
-    if not OF_A_MAKER.fullmatch(name):
-        raise ValueError(f"not the name of what is made: {name!r}, expected {OF_A_MAKER.pattern}")
-    return FileLock(lock_folder(cache) / f"{name}.lock")
-
-
 @contextmanager
 def using(cache: Cache) -> Iterator[None]:
     """While this is open no other process removes files of the cache.
@@ -419,11 +412,13 @@ def making(cache: Cache, name: str) -> Iterator[Path]:
     Waits for another maker, and says so after a moment.
     UnavailableError when the cache folder cannot be written, or is full, or the other maker does not end.
     """
+    if not OF_A_MAKER.fullmatch(name):
+        raise ValueError(f"not the name of what is made: {name!r}, expected {OF_A_MAKER.pattern}")
     try:
         with using(cache):
-            lock = maker_lock(cache, name)
-            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
-            with waiting(lock, f"makes such files ({name})"):
+            folder = lock_folder(cache)
+            folder.mkdir(parents=True, exist_ok=True)
+            with waiting(FileLock(folder / f"{name}.lock"), f"makes such files ({name})"):
                 scratch = cache.scratch()
                 try:
                     yield scratch

@@ -190,6 +190,14 @@ def _network(request: PrepareRequest) -> Subject:
         path, digest, names = weights.path, weights.sha256, CLASS_NAMES
     elif source.kind == "family":
         path, digest = None, random_identity(name, width, classes)
+    calibration = _calibration(source)
+    if calibration is None and source.kind == "family":
+        calibration = Images(
+            "landcover-calibration",
+            SHIPPED_COUNTS["calibration"],
+            images_identity("calibration"),
+            lambda cache: shipped_images(cache, "calibration"),
+        )
     return Subject(
         kind=source.kind,
         identity={"family": name, "width": width, "classes": classes, "weights_sha256": digest},
@@ -215,7 +223,7 @@ def _network(request: PrepareRequest) -> Subject:
         class_names=names,
         accuracy_reason="" if path else catalogue.RANDOM_REASON,
         golden=_golden(source),
-        calibration=_calibration(source) or (_shipped_calibration() if source.kind == "family" else None),
+        calibration=calibration,
         is_shipped=is_shipped,
     )
 
@@ -282,15 +290,6 @@ def _golden(source: ModelSource) -> GoldenPatches:
 def _calibration(source: ModelSource) -> Images | None:
     images = source.calibration
     return None if images is None else Images(images.name, images.n, images.sha256, lambda _: images)
-
-
-def _shipped_calibration() -> Images:
-    return Images(
-        "landcover-calibration",
-        SHIPPED_COUNTS["calibration"],
-        images_identity("calibration"),
-        lambda cache: shipped_images(cache, "calibration"),
-    )
 
 
 Refusals = dict[str, EdgeBenchError]

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UsageError
@@ -21,7 +22,7 @@ from edgebench.prepare.tflite import TfliteChain
 from edgebench.prepare.user_model import RECORD_SUFFIX, read_record
 from edgebench.prepare.workers.processes import HelperError, results_of, run_jobs
 from edgebench.records.model import SHIPPED, Artifact, ModelSource, Prepared, PrepareRequest
-from edgebench.records.values import ImageSet, Progress
+from edgebench.records.values import Progress
 from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.stats.compare import wilson
 
@@ -190,7 +191,16 @@ def evaluate(artifacts: Sequence[Artifact], cache: Cache, progress: Progress) ->
             for artifact in missing:
                 _require_runtime(artifact)
             missing.sort(key=lambda artifact: -artifact.size_bytes)  # the longest first
-            jobs = [_job(artifact, images) for artifact in missing]
+            jobs = [
+                {
+                    "what": artifact.variant,
+                    "format": artifact.format,
+                    "path": str(artifact.path),
+                    "input": artifact.input.model_dump(mode="json"),
+                    "images": str(images.path),
+                }
+                for artifact in missing
+            ]
             outcomes = run_jobs("edgebench.prepare.workers.scoring", jobs, scratch, progress)
             for artifact, outcome in zip(missing, outcomes, strict=True):
                 if not isinstance(outcome, HelperError):
@@ -274,16 +284,6 @@ def _predicted(artifact: Artifact, cache: Cache) -> list[int] | None:
     return predicted
 
 
-def _job(artifact: Artifact, images: ImageSet) -> dict[str, Any]:
-    return {
-        "what": artifact.variant,
-        "format": artifact.format,
-        "path": str(artifact.path),
-        "input": artifact.input.model_dump(mode="json"),
-        "images": str(images.path),
-    }
-
-
 def _equal(first: Sequence[int], second: Sequence[int]) -> int:
     return sum(a == b for a, b in zip(first, second, strict=True))
 
@@ -295,7 +295,7 @@ VARIANTS = tuple(Variant(depth, precision) for depth in DEPTH_MULTIPLIERS for pr
 _TFLITE = TfliteChain()
 
 
-def list_variants(cache: Cache, batch: int = 1) -> list[dict[str, Any]]:
+def list_variants(cache: Cache) -> list[dict[str, Any]]:
     """Every shipped variant as plain data; prepares nothing.
 
     Each has `variant`, `depth_multiplier`, `precision`, `parameters`, `weights_sha256`, `artifact` (path,
@@ -305,14 +305,13 @@ def list_variants(cache: Cache, batch: int = 1) -> list[dict[str, Any]]:
     """
     rows = []
     for variant in VARIANTS:
-        request = PrepareRequest(variant, batch, {})
+        request = PrepareRequest(variant, 1, {})
+        outcome: Prepared | None
         try:
-            artifact = _TFLITE.stored_artifact(request, cache)
+            outcome = _TFLITE.stored_artifact(request, cache)
         except InputError as error:  # its shipped file is damaged; the others are not
-            rows.append(_row(request, None, None, "; ".join(str(error).splitlines())))
-            continue
-        evaluation = None if artifact is None else _evaluation(artifact, cache)
-        rows.append(_row(request, artifact, evaluation, ""))
+            outcome = error
+        rows.append(_row(request, outcome, cache))
     return rows
 
 
@@ -321,31 +320,19 @@ def list_prepared(
     outcomes: Sequence[Prepared],
     cache: Cache,
     *,
-    evaluate: bool,
+    with_evaluations: bool,
     progress: Progress,
 ) -> list[dict[str, Any]]:
     """The outcomes of a preparation as plain data, like `list_variants`.
 
-    With `evaluate`, those that run on this machine are evaluated first where they have not been.
+    `with_evaluations`, those that run on this machine are evaluated first where they have not been.
     """
-    if evaluate:
-        _evaluate_all(
-            [outcome for outcome in outcomes if isinstance(outcome, Artifact) and _can_be_evaluated(outcome)],
-            cache,
-            progress,
-        )
-    siblings = {outcome.variant: outcome for outcome in outcomes if isinstance(outcome, Artifact)}
-    rows = []
-    for request, outcome in zip(requests, outcomes, strict=True):
-        if isinstance(outcome, EdgeBenchError):
-            rows.append(_row(request, None, None, "; ".join(str(outcome).splitlines())))
-        else:
-            evaluation = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None
-            rows.append(_row(request, outcome, evaluation, ""))
-    return rows
-
-
-_evaluate_all = evaluate  # under a name that the option above does not hide
+    artifacts = [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
+    if with_evaluations:
+        evaluate([artifact for artifact in artifacts if _can_be_evaluated(artifact)], cache, progress)
+    siblings = {artifact.variant: artifact for artifact in artifacts}
+    pairs = zip(requests, outcomes, strict=True)
+    return [_row(request, outcome, cache, siblings) for request, outcome in pairs]
 
 
 def _can_be_evaluated(artifact: Artifact) -> bool:
@@ -353,10 +340,8 @@ def _can_be_evaluated(artifact: Artifact) -> bool:
     return artifact.format in RUNTIMES and artifact.class_names == CLASS_NAMES
 
 
-def _evaluation(
-    artifact: Artifact, cache: Cache, others: Mapping[str, Artifact] | None = None
-) -> Evaluation | None:
-    fp32 = (others or {}).get(fp32_sibling(artifact))
+def _evaluation(artifact: Artifact, cache: Cache, siblings: Mapping[str, Artifact]) -> Evaluation | None:
+    fp32 = siblings.get(fp32_sibling(artifact))
     if fp32 is None and artifact.format == _TFLITE.name:
         request = PrepareRequest(Variant.parse(fp32_sibling(artifact)), artifact.batch, {})
         with suppress(InputError):  # damaged: the accuracy stands without the agreement with it
@@ -365,7 +350,10 @@ def _evaluation(
 
 
 def _row(
-    request: PrepareRequest, artifact: Artifact | None, evaluation: Evaluation | None, reason: str
+    request: PrepareRequest,
+    outcome: Prepared | None,
+    cache: Cache,
+    siblings: Mapping[str, Artifact] = MappingProxyType({}),
 ) -> dict[str, Any]:
     variant, source = request.variant, request.source
     row: dict[str, Any] = {
@@ -375,8 +363,8 @@ def _row(
         "parameters": None,
         "weights_sha256": None,
         "artifact": None,
-        "evaluation": evaluation and asdict(evaluation),
-        "reason": reason,
+        "evaluation": None,
+        "reason": "; ".join(str(outcome).splitlines()) if isinstance(outcome, EdgeBenchError) else "",
         "accuracy_reason": "",
     }
     if source.kind == "weights" and source.path is not None:
@@ -388,9 +376,11 @@ def _row(
         row["parameters"] = catalogue.spec(variant.family).parameters(variant.depth_multiplier)
     elif source.kind in ("tflite", "onnx", "keras", "saved_model") and source.path is not None:
         row["parameters"] = inspect_model(source.path).parameters
-    if artifact is not None:
-        row["accuracy_reason"] = artifact.accuracy_reason
-        row["artifact"] = artifact.model_dump(
+    if isinstance(outcome, Artifact):
+        evaluation = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None
+        row["evaluation"] = evaluation and asdict(evaluation)
+        row["accuracy_reason"] = outcome.accuracy_reason
+        row["artifact"] = outcome.model_dump(
             mode="json",
             include={"path", "size_bytes", "sha256", "batch", "format", "class_names", "provenance"},
         )

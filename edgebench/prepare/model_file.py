@@ -109,7 +109,8 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
         "what": f"reading {path.name}",
         "path": str(path),
         "format": format_,
-        "limit_bytes": _limit(format_, size_bytes),
+        # The address space of the process: libraries reserve far more than they use.
+        "limit_bytes": _needed(format_, size_bytes) + (64 if format_ in _BY_TENSORFLOW else 4) * 1024 * _MIB,
     }
     try:
         with tempfile.TemporaryDirectory(prefix="edgebench-") as scratch:
@@ -120,7 +121,7 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
         raise InputError(
             f"{path} cannot be read as {'a SavedModel' if path.is_dir() else 'a model'}",
             why=error.why if ended else "; ".join(part for part in (error.what, error.why) if part),
-            fix=("" if ended else error.fix) or _check(path, format_),
+            fix=("" if ended else error.fix) or "check that the file is whole, or export the model again",
         ) from error
     digest = folder_sha256(path) if path.is_dir() else sha256_file(path)
     try:
@@ -172,17 +173,6 @@ def _needed(format_: str, size_bytes: int) -> int:
     return _COPIES[format_] * size_bytes + (
         _ROOM_TENSORFLOW_BYTES if format_ in _BY_TENSORFLOW else _ROOM_BYTES
     )
-
-
-def _limit(format_: str, size_bytes: int) -> int:
-    """The address space of the process, in bytes: libraries reserve far more than they use."""
-    return _needed(format_, size_bytes) + (64 if format_ in _BY_TENSORFLOW else 4) * 1024 * _MIB
-
-
-def _check(path: Path, format_: str) -> str:
-    if path.is_dir():
-        return "check that the folder is whole, or export the model again"
-    return f"check that the file is whole and is {'an' if format_ == 'onnx' else 'a'} {path.suffix} file"
 
 
 def as_record(facts: ModelFacts) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class OnnxChain(Chain):
             calibration = require_calibration(request, subject, "int8", "file")
             inputs |= {"calibration": calibration.identity, "form": form.quantisation()}
             inputs["recipe"] = QOPERATOR_VERSION if form.int8 == "qoperator" else RECIPE_VERSION
-        return self._recipe(inputs)
+        return Recipe(self.name, inputs, ".onnx")
 
     def packages(self, request: PrepareRequest, cache: Cache | None) -> tuple[str, ...]:
         """TensorFlow for what is exported, and what works on ONNX."""
@@ -177,24 +177,20 @@ class OnnxChain(Chain):
             },
         )
 
-    def _recipe(self, inputs: dict[str, Any]) -> Recipe:
-        return Recipe(self.name, inputs, ".onnx")
-
     def _base(self, request: PrepareRequest, subject: Subject) -> Recipe:
         """Of the file that the steps begin with."""
-        return self._recipe(
-            {
-                "format": self.name,
-                "step": "export" if subject.by_tensorflow else "ready",
-                "recipe": RECIPE_VERSION,
-                "model": subject.identity,
-                "batch": request.batch,
-                "layout": self._layout(request, subject),
-                "golden": subject.golden.identity,
-                "tools": versions_of(_TOOLS if subject.by_tensorflow else _STEP_TOOLS),
-                **({"opset": _OPSET} if subject.by_tensorflow else {}),
-            }
-        )
+        inputs = {
+            "format": self.name,
+            "step": "export" if subject.by_tensorflow else "ready",
+            "recipe": RECIPE_VERSION,
+            "model": subject.identity,
+            "batch": request.batch,
+            "layout": self._layout(request, subject),
+            "golden": subject.golden.identity,
+            "tools": versions_of(_TOOLS if subject.by_tensorflow else _STEP_TOOLS),
+            **({"opset": _OPSET} if subject.by_tensorflow else {}),
+        }
+        return Recipe(self.name, inputs, ".onnx")
 
     def _layout(self, request: PrepareRequest, subject: Subject) -> str | None:
         return None if subject.spec is None else self._form_of(request).layout or subject.spec.layout

@@ -76,7 +76,15 @@ def given_samples(path: Path, inputs: Sequence[FixedInput], cache: Cache) -> Sam
             why=", ".join(f"{tensor.name}: {len(arrays[str(at)])}" for at, tensor in enumerate(inputs)),
             fix="give each input as many",
         )
-    key = canonical_hash({"of": {name: _digest(array) for name, array in arrays.items()}})
+    contents = {
+        name: [
+            str(array.dtype),
+            list(array.shape),
+            hashlib.sha256(np.ascontiguousarray(array).data).hexdigest(),
+        ]
+        for name, array in arrays.items()
+    }
+    key = canonical_hash({"of": contents})
     file = _stored_file(cache, key, lambda: arrays)
     return Samples(file.path, file.sha256, counts.pop(), f"the inputs of {path.resolve().name!r}")
 
@@ -184,14 +192,6 @@ def _as_input(path: Path, tensor: FixedInput, array: NDArray[Any]) -> NDArray[An
 def _plain(name: str) -> str:
     """An input's name without what converters add: `serving_default_tokens:0` is `tokens`."""
     return re.sub(r"^serving_default_|:\d+$", "", name)
-
-
-def _digest(array: NDArray[Any]) -> list[Any]:
-    return [
-        str(array.dtype),
-        list(array.shape),
-        hashlib.sha256(np.ascontiguousarray(array).data).hexdigest(),
-    ]
 
 
 def _stored_file(cache: Cache, key: str, make: Callable[[], Arrays]) -> CachedFile:

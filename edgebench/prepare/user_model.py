@@ -103,7 +103,6 @@ def input_spec(
     *,
     scale: float | None = None,
     zero_point: int | None = None,
-    layout: Literal["NHWC", "NCHW"] | None = None,
 ) -> InputSpec:
     """How the worker fills the input of a user's model that takes pictures.
 
@@ -112,7 +111,6 @@ def input_spec(
         dtype: of the artifact's input, which a conversion may have changed.
         scale: of the artifact's input where it is quantised.
         zero_point: of the artifact's input where it is quantised.
-        layout: of the artifact's input where a conversion has changed it.
     """
     picture = source.model.picture if source.model else None
     if picture is None:
@@ -121,7 +119,7 @@ def input_spec(
     return InputSpec.model_validate(
         {
             "dtype": dtype,
-            "layout": layout or picture.layout,
+            "layout": picture.layout,
             "height": picture.height,
             "width": picture.width,
             "divisor": picture.divisors[0],
@@ -204,16 +202,10 @@ def _picture(
 ) -> PictureInput:
     shape = chosen_shape or tensor.shape
     file_sides = (shape[1], shape[2]) if layout == "NHWC" else (shape[2], shape[3])
-    chosen_sides = (choice.height, choice.width)
-    sides: list[int] = []
-    for side, chosen_side, which in zip(file_sides, chosen_sides, ("height", "width"), strict=True):
-        if side is not None and chosen_side is not None and side != chosen_side:
-            raise UsageError(
-                f"the model's input has a {which} of {side}, not {chosen_side}", fix="leave it out"
-            )
-        sides.append(side or chosen_side or DEFAULT_SIDE)
-        if side is None and chosen_side is None:
+    for side, which in zip(file_sides, ("height", "width"), strict=True):
+        if side is None:
             assumed.append(f"a {which} of {DEFAULT_SIDE}, which the file leaves open (--input-shape)")
+    height, width = (side or DEFAULT_SIDE for side in file_sides)
     divisors, offsets, told_by = _normalisation(facts, tensor, choice)
     if not told_by:
         told_by = "the default"
@@ -224,7 +216,7 @@ def _picture(
             f"pixels as {offsets[0]:.3g}..{highest:.3g}, the range of its quantisation, which is not a "
             "usual one and wrong after calibration on dark or pale pictures (--input-scale, --input-mean)"
         )
-    return PictureInput(layout, sides[0], sides[1], divisors, offsets, told_by)
+    return PictureInput(layout, height, width, divisors, offsets, told_by)
 
 
 def _normalisation(
@@ -479,7 +471,7 @@ def read_record(weights: Path) -> TrainedRecord:
     except (OSError, ValueError, EdgeBenchError) as error:
         raise InputError(
             f"the record {path} cannot be read",
-            why=_reason(error),
+            why=error.what if isinstance(error, EdgeBenchError) else reason(error),
             fix="keep the .json that was written with the weights, such as by examples/training",
         ) from error
     if record.weights_sha256 != sha256_file(weights):
@@ -537,7 +529,3 @@ def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = 
         if shipped.sha256 == noted.get("sha256"):
             return replace(source, calibration=shipped)
     return source
-
-
-def _reason(error: Exception) -> str:
-    return error.what if isinstance(error, EdgeBenchError) else reason(error)

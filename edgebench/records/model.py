@@ -264,8 +264,6 @@ class InputChoice:
     layout: Literal["NHWC", "NCHW"] | None = None
     scale: tuple[float, ...] | None = None  # one for all channels, or one a channel
     mean: tuple[float, ...] | None = None
-    height: int | None = None  # for a model whose input has no fixed size
-    width: int | None = None
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()  # by the input's name; "" for the only input
 
     def identity(self) -> dict[str, Any]:
@@ -274,8 +272,6 @@ class InputChoice:
             "layout": self.layout,
             "scale": self.scale and list(self.scale),
             "mean": self.mean and list(self.mean),
-            "height": self.height,
-            "width": self.width,
             "shapes": {name: list(shape) for name, shape in self.shapes} or None,
         }
         return {name: value for name, value in choices.items() if value is not None}

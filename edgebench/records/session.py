@@ -300,10 +300,12 @@ class ColdFigures:
 
 @dataclass(frozen=True)
 class WarmUp:
-    """How many batches the warm-up took, and whether they had become steady by its end."""
+    """The adaptive warm-up; None where a figure is not known."""
 
-    batches: int
-    steady: bool
+    batches: Count | None = None
+    """Batches until the times were steady. Source: worker."""
+    steady: bool | None = None
+    """Whether they were, before the cap. Source: worker."""
 
 
 @dataclass(frozen=True)

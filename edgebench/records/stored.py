@@ -25,7 +25,14 @@ from typing_extensions import TypedDict
 
 from edgebench.records.described import Keys, Private
 from edgebench.records.model import BuiltArtifact
-from edgebench.records.session import BurstTimes, ClockMatch, ColdFigures, MemoryFigures, SessionWindows
+from edgebench.records.session import (
+    BurstTimes,
+    ClockMatch,
+    ColdFigures,
+    MemoryFigures,
+    SessionWindows,
+    WarmUp,
+)
 from edgebench.records.session import Moment as Ns
 from edgebench.records.target import Target
 from edgebench.session_stages import STAGE_NAME
@@ -47,15 +54,6 @@ SessionStatus = Literal[
 ]
 RunEnd = Literal["complete", "time", "interrupted"]
 StageName = Annotated[str, Field(pattern=f"^{STAGE_NAME}$")]
-
-
-class WarmUp(TypedDict, total=False):
-    """The adaptive warm-up."""
-
-    batches: Count | None
-    """Batches until the times were steady. Source: worker."""
-    steady: bool | None
-    """Whether they were, before the cap. Source: worker."""
 
 
 class MovedClock(TypedDict):

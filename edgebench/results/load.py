@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from edgebench.errors import StoredResultError
 from edgebench.files import read_regular
 from edgebench.records.described import texts_of
-from edgebench.records.session import ColdFigures, MemoryFigures
+from edgebench.records.session import ColdFigures, MemoryFigures, WarmUp
 from edgebench.records.stored import (
     ExperimentRecord,
     Failure,
@@ -29,7 +29,6 @@ from edgebench.records.stored import (
     SessionRecord,
     SessionStatus,
     TrialRecord,
-    WarmUp,
 )
 from edgebench.results import layout
 from edgebench.results.layout import regular_file

@@ -443,7 +443,14 @@ def meter_notes(costs: Sequence[TrialCost]) -> list[str]:
     for cost in costs:
         if (meter := slowest_meter(cost.trial.target)) is not None and not cost.shape.own_clock:
             by_meter.setdefault(meter, []).append(cost)
-    return [*_steady_notes(by_meter, len(costs)), *_idle_notes(by_meter)]
+    idle_notes = [
+        f"each session idles for {meter.idle_s:.3g} s before its passes and again after them "
+        f"for {_meter_text(meter, sharing)}: "
+        f"{clock_text(sum(2 * meter.idle_s * cost.expected for cost in sharing))} in all"
+        for meter, sharing in by_meter.items()
+        if meter.idle_s > LEAST_IDLE_S
+    ]
+    return [*_steady_notes(by_meter, len(costs)), *idle_notes]
 
 
 def _steady_notes(by_meter: Mapping[SlowestMeter, Sequence[TrialCost]], trials: int) -> list[str]:
@@ -460,16 +467,6 @@ def _steady_notes(by_meter: Mapping[SlowestMeter, Sequence[TrialCost]], trials: 
             f"for {_meter_text(meter, costs)}: {about} {clock_text(total_s)} more in all"
         )
     return notes
-
-
-def _idle_notes(by_meter: Mapping[SlowestMeter, Sequence[TrialCost]]) -> list[str]:
-    return [
-        f"each session idles for {meter.idle_s:.3g} s before its passes and again after them "
-        f"for {_meter_text(meter, costs)}: "
-        f"{clock_text(sum(2 * meter.idle_s * cost.expected for cost in costs))} in all"
-        for meter, costs in by_meter.items()
-        if meter.idle_s > LEAST_IDLE_S
-    ]
 
 
 def _longer_s(cost: TrialCost) -> float:

@@ -23,7 +23,18 @@ from edgebench.run.model_choice import Chosen, available_variants, gather, notes
 from edgebench.run.settings import RunConfig
 from edgebench.run.targets import make_targets
 from edgebench.run.targets_file import read_targets
-from edgebench.run.trials import Extent, ModelData, Plan, batches_of, choose_variants, make_trials
+from edgebench.run.trials import (
+    ModelData,
+    Plan,
+    batches_of,
+    choose_variants,
+    images_note,
+    images_of,
+    make_trials,
+    passes_of,
+    patches_of,
+    require_patches_taken,
+)
 
 
 @dataclass(frozen=True)
@@ -98,8 +109,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         )
     backends, targets = choose(config)
     require_meters_of_their_own(targets)
-    extent = Extent.of(config)
-    extent.require_patches_taken(backends.values())
+    require_patches_taken(config, backends.values())
     for target in targets:
         batches_of(backends[target.device], config.batch)  # before anything is read
     variants = _offered(config, backends, targets)
@@ -126,7 +136,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     pictured = [note for data in model_pictures for note in notes_of(data)]
     sets = [images, *(data.images for data in model_pictures)]
     sets += [own.images for own in own_pictures.values()]
-    fewer = [note for note in map(extent.images_note, sets) if note]
+    fewer = [note for images_set in sets if (note := images_note(config, images_set))]
     notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ()), *fewer]))
     for note in notes:
         progress(f"note: {note}")
@@ -136,16 +146,16 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         backend, timed = backends[target.device], own_pictures.get(target.name, Pictures(scene, images))
         one_session = MeasurePlan(
             timed.scene,
-            extent.passes_of(backend, timed.scene),
+            passes_of(config, backend, timed.scene),
             period_s=period_s,
             sustained_s=sustained_s,
-            patches=extent.patches_of(backend, timed.scene),
+            patches=patches_of(config, backend, timed.scene),
         )
         backend.check_plan(
-            target, one_session, extent.images_of(backend, timed.images, cache), config.sessions
+            target, one_session, images_of(config, backend, timed.images, cache), config.sessions
         )
     main_backend = backends[targets[0].device]
-    run_images = extent.images_of(main_backend, images, cache)
+    run_images = images_of(config, main_backend, images, cache)
     trials = make_trials(
         targets,
         backends,
@@ -161,15 +171,15 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
             for name, own in own_pictures.items()
             if own != Pictures(scene, images)
         },
-        extent=extent,
-        images_for=lambda backend, own: extent.images_of(backend, own.images if own else images, cache),
+        config=config,
+        images_for=lambda backend, own: images_of(config, backend, own.images if own else images, cache),
     )
     plan = Plan(
         trials=trials,
         scene=scene,
         images=run_images,
         sessions=config.sessions,
-        passes=extent.passes_of(main_backend, scene),
+        passes=passes_of(config, main_backend, scene),
         seed=config.seed,
         period_s=period_s,
         sustained_s=sustained_s,
@@ -251,21 +261,10 @@ def _pictures(
     cache: Cache,
 ) -> tuple[Scene, ImageSet | None]:
     """The run's scene and images: the first model's, else the first target's own, else the shipped ones."""
-    if model_pictures:
-        first = _main(model_pictures)
-        return first.scene, first.images
-    for own in own_pictures:
-        return own.scene, own.images
+    # The first model's with both, else the first with a picture.
+    models = sorted(model_pictures, key=lambda data: (data.images is None, data.scene.kind != "picture"))
+    candidates: list[ModelData | Pictures] = [*models, *own_pictures]
+    if candidates:
+        return candidates[0].scene, candidates[0].images
     scene = load_scene(config.scene, cache) if config.scene else shipped_scene(cache)
     return scene, load_images(config.images, cache) if config.images else shipped_images(cache, "test")
-
-
-def _main(model_pictures: Sequence[ModelData]) -> ModelData:
-    """Whose scene and images stand for the run: the first with both, else the first with a picture."""
-    for wanted in (
-        [data for data in model_pictures if data.images is not None],
-        [data for data in model_pictures if data.scene.kind == "picture"],
-    ):
-        if wanted:
-            return wanted[0]
-    return model_pictures[0]

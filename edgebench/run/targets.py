@@ -91,19 +91,13 @@ def swept(target: Target, settings: Sequence[tuple[Mapping[str, Json], str | Non
     differing = [
         setting for setting in named[0] if any(values[setting] != named[0][setting] for values in named)
     ]
-    return tuple(
-        _as_swept(
-            replace(target, options=dict(options), power_mode=mode),
-            {setting: values[setting] for setting in differing},
-        )
-        for (options, mode), values in zip(different, named, strict=True)
-    )
-
-
-def _as_swept(target: Target, settings: Mapping[str, Json]) -> Target:
-    if not settings:
-        return target
-    return replace(target, name=f"{target.name}[{settings_text(settings)}]", settings=dict(settings))
+    targets = []
+    for (options, mode), values in zip(different, named, strict=True):
+        variant = replace(target, options=dict(options), power_mode=mode)
+        if own := {setting: values[setting] for setting in differing}:
+            variant = replace(variant, name=f"{target.name}[{settings_text(own)}]", settings=own)
+        targets.append(variant)
+    return tuple(targets)
 
 
 def declared_once(targets: Sequence[Target]) -> tuple[Target, ...]:
@@ -407,17 +401,14 @@ def _refuse_flags_without_device(
 def _typed_values(settings: Sequence[str]) -> dict[str, list[str]]:
     """The values of each key, each once, in the order in which they were typed."""
     values: dict[str, list[str]] = {}
-    for name, value in map(_split_setting, settings):
-        if value not in values.setdefault(name, []):
-            values[name].append(value)
+    for setting in settings:
+        name, equals, value = (part.strip() for part in setting.partition("="))
+        if not equals or not name:
+            raise UsageError(f"--set {setting!r} is not key=value", fix="write it like --set threads=2")
+        chosen = values.setdefault(name.replace("-", "_"), [])
+        if value not in chosen:
+            chosen.append(value)
     return values
-
-
-def _split_setting(setting: str) -> tuple[str, str]:
-    name, equals, value = setting.partition("=")
-    if not equals or not name.strip():
-        raise UsageError(f"--set {setting!r} is not key=value", fix="write it like --set threads=2")
-    return name.strip().replace("-", "_"), value.strip()
 
 
 def _refuse_unknown_settings(typed: Collection[str], backends: Mapping[str, Backend]) -> None:

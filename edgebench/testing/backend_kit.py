@@ -29,7 +29,9 @@ from edgebench.records.target import Launch, Target
 from edgebench.records.values import ImageSet, Json, Pictures, Scene
 from edgebench.records.variant import Variant
 from edgebench.run.measuring.session import compare, require
-from edgebench.run.trials import Extent, choose_variants
+from edgebench.run.settings import RunConfig
+from edgebench.run.trials import choose_variants
+from edgebench.run.trials import patches_of as measured_patches
 from edgebench.testing.problems import Promise, ended, fail, is_json, modules_of
 
 # Patches, images and a small scene to try a device on, made of an artifact's golden patches.
@@ -334,7 +336,7 @@ class BackendKit(Kit):
             passes,
             warmup_floor=2,
             warmup_cap=20,
-            patches=Extent(passes).patches_of(self.backend, scene),
+            patches=measured_patches(RunConfig(passes=passes), self.backend, scene),
         )
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ def test_energy_is_the_trapezoid_between_the_first_sample_and_the_last():
     at_s = np.arange(101) / 10
     recorded = recording(at_s, at_s)  # from 0 to 10 W in 10 s
     [rail] = recorded.rails()
-    assert recorded.duration_s == pytest.approx(10.0)
+    assert recorded.figures.duration_s == pytest.approx(10.0)
     assert (rail["mean_w"], rail["peak_w"], rail["energy_j"]) == pytest.approx((5.0, 10.0, 50.0))
     assert (rail["samples"], rail["total"], rail["rate_hz"]) == (101, True, 10.0)
     assert (rail["effective_hz"], rail["longest_gap_s"]) == pytest.approx((10.0, 0.1))
@@ -116,7 +116,7 @@ def test_samples_that_are_no_numbers_are_none():
 def test_without_two_samples_there_are_no_figures(samples):
     recorded = recording(np.arange(samples), np.ones(samples))
     [rail] = recorded.rails()
-    assert recorded.duration_s == 0.0
+    assert recorded.figures.duration_s == 0.0
     assert rail["reason"] == f"{samples} samples"
     assert [rail[name] for name in ("mean_w", "peak_w", "energy_j", "effective_hz", "longest_gap_s")] == [
         None

@@ -85,7 +85,7 @@ def test_what_was_prepared_is_listed_with_what_was_not(
         requests,
         [prepared_quarter["int8"], UnsupportedError("no", why="because")],
         session_cache,
-        evaluate=True,
+        with_evaluations=True,
         progress=lambda _: None,
     )
     assert rows[0]["evaluation"]["agree_k"] == evaluated["int8"].agree_k

@@ -19,8 +19,9 @@ from edgebench.run.cost import (
     whole_span,
 )
 from edgebench.run.estimate import Cost, Span
+from edgebench.run.settings import RunConfig
 from edgebench.run.targets import make_targets
-from edgebench.run.trials import Extent, Plan, choose_variants, make_trials
+from edgebench.run.trials import Plan, choose_variants, make_trials
 from edgebench.stats.forecast import sessions_for
 from edgebench.stats.intervals import STOPPING_CONFIDENCE
 from tests.fakes import FakeBackend, made_images, made_scene
@@ -183,7 +184,7 @@ def slow_line(monkeypatch):
         variants,
         scene=made_scene(),
         images=made_images(),
-        extent=Extent(),
+        config=RunConfig(),
     )
     return Plan(trials, made_scene(), made_images(), sessions=5, passes=5, seed=1)
 

@@ -5,8 +5,16 @@ from typing import ClassVar
 import pytest
 
 from edgebench.errors import UsageError
+from edgebench.run.settings import RunConfig
 from edgebench.run.targets import make_targets
-from edgebench.run.trials import Extent, choose_variants, make_trials
+from edgebench.run.trials import (
+    choose_variants,
+    images_note,
+    make_trials,
+    passes_of,
+    patches_of,
+    require_patches_taken,
+)
 from tests.fakes import FakeBackend, made_images, made_scene
 
 SCENE = made_scene()  # 2 x 3 patches
@@ -25,44 +33,44 @@ class Partial(FakeBackend):
 
 
 @pytest.mark.parametrize(
-    ("backend", "extent", "patches", "passes"),
+    ("backend", "config", "patches", "passes"),
     [
-        (FakeBackend, Extent(), None, 10),
-        (FakeBackend, Extent(passes=3), None, 3),
-        (FakeBackend, Extent(patches=4), None, 10),  # beside a device that it is for
-        (Windowed, Extent(), 1, 5),
-        (Windowed, Extent(passes=3), 1, 3),
-        (Windowed, Extent(patches=4), 4, 5),
-        (Windowed, Extent(patches=6), 6, 6),  # a window for each
-        (Windowed, Extent(patches=3, passes=3), 3, 3),
-        (Partial, Extent(), 6, 10),  # the scene has no more
-        (Partial, Extent(patches=2, passes=1), 2, 1),
+        (FakeBackend, RunConfig(), None, 10),
+        (FakeBackend, RunConfig(passes=3), None, 3),
+        (FakeBackend, RunConfig(patches=4), None, 10),  # beside a device that it is for
+        (Windowed, RunConfig(), 1, 5),
+        (Windowed, RunConfig(passes=3), 1, 3),
+        (Windowed, RunConfig(patches=4), 4, 5),
+        (Windowed, RunConfig(patches=6), 6, 6),  # a window for each
+        (Windowed, RunConfig(patches=3, passes=3), 3, 3),
+        (Partial, RunConfig(), 6, 10),  # the scene has no more
+        (Partial, RunConfig(patches=2, passes=1), 2, 1),
     ],
 )
-def test_what_is_measured(backend, extent, patches, passes):
-    assert extent.patches_of(backend(), SCENE) == patches
-    assert extent.passes_of(backend(), SCENE) == passes
+def test_what_is_measured(backend, config, patches, passes):
+    assert patches_of(config, backend(), SCENE) == patches
+    assert passes_of(config, backend(), SCENE) == passes
 
 
 @pytest.mark.parametrize(
-    ("backend", "extent", "fix"),
+    ("backend", "config", "fix"),
     [
-        (Windowed, Extent(patches=7), "from 1 to 6"),
-        (Partial, Extent(patches=7), "from 1 to 6"),
-        (Windowed, Extent(patches=4, passes=3), "--passes 4"),
+        (Windowed, RunConfig(patches=7), "from 1 to 6"),
+        (Partial, RunConfig(patches=7), "from 1 to 6"),
+        (Windowed, RunConfig(patches=4, passes=3), "--passes 4"),
     ],
 )
-def test_what_cannot_be_is_refused(backend, extent, fix):
+def test_what_cannot_be_is_refused(backend, config, fix):
     with pytest.raises(UsageError) as refused:
-        extent.patches_of(backend(), SCENE)
+        patches_of(config, backend(), SCENE)
     assert fix in refused.value.fix
 
 
 def test_patches_are_for_devices_that_measure_a_part():
-    Extent().require_patches_taken([FakeBackend()])
-    Extent(patches=2).require_patches_taken([FakeBackend(), Windowed("small")])
+    require_patches_taken(RunConfig(), [FakeBackend()])
+    require_patches_taken(RunConfig(patches=2), [FakeBackend(), Windowed("small")])
     with pytest.raises(UsageError, match="fake, other measure whole scenes"):
-        Extent(patches=2).require_patches_taken([FakeBackend(), FakeBackend("other")])
+        require_patches_taken(RunConfig(patches=2), [FakeBackend(), FakeBackend("other")])
 
 
 def test_each_target_has_its_own_and_the_patches_are_in_the_key():
@@ -76,7 +84,7 @@ def test_each_target_has_its_own_and_the_patches_are_in_the_key():
             variants,
             scene=SCENE,
             images=made_images(),
-            extent=Extent(**extent),
+            config=RunConfig(**extent),
             images_for=lambda backend, own: made_images(2 if backend.gives_windows else 4),
         )
 
@@ -92,6 +100,6 @@ def test_each_target_has_its_own_and_the_patches_are_in_the_key():
 
 
 def test_fewer_images_than_asked_for_are_noted(tmp_path):
-    assert "has 4" in Extent(accuracy_images=5).images_note(made_images())
-    assert Extent(accuracy_images=4).images_note(made_images()) == ""
-    assert Extent().images_note(None) == ""
+    assert "has 4" in images_note(RunConfig(accuracy_images=5), made_images())
+    assert images_note(RunConfig(accuracy_images=4), made_images()) == ""
+    assert images_note(RunConfig(), None) == ""

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -59,28 +59,21 @@ class Lane:
 
     Args:
         host: whose trials these are; "" for this machine.
+        experiment: that the trials are of.
         trials: of this host.
         contained: whether a target that cannot be opened fails its own trials alone; else it is an error.
         progress: of all lanes.
-        note_cost: called with what each good session took.
         lock: held wherever lanes meet: at the store, the notes and the progress.
-        revise: asked which trials the sessions of a device belong to.
         budget: how long the run may go on.
-        explain: a session's failure in the words of its trial's backend.
     """
 
     host: str
-    plan: Plan
+    experiment: Experiment
     trials: LaneTrials
-    open_device: Callable[[PlannedTrial], Device]
-    store: ExperimentStore
     progress: RunProgress
-    note_cost: Callable[[PlannedTrial, Cost], None]
-    contained: bool = False
-    lock: AbstractContextManager[object] = field(default_factory=nullcontext)
-    revise: Revise = lambda trials, identity: trials
-    budget: TimeBudget = field(default_factory=TimeBudget)
-    explain: ExplainTrial = lambda trial, error: None
+    contained: bool
+    lock: AbstractContextManager[object]
+    budget: TimeBudget
     measured: int = field(default=0, init=False)
     interrupted: bool = field(default=False, init=False)
     out_of_time: bool = field(default=False, init=False)
@@ -110,7 +103,7 @@ class Lane:
                 self.progress.begins(
                     self.host, label(self.trials[turn.key]), self._left(watch, turn.key, queue)
                 )
-                with self.store.scratch() as folder:
+                with self.experiment.store.scratch() as folder:
                     result = self._measure(turn, watch, folder)
                     kept = self._keep(turn, result, watch)
                 if result.interrupted:
@@ -120,7 +113,7 @@ class Lane:
                 if kept.trial != turn.key:
                     queue = self.trials.with_turns_of(self.trials[kept.trial].target.name, queue)
                     continue
-                if kept.status != "ok" and self._tries[turn] <= self.plan.retries:
+                if kept.status != "ok" and self._tries[turn] <= self.experiment.plan.retries:
                     queue.append(turn)  # once more, after all others
                     self.progress.add(1)
                 self._end_where_lost(kept)
@@ -167,7 +160,7 @@ class Lane:
         for trial in self.trials.sharing(connection):
             self.trials.placement.setdefault(trial.target.name, "cheap")
             if self.trials.is_due(trial.key):
-                self.progress.add(self.trials.standing[trial.key].ok - self.plan.sessions)
+                self.progress.add(self.trials.standing[trial.key].ok - self.experiment.plan.sessions)
                 self._fail([trial], error)
 
     def _end_where_lost(self, record: SessionRecord) -> None:
@@ -204,7 +197,7 @@ class Lane:
         if self._open is not None and self._open[0] != connection:
             self._close()
         if self._open is None:
-            self._open = connection, self.open_device(trial)
+            self._open = connection, self.experiment.open_device(trial)
         return self._open[1]
 
     def _close(self) -> None:
@@ -223,7 +216,7 @@ class Lane:
         """Go on with the trials that sessions on such a device belong to; the name of their target."""
         trials = self.trials.of_target(name)
         with self.lock:
-            revised = self.revise(trials, identity)
+            revised = self.experiment.revise(trials, identity)
             if [trial.key for trial in revised] != [trial.key for trial in trials]:
                 self.progress.add(self.trials.revise(trials, revised))
         return revised[0].target.name
@@ -232,10 +225,10 @@ class Lane:
 
     def _job(self, turn: Turn) -> Job:
         trial = self.trials[turn.key]
-        plan = self.plan
+        plan = self.experiment.plan
         meters, monitors = meters_of(trial.target), monitors_of(trial.target, telemetry=plan.telemetry)
         with self.lock:
-            n = self.store.next_n(trial.key)
+            n = self.experiment.store.next_n(trial.key)
         return Job(
             key=trial.key,
             n=n,
@@ -274,7 +267,7 @@ class Lane:
 
     def _explain_of(self, key: str) -> Explain:
         trial = self.trials[key]
-        return lambda error: self.explain(trial, error)
+        return lambda error: self.experiment.explain(trial, error)
 
     def _keep(self, turn: Turn, result: Measured, watch: SessionWatch | None = None) -> SessionRecord:
         """Store a session in the trial that it belongs to; returns its record."""
@@ -309,14 +302,14 @@ class Lane:
         revised = list(self.trials.by_key)[at]
         if revised == key:
             return result
-        moved = {"trial": revised, "n": self.store.next_n(revised)}
+        moved = {"trial": revised, "n": self.experiment.store.next_n(revised)}
         return replace(result, record=record.model_copy(update=moved))
 
     def _write(self, result: Measured) -> Measured:
         trial = self.trials[result.record.trial]
         # Messages may quote the board's address, its port or a value of the launch.
         record = written(result.record, PrivateNames.of_targets([trial.target]))
-        self.store.write_session(record, result.tables)
+        self.experiment.store.write_session(record, result.tables)
         return replace(result, record=record)
 
     def _take_in(self, trial: PlannedTrial, result: Measured, watch: SessionWatch | None) -> None:
@@ -327,14 +320,14 @@ class Lane:
             self._note_meters(trial, record)
             if not record.emulated:
                 latency = session_latency(
-                    result.tables, self.plan.scene_of(trial).patches, result.record.untimed_stages
+                    result.tables, self.experiment.plan.scene_of(trial).patches, result.record.untimed_stages
                 )
             if watch is not None:
                 scene_s = latency.median_s if latency else None
                 build_s = record.built.seconds if record.built else None
                 cost = replace(watch.cost_of(scene_s, record.duration_s), build_s=build_s)
                 self.trials.costs.learn(trial.key, cost)
-                self.note_cost(trial, cost)
+                self.experiment.note_cost(trial, cost)
         elif record.status != "interrupted" and record.failure is not None:
             reason = ": ".join(filter(None, (record.failure.what, record.failure.why)))
             remedy = f"; {record.failure.fix}" if record.failure.fix else ""
@@ -398,6 +391,8 @@ class Outcome:
 class Experiment:
     """One experiment: its plan, the artifacts that were made for it, and the way to its devices.
 
+    `note_cost` is called with what each good session took, `explain` gives a session's failure in the words
+    of its trial's backend, and `revise` tells which trials the sessions of a device belong to.
     `costs` are what sessions took in earlier runs, by trial key, as far as there were any.
     `open_device` is called in the thread that measures on it: one thread a host, the main one where there
     is only one host.
@@ -463,7 +458,7 @@ class Experiment:
         return [
             Lane(
                 host=host or "",
-                plan=self.plan,
+                experiment=self,
                 trials=LaneTrials(
                     plan=self.plan,
                     by_key=by_host[host],
@@ -475,17 +470,12 @@ class Experiment:
                     ),
                     settled=self.settled,
                 ),
-                open_device=self.open_device,
-                store=self.store,
                 progress=progress,
-                note_cost=self.note_cost,
                 contained=any(
                     trial.target.connection != self.plan.trials[0].target.connection
                     for trial in self.plan.trials
                 ),
                 lock=lock,
-                explain=self.explain,
-                revise=self.revise,
                 budget=budget,
             )
             for host in hosts

@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from edgebench import registry
-from edgebench.errors import EdgeBenchError, StoredResultError, UnavailableError
+from edgebench.errors import StoredResultError, UnavailableError
 from edgebench.interruption import held_interrupt
 from edgebench.judge.power import UNITS, as_watts
 from edgebench.link.agent_backend import open_link
@@ -256,10 +256,6 @@ class MeterState:
     step: str = ""
     access: ProbeAccess = field(default_factory=ProbeAccess)
 
-    def as_error(self) -> EdgeBenchError:
-        """The error of a command that needs it."""
-        return UnavailableError(f"{self.meter} cannot be read", why=self.reason, fix=self.fix)
-
 
 @dataclass(frozen=True)
 class Recording:
@@ -289,16 +285,13 @@ class Recording:
                 rail["reason"] = "; ".join(filter(None, (rail["reason"], lack, *causes)))
         return rails
 
-    @property
-    def duration_s(self) -> float:
-        """From the first sample to the last."""
-        return self.figures.duration_s
-
     def require_readings(self) -> ProbeInfo:
         """What the meter is; UnavailableError, with the reason, where it gave no reading."""
         info = self.state.info
         if info is None:
-            raise self.state.as_error()
+            raise UnavailableError(
+                f"{self.state.meter} cannot be read", why=self.state.reason, fix=self.state.fix
+            )
         if not self.figures.readings:
             why = self.ended or "no sample came"
             if info.rejected:
@@ -320,23 +313,11 @@ class MeterBench:
         self._target = target
         self._devices: dict[str, AgentDevice] = {}
 
-    def states(self, meters: Sequence[str]) -> list[MeterState]:
-        """Which of these can be read, each opened for a moment."""
-        return [self.record(meter, 0.0, _unheard).state for meter in meters]
-
-    def checks(self, meters: Sequence[str]) -> list[Recording]:
-        """What each of these says over CHECK_S."""
-        return [self.check(meter, CHECK_S) for meter in meters]
-
-    def check(self, meter: str, duration_s: float) -> Recording:
-        """What one of them says over that time."""
-        return self.record(meter, duration_s, _unheard)
-
     def record(
         self,
         meter: str,
         duration_s: float | None,
-        show: Callable[[str, float], None],
+        show: Callable[[str, float], None] = lambda channel, watts: None,
         file: RecordingFile | None = None,
     ) -> Recording:
         """What a meter says over this time, or until Ctrl-C, or until the disk is full.
@@ -439,7 +420,3 @@ def _listen(
             newest = samples.take()
         if newest is not None:
             show(*newest)
-
-
-def _unheard(channel: str, watts: float) -> None:
-    """Nobody watches."""

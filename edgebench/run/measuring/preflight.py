@@ -230,7 +230,7 @@ def _by_machine(targets: Sequence[Target]) -> list[list[Target]]:
 
 def _findings_of(bench: MeterBench, meter: str, machine: str) -> list[Finding]:
     try:
-        return meter_findings(bench.check(meter, METER_LISTEN_S), machine)
+        return meter_findings(bench.record(meter, METER_LISTEN_S), machine)
     except EdgeBenchError as error:
         message = error.what + (f" ({error.why})" if error.why else "")
         return [Finding("error", "connection", message, error.fix)]

@@ -116,7 +116,9 @@ class SessionWatch:
     def arrived(self, measurement: Pass | Window) -> None:
         """Take in a pass, the warm-up's batches, or a window."""
         if measurement.phase == "warmup":
-            self._warmup_batches = (self._warmup_batches or 0) + _batches(measurement)
+            self._warmup_batches = (self._warmup_batches or 0) + (
+                measurement.inferences if isinstance(measurement, Window) else len(measurement.stamps_ns)
+            )
             return
         scene_s = _scene_s(measurement, self.shape.patches)
         if measurement.phase == "first":
@@ -209,11 +211,6 @@ class SessionWatch:
         if batches is None and self._known is not None:
             batches = self._known.warmup_batches
         self.cost = Cost(scene_s / self.shape.patches, overhead_s, batches)
-
-
-def _batches(measurement: Pass | Window) -> int:
-    """The batches of a warm-up; of a window, its inferences."""
-    return measurement.inferences if isinstance(measurement, Window) else len(measurement.stamps_ns)
 
 
 def _scene_s(measurement: Pass | Window, patches: int) -> float:
