@@ -21,7 +21,7 @@ from edgebench import interruption
 from edgebench.agent import frames
 from edgebench.agent.frames import Message, ProtocolError
 from edgebench.errors import DiskFullError, EdgeBenchError, SessionError, UnavailableError
-from edgebench.link.agent_session import AgentSession, BoardBuilds
+from edgebench.link.agent_session import AgentSession, Board, BoardBuilds
 from edgebench.link.board_findings import mode_in_force
 from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
 from edgebench.link.failures import Explain, from_placing, from_protocol, lost_before, unexplained
@@ -241,8 +241,7 @@ class AgentDevice:
         except BaseException:
             link.close()
             raise
-        self._placer = self._placing()
-        self._board_builds = self._building()
+        self._use_connection()
 
     def describe(self) -> dict[str, Json]:
         """The board's facts, each None with its reason under `absent` where it cannot be had.
@@ -362,17 +361,8 @@ class AgentDevice:
             raise
         except EdgeBenchError as error:
             raise lost_before(": ".join(part for part in (error.what, error.why) if part)) from error
-        return AgentSession(
-            connection,
-            self._placer,
-            artifact,
-            settings,
-            self._runner_files,
-            self._timeouts,
-            self._explain,
-            self._own_clock,
-            self._board_builds if self._builds(settings.options) else None,
-        )
+        builds = self._board_builds if self._builds(settings.options) else None
+        return AgentSession(self._board, artifact, settings, builds)
 
     @contextlib.contextmanager
     def sampling(self, probes: SessionProbes, place: str) -> Iterator[Callable[[float], None]]:
@@ -396,7 +386,7 @@ class AgentDevice:
 
         try:
             try:
-                probes.start(connection, self._placer, self._timeouts.probe, place)
+                probes.start(connection, self._board.placer, self._timeouts.probe, place)
                 yield listen
             finally:
                 if connection.alive:
@@ -443,15 +433,17 @@ class AgentDevice:
         if not self._connection.alive:
             self._connection.close()
             self._connection, self._hello = self._connect_again()
-            self._placer = self._placing()
-            self._board_builds = self._building()
+            self._use_connection()
         return self._connection
 
-    def _placing(self) -> Placer:
-        return Placer(self._connection, self._link.shares_files, self._timeouts.connect, self._link.name)
-
-    def _building(self) -> BoardBuilds:
-        return BoardBuilds(self._connection, self._placer, self._runner_files, self._timeouts, self._explain)
+    def _use_connection(self) -> None:
+        """Files and builds are those of the connection that is open now."""
+        connection, link = self._connection, self._link
+        placer = Placer(connection, link.shares_files, self._timeouts.connect, link.name)
+        self._board = Board(
+            connection, placer, self._runner_files, self._timeouts, self._explain, self._own_clock
+        )
+        self._board_builds = BoardBuilds(self._board)
 
     def _connect_again(self) -> tuple[Connection, Hello]:
         """A board that boots takes a minute; one that was waited for in vain is asked once, and no more."""

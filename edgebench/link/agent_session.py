@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,13 +22,7 @@ from edgebench.link.placing import Loadable, PlacedFile, Placer, place_artifact
 from edgebench.link.replies import BuildReply, Ended, Progressed, checked, require_fits
 from edgebench.link.schedule import Timeouts
 from edgebench.link.session_probes import SessionProbes
-from edgebench.link.worker import (
-    CountedProgress,
-    WorkerCalls,
-    WorkerConversation,
-    runner_options,
-    start_fields,
-)
+from edgebench.link.worker import CountedProgress, SessionContext, Worker, WorkerCalls, runner_options
 from edgebench.records.model import Artifact, BuiltArtifact
 from edgebench.records.session import (
     ColdFigures,
@@ -57,6 +51,39 @@ class Built:
 
     loadable: Loadable
     artifact: BuiltArtifact
+
+
+@dataclass(frozen=True)
+class Board:
+    """A device with an agent, as its sessions and builds use it.
+
+    Attributes:
+        connection, placer: of the device.
+        runner_files: the runner's file, and those that it takes in.
+        timeouts: for each stage.
+        explain: what the backend knows of a failure.
+        own_clock: whether the backend's runner brings a time of its own.
+    """
+
+    connection: Connection
+    placer: Placer
+    runner_files: tuple[Path, ...]
+    timeouts: Timeouts
+    explain: Explain = unexplained
+    own_clock: bool = False
+
+    def context(self, artifact: Artifact, settings: SessionSettings) -> SessionContext:
+        """What the parts of a new session there share."""
+        return SessionContext(
+            self.connection,
+            self.placer,
+            artifact,
+            settings,
+            self.timeouts,
+            SessionClock(self.connection),
+            SessionFaults(self.connection, self.explain),
+            self.own_clock,
+        )
 
 
 class BuildProgress:
@@ -88,25 +115,11 @@ class BoardBuilds:
     """Has each artifact built once a connection; what lies on the board from before is taken as it is.
 
     Args:
-        connection, placer: of the device.
-        runner_files: the runner's file, and those that it takes in.
-        timeouts: for each stage.
-        explain: what the backend knows of a failure.
+        board: that builds.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        placer: Placer,
-        runner_files: tuple[Path, ...],
-        timeouts: Timeouts,
-        explain: Explain,
-    ) -> None:
-        self._connection = connection
-        self._placer = placer
-        self._runner_files = runner_files
-        self._timeouts = timeouts
-        self._explain = explain
+    def __init__(self, board: Board) -> None:
+        self._board = board
         self._built: dict[str, Built] = {}
 
     def of(self, artifact: Artifact, settings: SessionSettings) -> Built:
@@ -131,23 +144,20 @@ class BoardBuilds:
         self._built = {key: built for key, built in self._built.items() if artifact.sha256 not in key}
 
     def _build(self, artifact: Artifact, settings: SessionSettings) -> Built:
-        connection, timeouts = self._connection, self._timeouts
-        clock = SessionClock(connection)
-        faults = SessionFaults(connection, self._explain)
-        calls = WorkerCalls(connection, clock, faults, timeouts.stop)
-        started = False
+        board = self._board
+        session = board.context(artifact, replace(settings, workers=1))
+        calls = WorkerCalls(session)
         try:
             with calls.as_session_error(BUILD):
-                clock.edge("start", timeouts.connect)
-                code = self._placer.place_code(self._runner_files)
-                placed = place_artifact(self._placer, artifact)
-            started = True
-            calls.start({**start_fields(settings.launch), "build": True}, timeouts.start)
-            connection.listen(partial(_raise_end, calls))
+                session.clock.edge("start", board.timeouts.connect)
+                code = board.placer.place_code(board.runner_files)
+                placed = place_artifact(board.placer, artifact)
+            calls.start(build=True)
+            board.connection.listen(partial(_raise_end, calls))
             frame = calls.call(
                 "build",
                 BUILD,
-                timeouts.build,
+                board.timeouts.build,
                 BuildProgress(settings.report),
                 code=code,
                 source=asdict(placed.file),
@@ -159,35 +169,42 @@ class BoardBuilds:
                 if not reply.cached:
                     require_fits("a build", reply.seconds * 1e9, calls.span)
         except BaseException as error:
-            if started:
-                self._stop(calls, faults)
-            if isinstance(error, SessionError):
-                error.stderr_tail += calls.left_running_text()
+            _stop([calls], session)
+            _tell_left_running([calls], error)
             raise
-        self._stop(calls, faults)
+        _stop([calls], session)
         for file in (placed.file, *placed.companions.values()):
-            self._placer.note_verified(file.sha256)
-        self._placer.note_verified(reply.sha256)
+            board.placer.note_verified(file.sha256)
+        board.placer.note_verified(reply.sha256)
         built_artifact = BuiltArtifact(reply.seconds, reply.sha256, reply.size, reply.cached)
         return Built(replace(placed, file=PlacedFile(reply.path, reply.sha256)), built_artifact)
 
-    def _stop(self, calls: WorkerCalls, faults: SessionFaults) -> None:
-        """End the worker, whatever state it is in; nothing here replaces an error."""
-        try:
-            calls.stop(0.0, gently=False)
-        except WorkerEnded as ended:
-            calls.note_stopped(ended.end)
-        except (LinkLost, ProtocolError):
-            faults.close()
-        finally:
-            self._connection.listen(ignore)
+
+def _stop(workers: Sequence[WorkerCalls], session: SessionContext, gently: bool = False) -> None:
+    """End workers, whatever state they are in; nothing here replaces an error."""
+    try:
+        for worker in workers:
+            worker.stop(gently)
+    except (LinkLost, ProtocolError):
+        session.faults.close()
+    finally:
+        session.connection.listen(ignore)
+
+
+def _left_running(workers: Sequence[WorkerCalls]) -> list[str]:
+    left = [process for worker in workers for process in worker.left_running]
+    return [process.words() for process in left[:MAX_WARNINGS]]
+
+
+def _tell_left_running(workers: Sequence[WorkerCalls], error: BaseException) -> None:
+    """There is no session whose facts could have it."""
+    if isinstance(error, SessionError):
+        error.stderr_tail += "".join(f"\nedgebench: {text}" for text in _left_running(workers))
 
 
 def _raise_end(calls: WorkerCalls, frame: Frame) -> None:
     if frame.message.get("event") == "ended":
-        end = checked(Ended, frame.message)
-        calls.note_end(end)
-        raise WorkerEnded(end)
+        raise calls.note_end(checked(Ended, frame.message))
 
 
 MAX_WARNINGS = 20
@@ -201,35 +218,19 @@ class AgentSession:
     predict one after the other, and run their passes at the same time, round by round.
 
     Args:
-        connection, placer: of the device.
+        board: that measures.
         artifact, settings: what is measured, and how.
-        runner_files: the runner's file, and those that it takes in.
-        timeouts: for each stage.
-        explain: what the backend knows of a failure.
-        own_clock: whether the backend's runner brings a time of its own.
         builds: where the device makes what it loads of the artifact.
     """
 
     def __init__(
-        self,
-        connection: Connection,
-        placer: Placer,
-        artifact: Artifact,
-        settings: SessionSettings,
-        runner_files: tuple[Path, ...],
-        timeouts: Timeouts,
-        explain: Explain = unexplained,
-        own_clock: bool = False,
-        builds: BoardBuilds | None = None,
+        self, board: Board, artifact: Artifact, settings: SessionSettings, builds: BoardBuilds | None = None
     ) -> None:
+        self._board = board
         self._builds = builds
         self._built: BuiltArtifact | None = None
-        self._connection = connection
-        self._placer = placer
         self._artifact = artifact
         self._settings = settings
-        self._runner_files = runner_files
-        self._timeouts = timeouts
         # What watches one worker's process would take the others for interference.
         watched = 0 if settings.workers == 1 else None
         self._probes = SessionProbes(
@@ -239,17 +240,10 @@ class AgentSession:
             preferred=settings.preferred_meters,
             take=settings.take_samples,
         )
-        self._clock = SessionClock(connection)
-        self._faults = SessionFaults(connection, explain)
-        self._workers = [
-            WorkerConversation(
-                number, connection, placer, self._clock, self._faults, artifact, settings, timeouts, own_clock
-            )
-            for number in range(settings.workers)
-        ]
-        self._order = MeasuringOrder(
-            connection, self._workers, self._probes, self._clock, self._faults, settings, timeouts
-        )
+        self._session = board.context(artifact, settings)
+        self._clock, self._faults = self._session.clock, self._session.faults
+        self._workers = [Worker(self._session, number) for number in range(settings.workers)]
+        self._order = MeasuringOrder(self._session, self._workers, self._probes)
         self._running = False
 
     # --- entering and leaving ---
@@ -258,17 +252,16 @@ class AgentSession:
         loadable = self._loadable()
         try:
             with self._faults.as_session_error("start"):
-                self._clock.edge("start", self._timeouts.connect)
+                self._clock.edge("start", self._board.timeouts.connect)
             self._start()
             self._load(loadable)
             with self._faults.as_session_error("start"):
-                self._probes.start(self._connection, self._placer, self._timeouts.probe)
+                self._probes.start(self._board.connection, self._board.placer, self._board.timeouts.probe)
         except BaseException as error:
             self._stop(gently=False)
             if self._builds is not None:  # what lies there may not be what was built
                 self._builds.forget(self._artifact)
-            if isinstance(error, SessionError):  # there is no session whose facts could have it
-                error.stderr_tail += "".join(f"\nedgebench: {text}" for text in self._left_running())
+            _tell_left_running(self._workers, error)
             raise
         return self
 
@@ -286,18 +279,18 @@ class AgentSession:
             self._report("load")
             return built.loadable
         with self._faults.as_session_error("start"):
-            return place_artifact(self._placer, self._artifact)
+            return place_artifact(self._board.placer, self._artifact)
 
     def _start(self) -> None:
         self._running = True
         for worker in self._workers:
             worker.start()
             # Before this the agent has ended what an earlier session left: what comes unasked is this one's.
-            self._connection.listen(self._hear)
+            self._board.connection.listen(self._hear)
 
     def _load(self, loadable: Loadable) -> None:
         with self._faults.as_session_error("start"):
-            code = self._placer.place_code(self._runner_files)
+            code = self._board.placer.place_code(self._board.runner_files)
         for worker in self._workers:
             worker.load(code, loadable)
 
@@ -307,16 +300,12 @@ class AgentSession:
             return
         self._running = False
         try:
-            try:
-                self._probes.stop(self._connection, self._faults.patience_s(self._timeouts.stop))
-            except WorkerEnded:
-                gently = False  # its end is noted
-            for worker in self._workers:
-                worker.stop(gently)
+            self._probes.stop(self._board.connection, self._faults.patience_s(self._board.timeouts.stop))
+        except WorkerEnded:
+            gently = False  # its end is noted
         except (LinkLost, ProtocolError):
             self._faults.close()
-        finally:
-            self._connection.listen(ignore)
+        _stop(self._workers, self._session, gently)
 
     # --- the contract ---
 
@@ -324,7 +313,7 @@ class AgentSession:
         """Scores float32 [workers x golden, classes] of the golden patches, worker by worker."""
         golden = self._artifact.golden
         with self._faults.as_session_error("golden"):
-            path = self._placer.place(golden.patches, golden.patches_sha256)
+            path = self._board.placer.place(golden.patches, golden.patches_sha256)
         scores = []
         for worker in self._workers:
             worker_scores, patch_s = worker.golden(path)
@@ -342,10 +331,10 @@ class AgentSession:
         with self._faults.as_session_error("scene"):
             # Known before the first pass: a disk that is too small for the images costs no measuring.
             images = [(plan.images.path, plan.images.sha256)] if plan.images else []
-            self._placer.require_room([(plan.scene.path, plan.scene.sha256), *images])
-            path = self._placer.place(plan.scene.path, plan.scene.sha256, self._sending("scene"))
+            self._board.placer.require_room([(plan.scene.path, plan.scene.sha256), *images])
+            path = self._board.placer.place(plan.scene.path, plan.scene.sha256, self._sending("scene"))
         for worker in self._workers:
-            limit_s = self._timeouts.scene
+            limit_s = self._board.timeouts.scene
             worker.call_with(plan.scene.sha256, "scene", "scene", limit_s, None, path=path, **plan.scene.grid)
         try:
             yield from self._order.passes(plan)
@@ -354,8 +343,8 @@ class AgentSession:
             raise
         finally:
             with self._faults.at_the_end():
-                self._probes.stop(self._connection, self._faults.patience_s(self._timeouts.probe))
-                self._clock.edge("end", self._faults.patience_s(self._timeouts.stop))
+                self._probes.stop(self._board.connection, self._faults.patience_s(self._board.timeouts.probe))
+                self._clock.edge("end", self._faults.patience_s(self._board.timeouts.stop))
         with self._faults.as_session_error("measure"):
             self._faults.require_no_fault()  # these may have been heard at the end alone
             self._clock.require_agreement()
@@ -364,7 +353,7 @@ class AgentSession:
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [workers x n, classes] of every image, worker by worker, on what was timed."""
         with self._faults.as_session_error("predict"):
-            path = self._placer.place(images.path, images.sha256, self._sending("images"))
+            path = self._board.placer.place(images.path, images.sha256, self._sending("images"))
         scores = []
         for worker in self._workers:
             self._report("images", 0, images.n)
@@ -385,31 +374,32 @@ class AgentSession:
         if self._running:
             with self._faults.at_the_end():
                 for worker in self._workers:
-                    worker.calls.ask_tail()
+                    worker.ask_tail()
         first = self._workers[0]
-        replies = first.replies
         probes, probe_reasons, monitor_reasons = self._probes.facts()
         probe_reasons = {**self._probes.outages, **probe_reasons}
         facts = SessionFacts(
-            cold=replies.cold,
-            warmup=replies.warmup,
-            memory=replies.memory,
+            cold=first.cold,
+            warmup=first.warmup,
+            memory=first.memory,
             runtime=dict(first.runtime),
-            clock={} if replies.own_time else self._clock.facts(),
-            own_time=replies.own_time,
+            clock={} if first.own_time else self._clock.facts(),
+            own_time=first.own_time,
             windows_ns=self._order.windows_ns,
             load_bursts=self._order.load_bursts,
             probes=probes,
             probe_reasons=probe_reasons,
             monitor_reasons=monitor_reasons,
-            stderr_tail="\n".join(worker.calls.stderr_tail for worker in self._workers),
+            stderr_tail="\n".join(worker.stderr_tail for worker in self._workers),
             warnings=self._warnings(),
             built=self._built,
         )
         if len(self._workers) == 1:
             return facts
         # Each has figures of its own, and none stands for all.
-        several = tuple(_worker_facts(worker) for worker in self._workers)
+        several = tuple(
+            WorkerFacts(worker.number, worker.cold, worker.warmup, worker.memory) for worker in self._workers
+        )
         return replace(facts, cold=ColdFigures(), warmup=None, memory=MemoryFigures(), workers=several)
 
     # --- what is reported of it on the way, never from a timed region ---
@@ -435,24 +425,15 @@ class AgentSession:
     # --- what is known of it ---
 
     def _warnings(self) -> tuple[str, ...]:
-        replies = [worker.replies for worker in self._workers]
-        step_ns = max(each.clock_steps.coarse_ns for each in replies)
+        workers = self._workers
+        step_ns = max(worker.clock_steps.coarse_ns for worker in workers)
         warnings = [
-            *(text for worker in self._workers for text in _warnings_in(worker.runtime)),
-            *self._clock.warnings(timed=not replies[0].own_time, step_ns=step_ns),
-            *(text for each in replies for text in each.clock_steps.warnings()),
-            *self._left_running(),
+            *(text for worker in workers for text in _warnings_in(worker.runtime)),
+            *self._clock.warnings(timed=not workers[0].own_time, step_ns=step_ns),
+            *(text for worker in workers for text in worker.clock_steps.warnings()),
+            *_left_running(workers),
         ]
         return tuple(dict.fromkeys(warnings))
-
-    def _left_running(self) -> list[str]:
-        left = [process for worker in self._workers for process in worker.calls.left_running]
-        return [process.words() for process in left[:MAX_WARNINGS]]
-
-
-def _worker_facts(worker: WorkerConversation) -> WorkerFacts:
-    replies = worker.replies
-    return WorkerFacts(worker.number, replies.cold, replies.warmup, replies.memory)
 
 
 def _warnings_in(runtime: dict[str, Json]) -> list[str]:

@@ -9,20 +9,15 @@ from dataclasses import dataclass, field, replace
 
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.errors import SessionError
-from edgebench.link.clock_match import SessionClock
-from edgebench.link.connection import Connection, LinkLost
-from edgebench.link.failures import SessionFaults
+from edgebench.link.connection import LinkLost
 from edgebench.link.host_lag import averaging_s, bursts_for, settle_s
-from edgebench.link.schedule import Schedule, Timeouts
+from edgebench.link.schedule import Schedule
 from edgebench.link.session_probes import SessionProbes
-from edgebench.link.worker import AGENT_GRACE_S, WorkerCalls, WorkerConversation, follow
-from edgebench.records.session import BurstTimes, MeasurePlan, Pass, SessionSettings, SessionWindows
+from edgebench.link.worker import AGENT_GRACE_S, SessionContext, Worker
+from edgebench.records.session import BurstTimes, MeasurePlan, Pass, SessionWindows
 from edgebench.records.values import Json
 from edgebench.session_stages import SessionStage
 from edgebench.stats.power import MIN_PERIODS
-
-# How a session asks its workers for passes, side by side; those in hand outlive an interrupt.
-
 
 _log = logging.getLogger(__name__)
 
@@ -48,48 +43,136 @@ class Round:
 Rounds = Generator[Round, None, None]
 
 
-class PassRequests:
-    """Asks all workers of a session for passes at the same time; a Ctrl-C lets those in hand finish.
-
-    One round follows the other when the last worker has answered: between them the device does nothing else,
-    and the clocks can be matched.
+class MeasuringOrder:
+    """What the workers of a session are asked for, once they have the scene.
 
     Args:
-        connection, faults: of the session.
-        workers: calls to each.
-        clock: matched while the device does nothing else; None for a runner's own time.
-        timeouts: for a pass, and for those in hand after an interrupt.
+        session: whose clock is matched while the device does nothing else.
+        workers: which run their passes at the same time, round by round.
+        probes: of the session; idle windows are for its meters, or those of the host.
+
+    Attributes:
+        windows_ns: the idle and steady windows so far, on the device's clock.
+        load_bursts: when the device ran them; None where it ran none.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        faults: SessionFaults,
-        workers: Sequence[WorkerCalls],
-        clock: SessionClock | None,
-        timeouts: Timeouts,
-    ) -> None:
-        self._connection = connection
-        self._faults = faults
+    def __init__(self, session: SessionContext, workers: Sequence[Worker], probes: SessionProbes) -> None:
+        self._session = session
         self._workers = workers
-        self._clock = clock
-        self._timeouts = timeouts
+        self._probes = probes
+        self.windows_ns = SessionWindows()
+        self.load_bursts: BurstTimes | None = None
 
-    def passes(self) -> Round:
-        """One pass of each worker, at once."""
+    def passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
+        """Of each worker the first pass, the warm-up's batches as one Pass, then the steady passes."""
+        if self._metering and self._session.settings.idle_s > 0:
+            settle_s = self._settle_s
+            idle = self._idle("idle window", settle_s)
+            settling = (idle[0] - round(settle_s * 1e9), idle[0]) if idle and settle_s else None
+            self.windows_ns = replace(self.windows_ns, idle=idle, settling=settling)
+        self._report("first pass")
+        least_s = plan.least_s
+        if least_s is not None:
+            # A reading that is averaged for longer than a sample's period says no more than one sample.
+            least_s = max(least_s, MIN_PERIODS * averaging_s(self._probes.facts()[0]))
+        yield from self._rounds(replace(plan, least_s=least_s if self._metering else None))
+
+    def _idle(self, stage: SessionStage, pause_s: float = 0.0) -> tuple[int, int] | None:
+        """An idle window, after a pause; the device idles where no worker of it is asked for anything."""
+        idle_s = self._session.settings.idle_s
+
+        def report(gone_s: float) -> None:
+            self._report(stage, int(gone_s), round(idle_s))
+
+        window = self._workers[0].idle(idle_s, report, pause_s)
+        return window if idle_s > 0 else None
+
+    def _burst(self) -> None:
+        """Bursts of load by which lag and response of meters are told, of the first worker alone.
+
+        They come when the warm-up is over: neither the first pass nor the warm-up runs on a device that they
+        have warmed. Steady passes follow the last one, without a pause in which it would cool down.
+        """
+        plans = (self._session.settings.bursts, bursts_for(self._probes.facts()[0]))
+        plan = max(filter(None, plans), key=lambda bursts: bursts.burst_s, default=None)
+        first = self._workers[0]
+        if plan is not None and not self._own_time:
+            self._report("load bursts", 0, len(plan.pauses_s))
+            self.load_bursts = first.burst(plan, lambda done, of: self._report("load bursts", done, of))
+
+    @property
+    def _own_time(self) -> bool:
+        """Whether the stamps are of a time that the runner brings."""
+        return self._workers[0].own_time
+
+    @property
+    def _settle_s(self) -> float:
+        """How long the device idles before an idle window."""
+        return max(self._session.settings.settle_s, settle_s(self._probes.facts()[0]))
+
+    @property
+    def _metering(self) -> bool:
+        return bool(self._probes.metering or self._session.settings.host_metering)
+
+    def _rounds(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
+        workers = self._workers
+        yield from _passes_of_round(
+            self._passes_at_once(), lambda at, frame: workers[at].as_pass(frame, 0, "first", plan)
+        )
+        self._report("warm-up")
+        counts = [1] * len(workers)  # passes of each worker
+
+        def warm_up(at: int, frame: Frame) -> Pass | None:
+            warm = workers[at].as_warm_up(frame, plan)
+            counts[at] += warm is not None
+            return warm
+
+        warming = self._round("warmup", floor=plan.warmup_floor, cap=plan.warmup_cap)
+        yield from _passes_of_round(warming, warm_up)
+        self._burst()
+        counted = plan.sustained_s is None and plan.least_s is None
+        self._report("passes", 0, plan.passes if counted else 0)
+        schedules = [Schedule(plan) for _ in workers]
+
+        def steady_pass(at: int, frame: Frame) -> Pass:
+            taken = workers[at].as_pass(frame, counts[at], "steady", plan, schedules[at])
+            counts[at] += 1
+            begin, end = self.windows_ns.steady or (taken.start_ns, taken.end_ns)
+            steady_ns = min(begin, taken.start_ns), max(end, taken.end_ns)
+            self.windows_ns = replace(self.windows_ns, steady=steady_ns)
+            return taken
+
+        with contextlib.closing(self._steady(schedules)) as rounds:
+            for steady in rounds:
+                yield from _passes_of_round(steady, steady_pass)
+        if self._metering and self.windows_ns.steady is not None:
+            # The pause after the last paced pass belongs to its cycle, and to no idle window.
+            pause_s = max(schedule.wait_s(self.windows_ns.steady[1]) for schedule in schedules)
+            if pause_s > 0 or self._session.settings.idle_s > 0:
+                if self._session.settings.idle_s > 0:
+                    pause_s += self._settle_s
+                idle_after = self._idle("idle window after", pause_s)
+                self.windows_ns = replace(self.windows_ns, idle_after=idle_after)
+
+    def _report(self, stage: SessionStage, done: int = 0, steps: int = 0) -> None:
+        self._session.settings.report(stage, done, steps)
+
+    # --- requests to all workers at once; a Ctrl-C lets those in hand finish ---
+    #
+    # One round follows the other when the last worker has answered: between them the device does nothing
+    # else, and the clocks can be matched.
+
+    def _passes_at_once(self) -> Round:
+        """One pass of each worker."""
         self._match_clocks()
         return self._round("pass")
 
-    def warm_up(self, floor: int, cap: int) -> Round:
-        """The warm-up's batches of each worker."""
-        return self._round("warmup", floor=floor, cap=cap)
-
-    def steady(self, schedules: Sequence[Schedule]) -> Rounds:
+    def _steady(self, schedules: Sequence[Schedule]) -> Rounds:
         """The steady passes, as the workers' schedules have them; whoever takes them tells them of each."""
         period_ns = schedules[0].period_ns
         if period_ns is None:
             while not all(schedule.over for schedule in schedules):
-                yield self.passes()
+                yield self._passes_at_once()
         else:
             yield from self._paced(schedules, period_ns / 1e9)
 
@@ -98,7 +181,7 @@ class PassRequests:
 
         In the pause before the next passes there is none in hand that an interrupt would have to wait for.
         """
-        limit_s = self._timeouts.measure + period_s
+        limit_s = self._session.timeouts.measure + period_s
         self._match_clocks()
         # Every worker's pass is due when it is asked: one is as good as another's schedule to ask with.
         requests = self._send("paced", limit_s, schedules[0].request)
@@ -120,31 +203,31 @@ class PassRequests:
                 if "progress" not in frame.message:
                     del requests[request]
                     if not schedules[place].over:
-                        with self._faults.as_session_error(STAGE):
+                        with self._session.faults.as_session_error(STAGE):
                             raise ProtocolError("fewer passes than were due")
                     continue
                 if schedules[place].over:
-                    with self._faults.as_session_error(STAGE):
+                    with self._session.faults.as_session_error(STAGE):
                         raise ProtocolError("more passes than were due")
                 yield Round([(place, frame)])
                 pauses_s = [self._pause_s(schedule) for schedule in schedules if not schedule.over]
                 if pauses_s and min(pauses_s) > MATCHING_S:
                     self._match_clocks()
         finally:
-            self._connection.leave()
+            self._session.connection.leave()
 
     def _round(self, operation: str, **fields: Json) -> Round:
-        requests = self._send(operation, self._timeouts.measure, fields)
+        requests = self._send(operation, self._session.timeouts.measure, fields)
         replies = Round()
         try:
             while requests:
-                self._take(requests, self._timeouts.measure + AGENT_GRACE_S, replies)
+                self._take(requests, self._session.timeouts.measure + AGENT_GRACE_S, replies)
         except KeyboardInterrupt as interrupt:
             return self._finish_after(interrupt, requests, replies)
         except SessionError as error:
             replies.end = error  # what the others gave before is kept
         finally:
-            self._connection.leave()
+            self._session.connection.leave()
         return replies
 
     def _finish_after(self, interrupt: KeyboardInterrupt, requests: dict[int, int], replies: Round) -> Round:
@@ -154,13 +237,13 @@ class PassRequests:
         amid the last passes of a session whose figures do not count.
         """
         replies.end = interrupt
-        self._faults.stopping = True
+        self._session.faults.stopping = True
         text = "interrupted: the pass in hand is waited for, %.0f s at most; a second time ends that too"
-        _log.warning(text, self._timeouts.interrupt)
+        _log.warning(text, self._session.timeouts.interrupt)
         try:
-            self._faults.require_answer()
+            self._session.faults.require_answer()
             while requests:
-                self._take(requests, self._timeouts.interrupt, replies)
+                self._take(requests, self._session.timeouts.interrupt, replies)
         except (SessionError, LinkLost, ProtocolError):
             pass
         return replies
@@ -170,8 +253,14 @@ class PassRequests:
         replies.replies.append((requests.pop(request), frame))
 
     def _follow(self, requests: dict[int, int], limit_s: float) -> tuple[int, Frame]:
-        workers = {request: self._workers[place] for request, place in requests.items()}
-        return follow(self._connection, self._faults, workers, STAGE, limit_s)
+        """The next frame that answers any of these requests, and which of them, as it arrives."""
+        with self._session.faults.as_session_error(STAGE):
+            self._session.faults.raise_deferred()
+            frame = self._session.connection.follow(requests, limit_s)
+            request = int(frame.message["re"])
+        worker = self._workers[requests[request]]
+        with worker.as_session_error(STAGE):
+            return request, worker.admit(frame, STAGE)
 
     def _send(self, operation: str, limit_s: float, fields: dict[str, Json]) -> dict[int, int]:
         """Ask every worker; the place of each by the id of its request."""
@@ -181,141 +270,13 @@ class PassRequests:
         }
 
     def _match_clocks(self) -> None:
-        if self._clock is not None:
-            with self._faults.as_session_error(STAGE):
-                self._clock.between(self._timeouts.measure)
+        if not self._own_time:
+            with self._session.faults.as_session_error(STAGE):
+                self._session.clock.between(self._session.timeouts.measure)
 
     def _pause_s(self, schedule: Schedule) -> float:
         """For how long a worker waits before its next pass is due; nobody waits for a runner's own time."""
-        return 0.0 if self._clock is None else schedule.wait_s(self._clock.device_ns())
-
-
-class MeasuringOrder:
-    """What the workers of a session are asked for, once they have the scene.
-
-    Args:
-        connection: of the device.
-        workers: which run their passes at the same time, round by round.
-        probes: of the session; idle windows are for its meters, or those of the host.
-        clock, faults: of the session.
-        settings: how it measures.
-        timeouts: for each stage.
-
-    Attributes:
-        windows_ns: the idle and steady windows so far, on the device's clock.
-        load_bursts: when the device ran them; None where it ran none.
-    """
-
-    def __init__(
-        self,
-        connection: Connection,
-        workers: Sequence[WorkerConversation],
-        probes: SessionProbes,
-        clock: SessionClock,
-        faults: SessionFaults,
-        settings: SessionSettings,
-        timeouts: Timeouts,
-    ) -> None:
-        self._connection = connection
-        self._workers = workers
-        self._probes = probes
-        self._clock = clock
-        self._faults = faults
-        self._settings = settings
-        self._timeouts = timeouts
-        self.windows_ns = SessionWindows()
-        self.load_bursts: BurstTimes | None = None
-
-    def passes(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
-        """Of each worker the first pass, the warm-up's batches as one Pass, then the steady passes."""
-        if self._metering and self._settings.idle_s > 0:
-            settle_s = self._settle_s
-            idle = self._idle("idle window", settle_s)
-            settling = (idle[0] - round(settle_s * 1e9), idle[0]) if idle and settle_s else None
-            self.windows_ns = replace(self.windows_ns, idle=idle, settling=settling)
-        self._report("first pass")
-        least_s = plan.least_s
-        if least_s is not None:
-            # A reading that is averaged for longer than a sample's period says no more than one sample.
-            least_s = max(least_s, MIN_PERIODS * averaging_s(self._probes.facts()[0]))
-        yield from self._rounds(replace(plan, least_s=least_s if self._metering else None))
-
-    def _idle(self, stage: SessionStage, pause_s: float = 0.0) -> tuple[int, int] | None:
-        """An idle window, after a pause; the device idles where no worker of it is asked for anything."""
-        idle_s = self._settings.idle_s
-
-        def report(gone_s: float) -> None:
-            self._report(stage, int(gone_s), round(idle_s))
-
-        window = self._workers[0].idle(idle_s, report, pause_s)
-        return window if idle_s > 0 else None
-
-    def _burst(self) -> None:
-        """Bursts of load by which lag and response of meters are told, of the first worker alone.
-
-        They come when the warm-up is over: neither the first pass nor the warm-up runs on a device that they
-        have warmed. Steady passes follow the last one, without a pause in which it would cool down.
-        """
-        plans = (self._settings.bursts, bursts_for(self._probes.facts()[0]))
-        plan = max(filter(None, plans), key=lambda bursts: bursts.burst_s, default=None)
-        first = self._workers[0]
-        if plan is not None and not first.replies.own_time:
-            self._report("load bursts", 0, len(plan.pauses_s))
-            self.load_bursts = first.burst(plan, lambda done, of: self._report("load bursts", done, of))
-
-    @property
-    def _settle_s(self) -> float:
-        """How long the device idles before an idle window."""
-        return max(self._settings.settle_s, settle_s(self._probes.facts()[0]))
-
-    @property
-    def _metering(self) -> bool:
-        return bool(self._probes.metering or self._settings.host_metering)
-
-    def _rounds(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
-        clock = None if self._workers[0].replies.own_time else self._clock
-        calls = [worker.calls for worker in self._workers]
-        requests = PassRequests(self._connection, self._faults, calls, clock, self._timeouts)
-        replies = [worker.replies for worker in self._workers]
-        yield from _passes_of_round(
-            requests.passes(), lambda at, frame: replies[at].as_pass(frame, 0, "first", plan)
-        )
-        self._report("warm-up")
-        counts = [1] * len(replies)  # passes of each worker
-
-        def warm_up(at: int, frame: Frame) -> Pass | None:
-            warm = replies[at].as_warm_up(frame, plan)
-            counts[at] += warm is not None
-            return warm
-
-        yield from _passes_of_round(requests.warm_up(plan.warmup_floor, plan.warmup_cap), warm_up)
-        self._burst()
-        counted = plan.sustained_s is None and plan.least_s is None
-        self._report("passes", 0, plan.passes if counted else 0)
-        schedules = [Schedule(plan) for _ in replies]
-
-        def steady_pass(at: int, frame: Frame) -> Pass:
-            taken = replies[at].as_pass(frame, counts[at], "steady", plan, schedules[at])
-            counts[at] += 1
-            begin, end = self.windows_ns.steady or (taken.start_ns, taken.end_ns)
-            steady_ns = min(begin, taken.start_ns), max(end, taken.end_ns)
-            self.windows_ns = replace(self.windows_ns, steady=steady_ns)
-            return taken
-
-        with contextlib.closing(requests.steady(schedules)) as rounds:
-            for steady in rounds:
-                yield from _passes_of_round(steady, steady_pass)
-        if self._metering and self.windows_ns.steady is not None:
-            # The pause after the last paced pass belongs to its cycle, and to no idle window.
-            pause_s = max(schedule.wait_s(self.windows_ns.steady[1]) for schedule in schedules)
-            if pause_s > 0 or self._settings.idle_s > 0:
-                if self._settings.idle_s > 0:
-                    pause_s += self._settle_s
-                idle_after = self._idle("idle window after", pause_s)
-                self.windows_ns = replace(self.windows_ns, idle_after=idle_after)
-
-    def _report(self, stage: SessionStage, done: int = 0, steps: int = 0) -> None:
-        self._settings.report(stage, done, steps)
+        return 0.0 if self._own_time else schedule.wait_s(self._session.clock.device_ns())
 
 
 def _passes_of_round(

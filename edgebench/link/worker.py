@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
@@ -53,11 +53,13 @@ from edgebench.records.session import (
     SessionSettings,
     WarmUp,
 )
-from edgebench.records.target import Launch
 from edgebench.records.values import Json, Scores
 
 AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
+
+SESSION_NUMBER = "EDGEBENCH_SESSION_NUMBER"
+"""The environment variable that tells a worker which session of its trial it is."""
 
 HEAR_S = 1.0
 """How often probes are heard while nothing else is asked of a device."""
@@ -102,16 +104,6 @@ class CountedProgress:
         return limit_s * math.ceil(self._count / self._step)
 
 
-def start_fields(launch: Launch) -> Message:
-    """What a start says of how a process is launched."""
-    return {
-        "python": launch.python,
-        "env": dict(launch.env),
-        "prefix": list(launch.prefix),
-        "affinity": list(launch.affinity),
-    }
-
-
 def runner_options(artifact: Artifact, settings: SessionSettings) -> dict[str, Json]:
     """A runner's options: the session's, the variant's precision, and shapes that the file leaves open."""
     shapes = artifact.input_shapes
@@ -119,57 +111,73 @@ def runner_options(artifact: Artifact, settings: SessionSettings) -> dict[str, J
     return {**settings.options, "precision": artifact.as_variant.precision, **open_shapes}
 
 
+@dataclass(frozen=True)
+class SessionContext:
+    """What the parts of one session on a device with an agent share.
+
+    Attributes:
+        connection, placer: of the device.
+        artifact, settings: what is measured, and how.
+        timeouts: for each stage.
+        clock, faults: of the session.
+        may_bring_time: whether the runner may have a time of its own.
+    """
+
+    connection: Connection
+    placer: Placer
+    artifact: Artifact
+    settings: SessionSettings
+    timeouts: Timeouts
+    clock: SessionClock
+    faults: SessionFaults
+    may_bring_time: bool = False
+
+
 class WorkerCalls:
     """Requests to one worker of a session.
 
     Args:
-        connection: of the device.
-        clock: told of what is asked and of every reply.
-        faults: of the session.
-        tail_s: for the answer to what the worker last wrote on stderr.
-        number: of its slot in the agent.
-        name: of the worker, in words.
+        session: whose clock is told of what is asked and of every reply.
+        number: of its slot in the agent; the workers of a session are counted from 0.
 
     Attributes:
         stderr_tail: the end of what the worker wrote there, as far as it is known by now.
         left_running: what it had started and did not end.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        clock: SessionClock,
-        faults: SessionFaults,
-        tail_s: float,
-        number: int = 0,
-        name: str = "the worker",
-    ) -> None:
-        self._connection = connection
-        self._clock = clock
-        self._faults = faults
-        self._tail_s = tail_s
+    def __init__(self, session: SessionContext, number: int = 0) -> None:
+        self._session = session
+        self._connection = session.connection
+        self._faults = session.faults
         self.number = number
-        self.name = name
+        self.name = "the worker" if session.settings.workers == 1 else f"worker {number}"
         self.stderr_tail = ""
         self.left_running: tuple[LeftRunning, ...] = ()
+        self._started = False
         self._before_start_ns = 0  # of the device's clock
 
     @property
     def span(self) -> Span:
         """When what the worker answered last can have been done, on the device's clock."""
-        return self._clock.span_of(self.number)
+        return self._session.clock.span_of(self.number)
 
-    @property
-    def span_since_start(self) -> Span:
-        """From the device's clock before the worker was started to its reading with the latest reply."""
-        return self.span._replace(from_ns=self._before_start_ns)
-
-    def start(self, launch: Message, timeout_s: float) -> None:
-        """Start the worker's process with `start_fields`; with `build` it may build and does nothing else."""
+    def start(self, **fields: Json) -> None:
+        """Start the worker's process as it is launched; with `build` it may build and does nothing else."""
+        settings = self._session.settings
+        launch = settings.launch
+        self._started = True
         with self.as_session_error("start"):
-            self._before_start_ns = self._clock.latest_ns
-            message = {"op": "start", "worker": self.number, **launch}
-            if failure := failure_in(self._connection.request(message, timeout_s)):
+            self._before_start_ns = self._session.clock.latest_ns
+            message: Message = {
+                "op": "start",
+                "worker": self.number,
+                "python": launch.python,
+                "env": {**launch.env, SESSION_NUMBER: str(settings.number)},
+                "prefix": list(launch.prefix),
+                "affinity": list(launch.affinity),
+                **fields,
+            }
+            if failure := failure_in(self._connection.request(message, self._session.timeouts.start)):
                 raise from_reply(*failure, "start", "", self.name)
 
     def call(
@@ -187,7 +195,7 @@ class WorkerCalls:
         """Ask for something; the id of the request. The agent ends a worker that has not answered in time."""
         with self.as_session_error(stage):
             self._faults.raise_deferred()
-            self._clock.asked(self.number)
+            self._session.clock.asked(self.number)
             request = {"to": "worker", "worker": self.number, "op": operation, "limit_s": timeout_s}
             return self._connection.send({**request, **fields})
 
@@ -208,7 +216,7 @@ class WorkerCalls:
 
             def further(frame: Frame) -> bool:
                 note = checked(Progressed, frame.message)
-                self._clock.note_reply(note.now_ns, self.number)
+                self._session.clock.note_reply(note.now_ns, self.number)
                 return progress.reach(note)
 
             longest_s = progress.longest_s(limit_s)
@@ -226,43 +234,49 @@ class WorkerCalls:
         """Take in a reply, and when it came; SessionError where it says that the request failed."""
         if failure := failure_in(frame):
             raise self._faults.explained(from_reply(*failure, stage, self.ask_tail(), self.name))
-        self._clock.note_reply(checked(ClockReading, frame.message).now_ns, self.number)
+        self._session.clock.note_reply(checked(ClockReading, frame.message).now_ns, self.number)
         return frame
 
     def ask_tail(self) -> str:
         """What the worker last wrote on stderr."""
         tail = {"op": "tail", "worker": self.number}
-        frame = self._connection.request(tail, self._faults.patience_s(self._tail_s))
+        frame = self._connection.request(tail, self._faults.patience_s(self._session.timeouts.stop))
         self.stderr_tail = str(frame.message.get("stderr_tail", ""))
         return self.stderr_tail
 
-    def stop(self, grace_s: float, gently: bool) -> None:
-        """End the process: one that may close its runner first has `grace_s` for it.
+    def stop(self, gently: bool) -> None:
+        """End its process: one that may close its runner first has the time of a stop for it.
 
-        WorkerEnded where it, or another worker, has ended before.
+        LinkLost or ProtocolError where the agent does not say that it has ended.
         """
-        if gently:
-            end = {"to": "worker", "worker": self.number, "op": "end", "limit_s": grace_s}
-            self._connection.request(end, grace_s + AGENT_GRACE_S)
-        limit_s = grace_s if gently else 0.0
-        stop = {"op": "stop", "worker": self.number, "grace_s": limit_s}
-        frame = self._connection.request(stop, self._faults.patience_s(limit_s + AGENT_GRACE_S))
-        self.note_stopped(checked(Ended, frame.message))
+        if not self._started:
+            return
+        self._started = False
+        limit_s = self._session.timeouts.stop if gently else 0.0
+        # Before its answer comes that another worker has ended: the rest of what is told then is asked anew.
+        for _ in range(self._session.settings.workers + 1):
+            try:
+                if limit_s:
+                    end = {"to": "worker", "worker": self.number, "op": "end", "limit_s": limit_s}
+                    self._connection.request(end, limit_s + AGENT_GRACE_S)
+                stop = {"op": "stop", "worker": self.number, "grace_s": limit_s}
+                frame = self._connection.request(stop, self._faults.patience_s(limit_s + AGENT_GRACE_S))
+                end_of_it = checked(Ended, frame.message)
+            except WorkerEnded as ended:
+                limit_s, end_of_it = 0.0, ended.end
+                if end_of_it.worker != self.number:
+                    continue
+            self.note_end(end_of_it)
+            if end_of_it.signal not in (None, "SIGKILL"):
+                text = f"{self.name} ended by {end_of_it.signal} after it was told to stop"
+                self.stderr_tail += f"\nedgebench: {text}\n"
+            return
 
-    def note_stopped(self, end: Ended) -> None:
-        """Keep what is to be known of a worker that was told to stop."""
-        self.note_end(end)
-        if end.signal not in (None, "SIGKILL"):
-            self.stderr_tail += f"\nedgebench: {self.name} ended by {end.signal} after it was told to stop\n"
-
-    def note_end(self, end: Ended) -> None:
-        """Keep what is to be known of a worker that has ended."""
+    def note_end(self, end: Ended) -> WorkerEnded:
+        """Keep what is to be known of a worker that has ended; gives what is to be raised."""
         self.stderr_tail = end.stderr_tail
         self.left_running = end.left_running
-
-    def left_running_text(self) -> str:
-        """What was left running, as it follows a worker's stderr where no session's facts can have it."""
-        return "".join(f"\nedgebench: {process.words()}" for process in self.left_running)
+        return WorkerEnded(end, self.name)
 
     @contextlib.contextmanager
     def as_session_error(self, stage: str) -> Iterator[None]:
@@ -271,243 +285,31 @@ class WorkerCalls:
             yield
 
 
-def follow(
-    connection: Connection,
-    faults: SessionFaults,
-    requests: Mapping[int, WorkerCalls],
-    stage: str,
-    limit_s: float,
-) -> tuple[int, Frame]:
-    """The next frame that answers any of several requests, and which of them, as it arrives.
+class Worker(WorkerCalls):
+    """One worker of a session: what it is asked, and what it has answered, held against what was asked.
 
-    Args:
-        connection: of the device.
-        faults: of the session.
-        requests: by id, whom each was sent to.
-        stage: of the session.
-        limit_s: without any such frame.
-    """
-    with faults.as_session_error(stage):
-        faults.raise_deferred()
-        frame = connection.follow(requests, limit_s)
-        request = int(frame.message["re"])
-    calls = requests[request]
-    with calls.as_session_error(stage):
-        return request, calls.admit(frame, stage)
-
-
-# What one worker of a session answers: checked against what was asked, and against time.
-
-
-class WorkerReplies:
-    """Takes in one reply after the other; SessionError for what cannot be so.
-
-    Args:
-        artifact: what the worker has loaded.
-        calls: to that worker.
+    Each reply that cannot be so raises SessionError.
 
     Attributes:
+        runtime: what the runner says of its runtime, once loaded.
         stages: of a batch, by name.
         own_time: whether the stamps are of a time that the runner brings.
         clock_steps: of the clock of the stamps.
         cold, memory, warmup: what the replies so far say (see SessionFacts).
     """
 
-    def __init__(self, artifact: Artifact, calls: WorkerCalls) -> None:
-        self._artifact = artifact
-        self._calls = calls
+    def __init__(self, session: SessionContext, number: int) -> None:
+        super().__init__(session, number)
+        self.runtime: dict[str, Json] = {}
         self.stages: tuple[str, ...] = ()
         self.own_time = False
         self.clock_steps = ClockSteps()
         self.cold = ColdFigures()
         self.memory = MemoryFigures()
         self.warmup: WarmUp | None = None
-        self._ready_s: float | None = None  # from the worker's start until it could infer
+        self._ready_s: float | None = None  # from its start until it could infer
         self._reached_ns = 0  # of the stamps so far
         self._batch_ns: list[int] = []  # of the first pass
-
-    def take_in_load(self, loaded: Loaded) -> None:
-        """What loading took; ImpossibleTimes where that does not fit into the time since it was asked for."""
-        self.own_time = loaded.own_time
-        cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
-        require_fits("an import and a load", cold_s * 1e9, self._span())
-        self._ready_s = None if loaded.own_time else loaded.ready_s
-        require_fits("a start and a load", (self._ready_s or 0.0) * 1e9, self._calls.span_since_start)
-        if self._ready_s is not None and self._ready_s < cold_s:
-            raise ImpossibleTimes(
-                f"ready {self._ready_s:.6g} s after its start, of which {cold_s:.6g} s of load"
-            )
-        self.stages = loaded.stages
-        self.cold = replace(self.cold, import_s=loaded.import_s, load_s=loaded.load_s)
-        self.memory = replace(self.memory, after_load_bytes=loaded.after_load_bytes)
-
-    def golden_batch_ns(self, frame: Frame) -> int | None:
-        """What a batch of golden patches took, where that is known."""
-        with self._calls.as_session_error("golden"):
-            taken_ns = checked(GoldenScored, frame.message).batch_ns
-            require_fits("a golden batch", taken_ns or 0, self._span())
-        return taken_ns
-
-    def idle_window(self, frame: Frame, idle_s: float) -> tuple[int, int] | None:
-        """Start and end of the idle window, ns; None where a runner's own time does not know them."""
-        with self._calls.as_session_error("measure"):
-            window = checked(Idle, frame.message)
-            if self.own_time and window.end_ns == window.start_ns:
-                return None  # a duration of 0 is one that is not known
-            require_idle(window.start_ns, window.end_ns, 0.0 if self.own_time else idle_s, self._span())
-        self._reached_ns = window.end_ns
-        return window.start_ns, window.end_ns
-
-    def burst_times(self, frame: Frame, plan: LoadBursts) -> BurstTimes:
-        """When it ran the bursts that were asked for."""
-        with self._calls.as_session_error("measure"):
-            reply = checked(Bursts, frame.message)
-            times = BurstTimes(reply.start_ns, reply.bursts)
-            require_bursts(times, plan, self._span())
-        self._reached_ns = times.bursts_ns[-1][1]
-        return times
-
-    def as_pass(
-        self,
-        frame: Frame,
-        index: int,
-        phase: Literal["first", "steady"],
-        plan: MeasurePlan,
-        schedule: Schedule | None = None,
-    ) -> Pass:
-        """A pass; a schedule is told of it, and tells when it was due."""
-        due_ns = deadline_ns = None
-        with self._calls.as_session_error("measure"):
-            reply = checked(Passed, frame.message)
-            if schedule is not None:
-                due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
-            batch = self._artifact.batch
-            batches = -(-plan.scene.patches // batch)
-            stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self.stages), batches)
-            require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._span())
-            require_timed(reply.start_ns, reply.end_ns, stamps)
-            self.clock_steps.take_in(stamps)
-            rest = frame.payload[reply.stamps_bytes :]
-            scores = scores_in(rest, reply, plan.scene.patches, self._artifact.scores)
-            self._note_first_inference(reply)
-        waited_ns = None
-        if reply.asked_ns is not None and not self.own_time:
-            # A paced worker waits until a pass is due, and has asked for nothing anew.
-            from_ns = max(reply.asked_ns, self._reached_ns, reply.due_ns or 0)
-            waited_ns = max(0, self._calls.span.to_ns - from_ns)
-        self._reached_ns = reply.end_ns
-        if phase == "first":
-            self._batch_ns = batch_ns(stamps)
-        self.memory = replace(self.memory, peak_bytes=reply.peak_bytes)
-        stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, scores, batch)
-        number = self._calls.number
-        taken = Pass(index, phase, *stamped, due_ns, deadline_ns, number, waited_ns)
-        if phase == "first":
-            self.cold = replace(self.cold, first_pass_s=taken.image_ns / 1e9)
-        return taken
-
-    def as_warm_up(self, frame: Frame, plan: MeasurePlan) -> Pass | None:
-        """The warm-up's batches as a pass; None where it ran none."""
-        with self._calls.as_session_error("measure"):
-            reply = checked(Warmed, frame.message)
-            stamps = stamps_in(frame.payload, len(self.stages))
-            taken_ns = self._batch_ns + batch_ns(stamps)
-            if len(stamps):
-                require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._span())
-                self.clock_steps.take_in(stamps)
-            require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
-        self._reached_ns = max(self._reached_ns, reply.end_ns)
-        self.warmup = WarmUp(reply.batches, reply.steady)
-        if not len(stamps):
-            return None
-        batch = self._artifact.batch
-        number = self._calls.number
-        return Pass(
-            1, "warmup", reply.start_ns, reply.end_ns, self.stages, stamps, None, batch, worker=number
-        )
-
-    def scores(self, frame: Frame, stage: str, patches: int) -> Scores:
-        """Scores float32 [patches, classes]."""
-        with self._calls.as_session_error(stage):
-            reply = checked(Scored, frame.message)
-            scores = scores_in(frame.payload, reply, patches, self._artifact.scores)
-            self._note_first_inference(reply)
-        return scores
-
-    def _note_first_inference(self, reply: Scored) -> None:
-        if reply.first_inference_ns is None or self.cold.first_inference_s is not None:
-            return
-        require_fits("a first inference", reply.first_inference_ns, self._span())
-        self.cold = replace(self.cold, first_inference_s=reply.first_inference_ns / 1e9)
-        if self._ready_s is None or reply.first_result_ns is None:
-            return
-        require_fits("a first result", reply.first_result_ns, self._span())
-        if reply.first_result_ns < reply.first_inference_ns:
-            raise ImpossibleTimes("a first inference that took longer than the batch that it was part of")
-        self.cold = replace(self.cold, start_s=self._ready_s + reply.first_result_ns / 1e9)
-
-    def _span(self) -> Span:
-        """When what has just been answered can have been done, on the clock of its stamps."""
-        if self.own_time:
-            return Span(self._reached_ns)
-        asked = self._calls.span
-        return asked._replace(from_ns=max(asked.from_ns, self._reached_ns))
-
-
-# The conversation with one worker of a session: from its start to its end, request by request.
-
-
-SESSION_NUMBER = "EDGEBENCH_SESSION_NUMBER"
-"""The environment variable that tells a worker which session of its trial it is."""
-
-
-class WorkerConversation:
-    """One worker: what it is asked, and what it has answered.
-
-    Args:
-        number: of its slot; the workers of a session are counted from 0.
-        connection, placer: of the device.
-        clock, faults: of the session.
-        artifact, settings: what is measured, and how.
-        timeouts: for each stage.
-        may_bring_time: whether the runner may have a time of its own.
-
-    Attributes:
-        calls, replies: to the worker, and from it.
-        runtime: what the runner says of its runtime, once loaded.
-    """
-
-    def __init__(
-        self,
-        number: int,
-        connection: Connection,
-        placer: Placer,
-        clock: SessionClock,
-        faults: SessionFaults,
-        artifact: Artifact,
-        settings: SessionSettings,
-        timeouts: Timeouts,
-        may_bring_time: bool,
-    ) -> None:
-        self.number = number
-        self._placer = placer
-        self._clock = clock
-        self._artifact = artifact
-        self._settings = settings
-        self._timeouts = timeouts
-        self._may_bring_time = may_bring_time
-        self._name = "the worker" if settings.workers == 1 else f"worker {number}"
-        self.calls = WorkerCalls(connection, clock, faults, timeouts.stop, number, self._name)
-        self.replies = WorkerReplies(artifact, self.calls)
-        self.runtime: dict[str, Json] = {}
-        self._started = False
-
-    def start(self) -> None:
-        """Start its process."""
-        self._started = True
-        message = start_fields(self._settings.launch)
-        message["env"][SESSION_NUMBER] = str(self._settings.number)
-        self.calls.start(message, self._timeouts.start)
 
     def load(self, code: Json, loadable: Loadable) -> None:
         """Have it import the runner and load what it is to load; SessionError where it cannot.
@@ -517,41 +319,55 @@ class WorkerConversation:
             loadable: likewise the artifact, or what was built of it.
         """
         companions = {
-            name: {"path": file.path, "sha256": self._placer.unverified(file.sha256)}
+            name: {"path": file.path, "sha256": self._session.placer.unverified(file.sha256)}
             for name, file in loadable.companions.items()
         }
         frame = self.call_with(
             loadable.file.sha256,
             "load",
             "load",
-            self._timeouts.load,
+            self._session.timeouts.load,
             code=code,
             artifact=loadable.file.path,
             companions=companions,
-            options=runner_options(self._artifact, self._settings),
-            input=self._artifact.input.model_dump(),
-            batch=self._artifact.batch,
-            classes=self._artifact.scores,
-            tensors=[tensor.model_dump() for tensor in self._artifact.tensors],
+            options=runner_options(self._session.artifact, self._session.settings),
+            input=self._session.artifact.input.model_dump(),
+            batch=self._session.artifact.batch,
+            classes=self._session.artifact.scores,
+            tensors=[tensor.model_dump() for tensor in self._session.artifact.tensors],
         )
         for file in loadable.companions.values():
-            self._placer.note_verified(file.sha256)
-        with self.calls.as_session_error("load"):
+            self._session.placer.note_verified(file.sha256)
+        with self.as_session_error("load"):
             loaded = checked(Loaded, frame.message)
-            if loaded.own_time and not self._may_bring_time:
+            if loaded.own_time and not self._session.may_bring_time:
                 raise ProtocolError("stamps of a time of its own, and its backend has none (own_clock)")
-            self.replies.take_in_load(loaded)
-        self._clock.injected = loaded.test_clock
+            self.own_time = loaded.own_time
+            cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
+            require_fits("an import and a load", cold_s * 1e9, self._answer_span())
+            self._ready_s = None if loaded.own_time else loaded.ready_s
+            since_start = self.span._replace(from_ns=self._before_start_ns)
+            require_fits("a start and a load", (self._ready_s or 0.0) * 1e9, since_start)
+            if self._ready_s is not None and self._ready_s < cold_s:
+                raise ImpossibleTimes(
+                    f"ready {self._ready_s:.6g} s after its start, of which {cold_s:.6g} s of load"
+                )
+        self.stages = loaded.stages
+        self.cold = replace(self.cold, import_s=loaded.import_s, load_s=loaded.load_s)
+        self.memory = replace(self.memory, after_load_bytes=loaded.after_load_bytes)
+        self._session.clock.injected = loaded.test_clock
         self.runtime = {"numpy": loaded.numpy, **loaded.runtime}
 
     def golden(self, path: str) -> tuple[Scores, float | None]:
         """Scores float32 [golden, classes] of the golden patches at a path, and the seconds a patch took."""
-        golden = self._artifact.golden
-        limit_s = self._timeouts.golden
+        golden = self._session.artifact.golden
+        limit_s = self._session.timeouts.golden
         frame = self.call_with(golden.patches_sha256, "golden", "golden", limit_s, path=path)
-        batch_ns = self.replies.golden_batch_ns(frame)
-        patch_s = batch_ns / 1e9 / self._artifact.batch if batch_ns else None
-        return self.replies.scores(frame, "golden", len(golden.scores)), patch_s
+        with self.as_session_error("golden"):
+            batch_ns = checked(GoldenScored, frame.message).batch_ns
+            require_fits("a golden batch", batch_ns or 0, self._answer_span())
+        patch_s = batch_ns / 1e9 / self._session.artifact.batch if batch_ns else None
+        return self.scores(frame, "golden", len(golden.scores)), patch_s
 
     def idle(
         self, idle_s: float, report: Callable[[float], None], pause_s: float = 0.0
@@ -564,12 +380,20 @@ class WorkerConversation:
         Returns:
             Start and end of it in ns; None where a runner's own time does not know them.
         """
-        limit_s = self._timeouts.measure + pause_s + idle_s
-        request = self.calls.send("idle", "measure", limit_s, {"idle_s": idle_s, "pause_s": pause_s})
-        if not self.replies.own_time:  # nobody waits for that
-            self.calls.hear_for(pause_s, lambda gone_s: None)
-            self.calls.hear_for(idle_s, report)
-        return self.replies.idle_window(self.calls.wait(request, "measure", limit_s), idle_s)
+        limit_s = self._session.timeouts.measure + pause_s + idle_s
+        request = self.send("idle", "measure", limit_s, {"idle_s": idle_s, "pause_s": pause_s})
+        if not self.own_time:  # nobody waits for that
+            self.hear_for(pause_s, lambda gone_s: None)
+            self.hear_for(idle_s, report)
+        frame = self.wait(request, "measure", limit_s)
+        with self.as_session_error("measure"):
+            window = checked(Idle, frame.message)
+            if self.own_time and window.end_ns == window.start_ns:
+                return None  # a duration of 0 is one that is not known
+            due_s = 0.0 if self.own_time else idle_s
+            require_idle(window.start_ns, window.end_ns, due_s, self._answer_span())
+        self._reached_ns = window.end_ns
+        return window.start_ns, window.end_ns
 
     def burst(self, plan: LoadBursts, report: Callable[[int, int], None]) -> BurstTimes:
         """Have the device infer the golden patches in bursts; an interrupt ends it at once.
@@ -577,26 +401,31 @@ class WorkerConversation:
         Each burst has as long as a pass: one of a slow board is a single batch. `report` is told how many of
         how many are over.
         """
-        golden = self._artifact.golden
-        with self.calls.as_session_error("measure"):
-            path = self._placer.place(golden.patches, golden.patches_sha256)
+        golden = self._session.artifact.golden
+        with self.as_session_error("measure"):
+            path = self._session.placer.place(golden.patches, golden.patches_sha256)
         frame = self.call_with(
             golden.patches_sha256,
             "burst",
             "measure",
-            self._timeouts.measure + plan.burst_s + max(plan.pauses_s),
+            self._session.timeouts.measure + plan.burst_s + max(plan.pauses_s),
             CountedProgress(len(plan.pauses_s), report),
             path=path,
             burst_ns=round(plan.burst_s * 1e9),
             pauses_s=list(plan.pauses_s),
         )
-        return self.replies.burst_times(frame, plan)
+        with self.as_session_error("measure"):
+            reply = checked(Bursts, frame.message)
+            times = BurstTimes(reply.start_ns, reply.bursts)
+            require_bursts(times, plan, self._answer_span())
+        self._reached_ns = times.bursts_ns[-1][1]
+        return times
 
     def predict(self, sha256: str, path: str, images: int, progress: CountedProgress) -> Scores:
         """Scores float32 [images, classes] of the images at a path, whose content has that hash."""
-        limit_s = self._timeouts.predict
+        limit_s = self._session.timeouts.predict
         frame = self.call_with(sha256, "predict", "predict", limit_s, progress, path=path)
-        return self.replies.scores(frame, "predict", images)
+        return self.scores(frame, "predict", images)
 
     def call_with(
         self,
@@ -608,27 +437,95 @@ class WorkerConversation:
         **fields: Json,
     ) -> Frame:
         """A call whose file of data the worker verifies, unless it has been over this connection."""
-        unverified = self._placer.unverified(sha256)
-        frame = self.calls.call(operation, stage, timeout_s, progress, sha256=unverified, **fields)
-        self._placer.note_verified(sha256)
+        unverified = self._session.placer.unverified(sha256)
+        frame = self.call(operation, stage, timeout_s, progress, sha256=unverified, **fields)
+        self._session.placer.note_verified(sha256)
         return frame
 
-    def note_end(self, end: Ended) -> WorkerEnded:
-        """Keep how its process has ended, unasked; gives what is to be raised."""
-        self.calls.note_end(end)
-        return WorkerEnded(end, self._name)
+    # --- what it answers ---
 
-    def stop(self, gently: bool) -> None:
-        """End its process; LinkLost or ProtocolError where the agent does not say that it has."""
-        if not self._started:
+    def as_pass(
+        self,
+        frame: Frame,
+        index: int,
+        phase: Literal["first", "steady"],
+        plan: MeasurePlan,
+        schedule: Schedule | None = None,
+    ) -> Pass:
+        """A pass; a schedule is told of it, and tells when it was due."""
+        due_ns = deadline_ns = None
+        with self.as_session_error("measure"):
+            reply = checked(Passed, frame.message)
+            if schedule is not None:
+                due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
+            batch = self._session.artifact.batch
+            batches = -(-plan.scene.patches // batch)
+            stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self.stages), batches)
+            require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._answer_span())
+            require_timed(reply.start_ns, reply.end_ns, stamps)
+            self.clock_steps.take_in(stamps)
+            rest = frame.payload[reply.stamps_bytes :]
+            scores = scores_in(rest, reply, plan.scene.patches, self._session.artifact.scores)
+            self._note_first_inference(reply)
+        waited_ns = None
+        if reply.asked_ns is not None and not self.own_time:
+            # A paced worker waits until a pass is due, and has asked for nothing anew.
+            from_ns = max(reply.asked_ns, self._reached_ns, reply.due_ns or 0)
+            waited_ns = max(0, self.span.to_ns - from_ns)
+        self._reached_ns = reply.end_ns
+        if phase == "first":
+            self._batch_ns = batch_ns(stamps)
+        self.memory = replace(self.memory, peak_bytes=reply.peak_bytes)
+        stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, scores, batch)
+        number = self.number
+        taken = Pass(index, phase, *stamped, due_ns, deadline_ns, number, waited_ns)
+        if phase == "first":
+            self.cold = replace(self.cold, first_pass_s=taken.image_ns / 1e9)
+        return taken
+
+    def as_warm_up(self, frame: Frame, plan: MeasurePlan) -> Pass | None:
+        """The warm-up's batches as a pass; None where it ran none."""
+        with self.as_session_error("measure"):
+            reply = checked(Warmed, frame.message)
+            stamps = stamps_in(frame.payload, len(self.stages))
+            taken_ns = self._batch_ns + batch_ns(stamps)
+            if len(stamps):
+                require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._answer_span())
+                self.clock_steps.take_in(stamps)
+            require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
+        self._reached_ns = max(self._reached_ns, reply.end_ns)
+        self.warmup = WarmUp(reply.batches, reply.steady)
+        if not len(stamps):
+            return None
+        batch = self._session.artifact.batch
+        number = self.number
+        return Pass(
+            1, "warmup", reply.start_ns, reply.end_ns, self.stages, stamps, None, batch, worker=number
+        )
+
+    def scores(self, frame: Frame, stage: str, patches: int) -> Scores:
+        """Scores float32 [patches, classes]."""
+        with self.as_session_error(stage):
+            reply = checked(Scored, frame.message)
+            scores = scores_in(frame.payload, reply, patches, self._session.artifact.scores)
+            self._note_first_inference(reply)
+        return scores
+
+    def _note_first_inference(self, reply: Scored) -> None:
+        if reply.first_inference_ns is None or self.cold.first_inference_s is not None:
             return
-        # Before its answer comes that another worker has ended: the rest of what is told then is asked anew.
-        for attempt in range(self._settings.workers + 1):
-            try:
-                self.calls.stop(self._timeouts.stop, gently and attempt == 0)
-                break
-            except WorkerEnded as ended:
-                if ended.end.worker == self.number:
-                    self.calls.note_stopped(ended.end)
-                    break
-        self._started = False
+        require_fits("a first inference", reply.first_inference_ns, self._answer_span())
+        self.cold = replace(self.cold, first_inference_s=reply.first_inference_ns / 1e9)
+        if self._ready_s is None or reply.first_result_ns is None:
+            return
+        require_fits("a first result", reply.first_result_ns, self._answer_span())
+        if reply.first_result_ns < reply.first_inference_ns:
+            raise ImpossibleTimes("a first inference that took longer than the batch that it was part of")
+        self.cold = replace(self.cold, start_s=self._ready_s + reply.first_result_ns / 1e9)
+
+    def _answer_span(self) -> Span:
+        """When what has just been answered can have been done, on the clock of its stamps."""
+        if self.own_time:
+            return Span(self._reached_ns)
+        asked = self.span
+        return asked._replace(from_ns=max(asked.from_ns, self._reached_ns))

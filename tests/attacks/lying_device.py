@@ -9,7 +9,7 @@ import pytest
 
 from edgebench.agent.frames import Frame
 from edgebench.errors import SessionError
-from edgebench.link.agent_session import AgentSession
+from edgebench.link.agent_session import AgentSession, Board
 from edgebench.link.schedule import Timeouts
 from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
@@ -165,13 +165,9 @@ class Device:
 def measured(device, own_clock=False, bursts=None):
     """The passes and the facts of a whole session."""
     session = AgentSession(
-        device,
-        device,
+        Board(device, device, (Path("runner.py"),), Timeouts(), own_clock=own_clock),
         made_artifact(),
         SessionSettings(1, {}, Launch(), bursts=bursts),
-        (Path("runner.py"),),
-        Timeouts(),
-        own_clock=own_clock,
     )
     with session:
         session.golden()

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -14,14 +15,18 @@ from edgebench.errors import SessionError, UnavailableError
 from edgebench.link import connection as connections
 from edgebench.link import connection as pipes
 from edgebench.link import session_probes, ssh
+from edgebench.link.agent_session import Board
 from edgebench.link.clock_match import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
-from edgebench.link.failures import SessionFaults, WorkerEnded, unexplained
+from edgebench.link.failures import WorkerEnded
 from edgebench.link.local import LocalLink
 from edgebench.link.replies import Ended
+from edgebench.link.schedule import Timeouts
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import SshLink
 from edgebench.link.worker import CountedProgress, WorkerCalls
+from edgebench.records.session import SessionSettings
+from edgebench.records.target import Launch
 
 LONG_S = 60.0
 """A limit that none of these may reach."""
@@ -339,7 +344,9 @@ PREDICTING = "n = asked()['id']\nend = time.monotonic() + 600\n"
 def test_progress_that_is_none_renews_no_deadline(hostile, monkeypatch, code):
     monkeypatch.setattr(SessionClock, "note_reply", lambda self, sent_ns, worker: None)
     agent = hostile(PREDICTING + code)
-    calls = WorkerCalls(agent, SessionClock(agent), SessionFaults(agent, unexplained), 0.2)
+    unused: Any = None
+    board = Board(agent, unused, (), Timeouts(stop=0.2))
+    calls = WorkerCalls(board.context(unused, SessionSettings(1, {}, Launch())))
     progress = CountedProgress(100, lambda done, images: None, PREDICT_STEP)
     with pytest.raises(SessionError) as caught:
         calls.wait(calls.send("predict", "predict", 0.4, {}), "predict", 0.4, 0.2, progress)

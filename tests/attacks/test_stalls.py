@@ -114,7 +114,7 @@ def test_a_stopped_agent_is_not_waited_for_once_a_stop_was_asked_for(rig, monkey
     waits_s = []
     try:
         with pytest.raises(KeyboardInterrupt), device.session(rig.artifact(), rig.settings()) as session:
-            connection = session._connection
+            connection = session._board.connection
             receive, send = connection._receive, connection.send
 
             def sending(message, *payload_and_limit):

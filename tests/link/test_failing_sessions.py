@@ -152,7 +152,7 @@ session = device.session(rig.artifact(), rig.settings(fault="hang", fault_stage=
 session.__enter__()
 print(device._connection._process.pid, flush=True)
 golden = {"op": "golden", "limit_s": 600, "path": str(rig.images.path)}
-session._connection.send({"to": "worker", "worker": 0, **golden})
+session._board.connection.send({"to": "worker", "worker": 0, **golden})
 os.read(0, 1)
 os.kill(os.getpid(), 9)
 """
@@ -176,7 +176,7 @@ def test_nothing_survives_a_host_that_is_killed(tmp_path):
 
 def interrupting(monkeypatch, session, times):
     """Make the host's waits for the next pass end in KeyboardInterrupt, as a signal makes them."""
-    connection = session._connection
+    connection = session._board.connection
     receive, send = connection._receive, connection.send
     left = [times]
     in_hand = []
@@ -238,7 +238,7 @@ def test_ctrl_c_does_not_wait_for_a_pass_that_never_ends(rig):
                 opened.session(rig.artifact(), rig.settings(fault="hang")) as session,
             ):
                 passes = session.measure(rig.plan())
-                session._connection.request(
+                session._board.connection.request(
                     {"to": "worker", "worker": 0, "op": "scene", "limit_s": 60, "path": str(rig.scene.path)},
                     60,
                 )

@@ -128,7 +128,7 @@ def test_a_paced_worker_that_is_killed_is_a_crash_wherever_its_end_is_heard(rig)
                 events.append(frame.message["event"])
                 session._hear(frame)
 
-            session._connection.listen(hear)
+            session._board.connection.listen(hear)
             passes = session.measure(rig.plan(passes=1000, period_s=0.05))
             while next(passes).phase != "steady":
                 pass
