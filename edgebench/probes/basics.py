@@ -3,7 +3,7 @@
 import os
 import select
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 Chunk = Tuple[List[int], Dict[str, List[float]]]
 """Stamps in ns on the monotonic clock, and by channel a value for each of them."""
@@ -48,6 +48,16 @@ class ProbeDenied(ProbeMissing):
 
     denied = True
     step = PERMISSION
+
+
+Item = TypeVar("Item")
+
+
+def the_only(chosen: Sequence[Item], none: ProbeMissing, several: ProbeMissing) -> Item:
+    """The one device that is meant; raises what is given where there is none, or more than one."""
+    if len(chosen) == 1:
+        return chosen[0]
+    raise several if chosen else none
 
 
 def _from_seconds() -> int:

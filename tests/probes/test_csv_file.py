@@ -261,7 +261,7 @@ def test_milliwatts_read_as_watts_contradict_voltage_and_current(written):
 @pytest.mark.parametrize(
     ("header", "options", "why"),
     [
-        ("time,p_w", {"time": "time", "power": "p_w"}, "unit of the times"),
+        ("time,p_w", {"time": "time", "power": "p_w"}, "unit of the time in"),
         ("t_s,power", {"time": "t_s", "power": "power"}, "unit of the power in 'power' is not stated"),
         ("t_s,p_w,p_w", {"time": "t_s", "power": "p_w"}, "there twice"),
         ("t_s,p_w", {"time": "t_s", "power": "p_w", "time_unit": "ms"}, "in s by its name"),

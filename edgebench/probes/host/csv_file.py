@@ -27,8 +27,8 @@ from .sampling import one_of, positive, scope_of, split_address
 
 QUANTITIES = {"power": "W", "voltage": "V", "current": "A"}
 PREFIXES = {"": 1.0, "m": 1e-3, "u": 1e-6}
-TIME_NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 ISO = "iso"
+TIME_NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0, ISO: 0.0}
 OPTIONS = ("time", "time_unit", *[name + end for name in QUANTITIES for end in ("", "_unit")])
 EXAMPLE = "csv:power.csv?time=t_s&power=p_mw&scope=usb"
 
@@ -79,12 +79,12 @@ class Columns:
                 "its first line is no header: {}".format(error), "name a CSV file", ANSWER
             ) from None
         self._width = len(names)
-        self._time, self._is_iso = _time_column(names, options)
+        self._time = _column(names, options, "time", TIME_NS)
         self._columns = {
-            quantity: Column(
-                _place(names, options[quantity], quantity), _scale(options[quantity], quantity, options)
+            quantity: _column(
+                names, options, quantity, {prefix + unit: scale for prefix, scale in PREFIXES.items()}
             )
-            for quantity in QUANTITIES
+            for quantity, unit in QUANTITIES.items()
             if quantity in options
         }
         if "power" not in options and not {"voltage", "current"} <= set(options):
@@ -98,7 +98,12 @@ class Columns:
         try:
             cells = self._cells(line)
             text = cells[self._time.at].strip()
-            t_ns = _iso_ns(text) if self._is_iso else _whole_ns(self._number(text), text, self._time.scale)
+            if not self._time.scale:
+                t_ns = _iso_ns(text)
+            elif self._time.scale == 1.0 and text.isdigit():  # a float since 1970 is off by a hundred
+                t_ns = int(text)
+            else:
+                t_ns = round(self._number(text) * self._time.scale)
             if not -LAST_NS < t_ns < LAST_NS:
                 raise ValueError("it is beyond 64 bits of nanoseconds")
         except (IndexError, ValueError, OverflowError) as error:
@@ -161,60 +166,39 @@ def most(quantity: str, scope: str) -> float:
     return MOST_W.get(scope, MOST_OTHER_W) if quantity == "power" else MOST[quantity]
 
 
-def _time_column(names: List[str], options: Dict[str, str]) -> Tuple[Column, bool]:
-    if "time" not in options:
-        raise _unmapped("time", names)
-    at = _place(names, options["time"], "time")
-    unit = options.get("time_unit")
-    named = _named_unit(options["time"], TIME_NS)
-    if unit is None:
-        unit = named
-    if unit is None or (unit not in TIME_NS and unit != ISO):
+def _column(names: List[str], options: Dict[str, str], quantity: str, units: Dict[str, float]) -> Column:
+    """The column that the address names for a quantity, in one of these units."""
+    if quantity not in options:
+        raise _unmapped(quantity, names)
+    name = options[quantity]
+    if names.count(name) > 1:
         raise ProbeMissing(
-            "the unit of the times in {!r} is {}".format(options["time"], unit or "not stated"),
-            "add time_unit=s, ms, us, ns or iso",
+            "the column {!r} is there twice".format(name), "give each column its own name", ANSWER
+        )
+    if name not in names:
+        raise ProbeMissing(
+            "there is no column {!r} for {}".format(name, quantity),
+            "the file has {}".format(_listed(names)),
             ADDRESS,
         )
-    if named is not None and unit != named:
-        raise _contradiction(options["time"], named, unit)
-    return Column(at, TIME_NS.get(unit, 0.0)), unit == ISO
-
-
-def _scale(name: str, quantity: str, options: Dict[str, str]) -> float:
-    units = {prefix + QUANTITIES[quantity]: scale for prefix, scale in PREFIXES.items()}
-    unit, named = options.get(quantity + "_unit"), _named_unit(name, units)
-    if unit is None:
-        unit = named
-    if unit not in units:
+    # The unit that ends a column's name, however its letters are cased.
+    ending = _NAMED_UNIT.search(_MICRO.sub("u", name))
+    spellings = {unit.lower(): unit for unit in units}
+    named = spellings.get(ending.group(1).lower()) if ending else None
+    unit = options.get(quantity + "_unit", named)
+    if unit is None or unit not in units:
         raise ProbeMissing(
             "the unit of the {} in {!r} is {}".format(quantity, name, unit or "not stated"),
             "add {}_unit={}".format(quantity, ", ".join(units)),
             ADDRESS,
         )
-    if named is not None and unit != named:
-        raise _contradiction(name, named, unit)
-    return units[unit]
-
-
-def _named_unit(name: str, units: Dict[str, float]) -> Optional[str]:
-    """The unit that ends a column's name, however its letters are cased."""
-    ending = _NAMED_UNIT.search(_MICRO.sub("u", name))
-    spellings = {unit.lower(): unit for unit in units}
-    return spellings.get(ending.group(1).lower()) if ending else None
-
-
-def _place(names: List[str], name: str, option: str) -> int:
-    if names.count(name) == 1:
-        return names.index(name)
-    if name in names:
+    if named not in (None, unit):
         raise ProbeMissing(
-            "the column {!r} is there twice".format(name), "give each column its own name", ANSWER
+            "{!r} is in {} by its name and in {} by the address".format(name, named, unit),
+            "correct one of them: rename the column or leave its unit out of the address",
+            ADDRESS,
         )
-    raise ProbeMissing(
-        "there is no column {!r} for {}".format(name, option),
-        "the file has {}".format(_listed(names)),
-        ADDRESS,
-    )
+    return Column(names.index(name), units[unit])
 
 
 def _unmapped(option: str, names: List[str]) -> ProbeMissing:
@@ -222,21 +206,8 @@ def _unmapped(option: str, names: List[str]) -> ProbeMissing:
     return ProbeMissing(what, "write it like {}; the file has {}".format(EXAMPLE, _listed(names)), ADDRESS)
 
 
-def _contradiction(name: str, named: str, unit: str) -> ProbeMissing:
-    return ProbeMissing(
-        "{!r} is in {} by its name and in {} by the address".format(name, named, unit),
-        "correct one of them: rename the column or leave its unit out of the address",
-        ADDRESS,
-    )
-
-
 def _listed(names: List[str]) -> str:
     return ", ".join(name[:40] for name in names[:20]) or "no column"
-
-
-def _whole_ns(value: float, text: str, scale: float) -> int:
-    # A float of nanoseconds since 1970 is off by a hundred of them.
-    return int(text) if scale == 1.0 and text.isdigit() else round(value * scale)
 
 
 def _iso_ns(text: str) -> int:
@@ -273,7 +244,19 @@ class GrowingFile:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._descriptor = _opened(path)
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            os.pread(self._descriptor, 0, 0)
+        except PermissionError:
+            raise ProbeDenied(
+                "this user may not read {}".format(path), "sudo chmod a+r {}".format(path), port=path
+            ) from None
+        except FileNotFoundError:
+            raise ProbeMissing(
+                "there is no file {}".format(path), "start the recording first", port=path
+            ) from None
+        except OSError as error:
+            raise _unreadable(path, error) from None
         self._at = 0  # up to where it was read
         self._unfinished = b""
 
@@ -331,23 +314,6 @@ class GrowingFile:
         raise ProbeMissing(
             "{} {} while it was read".format(self._path, what), "have its program add to one file"
         )
-
-
-def _opened(path: str) -> int:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        os.pread(descriptor, 0, 0)
-    except PermissionError:
-        raise ProbeDenied(
-            "this user may not read {}".format(path), "sudo chmod a+r {}".format(path), port=path
-        ) from None
-    except FileNotFoundError:
-        raise ProbeMissing(
-            "there is no file {}".format(path), "start the recording first", port=path
-        ) from None
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    return descriptor
 
 
 def _unreadable(path: str, error: OSError) -> ProbeMissing:
@@ -422,16 +388,13 @@ class PlayedMeter(Probe):
         self._t_ns = t_ns
         self._values = values
         self._next = 0
-        self._began_ns: Optional[int] = None
+        self._began_ns = now_ns()
 
     def start(self) -> None:
         """Its first sample is now."""
         self._began_ns = now_ns()
 
     def _take(self, samples: Samples, end_s: float) -> None:
-        if self._began_ns is None:
-            self.start()
-        assert self._began_ns is not None
         shift_ns = self._began_ns - self._t_ns[0]
         moment_ns = now_ns()
         while self._next < len(self._t_ns) and self._t_ns[self._next] + shift_ns <= moment_ns:
@@ -467,6 +430,7 @@ SHOWN = 200
 PLANNED_HZ = 45.0  # from about 50 on the shortest idle windows, 2 s, have the 100 samples that they take
 
 FIX_ROW = "correct time or time_unit; a file with decimal commas is delimited by semicolons or tabs"
+UNPLANNED = "the address does not state it, and a run takes no longer for so slow a file; add rate_hz={:.3g}"
 FIX_CLOCK = "say which clock they are on: clock=epoch, clock=monotonic or clock=start"
 
 
@@ -542,12 +506,10 @@ def open_probe(address: str) -> Probe:
             meter = _played(file, first[1:], columns, info)
         else:
             meter = _followed(file, first[1:], columns, info, clock)
-    except ProbeMissing as error:
+    except BaseException as error:
         file.close()
-        error.port = path
-        raise
-    except BaseException:
-        file.close()
+        if isinstance(error, ProbeMissing):
+            error.port = path
         raise
     meter.port = path
     return meter
@@ -608,16 +570,11 @@ def _followed(
         lines = file.lines()
     columns.require_possible(rows, info["scope"])
     if info["rate_hz"] is None:
-        info = _with_typical_rate(info, typical_rate_hz([row[0] for row in rows]))
+        rate_hz = typical_rate_hz([row[0] for row in rows])
+        info = dict(info, rate_hz=rate_hz)
+        if rate_hz < PLANNED_HZ:  # nobody planned for it, as a stated rate: too slow for the shortest windows
+            info["absent"] = dict(info["absent"], rate_hz=UNPLANNED.format(rate_hz))
     return CsvProbe(info, file, columns, rows[-1][0], epoch)
-
-
-def _with_typical_rate(info: Dict[str, Any], rate_hz: float) -> Dict[str, Any]:
-    """The rate as the rows come; that nobody planned for it where it is too slow for the shortest windows."""
-    if rate_hz >= PLANNED_HZ:
-        return dict(info, rate_hz=rate_hz)
-    absent = "the address does not state it, and a run takes no longer for so slow a file; add rate_hz={:.3g}"
-    return dict(info, rate_hz=rate_hz, absent=dict(info["absent"], rate_hz=absent.format(rate_hz)))
 
 
 def _first_lines(file: GrowingFile) -> List[str]:

@@ -10,10 +10,10 @@ import os
 import select
 import struct
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
-from ..basics import ADDRESS, ANSWER, ProbeDenied, ProbeMissing, Samples, now_ns
-from .sampling import Pace, PluggedMeter, power_channel
+from ..basics import ADDRESS, ANSWER, ProbeDenied, ProbeMissing, Samples, now_ns, the_only
+from .sampling import CURRENT, VOLTAGE, Pace, PluggedMeter, power_channel, shown
 from .serial_port import Ids, rule_fix, usb_match
 
 # The packets of FNIRSI's USB meters: 64 bytes each way, the last a CRC-8 of those between the first and it.
@@ -30,7 +30,6 @@ DATA = 0x04
 SAMPLES = 4
 SAMPLE_BYTES = 15
 PER_UNIT = 1e5
-SHOWN_BYTES = 16
 POLYNOMIAL, INITIAL = 0x39, 0x42
 
 
@@ -72,17 +71,12 @@ def samples_of(packet: bytes) -> Tuple[Optional[List[Sample]], str]:
     if len(packet) != PACKET_BYTES or packet[0] != BEGIN:
         return None, "{} bytes of no packet: {}".format(len(packet), shown(packet))
     if crc8(packet[1:-1]) != packet[-1]:
-        return None, "a packet of another checksum: {} ... {:02x}".format(shown(packet), packet[-1])
+        return None, "a packet of another checksum: {} {:02x}".format(shown(packet), packet[-1])
     if packet[1] != DATA:
         return [], ""
     offsets = range(2, 2 + SAMPLES * SAMPLE_BYTES, SAMPLE_BYTES)
     pairs = [struct.unpack_from("<II", packet, offset) for offset in offsets]
     return [Sample(volts / PER_UNIT, amperes / PER_UNIT) for volts, amperes in pairs], ""
-
-
-def shown(data: bytes) -> str:
-    """The first bytes as hexadecimal numbers."""
-    return " ".join("{:02x}".format(byte) for byte in data[:SHOWN_BYTES])
 
 
 # HID devices by Linux' hidraw: found by their ids in sysfs, opened, read and written packet by packet.
@@ -287,7 +281,16 @@ class Fnb58Probe(PluggedMeter):
     """
 
     def __init__(self, address: str, node: HidNode, link: Link, rejected: List[str]) -> None:
-        super(Fnb58Probe, self).__init__(_info(address, MODELS[node.ids].name), link, rejected)
+        info = {
+            "kind": "fnb58",
+            "address": address,
+            "rate_hz": RATE_HZ,
+            "averaging_ms": None,
+            "resolution": "{}: 10 uV, 10 uA".format(MODELS[node.ids].name),
+            "scope": "usb",
+            "channels": [power_channel("usb", MOST_W), VOLTAGE, CURRENT],
+        }
+        super(Fnb58Probe, self).__init__(info, link, rejected)
         self._node = node
         self.port = node.path
 
@@ -309,9 +312,9 @@ class Fnb58Probe(PluggedMeter):
         if why:
             self._reject([why])
             samples.add_gap()
-        for stamp_ns, reading in readings:
+        for stamp_ns, (volts, amperes) in readings:
             self._hear()
-            samples.add(stamp_ns, _sample(reading))
+            samples.add(stamp_ns, {"usb": volts * amperes, "voltage": volts, "current": amperes})
 
 
 def open_probe(address: str) -> Fnb58Probe:
@@ -330,9 +333,6 @@ def open_probe(address: str) -> Fnb58Probe:
 
 def _chosen(address: str) -> HidNode:
     nodes = find_nodes(list(MODELS))
-    chosen = [node for node in nodes if address in ("", node.serial, node.path)]
-    if len(chosen) == 1:
-        return chosen[0]
     there = ", ".join("{} {} ({})".format(MODELS[n.ids].name, n.serial or "-", n.path) for n in nodes)
     if not nodes:
         raise ProbeMissing(
@@ -341,12 +341,14 @@ def _chosen(address: str) -> HidNode:
                 nodes_in_words()
             ),
         )
-    if not chosen:
-        raise ProbeMissing("there is no meter {!r}".format(address), "there are {}".format(there))
-    raise ProbeMissing(
-        "several meters are plugged in: {}".format(there),
-        "name one by its serial number or its node: --meter fnb58:{}".format(chosen[0].path),
-        ADDRESS,
+    return the_only(
+        [node for node in nodes if address in ("", node.serial, node.path)],
+        ProbeMissing("there is no meter {!r}".format(address), "there are {}".format(there)),
+        ProbeMissing(
+            "several meters are plugged in: {}".format(there),
+            "name one by its serial number or its node: --meter fnb58:{}".format(nodes[0].path),
+            ADDRESS,
+        ),
     )
 
 
@@ -381,24 +383,3 @@ def _until_samples_come(link: Link, node: HidNode) -> List[str]:
 
 def _gone(node: HidNode, error: OSError) -> ProbeMissing:
     return ProbeMissing("{}: {}".format(node.path, error), "plug the meter in again", port=node.path)
-
-
-def _info(address: str, model: str) -> Dict[str, Any]:
-    return {
-        "kind": "fnb58",
-        "address": address,
-        "rate_hz": RATE_HZ,
-        "averaging_ms": None,
-        "resolution": "{}: 10 uV, 10 uA".format(model),
-        "scope": "usb",
-        "channels": [
-            power_channel("usb", MOST_W),
-            {"name": "voltage", "quantity": "voltage", "unit": "V"},
-            {"name": "current", "quantity": "current", "unit": "A"},
-        ],
-    }
-
-
-def _sample(reading: Sample) -> Dict[str, float]:
-    volts, amperes = reading
-    return {"usb": volts * amperes, "voltage": volts, "current": amperes}

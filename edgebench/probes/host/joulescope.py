@@ -10,8 +10,8 @@ import os
 import time
 from typing import Any, Deque, Dict, List, Tuple
 
-from ..basics import ADDRESS, ANSWER, IN_USE, PACKAGE, ProbeMissing, Samples, now_ns
-from .sampling import SCOPES, Pace, PluggedMeter, one_of, power_channel, split_options
+from ..basics import ADDRESS, ANSWER, IN_USE, PACKAGE, ProbeMissing, Samples, now_ns, the_only
+from .sampling import CURRENT, SCOPES, VOLTAGE, Pace, PluggedMeter, one_of, power_channel, split_options
 from .serial_port import Ids, find_devices, require_openable
 
 PLACE = "host"
@@ -117,8 +117,8 @@ class JoulescopeProbe(PluggedMeter):
             "scope": scope,
             "channels": [
                 power_channel("in", MOST_W),
-                {"name": "voltage", "quantity": "voltage", "unit": "V"},
-                {"name": "current", "quantity": "current", "unit": "A"},
+                VOLTAGE,
+                CURRENT,
             ],
         }
         super(JoulescopeProbe, self).__init__(info, link)
@@ -172,19 +172,18 @@ def _scan() -> List[Any]:
 
 def _chosen(serial: str) -> Any:
     devices = _scan()
-    chosen = [device for device in devices if serial in ("", str(device.serial_number))]
-    if len(chosen) == 1:
-        return chosen[0]
     there = ", ".join("{} ({})".format(device.serial_number, device) for device in devices)
     if not devices:
         _require_openable()
         raise ProbeMissing("no Joulescope is plugged in", "plug it in")
-    if not chosen:
-        raise ProbeMissing("there is no Joulescope {!r}".format(serial), "there are {}".format(there))
-    raise ProbeMissing(
-        "several are plugged in: {}".format(there),
-        "name one: --meter joulescope:{}".format(chosen[0].serial_number),
-        ADDRESS,
+    return the_only(
+        [device for device in devices if serial in ("", str(device.serial_number))],
+        ProbeMissing("there is no Joulescope {!r}".format(serial), "there are {}".format(there)),
+        ProbeMissing(
+            "several are plugged in: {}".format(there),
+            "name one: --meter joulescope:{}".format(devices[0].serial_number),
+            ADDRESS,
+        ),
     )
 
 

@@ -9,8 +9,8 @@ after a change of range are taken as they are.
 import time
 from typing import Any, Dict, List, Tuple
 
-from ..basics import ADDRESS, ANSWER, PACKAGE, ProbeMissing, Samples, now_ns
-from .sampling import SCOPES, Pace, PluggedMeter, one_of, power_channel, split_options
+from ..basics import ADDRESS, ANSWER, PACKAGE, ProbeMissing, Samples, now_ns, the_only
+from .sampling import CURRENT, SCOPES, Pace, PluggedMeter, one_of, power_channel, split_options
 from .serial_port import ports_in_words, refusal
 
 PLACE = "host"
@@ -171,7 +171,6 @@ class Ppk2Probe(PluggedMeter):
     """
 
     def __init__(self, address: str, settings: Settings, link: Link) -> None:
-        current = {"name": "current", "quantity": "current", "unit": "A"}
         marks = [{"name": pin, "quantity": "level", "unit": "1"} for pin in settings.pins]
         stated = "its power is the current times the {} mV that the address states".format(
             settings.voltage_mv
@@ -184,7 +183,7 @@ class Ppk2Probe(PluggedMeter):
                 "averaging_ms": 1e3 / RATE_HZ,
                 "resolution": "its ranges' own, 0.2 uA and more",
                 "scope": settings.scope,
-                "channels": [power_channel("in", MOST_W), current] + marks,
+                "channels": [power_channel("in", MOST_W), CURRENT] + marks,
                 "absent": {"voltage": "the kit does not measure it: " + stated},
             },
             link,
@@ -257,13 +256,13 @@ def _has_calibration(kit: Any) -> bool:
 def _only_port() -> str:
     # Releases after 0.9.2 give the serial number too.
     ports = [port if isinstance(port, str) else str(port[0]) for port in _package().list_devices()]
-    if len(ports) == 1:
-        return ports[0]
-    if not ports:
-        raise ProbeMissing(
+    return the_only(
+        ports,
+        ProbeMissing(
             "no PPK2 is plugged in",
             "plug it in, or name its port ({}): {}".format(ports_in_words(), EXAMPLE),
-        )
-    raise ProbeMissing(
-        "several ports are a PPK2's: {}".format(", ".join(ports)), "name one: {}".format(EXAMPLE), ADDRESS
+        ),
+        ProbeMissing(
+            "several ports are a PPK2's: {}".format(", ".join(ports)), "name one: {}".format(EXAMPLE), ADDRESS
+        ),
     )

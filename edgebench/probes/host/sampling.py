@@ -2,7 +2,7 @@
 
 import os
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote
 
 from ..basics import ADDRESS, Probe, ProbeMissing, Samples
@@ -10,6 +10,7 @@ from ..basics import ADDRESS, Probe, ProbeMissing, Samples
 LOOK_S = 0.5  # between two looks for a device that is gone
 MOST_MISSES = 4  # answers that did not come, one after the other: the device is opened anew
 SHOWN = 200  # characters of a reading that is none
+SHOWN_BYTES = 16
 GONE = "it has hung up, as one that was unplugged"
 SLACK = 1.001  # how much slower than stated a meter's clock may be
 LATE_SHARE = 0.875  # of a block: a reader is held up for so long at most
@@ -119,10 +120,20 @@ class PluggedMeter(Probe):
             link.close()
 
 
+VOLTAGE = {"name": "voltage", "quantity": "voltage", "unit": "V"}
+CURRENT = {"name": "current", "quantity": "current", "unit": "A"}
+
+
 def power_channel(name: str, most_w: float) -> Dict[str, Any]:
     """The channel of a meter's power in W; the headline of its channels."""
     channel = {"name": name, "quantity": "power", "unit": "W", "total": True}
     return dict(channel, range=[-most_w, most_w])
+
+
+def shown(data: Union[bytes, bytearray]) -> str:
+    """The first bytes as hexadecimal numbers."""
+    text = " ".join("{:02x}".format(byte) for byte in data[:SHOWN_BYTES])
+    return text + (" ..." if len(data) > SHOWN_BYTES else "")
 
 
 # Addresses with options: `FILE?option=value&option=value`, with %xx for any byte.

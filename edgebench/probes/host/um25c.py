@@ -10,10 +10,10 @@ import os
 import select
 import struct
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
-from ..basics import ADDRESS, ANSWER, ProbeMissing, Samples, now_ns
-from .sampling import GONE, SHOWN, PluggedMeter, power_channel
+from ..basics import ADDRESS, ANSWER, ProbeMissing, Samples, now_ns, the_only
+from .sampling import CURRENT, GONE, SHOWN, VOLTAGE, PluggedMeter, power_channel, shown
 from .serial_port import open_port, ports_in_words
 
 # The answers of a UM24C, UM25C or UM34C: frames of 130 bytes, big-endian and unsigned, without a checksum.
@@ -31,7 +31,6 @@ from .serial_port import open_port, ports_in_words
 REQUEST = b"\xf0"
 FRAME_BYTES = 130
 PER_WATT = 1000.0
-SHOWN_BYTES = 16
 
 Model = NamedTuple("Model", [("name", str), ("per_volt", float), ("per_ampere", Tuple[float, ...])])
 
@@ -107,12 +106,6 @@ def parse(frame: bytes) -> Optional[Reading]:
     return None
 
 
-def shown(data: bytearray) -> str:
-    """The first bytes as hexadecimal numbers."""
-    text = " ".join("{:02x}".format(byte) for byte in data[:SHOWN_BYTES])
-    return text + (" ..." if len(data) > SHOWN_BYTES else "")
-
-
 def _may_begin_frame(data: bytearray) -> bool:
     return any(word.startswith(bytes(data[:2])) for word in _MODEL_WORDS)
 
@@ -141,7 +134,17 @@ class Um25cProbe(PluggedMeter):
     """
 
     def __init__(self, address: str, path: str, link: "Link", first: Reading, rejected: List[str]) -> None:
-        super(Um25cProbe, self).__init__(_info(address, first.model), link, rejected)
+        fine = first.model == "UM25C"
+        info = {
+            "kind": "um25c",
+            "address": address,
+            "rate_hz": RATE_HZ,
+            "averaging_ms": None,
+            "resolution": "{}: 1 mW, {}".format(first.model, "1 mV, 0.1 mA" if fine else "10 mV, 1 mA"),
+            "scope": "usb",
+            "channels": [power_channel("usb", MOST_W), VOLTAGE, CURRENT],
+        }
+        super(Um25cProbe, self).__init__(info, link, rejected)
         self.port = path
         self._model = first.model
         self._due_s = time.monotonic()  # of the next request
@@ -166,7 +169,8 @@ class Um25cProbe(PluggedMeter):
         reading = readings[-1]  # of several, which a stalled line held back, the others are too old
         if reading.model == self._model:
             self._hear()
-            samples.add(stamp_ns, _sample(reading))
+            values = {"usb": reading.watts, "voltage": reading.volts, "current": reading.amperes}
+            samples.add(stamp_ns, values)
         else:
             self._reject(["an answer of a {}, where a {} was".format(reading.model, self._model)])
             samples.add_gap()
@@ -243,18 +247,18 @@ def open_probe(address: str) -> Um25cProbe:
 
 def _bluetooth_port() -> str:
     paths = sorted(path for pattern in BLUETOOTH_PORTS for path in glob.glob(pattern))
-    if len(paths) == 1:
-        return paths[0]
-    if paths:
-        raise ProbeMissing(
+    return the_only(
+        paths,
+        ProbeMissing(
+            "no Bluetooth port is bound, and no port was named",
+            "name the meter's port, such as --meter um25c:/dev/ttyUSB0 ({}); or pair it and "
+            "`sudo rfcomm bind 0 ITS:BLUETOOTH:ADDRESS`".format(ports_in_words()),
+        ),
+        ProbeMissing(
             "several Bluetooth ports are bound: {}".format(", ".join(paths)),
-            "name one: --meter um25c:{}".format(paths[0]),
+            "name one: --meter um25c:{}".format("".join(paths[:1])),
             ADDRESS,
-        )
-    raise ProbeMissing(
-        "no Bluetooth port is bound, and no port was named",
-        "name the meter's port, such as --meter um25c:/dev/ttyUSB0 ({}); or pair it and "
-        "`sudo rfcomm bind 0 ITS:BLUETOOTH:ADDRESS`".format(ports_in_words()),
+        ),
     )
 
 
@@ -283,21 +287,3 @@ def _first_reading(link: Link, path: str) -> Tuple[Reading, List[str]]:
         ANSWER,
         path,
     )
-
-
-def _info(address: str, model: str) -> Dict[str, Any]:
-    current = {"name": "current", "quantity": "current", "unit": "A"}
-    voltage = {"name": "voltage", "quantity": "voltage", "unit": "V"}
-    return {
-        "kind": "um25c",
-        "address": address,
-        "rate_hz": RATE_HZ,
-        "averaging_ms": None,
-        "resolution": "{}: 1 mW, {}".format(model, "1 mV, 0.1 mA" if model == "UM25C" else "10 mV, 1 mA"),
-        "scope": "usb",
-        "channels": [power_channel("usb", MOST_W), voltage, current],
-    }
-
-
-def _sample(reading: Reading) -> Dict[str, float]:
-    return {"usb": reading.watts, "voltage": reading.volts, "current": reading.amperes}
