@@ -18,8 +18,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from edgebench import interruption
@@ -136,68 +135,98 @@ def _text(data: bytearray) -> str:
 # Why SSH did not lead to an agent: each cause with its message and its fix.
 
 
-@dataclass(frozen=True)
-class _Cause:
-    pattern: re.Pattern[str]
-    what: str
-    fix: str
-    kind: Callable[..., EdgeBenchError] = UnavailableError
-
-
-def _cause(
-    pattern: str, what: str, fix: str, kind: Callable[..., EdgeBenchError] = UnavailableError
-) -> _Cause:
-    return _Cause(re.compile(pattern, re.IGNORECASE), what, fix, kind)
-
+_Causes = tuple[tuple[type[EdgeBenchError], str, str, str], ...]
+"""Each with the error's kind, the pattern of a line that tells it, the message and the fix."""
 
 # In this order: a changed key also ends in "verification failed", and in "permission denied" at times.
-_CAUSES = (
-    _cause(
+_CAUSES: _Causes = (
+    (
+        NoPermissionError,
         r"remote host identification has changed|host key for .* has changed",
         "the host key of {board} is another one than before",
         "find out why (a new system on the board, or somebody between); then {forget} and {login} once",
-        NoPermissionError,
     ),
-    _cause(
+    (
+        NoPermissionError,
         r"host key verification failed|host key is known for",
         "the host key of {board} is not known",
         "{login} once and compare the fingerprint that it shows with the board's",
-        NoPermissionError,
     ),
-    _cause(
+    (
+        NoPermissionError,
         r"permission denied|too many authentication failures|no more authentication methods",
         "{board} does not let this user in without a password",
         "{copy} once, or load the key into ssh-agent where it has a passphrase; nobody is asked here",
-        NoPermissionError,
     ),
-    _cause(
+    (
+        UnavailableError,
         r"could not resolve hostname|name or service not known|nodename nor servname",
         "the host {board} cannot be found",
         "check the name, or give its address",
     ),
-    _cause(
+    (
+        UnavailableError,
         r"connection refused",
         "{board} refuses the connection",
         "check that sshd runs there (sudo systemctl enable --now ssh), and the port",
     ),
-    _cause(
+    (
+        UnavailableError,
         r"timed out|no route to host|network is unreachable|host is down|timeout, server",
         "{board} does not answer",
         "check that it is switched on and on this network",
     ),
-    _cause(
+    (
+        NoPermissionError,
         r"bad configuration option|bad owner or permissions|terminating, \d+ bad|no argument after keyword"
         r"|can't open user config file|unsupported option",
         "the SSH configuration cannot be used",
         "mend the file and line that ssh names",
-        NoPermissionError,
     ),
-    _cause(
+    (
+        UnavailableError,
         r"connection (closed|reset)|kex_exchange_identification|broken pipe|closed by remote host",
         "{board} closed the connection",
         "try {login}; the board's log says why it closed",
     ),
 )
+
+_PYTHON_CAUSES: _Causes = (
+    (
+        UnavailableError,
+        r"edgebench: (?P<why>python is .*)",
+        "{python} on {board} is too old",
+        "name a Python of 3.6 or newer with --python",
+    ),
+    (
+        UnavailableError,
+        r"exec format error|cannot execute binary",
+        "{python} on {board} is built for another processor",
+        "name a Python of the board's own architecture with --python (uname -m tells it)",
+    ),
+    (
+        UnavailableError,
+        r"not found|no such file|^exit code 127$",
+        "there is no {python} on {board}",
+        "install it (sudo apt install python3 python3-numpy), or name another with --python",
+    ),
+    (
+        NoPermissionError,
+        r"permission denied|^exit code 126$",
+        "{python} on {board} cannot be run",
+        "name another Python with --python",
+    ),
+)
+
+
+def _by_words(causes: _Causes, lines: Sequence[str], **names: str) -> EdgeBenchError | None:
+    """The error of the first cause that a line tells; `names` are for the messages."""
+    for kind, pattern, what, fix in causes:
+        for line in lines:
+            if match := re.search(pattern, line, re.IGNORECASE):
+                why = match.groupdict().get("why", line)
+                return kind(what.format(**names), why=why, fix=fix.format(**names))
+    return None
 
 
 def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchError:
@@ -208,19 +237,17 @@ def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchE
         address: the board, as the user named it.
         login: the ssh command without its options.
     """
-    words = _lines(failed)
-    text = "\n".join(words)
-    host = address.rpartition("@")[2]
-    names = {
-        "board": address,
-        "login": f"run '{login}'",
-        "forget": f"run 'ssh-keygen -R {_known_as(host)}'",
-        "copy": f"run '{login.replace('ssh', 'ssh-copy-id', 1)}'",
-    }
-    for cause in _CAUSES:
-        if cause.pattern.search(text):
-            why = next((line for line in words if cause.pattern.search(line)), text)
-            return cause.kind(cause.what.format(**names), why=why, fix=cause.fix.format(**names))
+    words = printable_lines(failed.stderr)
+    known = _by_words(
+        _CAUSES,
+        words,
+        board=address,
+        login=f"run '{login}'",
+        forget=f"run 'ssh-keygen -R {_known_as(address.rpartition('@')[2])}'",
+        copy=f"run '{login.replace('ssh', 'ssh-copy-id', 1)}'",
+    )
+    if known is not None:
+        return known
     if failed.code is None:
         why = "nothing came back in time" if not words else words[-1]
         return UnavailableError(
@@ -232,37 +259,14 @@ def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchE
 
 def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> EdgeBenchError:
     """Why the connection stands and no Python took the agent."""
-    words = _lines(failed)
-    text = "\n".join(words)
-    last = words[-1] if words else f"exit code {failed.code}"
     if failed.code == 255:
         return not_connected(failed, address, login)
-    if re.search(r"edgebench: python is ", text):
-        return UnavailableError(
-            f"{python} on {address} is too old",
-            why=last.rpartition("edgebench: ")[2],
-            fix="name a Python of 3.6 or newer with --python",
-        )
-    if re.search(r"exec format error|cannot execute binary", text, re.IGNORECASE):
-        return UnavailableError(
-            f"{python} on {address} is built for another processor",
-            why=last,
-            fix="name a Python of the board's own architecture with --python (uname -m tells it)",
-        )
-    if failed.code == 127 or re.search(r"not found|no such file", text, re.IGNORECASE):
-        return UnavailableError(
-            f"there is no {python} on {address}",
-            why=last,
-            fix="install it (sudo apt install python3 python3-numpy), or name another with --python",
-        )
-    if failed.code == 126 or re.search(r"permission denied", text, re.IGNORECASE):
-        return NoPermissionError(
-            f"{python} on {address} cannot be run", why=last, fix="name another Python with --python"
-        )
+    words = printable_lines(failed.stderr)
+    exit_code = f"exit code {failed.code}"
+    if (known := _by_words(_PYTHON_CAUSES, [*words, exit_code], board=address, python=python)) is not None:
+        return known
     output = printable_lines(failed.stdout)
-    why = last if words or not output else output[-1]
-    if failed.code is None and not words:
-        why = "it printed nothing in time" if not output else output[-1]
+    why = (words or output or ["it printed nothing in time" if failed.code is None else exit_code])[-1]
     if failed.stuck:
         why = "it read nothing in time"
     return UnavailableError(
@@ -275,10 +279,6 @@ def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> E
 def _known_as(host: str) -> str:
     name, _, port = host.rpartition(":")
     return f"[{name.strip('[]')}]:{port}" if name and port.isdigit() else host.strip("[]")
-
-
-def _lines(failed: OpeningFailed) -> list[str]:
-    return printable_lines(failed.stderr)
 
 
 ENVIRONMENT = "EDGEBENCH_SSH_CONFIG"

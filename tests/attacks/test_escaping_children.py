@@ -237,7 +237,7 @@ def test_what_cannot_be_ended_is_named(rig, tmp_path):
         with device.session(rig.artifact(), rig.settings()) as session:
             pass
         left = {"pid": 4711, "name": "root\x1b[2J", "why": "it belongs to another user"}
-        session._workers[0].calls.note_stopped(checked(Ended, {"left_running": [left]}))
+        session._workers[0].note_end(checked(Ended, {"left_running": [left]}))
         (warning,) = session.facts().warnings
     finally:
         device.close()

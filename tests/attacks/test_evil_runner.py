@@ -1,5 +1,7 @@
 """A runner that says nonsense of itself, through a real worker and agent: its session fails alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from edgebench.results.parquet import to_arrow
@@ -49,9 +51,9 @@ def session_of(rig, device, folder, change):
     runner = folder / "runner.py"
     runner.write_text(plain.read_text() + RUNNER.format(change=change))
     job = Job("k" * 16, 0, 0, rig.artifact(), rig.settings(), rig.plan(passes=1))
-    device._runner_files = (runner,)
+    device._board = replace(device._board, runner_files=(runner,))
     evil = measure_session(device, job, device.describe())
-    device._runner_files = (plain,)
+    device._board = replace(device._board, runner_files=(plain,))
     with device.session(rig.artifact(), rig.settings()) as session:
         assert len(session.golden())
     return evil
