@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pydantic import Field
 
 from edgebench.contract import BackendOptions
-from edgebench.errors import SessionError
-from edgebench.link.agent_backend import AgentBackend
 from edgebench.prepare.chain import PreparedByChain
 from edgebench.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain
-from edgebench.records.target import Target
-from edgebench.records.values import Finding, Json
 
-from . import checks as trap
-from .checks import board_check, findings, runtime_check
+from .checks import CoralChecks
 
 
 class CoralOptions(BackendOptions):
@@ -50,7 +43,7 @@ class CoralOptions(BackendOptions):
     )
 
 
-class CoralBackend(PreparedByChain, AgentBackend):
+class CoralBackend(PreparedByChain, CoralChecks):
     """Takes int8 at a batch of 1."""
 
     name = "coral"
@@ -62,15 +55,3 @@ class CoralBackend(PreparedByChain, AgentBackend):
     chain = EdgeTpuChain("coral", takes_uncompiled=True)
     # Google's pycoral brings tflite-runtime with it, and another program has its name on the package index.
     board_packages = ("tflite-runtime", "ai-edge-litert")
-
-    def check(self, target: Target) -> list[Finding]:
-        """Runtime, libedgetpu, the Edge TPU with its bus and permissions, and the compiler."""
-        return findings(target)
-
-    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """The Edge TPU and libedgetpu there and whether the runtime fits it, and the compiler here."""
-        return runtime_check(facts, target) + board_check(facts, target)
-
-    def explain(self, error: SessionError) -> SessionError | None:
-        """A worker that died by a signal in libedgetpu: what that means, and which pairs work."""
-        return trap.explain(error)

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from edgebench.agent.facts import board_facts
 from edgebench.errors import SessionError, UnavailableError
+from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_findings import accelerator_finding, board_findings
 from edgebench.link.inspection import ask_library
@@ -62,28 +63,6 @@ def misfit(name: str, version: str) -> str:
     return f"{name} {version}, and {PAIRS}"
 
 
-def explain(error: SessionError) -> SessionError | None:
-    """The crash as what it most likely is; None for any other failure."""
-    begun = list(LOADING.finditer(error.stderr_tail))
-    if error.signal not in SIGNALS or error.stage not in STAGES or not begun:
-        return None
-    last = begun[-1]
-    ready = READY in error.stderr_tail[last.end() :]
-    if error.stage == "load" and ready:
-        return None
-    doing = "at its first inference" if ready else "while it was loaded"
-    return SessionError(
-        f"the Edge TPU's delegate crashed {doing}",
-        status=error.status,
-        stage=error.stage,
-        signal=error.signal,
-        stderr_tail=error.stderr_tail,
-        why=f"{error.signal} in {last['delegate']} under {last['runtime']}, Python {last['python']}: most "
-        f"likely it was built against another TFLite; {PAIRS}",
-        fix=HOW,
-    )
-
-
 DELEGATE = "libedgetpu.so.1"
 RUNTIMES = ("tflite-runtime", "ai-edge-litert")  # in the order in which the runner takes them
 USB_IDS = ("1a6e:089a", "18d1:9302")
@@ -119,38 +98,6 @@ class Runtime(BaseModel):
     version: str
     google: bool
     pycoral: bool
-
-
-def findings(target: Target) -> list[Finding]:
-    """Of this machine, with the target's Python."""
-    facts = board_facts()
-    tensorflow = Finding("ok", "tensorflow", "is installed (makes the int8 models)")
-    if find_spec("tensorflow") is None:
-        message = "is not installed: int8 models that are not cached cannot be made"
-        tensorflow = Finding("warning", "tensorflow", message, "pip install 'edgebench[prepare]'")
-    return [
-        _runtime(target),
-        *map(accelerator_finding, _sticks(BoardFacts.of(facts))),
-        *board_check(facts, target),
-        tensorflow,
-        *board_findings(facts),
-    ]
-
-
-def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
-    """The Edge TPU and libedgetpu by a board's facts, and the compiler on this machine."""
-    # On the processor all of this may be missing, and the figures say so.
-    grave: Literal["warning", "error"] = "warning" if target.options.get("allow_cpu") else "error"
-    known = BoardFacts.of(facts)
-    return [_library(known, target, grave), *_edgetpu(known, grave), compiler_finding(target.options)]
-
-
-def runtime_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
-    """A warning where the runtime among a board's packages is none that Google's libedgetpu fits."""
-    packages = BoardFacts.of(facts).packages or {}
-    runtime = next((name for name in RUNTIMES if name in packages), None)
-    text = "" if runtime is None else _misfit(runtime, packages[runtime], target)
-    return [Finding("warning", "runtime", text, HOW)] if text else []
 
 
 def _misfit(name: str, version: str, target: Target) -> str:
@@ -221,3 +168,59 @@ def _usable(device: str, writable: bool | None, fix: str) -> Finding:
     if writable is False:
         return Finding("error", "edge tpu", f"{device}, which this user may not open", fix)
     return Finding("ok", "edge tpu", device)
+
+
+def edgetpu_findings(facts: Mapping[str, Json], target: Target) -> list[Finding]:
+    """The Edge TPU and libedgetpu by a board's facts, and the compiler on this machine."""
+    # On the processor all of this may be missing, and the figures say so.
+    grave: Literal["warning", "error"] = "warning" if target.options.get("allow_cpu") else "error"
+    known = BoardFacts.of(facts)
+    return [_library(known, target, grave), *_edgetpu(known, grave), compiler_finding(target.options)]
+
+
+class CoralChecks(AgentBackend):
+    """What a board, this machine and a failed session say of an Edge TPU."""
+
+    def check(self, target: Target) -> list[Finding]:
+        """Of this machine, with the target's Python."""
+        facts = board_facts()
+        tensorflow = Finding("ok", "tensorflow", "is installed (makes the int8 models)")
+        if find_spec("tensorflow") is None:
+            message = "is not installed: int8 models that are not cached cannot be made"
+            tensorflow = Finding("warning", "tensorflow", message, "pip install 'edgebench[prepare]'")
+        return [
+            _runtime(target),
+            *map(accelerator_finding, _sticks(BoardFacts.of(facts))),
+            *edgetpu_findings(facts, target),
+            tensorflow,
+            *board_findings(facts),
+        ]
+
+    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
+        """A runtime that libedgetpu does not fit; the Edge TPU and libedgetpu there, the compiler here."""
+        packages = BoardFacts.of(facts).packages or {}
+        runtime = next((name for name in RUNTIMES if name in packages), None)
+        text = "" if runtime is None else _misfit(runtime, packages[runtime], target)
+        misfits = [Finding("warning", "runtime", text, HOW)] if text else []
+        return misfits + edgetpu_findings(facts, target)
+
+    def explain(self, error: SessionError) -> SessionError | None:
+        """The crash as what it most likely is; None for any other failure."""
+        begun = list(LOADING.finditer(error.stderr_tail))
+        if error.signal not in SIGNALS or error.stage not in STAGES or not begun:
+            return None
+        last = begun[-1]
+        ready = READY in error.stderr_tail[last.end() :]
+        if error.stage == "load" and ready:
+            return None
+        doing = "at its first inference" if ready else "while it was loaded"
+        return SessionError(
+            f"the Edge TPU's delegate crashed {doing}",
+            status=error.status,
+            stage=error.stage,
+            signal=error.signal,
+            stderr_tail=error.stderr_tail,
+            why=f"{error.signal} in {last['delegate']} under {last['runtime']}, Python {last['python']}: "
+            f"most likely it was built against another TFLite; {PAIRS}",
+            fix=HOW,
+        )

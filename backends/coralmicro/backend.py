@@ -33,20 +33,6 @@ BRIEF = Limits(connect_s=2.0, answer_s=3.0)
 """Nobody waits longer for `doctor`."""
 
 
-def findings(target: Target) -> list[Finding]:
-    """Of the board at the target's address, and of what prepares its models."""
-    compiler = compiler_finding(target.options)
-    try:
-        description = CoralMicroDevice(target, BRIEF).connect()
-    except (UnavailableError, MicroFault) as fault:
-        subject = "firmware" if isinstance(fault, OtherFirmware) else "board"
-        return [
-            Finding("error", subject, ": ".join(filter(None, (fault.what, fault.why))), fault.fix),
-            compiler,
-        ]
-    return [*_of_description(description, needs_edge_tpu=not target.options.get("allow_cpu")), compiler]
-
-
 def _of_description(board: BoardDescription, *, needs_edge_tpu: bool) -> list[Finding]:
     runtime = f"{board.runtime} {board.runtime_version}".strip()
     model = "none" if board.model is None else board.model.sha256[:12]
@@ -186,8 +172,17 @@ class CoralMicroBackend(PreparedByChain, Backend):
         return device
 
     def check(self, target: Target) -> list[Finding]:
-        """The board, its firmware, its Edge TPU and its memory, and the compiler here."""
-        return findings(target)
+        """Of the board at the target's address, and of what prepares its models."""
+        compiler = compiler_finding(target.options)
+        try:
+            description = CoralMicroDevice(target, BRIEF).connect()
+        except (UnavailableError, MicroFault) as fault:
+            subject = "firmware" if isinstance(fault, OtherFirmware) else "board"
+            return [
+                Finding("error", subject, ": ".join(filter(None, (fault.what, fault.why))), fault.fix),
+                compiler,
+            ]
+        return [*_of_description(description, needs_edge_tpu=not target.options.get("allow_cpu")), compiler]
 
     def stage_seconds(
         self, target: Target, plan: MeasurePlan, patch_s: float | None

@@ -37,21 +37,6 @@ from .profile import NOT_REPORTED, Profile
 _OF_THE_PROTOCOL = ("m-", "e-[")
 
 
-def findings(target: Target) -> list[Finding]:
-    """Of the board at the target's port, or of an emulated one; without either, which ports there are."""
-    device = CortexMDevice(target)
-    try:
-        if target.port is None:
-            return [_without_port(CortexMOptions.model_validate(dict(target.options)))]
-        return _of_profile(device.identify())
-    except LineFault as fault:
-        return [_of_fault(fault, int(target.options.get("baud", BAUD)))]
-    except (UnavailableError, NoPermissionError, UsageError) as refusal:
-        return [_error("port", refusal, refusal.fix)]
-    finally:
-        device.close()
-
-
 def _without_port(options: CortexMOptions) -> Finding:
     if not FirmwareSupply(options).emulates:
         fix = "name the board's by --port, such as /dev/ttyACM0"
@@ -174,8 +159,18 @@ class CortexMBackend(PreparedByChain, Backend):
         return device
 
     def check(self, target: Target) -> list[Finding]:
-        """The port, what answers there, and what it carries."""
-        return findings(target)
+        """Of the board at the target's port, or of an emulated one; without either, which ports there are."""
+        device = CortexMDevice(target)
+        try:
+            if target.port is None:
+                return [_without_port(CortexMOptions.model_validate(dict(target.options)))]
+            return _of_profile(device.identify())
+        except LineFault as fault:
+            return [_of_fault(fault, int(target.options.get("baud", BAUD)))]
+        except (UnavailableError, NoPermissionError, UsageError) as refusal:
+            return [_error("port", refusal, refusal.fix)]
+        finally:
+            device.close()
 
     def stage_seconds(
         self, target: Target, plan: MeasurePlan, patch_s: float | None

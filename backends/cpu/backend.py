@@ -31,15 +31,6 @@ class Imported(BaseModel):
 ASK_RUNTIME = "import ai_edge_litert.interpreter; print('{\"imported\": true}')"
 
 
-def runtime_findings(target: Target) -> list[Finding]:
-    """Whether LiteRT is installed where the worker runs, and TensorFlow, which prepares, here."""
-    if version := version_of("tensorflow"):
-        return [_litert(target), Finding("ok", "tensorflow", f"{version} (prepares artifacts)")]
-    message = "is not installed: depth multiplier 1.0 and other models cannot be prepared"
-    fix = "pip install 'edgebench[prepare]'"
-    return [_litert(target), Finding("warning", "tensorflow", message, fix)]
-
-
 def _litert(target: Target) -> Finding:
     python, fix = target.launch.python, "pip install 'edgebench[cpu]'"
     if python is None or python == sys.executable:
@@ -75,5 +66,10 @@ class CpuBackend(PreparedByChain, AgentBackend):
     board_packages = ("ai-edge-litert", "tflite-runtime", "tensorflow")
 
     def check(self, target: Target) -> list[Finding]:
-        """Packages, and the state of the machine."""
-        return runtime_findings(target) + board_findings(board_facts())
+        """LiteRT where the worker runs, TensorFlow, which prepares, here; the state of the machine."""
+        machine = board_findings(board_facts())
+        if version := version_of("tensorflow"):
+            return [_litert(target), Finding("ok", "tensorflow", f"{version} (prepares artifacts)"), *machine]
+        message = "is not installed: depth multiplier 1.0 and other models cannot be prepared"
+        fix = "pip install 'edgebench[prepare]'"
+        return [_litert(target), Finding("warning", "tensorflow", message, fix), *machine]

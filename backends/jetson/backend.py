@@ -11,18 +11,16 @@ import numpy as np
 from pydantic import Field
 
 from edgebench.contract import BackendOptions
-from edgebench.errors import SessionError, UnavailableError, UnsupportedError
-from edgebench.link.agent_backend import AgentBackend
+from edgebench.errors import UnavailableError, UnsupportedError
 from edgebench.prepare import cache as recipes
 from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.chain import require_calibration, subject_of
 from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.workers.checking import picture_feeds
 from edgebench.records.model import Artifact, Companion, InputSpec, Prepared, PrepareRequest
-from edgebench.records.target import Target
-from edgebench.records.values import Finding, Json, Progress
+from edgebench.records.values import Json, Progress
 
-from .checks import board_check, explain, findings
+from .checks import TensorRtChecks
 
 # From a model to what a board builds its engine of: .onnx with its channels first, and what goes with it.
 #
@@ -163,7 +161,7 @@ class TensorRtOptions(BackendOptions):
     )
 
 
-class JetsonBackend(AgentBackend):
+class JetsonBackend(TensorRtChecks):
     """Takes every variant, at a static batch of 1 to 64; engines are built on the board."""
 
     name = "jetson"
@@ -209,18 +207,6 @@ class JetsonBackend(AgentBackend):
             refusal or _artifact(request, {precision: next(files) for precision in wanted}, cache)
             for request, refusal, wanted in zip(requests, refusals, parts, strict=True)
         ]
-
-    def check(self, target: Target) -> list[Finding]:
-        """TensorRT, CUDA, the GPU, of a Jetson JetPack, power mode and clocks; the state of the machine."""
-        return findings(target)
-
-    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """The same of a board, by its files."""
-        return board_check(facts, target)
-
-    def explain(self, error: SessionError) -> SessionError | None:
-        """What TensorRT, CUDA or the GPU's driver lacks, by their words."""
-        return explain(error, self.name)
 
 
 class TensorRtBackend(JetsonBackend):

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from edgebench.agent.facts import UNTOLD, board_facts
 from edgebench.errors import SessionError, UnavailableError
+from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings, mode_in_force, modes_text
 from edgebench.link.failures import Cause, explain_by_causes
@@ -113,16 +114,6 @@ _CAUSES = (
 )
 
 
-def explain(error: SessionError, device: str) -> SessionError | None:
-    """A failure whose cause is known by its words; None for any other.
-
-    Args:
-        error: of a session, or of a build.
-        device: a name of `edgebench devices`: `jetson`, or `tensorrt` for a discrete GPU.
-    """
-    return explain_by_causes(error, _CAUSES, (error.why, error.stderr_tail[-_MOST_STDERR:]), device)
-
-
 # The releases of JetPack that the runner was written for, and what each brings.
 
 
@@ -173,40 +164,6 @@ class Library(BaseModel):
     version: str | None
     why_none: str = ""
     python: str | None = None
-
-
-def findings(target: Target) -> list[Finding]:
-    """Of this machine, with the target's Python and its environment."""
-    facts: dict[str, Json] = board_facts()
-    python = target.launch.python or sys.executable
-    packages = {name: version for name, version in facts["packages"].items() if name != "tensorrt"}
-    try:
-        library = ask_library("TensorRT", LIBRARY, Library, python, target.launch.env)
-    except UnavailableError as error:
-        here = [Finding("error", "tensorrt", f"{error.what}: {error.why}", error.fix)]
-    else:
-        if library.version is not None:
-            packages["tensorrt"] = library.version
-        of_python: dict[str, Json] = {"python": library.python, "python_executable": python}
-        here = board_check({**facts, "packages": packages, **of_python}, target)
-        if library.why_none and NOT_INSTALLED not in library.why_none:
-            fix = f"install it anew: {HOW_TO_INSTALL[target.device]}"
-            here[0] = Finding("error", "tensorrt", f"{python} cannot import it: {library.why_none}", fix)
-    return [*here, packages_finding(), *board_findings(facts)]
-
-
-def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
-    """Of a board, by its files: nothing of TensorRT is run there."""
-    known = BoardFacts.of(facts)
-    checked = [_tensorrt(known, target), _cudart(known, target), _gpu(known)]
-    if target.device != DISCRETE:
-        checked += [_jetpack(known), *_power_mode(facts, target)]
-        checked += [] if target.set_power_mode else _clocks(known)
-    free = known.disk_available_bytes
-    if free is not None and free < ENGINES_BYTES:
-        message = f"{free >> 20} MiB free, and engines of nine variants take up to {ENGINES_BYTES >> 20} MiB"
-        checked.append(Finding("warning", "engines", message, NO_ROOM_FOR_FILES))
-    return checked
 
 
 def _tensorrt(known: BoardFacts, target: Target) -> Finding:
@@ -302,3 +259,45 @@ def _clocks(known: BoardFacts) -> list[Finding]:
         "(a Nano's p99 was seen to go from 148 to 9.4 ms by pinning alone)"
     )
     return [Finding("warning", "clocks", message, CLOCKS)]
+
+
+class TensorRtChecks(AgentBackend):
+    """What a board, this machine and a failed session say of TensorRT."""
+
+    def check(self, target: Target) -> list[Finding]:
+        """Of this machine, with the target's Python and its environment."""
+        facts: dict[str, Json] = board_facts()
+        python = target.launch.python or sys.executable
+        packages = {name: version for name, version in facts["packages"].items() if name != "tensorrt"}
+        try:
+            library = ask_library("TensorRT", LIBRARY, Library, python, target.launch.env)
+        except UnavailableError as error:
+            here = [Finding("error", "tensorrt", f"{error.what}: {error.why}", error.fix)]
+        else:
+            if library.version is not None:
+                packages["tensorrt"] = library.version
+            of_python: dict[str, Json] = {"python": library.python, "python_executable": python}
+            here = self.board_check({**facts, "packages": packages, **of_python}, target)
+            if library.why_none and NOT_INSTALLED not in library.why_none:
+                fix = f"install it anew: {HOW_TO_INSTALL[target.device]}"
+                here[0] = Finding("error", "tensorrt", f"{python} cannot import it: {library.why_none}", fix)
+        return [*here, packages_finding(), *board_findings(facts)]
+
+    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
+        """Of a board, by its files: nothing of TensorRT is run there."""
+        known = BoardFacts.of(facts)
+        checked = [_tensorrt(known, target), _cudart(known, target), _gpu(known)]
+        if target.device != DISCRETE:
+            checked += [_jetpack(known), *_power_mode(facts, target)]
+            checked += [] if target.set_power_mode else _clocks(known)
+        free = known.disk_available_bytes
+        if free is not None and free < ENGINES_BYTES:
+            message = (
+                f"{free >> 20} MiB free, and engines of nine variants take up to {ENGINES_BYTES >> 20} MiB"
+            )
+            checked.append(Finding("warning", "engines", message, NO_ROOM_FOR_FILES))
+        return checked
+
+    def explain(self, error: SessionError) -> SessionError | None:
+        """A failure whose cause is known by its words; None for any other."""
+        return explain_by_causes(error, _CAUSES, (error.why, error.stderr_tail[-_MOST_STDERR:]), self.name)

@@ -37,12 +37,6 @@ ASK_RUNTIME = (
 DEFAULT_PROVIDER = "CPUExecutionProvider"
 
 
-def runtime_findings(target: Target) -> list[Finding]:
-    """Whether the runtime and the provider are there where the worker runs, and what prepares, here."""
-    provider = str(target.options.get("provider", DEFAULT_PROVIDER))
-    return [*_runtime(target, provider), packages_finding()]
-
-
 def _runtime(target: Target, provider: str) -> list[Finding]:
     """The runtime is asked in a process of its own: it never lives in the harness's."""
     python = target.launch.python or sys.executable
@@ -114,5 +108,6 @@ class OnnxRuntimeBackend(PreparedByChain, AgentBackend):
     board_packages = ("onnxruntime", "onnxruntime-gpu")
 
     def check(self, target: Target) -> list[Finding]:
-        """Packages and the provider, and the state of the machine."""
-        return runtime_findings(target) + board_findings(board_facts())
+        """Runtime and provider where the worker runs, what prepares, here; the state of the machine."""
+        provider = str(target.options.get("provider", DEFAULT_PROVIDER))
+        return [*_runtime(target, provider), packages_finding(), *board_findings(board_facts())]

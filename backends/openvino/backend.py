@@ -8,18 +8,16 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from edgebench.contract import BackendOptions
-from edgebench.errors import SessionError, UnsupportedError
-from edgebench.link.agent_backend import AgentBackend
+from edgebench.errors import UnsupportedError
 from edgebench.prepare.cache import Cache, CachedFile
 from edgebench.prepare.chain import Chain, PreparedByChain, Recipe
 from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.target import Target
-from edgebench.records.values import Finding, Json
+from edgebench.records.values import Json
 from edgebench.refusals import form
 
-from .checks import board_check, explain, findings
+from .checks import LibraryChecks
 
 # More in flight at once than any edge device gains from: each has inputs, outputs and often activations.
 MOST_REQUESTS = 64
@@ -122,7 +120,7 @@ _FORM = OnnxForm(layout="NCHW")
 _TFLITE = TfliteChain()
 
 
-class LibraryBackend(PreparedByChain, AgentBackend):
+class LibraryBackend(PreparedByChain, LibraryChecks):
     """Any device of the library's, at any static batch.
 
     Which distribution a board has to have depends on the device: `board_check` says it.
@@ -133,18 +131,6 @@ class LibraryBackend(PreparedByChain, AgentBackend):
     def concurrency(self, options: Mapping[str, Json]) -> int:
         """The requests."""
         return int(options.get("requests", self.options_model.model_fields["requests"].default))
-
-    def check(self, target: Target) -> list[Finding]:
-        """The library with its plugins and devices, the stick, and the state of the machine."""
-        return findings(target)
-
-    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """The library and its plugins by their files, and the stick."""
-        return board_check(facts, target)
-
-    def explain(self, error: SessionError) -> SessionError | None:
-        """A stick that cannot be opened, and what a build or a system lacks for a device."""
-        return explain(error, self.name)
 
 
 class OpenVinoBackend(LibraryBackend):

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from edgebench.agent.facts import UNTOLD, board_facts, openvino_files
 from edgebench.errors import SessionError, UnavailableError
+from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_findings import accelerator_finding, board_findings, package_finding
 from edgebench.link.failures import Cause, explain_by_causes
@@ -124,29 +125,6 @@ _CAUSES = (
 )
 
 
-def explain(error: SessionError, device: str) -> SessionError | None:
-    """A device or a library that is missing; None for any other failure.
-
-    Args:
-        error: of a session.
-        device: a name of `edgebench devices`: which OpenVINO to install depends on it.
-    """
-    if error.stage not in STAGES:
-        return None
-    usb, listed = _USB.search(error.why), _LISTED.search(error.why)
-    state = usb["state"] if usb else "not known, see `lsusb -d 03e7:`"
-    return explain_by_causes(
-        error,
-        _CAUSES,
-        (error.why,),
-        device,
-        state=state,
-        of_stick=_stick_fix(state),
-        in_brackets=f" ({listed.group()})" if listed else "",
-        end=error.why[-200:].strip(),
-    )
-
-
 def _stick_fix(state: str) -> str:
     """The causes that are left, the likeliest first by what USB shows."""
     udev = "install the udev rule (backends/openvino/README.md has it)"
@@ -178,29 +156,6 @@ class Library(BaseModel):
     devices: list[str] = []
     plugins: dict[str, str] = {}
     broken_plugins: dict[str, str] = {}
-
-
-def findings(target: Target) -> list[Finding]:
-    """Of this machine, with the target's Python and its environment."""
-    python = target.launch.python or sys.executable
-    facts: dict[str, Json] = board_facts()
-    try:
-        library = ask_library("OpenVINO", LIBRARY, Library, python, target.launch.env)
-    except UnavailableError as error:
-        here = [Finding("error", "openvino", f"{error.what}: {error.why}", error.fix)]
-    else:
-        facts["openvino"] = dict(openvino_files([library.folder] if library.folder else []))
-        here = _of_library(library, python, _device(target))
-    known = BoardFacts.of(facts)
-    here += [accelerator_finding(stick) for stick in _sticks(known)]
-    return [*here, *_of_stick(known, _device(target)), packages_finding(), *board_findings(facts)]
-
-
-def board_check(facts: Mapping[str, Json], target: Target) -> list[Finding]:
-    """Of a board, by its files and what it shows on USB: nothing of OpenVINO is run there."""
-    known, device = BoardFacts.of(facts), _device(target)
-    libusb = [_libusb(known)] if device.startswith(PLUGIN) else []
-    return [*_of_packages(known, device), *_of_stick(known, device), *libusb]
 
 
 def _device(target: Target) -> str:
@@ -311,3 +266,45 @@ def _libusb(known: BoardFacts) -> Finding:
         return Finding("ok", "libusb", path)
     message = f"the loader finds no {LIBUSB}: the MYRIAD plugin cannot be loaded"
     return Finding("warning", "libusb", message, LIBRARIES[LIBUSB])
+
+
+class LibraryChecks(AgentBackend):
+    """What a board, this machine and a failed session say of OpenVINO."""
+
+    def check(self, target: Target) -> list[Finding]:
+        """Of this machine, with the target's Python and its environment."""
+        python = target.launch.python or sys.executable
+        facts: dict[str, Json] = board_facts()
+        try:
+            library = ask_library("OpenVINO", LIBRARY, Library, python, target.launch.env)
+        except UnavailableError as error:
+            here = [Finding("error", "openvino", f"{error.what}: {error.why}", error.fix)]
+        else:
+            facts["openvino"] = dict(openvino_files([library.folder] if library.folder else []))
+            here = _of_library(library, python, _device(target))
+        known = BoardFacts.of(facts)
+        here += [accelerator_finding(stick) for stick in _sticks(known)]
+        return [*here, *_of_stick(known, _device(target)), packages_finding(), *board_findings(facts)]
+
+    def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
+        """Of a board, by its files and what it shows on USB: nothing of OpenVINO is run there."""
+        known, device = BoardFacts.of(facts), _device(target)
+        libusb = [_libusb(known)] if device.startswith(PLUGIN) else []
+        return [*_of_packages(known, device), *_of_stick(known, device), *libusb]
+
+    def explain(self, error: SessionError) -> SessionError | None:
+        """A device or a library that is missing; None for any other failure."""
+        if error.stage not in STAGES:
+            return None
+        usb, listed = _USB.search(error.why), _LISTED.search(error.why)
+        state = usb["state"] if usb else "not known, see `lsusb -d 03e7:`"
+        return explain_by_causes(
+            error,
+            _CAUSES,
+            (error.why,),
+            self.name,
+            state=state,
+            of_stick=_stick_fix(state),
+            in_brackets=f" ({listed.group()})" if listed else "",
+            end=error.why[-200:].strip(),
+        )

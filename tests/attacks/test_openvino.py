@@ -20,6 +20,7 @@ import psutil
 import pytest
 from onnx import TensorProto, helper
 
+from edgebench import registry
 from edgebench.agent.timed import TimedLoop
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
@@ -34,6 +35,7 @@ from tests.fakes import agent_backend
 from tests.models.crafted import onnx_file
 
 checks: Any = importlib.import_module("edgebench.backends.openvino.checks")
+BACKEND: Any = registry.backend("openvino")
 usb_sticks: Any = importlib.import_module("edgebench.backends.device.usb_sticks").usb_sticks
 CompileCache: Any = importlib.import_module("edgebench.backends.openvino.device.library").CompileCache
 BOOT_ID, READY_ID = "03e7:2485", "03e7:f63b"
@@ -189,7 +191,7 @@ def test_a_broken_installation_is_a_finding(tmp_path, name):
     package.mkdir()
     (package / "__init__.py").write_text(source)
     target = Target("openvino", "openvino", launch=Launch(env={"PYTHONPATH": str(tmp_path)}))
-    findings = [finding for finding in checks.findings(target) if finding.subject == "openvino"]
+    findings = [finding for finding in BACKEND.check(target) if finding.subject == "openvino"]
     assert [finding.level for finding in findings] == ["warning" if name == "version" else "error"]
     assert words in findings[0].message
 

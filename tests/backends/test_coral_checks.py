@@ -21,7 +21,7 @@ def target(python: str | None = None, host: str | None = None, **options: Any) -
 
 
 def by_subject(facts: dict[str, Any], **options: Any) -> dict[str, Finding]:
-    findings = checks.board_check(facts, target(**options))
+    findings = checks.edgetpu_findings(facts, target(**options))
     assert all(finding.level == "ok" or finding.fix for finding in findings)
     return {finding.subject: finding for finding in findings}
 
@@ -91,7 +91,7 @@ def test_a_delegate_that_was_named_by_its_path(tmp_path):
     assert by_subject({}, delegate=str(library))["libedgetpu"].level == "error"
     library.touch()
     assert by_subject({}, delegate=str(library))["libedgetpu"].level == "ok"
-    there = checks.board_check({}, target(host="user@board", delegate="/opt/libedgetpu.so.1"))
+    there = checks.edgetpu_findings({}, target(host="user@board", delegate="/opt/libedgetpu.so.1"))
     assert "when a session starts" in next(
         finding.message for finding in there if finding.subject == "libedgetpu"
     )
@@ -120,7 +120,9 @@ def runtime(monkeypatch, tmp_path):
 
     def of(**packages: str) -> Finding:
         monkeypatch.setenv("PYTHONPATH", python_with(tmp_path, **packages))
-        [runtime_finding] = [finding for finding in checks.findings(target()) if finding.subject == "runtime"]
+        [runtime_finding] = [
+            finding for finding in registry.backend("coral").check(target()) if finding.subject == "runtime"
+        ]
         assert isinstance(runtime_finding, Finding)
         return runtime_finding
 
@@ -179,5 +181,5 @@ def test_no_runtime_at_all(runtime):
 
 
 def test_a_python_that_is_not_there():
-    findings = checks.findings(target(python="/no/such/python"))
+    findings = registry.backend("coral").check(target(python="/no/such/python"))
     assert next(finding for finding in findings if finding.subject == "runtime").level == "error"

@@ -19,7 +19,7 @@ def test_packages_that_are_missing(monkeypatch):
         raise PackageNotFoundError(package)
 
     monkeypatch.setattr(installed, "version", missing)
-    findings = {finding.subject: finding for finding in checks.runtime_findings(TARGET)}
+    findings = {finding.subject: finding for finding in registry.backend("cpu").check(TARGET)}
     assert findings["ai-edge-litert"].level == "error"
     assert "edgebench[cpu]" in findings["ai-edge-litert"].fix
     assert findings["tensorflow"].level == "warning"
@@ -29,7 +29,7 @@ def test_packages_that_are_missing(monkeypatch):
 def test_another_python_is_asked_itself(tmp_path):
     def finding(python):
         target = Target(name="cpu", device="cpu", launch=Launch(python=python))
-        return checks.runtime_findings(target)[0]
+        return registry.backend("cpu").check(target)[0]
 
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')

@@ -143,7 +143,7 @@ def test_it_prepares_what_its_options_ask_for(onnx_quarter, session_cache):
 
 
 def subjects(target=TARGET):
-    return {finding.subject: finding for finding in checks.runtime_findings(target)}
+    return {finding.subject: finding for finding in backend.check(target)}
 
 
 def test_doctor_asks_the_runtime_for_its_providers():

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from edgebench import registry
 from edgebench.agent.facts import board_facts
 from edgebench.records.target import Launch, Target
 from edgebench.records.values import Finding
 from tests.backends.usb_trees import USB_2, Tree
 
 checks: Any = importlib.import_module("edgebench.backends.openvino.checks")
+BACKEND: Any = registry.backend("openvino")
 
 STICK = {
     "id": "03e7:2485",
@@ -36,7 +38,7 @@ def target(device: str = "ncs2", python: str | None = None, **options: Any) -> T
 
 
 def by_subject(facts: dict[str, Any], device: str = "ncs2", **options: Any) -> dict[str, Finding]:
-    findings = checks.board_check(facts, target(device, **options))
+    findings = BACKEND.board_check(facts, target(device, **options))
     assert all(finding.level == "ok" or finding.fix for finding in findings)
     return {finding.subject: finding for finding in findings}
 
@@ -107,7 +109,7 @@ def test_another_device_needs_no_stick():
     findings = by_subject({**BOARD, "usb_accelerators": [], "libraries": {}}, device="openvino")
     assert set(findings) == {"openvino", "plugins"}
     gpu = Target("openvino", "openvino", {"device": "NPU"}, host="pi")
-    [finding] = [found for found in checks.board_check(BOARD, gpu) if found.subject == "device"]
+    [finding] = [found for found in BACKEND.board_check(BOARD, gpu) if found.subject == "device"]
     assert "NPU is not in this build, which has AUTO, CPU, GPU, MYRIAD" in finding.message
     assert "--set device=NAME" in finding.fix
 
@@ -157,7 +159,7 @@ def here(monkeypatch, tmp_path):
         options = {"device": device}
         launch = Launch(env={"PYTHONPATH": str(tmp_path)})
         name = "ncs2" if device == "MYRIAD" else "openvino"
-        findings = checks.findings(Target(name, name, options, launch))
+        findings = BACKEND.check(Target(name, name, options, launch))
         return {finding.subject: finding for finding in findings}
 
     return of
@@ -197,7 +199,7 @@ def test_a_stick_that_openvino_finds(here):
 @pytest.mark.parametrize(("name", "fix"), [("openvino", "-m pip install openvino"), ("ncs2", "==2021.4.2")])
 def test_no_openvino_at_all_is_one_line_with_the_fix(tmp_path, name, fix):
     (tmp_path / "openvino.py").write_text("raise ImportError('No module named openvino')")
-    found = checks.findings(Target(name, name, {}, Launch(env={"PYTHONPATH": str(tmp_path)})))
+    found = BACKEND.check(Target(name, name, {}, Launch(env={"PYTHONPATH": str(tmp_path)})))
     [finding] = [finding for finding in found if finding.subject == "openvino"]
     assert finding.level == "error"
     assert "No module named openvino" in finding.message and "\n" not in finding.message
@@ -207,7 +209,7 @@ def test_no_openvino_at_all_is_one_line_with_the_fix(tmp_path, name, fix):
 def test_a_python_that_is_not_there():
     [finding] = [
         finding
-        for finding in checks.findings(target("openvino", python="/no/such/python"))
+        for finding in BACKEND.check(target("openvino", python="/no/such/python"))
         if finding.subject == "openvino"
     ]
     assert (finding.level, finding.fix) == ("error", "name another Python")

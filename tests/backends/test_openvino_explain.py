@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from edgebench import registry
 from edgebench.errors import SessionError
 
 failures: Any = importlib.import_module("edgebench.backends.openvino.device.library")
@@ -22,7 +23,7 @@ def explained(why: str, device: str = "ncs2", stage: str = "load") -> SessionErr
         "the worker failed while loading the artifact", status="load_failed", stage=stage,
         why=f"RuntimeError: {why}", stderr_tail="E: [ncAPI] ncDeviceOpen",
     )  # fmt: skip
-    words: SessionError | None = explain.explain(error, device)
+    words: SessionError | None = registry.backend(device).explain(error)
     if words is not None:
         assert (words.status, words.stage, words.stderr_tail) == ("load_failed", stage, error.stderr_tail)
         assert len(f"{words.what}: {words.why}; {words.fix}") < ON_SCREEN

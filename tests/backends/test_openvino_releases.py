@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from edgebench import registry
 from edgebench.agent.facts import board_facts
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
@@ -27,6 +28,7 @@ pytestmark = [
 ]
 
 checks: Any = importlib.import_module("edgebench.backends.openvino.checks")
+BACKEND: Any = registry.backend("openvino")
 backend = agent_backend("ncs2")
 NO_LIBUSB = "OpenVINO's plugin cannot be loaded: libusb-1.0.so.0 is missing"
 
@@ -76,7 +78,7 @@ def test_the_wheel_of_2022_3_has_no_plugin_for_it(tmp_path):
 )
 def test_doctor_tells_the_release_its_devices_and_the_firmware(board, api, firmware):
     target = Target("ncs2", "ncs2", {"device": "MYRIAD"}, Launch(python=python_for(board)))
-    findings = {finding.subject: finding for finding in checks.findings(target)}
+    findings = {finding.subject: finding for finding in BACKEND.check(target)}
     assert api in findings["openvino"].message
     assert "devices found: CPU" in findings["plugins"].message
     assert findings["device"].level == findings["stick"].level == "error"

@@ -127,7 +127,7 @@ def test_stages_of_what_was_never_measured_are_bounded(plan):
 
 def findings(address, **more):
     target = Target("micro", "coral-micro", {"address": address, **more})
-    return {finding.subject: finding for finding in checks.findings(target)}
+    return {finding.subject: finding for finding in checks.CoralMicroBackend().check(target)}
 
 
 def test_doctor_says_what_answers_and_what_it_has():

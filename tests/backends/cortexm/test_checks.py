@@ -10,7 +10,7 @@ conversation = importlib.import_module("edgebench.backends.cortexm.conversation"
 
 
 def findings(port):
-    return checks.findings(Target("m7", "cortex-m", port=port))
+    return checks.CortexMBackend().check(Target("m7", "cortex-m", port=port))
 
 
 def test_a_board_with_edgebenchs_firmware():

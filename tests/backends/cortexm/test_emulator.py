@@ -124,7 +124,7 @@ def test_doctor_says_whether_a_run_can_start_it(monkeypatch, there):
         monkeypatch.setattr(shutil, "which", lambda name: None if "qemu" in name else f"/usr/bin/{name}")
         monkeypatch.setattr(firmware_supply, "cross_compiler", lambda: None)
     options = {"board": BOARD.name, "build": True, "flash": True}
-    [finding] = checks.findings(Target("m7", "cortex-m", options=options))
+    [finding] = checks.CortexMBackend().check(Target("m7", "cortex-m", options=options))
     assert (finding.level, finding.subject) == ("ok" if there else "error", "board")
     assert there or finding.fix == "apt install qemu-system-arm"
 

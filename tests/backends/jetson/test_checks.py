@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from edgebench import registry
 from edgebench.agent.facts import UNTOLD
 from edgebench.records.target import Launch, Target
 from edgebench.records.values import Finding
 from edgebench.run.boards import known_boards
 
 checks: Any = importlib.import_module("edgebench.backends.jetson.checks")
+BACKEND: Any = registry.backend("jetson")
 
 HELD = {"min": 921.6, "max": 921.6}
 BOARD: dict[str, Any] = {
@@ -38,7 +40,7 @@ NOTHING: dict[str, Any] = {"nvinfer": None, "cudart": None, "system_tensorrt": N
 
 
 def by_subject(facts: dict[str, Any], device: str = "jetson", **options: Any) -> dict[str, Finding]:
-    findings = checks.board_check(facts, Target(device, device, options, host="nano"))
+    findings = BACKEND.board_check(facts, Target(device, device, options, host="nano"))
     assert all(finding.level == "ok" or finding.fix for finding in findings)
     assert len({finding.subject for finding in findings}) == len(findings)
     return {finding.subject: finding for finding in findings}
@@ -143,12 +145,12 @@ def test_a_runtime_that_is_named_is_taken_as_it_is():
 def test_clocks_that_the_run_pins_are_not_warned_of():
     facts = {**BOARD, "pinned_clocks": {"cpu": False, "gpu": False}}
     target = Target("jetson", "jetson", host="nano", power_mode="5W", set_power_mode=True)
-    assert "clocks" not in {finding.subject for finding in checks.board_check(facts, target)}
+    assert "clocks" not in {finding.subject for finding in BACKEND.board_check(facts, target)}
 
 
 def test_a_power_mode_that_is_asked_for_is_the_boards_to_say():
     target = Target("jetson", "jetson", host="nano", power_mode="5W")
-    assert "power mode" not in {finding.subject for finding in checks.board_check(BOARD, target)}
+    assert "power mode" not in {finding.subject for finding in BACKEND.board_check(BOARD, target)}
 
 
 @pytest.mark.parametrize("nonsense", [None, "x" * 10_000, -1, {"min": "x"}, [[{}]], float("nan")])
@@ -182,7 +184,7 @@ def stand_in(folder, printed):
 )
 def test_this_machines_tensorrt_is_that_of_the_targets_python(tmp_path, printed, level, message):
     target = Target("jetson", "jetson", launch=stand_in(tmp_path, printed))
-    findings = checks.findings(target)
+    findings = BACKEND.check(target)
     [finding] = [finding for finding in findings if finding.subject == "tensorrt"]
     assert finding.level == level
     assert message in finding.message
@@ -190,14 +192,14 @@ def test_this_machines_tensorrt_is_that_of_the_targets_python(tmp_path, printed,
 
 
 def test_a_python_that_is_not_there_is_an_error():
-    findings = checks.findings(Target("jetson", "jetson", launch=Launch(python="/no/such/python")))
+    findings = BACKEND.check(Target("jetson", "jetson", launch=Launch(python="/no/such/python")))
     assert findings[0].level == "error" and "cannot be run" in findings[0].message
 
 
 def test_the_library_prints_what_doctor_reads(tmp_path):
     """The real program, on a Python without TensorRT."""
     [finding] = [
-        finding for finding in checks.findings(Target("jetson", "jetson")) if finding.subject == "tensorrt"
+        finding for finding in BACKEND.check(Target("jetson", "jetson")) if finding.subject == "tensorrt"
     ]
     assert (finding.level, "not found by" in finding.message) == ("error", True)
 
