@@ -2,7 +2,14 @@
 
 import threading
 from collections import deque
-from typing import Any, Callable, Deque, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Deque, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from .score_rows import is_one_row
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ONE_AT_A_TIME = "a model that takes no picture is measured one inference at a time: --set {}"
 
@@ -112,3 +119,73 @@ def _held_lock() -> Any:
     lock = threading.Lock()
     lock.acquire()
     return lock
+
+
+class RequestModel:
+    """A model whose requests have inputs and outputs of their own: one is run in turn, several are in flight.
+
+    Attributes:
+        input_shape, input_dtype: of its first input.
+
+    Args:
+        requests: each with `inputs` and `outputs`, `infer()`, and what Flight needs of it.
+        inputs, outputs: of the model, each with its `shape` and `dtype`.
+        one_at_a_time: as Flight has it.
+        is_real: whether the outputs are real numbers.
+
+    Raises:
+        ValueError: it has no input, or no output.
+    """
+
+    def __init__(
+        self,
+        requests: Sequence[Any],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        one_at_a_time: str,
+        is_real: bool = True,
+    ) -> None:
+        if not inputs or not outputs:
+            raise ValueError("the model has no input, or no output: there is nothing to measure")
+        self._requests = requests
+        self.input_shape: Tuple[int, ...] = inputs[0].shape
+        self.input_dtype: str = inputs[0].dtype
+        batch = self.input_shape[0] if self.input_shape else 1
+        has_row = is_real and is_one_row([tensor.shape for tensor in outputs], batch)
+        # Views of the requests' outputs, which stay where they are.
+        self._results: List[Any] = [
+            request.outputs[0].reshape(batch, -1) if has_row else tuple(request.outputs)
+            for request in requests
+        ]
+        self._flight: Optional[Flight] = None
+        if len(requests) > 1:
+            self._flight = Flight(requests, self._results, one_at_a_time)
+            self.infer_many: Callable[..., None] = self._flight.fly
+
+    def buffers(self) -> "List[NDArray[Any]]":
+        """The requests' own inputs, so that an input lives until its request is done."""
+        return [request.inputs[0] for request in self._requests]
+
+    def infer(self, slot: Any) -> Any:
+        """Run what lies in the slot; the scores are overwritten by the next batch in it.
+
+        Returns:
+            Scores [batch, classes], or a tuple of all outputs where they are anything else.
+        """
+        if isinstance(slot.array, tuple):
+            self._take_in(slot)
+        self._requests[slot.number].infer()
+        return self._results[slot.number]
+
+    def close(self) -> None:
+        """Let go of the requests; what they depend on is closed afterwards."""
+        if self._flight is not None:
+            self._flight.close()
+        self._flight = None
+        self._results = []
+        self._requests = []
+
+    def _take_in(self, slot: Any) -> None:
+        """Copy the inputs of a model that takes no picture; a picture lies in its place already."""
+        for place, array in zip(self._requests[slot.number].inputs, slot.array):
+            np.copyto(place, array)

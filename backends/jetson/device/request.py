@@ -207,6 +207,11 @@ class Request:
         self._call(self._finish)
         return int(self._milliseconds.value * 1e6)
 
+    def infer(self) -> None:
+        """Start it, and wait until it is done."""
+        self.start()
+        self.wait()
+
     def _call(self, calls: Calls) -> None:
         for function, name in calls:
             status = function()

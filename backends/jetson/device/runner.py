@@ -2,12 +2,9 @@
 
 import contextlib
 import platform
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
-import numpy as np
-
-from ...device.flight import Flight
-from ...device.score_rows import is_one_row
+from ...device.flight import RequestModel
 from . import cuda_library, engine_file
 from . import engine_file as record
 from .build_source import BuildLog, logger_of
@@ -15,9 +12,6 @@ from .building import Builder
 from .cudart import Cuda, CudaError
 from .library import find, register_plugins, require
 from .request import Request, api_of, tensors_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # At the top, so that the import is timed as import and not as load; a failure is load's to tell.
 _LIBRARY, _WHY_NONE = find()
@@ -53,11 +47,10 @@ def build(
     return path
 
 
-class Model:
+class Model(RequestModel):
     """An engine with its memory on the GPU.
 
     Attributes:
-        input_shape, input_dtype: of its first input.
         extra_stage: the time that the GPU computes, without copies.
     """
 
@@ -75,31 +68,22 @@ class Model:
         if self._engine is None:
             raise self._failure("does not load the engine")
         tensors = tensors_of(trt, self._engine)
-        inputs = [tensor for tensor in tensors if tensor.is_input]
-        outputs = [tensor for tensor in tensors if not tensor.is_input]
-        if not inputs or not outputs:
-            raise ValueError("the model has no input, or no output: there is nothing to measure")
         self._context = self._engine.create_execution_context()
         if self._context is None:
             raise self._failure("gives no execution context")
         compute = cuda.stream()
-        self._requests = [
+        requests = [
             Request(cuda, self._engine, self._context, tensors, compute, double_buffer, self._log.last_errors)
             for _ in range(SLOTS if double_buffer else 1)
         ]
-        self.input_shape = inputs[0].shape
-        self.input_dtype = inputs[0].dtype
-        batch = self.input_shape[0] if self.input_shape else 1
-        has_row = is_one_row([tensor.shape for tensor in outputs], batch)
-        self._results: List[Any] = [
-            request.outputs[0].reshape(batch, -1) if has_row else tuple(request.outputs)
-            for request in self._requests
-        ]
-        self._flight: Optional[Flight] = None
-        self.infer_many: Callable[..., None] = self._in_turn
-        if double_buffer:
-            self._flight = Flight(self._requests, self._results, "double_buffer=false")
-            self.infer_many = self._flight.fly
+        self.infer_many = self._in_turn
+        RequestModel.__init__(
+            self,
+            requests,
+            [tensor for tensor in tensors if tensor.is_input],
+            [tensor for tensor in tensors if not tensor.is_input],
+            "double_buffer=false",
+        )
         self._description = record.described(
             str(trt.__version__), api_of(self._engine), cuda, header, double_buffer
         )
@@ -108,29 +92,9 @@ class Model:
         """TensorRT, CUDA, the GPU and the engine with its layers' precisions."""
         return self._description
 
-    def buffers(self) -> "List[NDArray[Any]]":
-        """The requests' own inputs, in page-locked memory."""
-        return [request.inputs[0] for request in self._requests]
-
-    def infer(self, slot: Any) -> Any:
-        """Run what lies in the slot; the scores are overwritten by the next batch in it.
-
-        Returns:
-            Scores [batch, classes], or a tuple of all outputs where they are anything else.
-        """
-        self._take_in(slot)
-        request = self._requests[slot.number]
-        request.start()
-        request.wait()
-        return self._results[slot.number]
-
     def close(self) -> None:
         """Give back memory, streams, events and the engine, what depends on others first."""
-        if self._flight is not None:
-            self._flight.close()
-        self._flight = None
-        self._results = []
-        self._requests = []
+        RequestModel.close(self)
         self._context = self._engine = self._runtime = None
         self._cuda.close()
 
@@ -138,15 +102,10 @@ class Model:
         """Each batch is done before the next one is taken."""
         request, result = self._requests[0], self._results[0]
         for index, slot in slots:
-            self._take_in(slot)
+            if isinstance(slot.array, tuple):
+                self._take_in(slot)
             request.start()
             done(index, result, request.wait())
-
-    def _take_in(self, slot: Any) -> None:
-        """Copy the inputs of a model that takes no picture; a picture lies in its place already."""
-        if isinstance(slot.array, tuple):
-            for place, array in zip(self._requests[slot.number].inputs, slot.array):
-                np.copyto(place, array, casting="same_kind")
 
     def _failure(self, what: str) -> Exception:
         text = "TensorRT {}: {}".format(what, self._log.last_errors())
