@@ -421,13 +421,6 @@ class Chain(ABC):
         except (ValidationError, KeyError, TypeError, ValueError):  # a damaged note: it is made again
             return None
 
-    def missing(self, request: PrepareRequest) -> UnavailableError | None:
-        """Which packages have to be installed before this can be prepared; None where nothing is missing.
-
-        What is in a cache does not count: it was made by versions that were installed then.
-        """
-        return self._missing(request, None)
-
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """One artifact a request, in order, or why there is none.
 
@@ -446,7 +439,7 @@ class Chain(ABC):
                 if self._stored(request, cache) is None
             }
             refusals: Refusals = {
-                key: error for key, request in wanted.items() if (error := self._missing(request, cache))
+                key: error for key, request in wanted.items() if (error := self.missing(request, cache))
             }
             if makeable := [request for key, request in wanted.items() if key not in refusals]:
                 variants = "1 variant" if len(makeable) == 1 else f"{len(makeable)} variants"
@@ -469,7 +462,11 @@ class Chain(ABC):
         except (UnsupportedError, InputError) as error:
             return error
 
-    def _missing(self, request: PrepareRequest, cache: Cache | None) -> UnavailableError | None:
+    def missing(self, request: PrepareRequest, cache: Cache | None = None) -> UnavailableError | None:
+        """Which packages have to be installed before this can be prepared; None where nothing is missing.
+
+        Without a cache what is in one does not count: it was made by versions that were installed then.
+        """
         absent = [
             name for name, version in versions_of(self.packages(request, cache)).items() if version is None
         ]

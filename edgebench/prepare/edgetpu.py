@@ -98,7 +98,9 @@ def compile_model(compiler: Compiler, model: Path, scratch: Path) -> tuple[Path,
     if code != 0 or not compiled.is_file():
         raise CompilerError(
             f"edgetpu_compiler does not take {model.name}",
-            why=_why(output, code),
+            # A compiler that dies amid its work says nothing of that itself.
+            why=(f"it died by {signal_name(-code)}" if code < 0 else f"exit code {code}")
+            + f": {_last(output) or 'it printed nothing'}",
             fix="see what it says; the model has to be int8 throughout, with fixed shapes",
         )
     with suppress(OSError):
@@ -179,12 +181,6 @@ def _run(command: list[str], limit_s: float) -> tuple[str, int]:
 def _last(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return "; ".join(lines[-4:])[:600]
-
-
-def _why(output: str, code: int) -> str:
-    """How it ended and its last words; a compiler that dies amid its work says nothing of that itself."""
-    ended = f"it died by {signal_name(-code)}" if code < 0 else f"exit code {code}"
-    return f"{ended}: {_last(output) or 'it printed nothing'}"
 
 
 def command_for(models: Mapping[str, Path], folder: Path) -> str:

@@ -83,7 +83,12 @@ def _from_folder(folder: Path) -> Listed:
         files += pictures
         strays += others
         labels += [label] * len(pictures)
-    _refuse_empty(folder, [entry for label, entry in enumerate(classes) if label not in set(labels)])
+    if empty := [entry for label, entry in enumerate(classes) if label not in set(labels)]:
+        raise InputError(
+            f"{folder} has class folders without a picture: {first_few(_relative(empty, folder))}",
+            why="a class without pictures has no accuracy",
+            fix="put pictures into them or remove them",
+        )
     _check_count(folder, len(files))
     names = tuple(entry.name for entry in classes)
     notes = _passed_by(folder, strays, loose)
@@ -118,15 +123,6 @@ def _refuse_nested(folder: Path, inside: Sequence[Sequence[Path]]) -> None:
             fix=f"name the folder of the class folders, such as {folders[0].parent}"
             if all(nested)
             else "move them elsewhere",
-        )
-
-
-def _refuse_empty(folder: Path, classes: list[Path]) -> None:
-    if classes:
-        raise InputError(
-            f"{folder} has class folders without a picture: {first_few(_relative(classes, folder))}",
-            why="a class without pictures has no accuracy",
-            fix="put pictures into them or remove them",
         )
 
 

@@ -210,7 +210,11 @@ def _picture(
     if not told_by:
         told_by = "the default"
         assumed.append("pixels as -1..1, since the file does not say (--input-scale, --input-mean)")
-    elif told_by == _QUANTISATION and not _is_usual(divisors[0], offsets[0]):
+    elif told_by == _QUANTISATION and not any(
+        # To within a step: zero points are rounded.
+        max(abs(offsets[0] - low), abs(255 / divisors[0] - (high - low))) <= 1.001 / divisors[0]
+        for low, high in USUAL_RANGES
+    ):
         highest = 255 / divisors[0] + offsets[0]
         assumed.append(
             f"pixels as {offsets[0]:.3g}..{highest:.3g}, the range of its quantisation, which is not a "
@@ -239,15 +243,6 @@ def _normalisation(
     if any(layer in facts.operations for layer in _INSIDE):
         return (1.0,), (0.0,), "the model's own rescaling"
     return (DEFAULT_DIVISOR,), (DEFAULT_OFFSET,), ""
-
-
-def _is_usual(divisor: float, offset: float) -> bool:
-    """Whether pixels 0..255 become one of USUAL_RANGES, to within a step: zero points are rounded."""
-    step = 1.001 / divisor
-    return any(
-        abs(offset - lowest) <= step and abs(255 / divisor - (highest - lowest)) <= step
-        for lowest, highest in USUAL_RANGES
-    )
 
 
 def _fixed(

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from edgebench.records.model import BuiltArtifact
 from edgebench.records.target import Launch
-from edgebench.records.values import ImageSet, Json, Report, Scene, Scores, ignore_patch_time, ignore_progress
+from edgebench.records.values import ImageSet, Json, Report, Scene, Scores
 from edgebench.stats.interval import Count
 
 # The bursts of load by which lag and response of a meter are told: how long they and their pauses are.
@@ -257,10 +257,10 @@ class SessionSettings:
     preferred_meters: tuple[str, ...] = ()  # of these one more meter, the first that the device can read
     workers: int = 1  # processes that measure side by side, each with the artifact loaded
     report: Report = field(
-        default=ignore_progress, compare=False, repr=False
+        default=lambda stage, done, steps: None, compare=False, repr=False
     )  # for stages that are not in sight
     # Called with the seconds that a golden patch took: all that is known before the first pass.
-    patch_took: Callable[[float], None] = field(default=ignore_patch_time, compare=False, repr=False)
+    patch_took: Callable[[float], None] = field(default=lambda patch_s: None, compare=False, repr=False)
     # Takes what the session's probes sample as it comes; what it is not called with is in `probe_chunks()`.
     take_samples: TakeSamples | None = field(default=None, compare=False, repr=False)
 

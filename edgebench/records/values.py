@@ -26,14 +26,6 @@ of 0 where none are counted); never from a timed region."""
 Scores = NDArray[np.float32]
 
 
-def ignore_progress(stage: str, done: int, steps: int) -> None:
-    """For a session whose progress nobody watches."""
-
-
-def ignore_patch_time(patch_s: float) -> None:
-    """For a session of which nobody asks how long a patch takes."""
-
-
 # What `edgebench doctor` finds: one line with its fix.
 
 

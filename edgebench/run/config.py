@@ -87,7 +87,12 @@ def resolve(
     values: dict[str, Any] = {}
     origins = dict.fromkeys(run_settings(), "default")
     for origin, layer in layers:
-        _require_known(layer, origin)
+        for name in layer:
+            if name not in run_settings():
+                raise UsageError(
+                    f"the {origin} sets {name!r}, which is no setting",
+                    fix=choose(name.replace("-", "_"), run_settings()),
+                )
         _refuse_contradictions(layer, origin)
         settled = {name for group in _ONE_SOURCE if not group.isdisjoint(values) for name in group}
         for name, value in layer.items():
@@ -128,15 +133,6 @@ def _of_quick(typed: Mapping[str, Any]) -> dict[str, int]:
     passes = {"passes": QUICK_PASSES}
     ruled = "target_ci" in typed or bool(typed.get("decide"))
     return passes if ruled else {"sessions": QUICK_SESSIONS, **passes}
-
-
-def _require_known(layer: Mapping[str, Any], origin: str) -> None:
-    for name in layer:
-        if name not in run_settings():
-            raise UsageError(
-                f"the {origin} sets {name!r}, which is no setting",
-                fix=choose(name.replace("-", "_"), run_settings()),
-            )
 
 
 def _refuse_contradictions(layer: Mapping[str, Any], origin: str) -> None:

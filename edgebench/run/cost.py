@@ -117,7 +117,10 @@ class KnownCosts:
             return None
         nearest = alike[0][1]
         cost = self._now[nearest] if nearest in self._now else self._corrected(nearest)
-        return _scaled(cost, self.trials[nearest], self.trials[key])
+        known, wanted = self.trials[nearest], self.trials[key]
+        patch_s = cost.patch_s * _relative_s(wanted) / _relative_s(known)
+        batches = cost.warmup_batches if known.batch == wanted.batch else None
+        return Cost(patch_s, cost.overhead_s, batches, measured=False)
 
     def _on_the_target_of(self, key: str) -> list[str]:
         """The target's trials of which something was measured."""
@@ -143,12 +146,6 @@ def _likeness(trial: PlannedTrial, other: PlannedTrial) -> tuple[bool, bool, flo
         trial.batch != other.batch,
         abs(math.log(macs / others)),
     )
-
-
-def _scaled(cost: Cost, known: PlannedTrial, wanted: PlannedTrial) -> Cost:
-    ratio = _relative_s(wanted) / _relative_s(known)
-    batches = cost.warmup_batches if known.batch == wanted.batch else None
-    return Cost(cost.patch_s * ratio, cost.overhead_s, batches, measured=False)
 
 
 def _relative_s(trial: PlannedTrial) -> float:

@@ -70,11 +70,6 @@ StageSeconds = Callable[[float | None], Mapping[SessionStage, tuple[float, float
 """By what a patch takes, where that is known: least and most seconds of stages (Backend.stage_seconds)."""
 
 
-def by_its_patches(patch_s: float | None) -> Mapping[SessionStage, tuple[float, float]]:
-    """Every stage takes as long as its patches do."""
-    return {}
-
-
 @dataclass(frozen=True)
 class Shape:
     """What a session of one trial consists of.
@@ -105,7 +100,7 @@ class Shape:
     warmup_cap: int = 300
     own_clock: bool = False
     bursts_s: float = 0.0
-    device_stages: StageSeconds = field(default=by_its_patches, compare=False)
+    device_stages: StageSeconds = field(default=lambda patch_s: {}, compare=False)
     builds: bool = False
     windows: bool = False
     some: int | None = None

@@ -11,7 +11,7 @@ from edgebench.errors import UsageError
 from edgebench.probes.host.sampling import stated_rate_hz
 from edgebench.records.session import UNKNOWN_REACH_S, MeasurePlan, load_bursts, probe_name
 from edgebench.records.target import Target
-from edgebench.run.estimate import StageSeconds, by_its_patches
+from edgebench.run.estimate import StageSeconds
 from edgebench.stats.power import MIN_PERIODS
 
 TELEMETRY = "telemetry:1"
@@ -89,9 +89,7 @@ def gives_windows(target: Target) -> bool:
 def device_stages(target: Target, plan: MeasurePlan) -> StageSeconds:
     """How long the stages of a target's session take where its backend knows that."""
     backend = _backend(target)
-    if backend is None:
-        return by_its_patches
-    return lambda patch_s: backend.stage_seconds(target, plan, patch_s)
+    return lambda patch_s: backend.stage_seconds(target, plan, patch_s) if backend else {}
 
 
 def builds_on_board(target: Target) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, get_args, get_origin
 
@@ -187,7 +187,11 @@ def make_targets(
             whose board has no agent.
     """
     typed = _typed_values(settings)
-    _refuse_unknown_settings(typed, backends)
+    known = {name for backend in backends.values() for name in backend.options_model.model_fields}
+    if unknown := sorted(set(typed) - known):
+        raise UsageError(
+            f"--set: no device here has the option {unknown[0]!r}", fix=choose(unknown[0], sorted(known))
+        )
     names = tuple(backends if devices is None else dict.fromkeys(devices))
     _refuse_flags_without_device(names, declared, host=host, port=port, python=python)
     if boards and not names:
@@ -220,7 +224,12 @@ def make_targets(
             power_modes or entry.power_modes,
         )
     if set_power_mode:
-        targets = _with_modes_set(targets)
+        if all(target.power_mode is None for target in targets):
+            raise UsageError(
+                "--set-power-mode does not say which",
+                fix="add --power-mode MODE, once for each mode to measure in",
+            )
+        targets = [replace(target, set_power_mode=target.power_mode is not None) for target in targets]
     targets = _with_declared(targets, declared_power, declared_conditions)
     seen: set[str] = set()
     for target in targets:
@@ -243,16 +252,6 @@ def make_targets(
         address = f"leave the {{}} of target {entry.name!r} out of the targets file"
         _refuse_address(backends[entry.device], entry.host, entry.port, address)
     return tuple(targets)
-
-
-def _with_modes_set(targets: Sequence[Target]) -> list[Target]:
-    """The targets, those with a power mode to be put into it; UsageError where none has one."""
-    if all(target.power_mode is None for target in targets):
-        raise UsageError(
-            "--set-power-mode does not say which",
-            fix="add --power-mode MODE, once for each mode to measure in",
-        )
-    return [replace(target, set_power_mode=target.power_mode is not None) for target in targets]
 
 
 def _with_declared(
@@ -409,15 +408,6 @@ def _typed_values(settings: Sequence[str]) -> dict[str, list[str]]:
         if value not in chosen:
             chosen.append(value)
     return values
-
-
-def _refuse_unknown_settings(typed: Collection[str], backends: Mapping[str, Backend]) -> None:
-    known = {name for backend in backends.values() for name in backend.options_model.model_fields}
-    if unknown := set(typed) - known:
-        raise UsageError(
-            f"--set: no device here has the option {sorted(unknown)[0]!r}",
-            fix=choose(sorted(unknown)[0], sorted(known)),
-        )
 
 
 def _options(

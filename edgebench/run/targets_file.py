@@ -202,15 +202,11 @@ def read_targets(path: Path | None = None) -> TargetsFile:
     Raises UsageError, which names the file and the target, for what cannot be read or is not TOML, a key that
     does not exist, a value that does not fit, and a name that comes twice.
     """
-    if path is not None:
-        return _read(path)
-    for candidate in (Path(FILE_NAME), user_file()):
-        if os.path.exists(candidate):  # noqa: PTH110  # no, and no error, in a folder that may not be read
-            return _read(candidate)
-    return TargetsFile(None, ())
-
-
-def _read(path: Path) -> TargetsFile:
+    if path is None:
+        candidates = (Path(FILE_NAME), user_file())
+        path = next((file for file in candidates if os.path.exists(file)), None)  # noqa: PTH110  # no, and no error, in a folder that may not be read
+    if path is None:
+        return TargetsFile(None, ())
     return TargetsFile(path, _declared_in(read_toml(path, fix="name another --targets-file").tables, path))
 
 
@@ -233,22 +229,18 @@ def _declared_in(content: Mapping[str, Any], path: Path) -> tuple[DeclaredTarget
     drop_temperatures(tables, str(path))
     declared: dict[str, DeclaredTarget] = {}
     for number, table in enumerate(tables, 1):
-        target = _declared(table, number, path)
+        try:
+            target = DeclaredTarget.model_validate(table)
+        except ValidationError as error:
+            refused = refusal(error, table, DeclaredTarget)
+            name = table.get("name")
+            which = short(name) if isinstance(name, str) else f"number {number}"
+            raise UsageError(
+                f"{path}: target {which}: {refused.sentence()}", fix=refused.fix or "mend the value"
+            ) from error
         if target.name in declared:
             raise UsageError(
                 f"{path}: there are two targets {target.name!r}", fix="give each board a name of its own"
             )
         declared[target.name] = target
     return tuple(declared.values())
-
-
-def _declared(table: Mapping[str, Any], number: int, path: Path) -> DeclaredTarget:
-    try:
-        return DeclaredTarget.model_validate(table)
-    except ValidationError as error:
-        refused = refusal(error, table, DeclaredTarget)
-        name = table.get("name")
-        which = short(name) if isinstance(name, str) else f"number {number}"
-        raise UsageError(
-            f"{path}: target {which}: {refused.sentence()}", fix=refused.fix or "mend the value"
-        ) from error

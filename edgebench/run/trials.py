@@ -295,7 +295,11 @@ def _inputs(
         "measuring_protocol": MEASURING_PROTOCOL,
         "variant": request.variant.name,
         "artifact": _artifact_inputs(backend, request),
-        "scene": _scene_inputs(scene),
+        # A picture and how it is cut; samples and how many of them are a pass.
+        "scene": {
+            "sha256": scene.sha256,
+            **({"samples": scene.patches} if scene.kind == "samples" else scene.grid),
+        },
         "images": images.sha256 if images else None,
         "target": {
             "name": target.declared_name,  # settings are in the key already, a sweep of them is not
@@ -304,7 +308,8 @@ def _inputs(
             "meters": list(meters_of(target)),
             **({"set_power_mode": True} if target.set_power_mode else {}),  # which pins its clocks too
             **({"preferred_meters": list(target.preferred_meters)} if target.preferred_meters else {}),
-            **_host(target),
+            # As a digest: another host is another trial, and its name stays out of the inputs.
+            **({"host_sha256": hashlib.sha256(target.host.encode()).hexdigest()} if target.host else {}),
         },
         "settings": {
             "batch": request.batch,
@@ -338,18 +343,6 @@ def _options_of_key(backend: Backend, options: Mapping[str, Json]) -> dict[str, 
         if name not in model.not_in_key | model.places
         and (name not in model.added_later or value != model.model_fields[name].default)
     }
-
-
-def _scene_inputs(scene: Scene) -> dict[str, Any]:
-    """A picture and how it is cut; samples and how many of them are a pass."""
-    if scene.kind == "samples":
-        return {"sha256": scene.sha256, "samples": scene.patches}
-    return {"sha256": scene.sha256, **scene.grid}
-
-
-def _host(target: Target) -> dict[str, str]:
-    """The declared host as a digest: another host is another trial, and its name stays out of the inputs."""
-    return {} if target.host is None else {"host_sha256": hashlib.sha256(target.host.encode()).hexdigest()}
 
 
 def _among(

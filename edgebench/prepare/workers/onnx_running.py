@@ -73,7 +73,12 @@ def open_session(
     With `save_to` the runtime writes the graph there after its basic optimisations, which hold on every
     device: constants and batch normalisation folded, nothing of its own added.
     """
-    runtime = _runtime()
+    try:
+        import onnxruntime as runtime
+    except ImportError as error:
+        raise UnavailableError(
+            "ONNX Runtime is not installed", why=str(error), fix="pip install 'edgebench[onnx]'"
+        ) from error
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -97,13 +102,3 @@ def refused(path: Path, error: Exception) -> InputError:
         why=" ".join((str(error) or type(error).__name__).split())[:500],
         fix="export it with operations of the standard domain, at an opset that this runtime knows",
     )
-
-
-def _runtime() -> Any:
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise UnavailableError(
-            "ONNX Runtime is not installed", why=str(error), fix="pip install 'edgebench[onnx]'"
-        ) from error
-    return onnxruntime

@@ -150,7 +150,10 @@ def _limits(figure: PowerFigure) -> Iterator[Finding]:
         yield Finding("ok", "scope", f"{figure.scope}: all that the board draws")
     came_hz = figure.effective_hz or 0.0
     least_s = least_averaging_s(figure)
-    for averaging_s in (None, *_averaging_times_s()):
+    times_s = {
+        requirement.averaging_s for profile in shipped_profiles() for requirement in profile.requirements
+    }
+    for averaging_s in (None, *sorted(time_s for time_s in times_s if time_s)):
         subject = "peak" if averaging_s is None else f"peak over {averaging_s:g} s"
         objection = rate_objection(figure, averaging_s)
         if objection:
@@ -164,14 +167,6 @@ def _limits(figure: PowerFigure) -> Iterator[Finding]:
             "mean",
             f"decides mean power and energy over steady parts of {MIN_PERIODS / came_hz:.3g} s or more",
         )
-
-
-def _averaging_times_s() -> list[float]:
-    """Those of the shipped profiles' limits on power."""
-    times = {
-        requirement.averaging_s for profile in shipped_profiles() for requirement in profile.requirements
-    }
-    return sorted(time_s for time_s in times if time_s)
 
 
 THIS_MACHINE = "this machine"

@@ -370,6 +370,23 @@ def session_record(
         "scene": [scores for _, _, scores in _scene_scores(gathered)],
         "images": gathered.image_scores,
     }
+    own: dict[str, Any] = {  # what its session fills in itself
+        "cold": asdict(facts.cold),
+        "built": facts.built,
+        "warmup": {} if facts.warmup is None else asdict(facts.warmup),
+        "memory": asdict(facts.memory),
+        "runtime": facts.runtime,
+        "clock": {**facts.clock, **clock_wait(gathered)},
+        "probes": tuple(asdict(info) for info in facts.probes),
+        "probe_reasons": facts.probe_reasons,
+        "monitor_reasons": facts.monitor_reasons,
+        "windows_ns": asdict(facts.windows_ns),
+        "load_bursts": facts.load_bursts,
+        "measured_patches": facts.measured_patches,
+        "untimed_stages": facts.untimed_stages,
+        "emulated": facts.emulated,
+        "instructions_reason": facts.instructions_reason,
+    }
     # What several workers do at the same time is no sum of theirs.
     timed_alone = status == "ok" and not facts.other_time and not facts.workers
     record = SessionRecord(
@@ -387,31 +404,10 @@ def session_record(
         device={name: fact for name, fact in describe.items() if name != "private"},
         predicted={name: sum(map(len, parts)) for name, parts in predictions.items() if parts},
         warnings=(*facts.warnings, *memory_warnings(describe, gathered.samples.lowest_memory_bytes)),
-        **({} if gathered.facts is None else _recorded(gathered.facts, clock_wait(gathered))),
+        **(own if gathered.facts else {}),
     )
     # Private names come with the description, and serve to take them out of the record.
     return written(record, PrivateNames.of(private=describe.get("private")))
-
-
-def _recorded(facts: SessionFacts, wait: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a record that its session fills in itself."""
-    return {
-        "cold": asdict(facts.cold),
-        "built": facts.built,
-        "warmup": {} if facts.warmup is None else asdict(facts.warmup),
-        "memory": asdict(facts.memory),
-        "runtime": facts.runtime,
-        "clock": {**facts.clock, **wait},
-        "probes": tuple(asdict(info) for info in facts.probes),
-        "probe_reasons": facts.probe_reasons,
-        "monitor_reasons": facts.monitor_reasons,
-        "windows_ns": asdict(facts.windows_ns),
-        "load_bursts": facts.load_bursts,
-        "measured_patches": facts.measured_patches,
-        "untimed_stages": facts.untimed_stages,
-        "emulated": facts.emulated,
-        "instructions_reason": facts.instructions_reason,
-    }
 
 
 def bare_record(
