@@ -178,41 +178,32 @@ def with_accuracy_drop(
         images: by trial key the predictions of the labelled images.
     """
     by_key = {summary.key: summary for summary in summaries}
-    return [
-        _with_drop(summary, trial, experiment, by_key, images)
-        for summary, trial in zip(summaries, experiment.trials, strict=True)
-    ]
 
-
-def _with_drop(
-    summary: TrialSummary,
-    trial: TrialRecord,
-    experiment: ExperimentRecord,
-    summaries: Mapping[str, TrialSummary],
-    images: Mapping[str, Predictions | None],
-) -> TrialSummary:
-    reason = ""
-    references = fp32_variants(trial, experiment.trials)
-    if summary.accuracy is None:
-        reason = summary.accuracy_reason or summary.unpooled
-    elif trial.precision == "fp32":
-        return replace(summary, accuracy_drop=AccuracyDrop(0.0, 0.0, 0.0, summary.accuracy.n, 0, 0))
-    elif not references:
-        reason = f"the fp32 variant of this model was not measured on {trial.target}"
-    else:
-        reference = next((other for other in references if summaries[other.key].accuracy), references[0])
+    def drop_or_reason(summary: TrialSummary, trial: TrialRecord) -> AccuracyDrop | str:
+        if summary.accuracy is None:
+            return summary.accuracy_reason or summary.unpooled
+        if trial.precision == "fp32":
+            return AccuracyDrop(0.0, 0.0, 0.0, summary.accuracy.n, 0, 0)
+        references = fp32_variants(trial, experiment.trials)
+        if not references:
+            return f"the fp32 variant of this model was not measured on {trial.target}"
+        reference = next((other for other in references if by_key[other.key].accuracy), references[0])
         theirs, mine = images[reference.key], images[trial.key]
-        if summaries[reference.key].accuracy is None or theirs is None or mine is None:
-            why = summaries[reference.key].accuracy_reason
-            reason = f"the fp32 variant of this model has no accuracy on {trial.target}: {why}"
-        else:
-            mine_of, theirs_of = (experiment.images_of(each) for each in (trial, reference))
-            same = (mine_of and mine_of.sha256) == (theirs_of and theirs_of.sha256)
-            drop = drop_of(mine, theirs) if same else None
-            if drop is not None:
-                return replace(summary, accuracy_drop=drop)
-            reason = "its fp32 variant was tested with other images"
-    return replace(summary, accuracy_drop_reason=reason)
+        if by_key[reference.key].accuracy is None or theirs is None or mine is None:
+            why = by_key[reference.key].accuracy_reason
+            return f"the fp32 variant of this model has no accuracy on {trial.target}: {why}"
+        tested = [experiment.images_of(each) for each in (trial, reference)]
+        is_same = len({of and of.sha256 for of in tested}) == 1
+        drop = drop_of(mine, theirs) if is_same else None
+        return drop or "its fp32 variant was tested with other images"
+
+    drops = [drop_or_reason(*pair) for pair in zip(summaries, experiment.trials, strict=True)]
+    return [
+        replace(summary, accuracy_drop_reason=drop)
+        if isinstance(drop, str)
+        else replace(summary, accuracy_drop=drop)
+        for summary, drop in zip(summaries, drops, strict=True)
+    ]
 
 
 def drop_of(this: Predictions, fp32: Predictions) -> AccuracyDrop | None:

@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from edgebench.errors import StoredResultError
 from edgebench.judge.trial_summary import RequestLatency
@@ -82,6 +81,8 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
     image_s = frame["image_ns"].to_numpy(np.float64) / 1e9 * whole
     infer_s = _floats(frame["infer_ns"]) / 1e9 * whole
     start_ns = frame["start_ns"].to_numpy(np.int64)
+    is_paced = set(PACED_COLUMNS) <= set(map(str, frame.columns))
+    late_s = _floats(frame["lateness_ns"]) / 1e9 if is_paced else np.empty(0)
     rows_by_session = [(int(number), by_session == number) for number in np.unique(by_session)]
     stages = [name for name in map(str, frame.columns) if name.endswith("_ns") and name not in _NO_STAGES]
     stages_ms = {}
@@ -105,7 +106,9 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
         stages_ms=stages_ms,
         extrapolated=int((whole > 1).sum()),
         numbers=tuple(number for number, _ in rows_by_session),
-        lateness_s=_lateness_s(frame, [rows for _, rows in rows_by_session]),
+        lateness_s=tuple(
+            tuple(late_s[rows & np.isfinite(late_s)].tolist()) for _, rows in rows_by_session if len(late_s)
+        ),
         measured_patches=int(frame["patches"].min()) if len(frame) else None,
         scene_patches=scene_patches,
     )
@@ -166,13 +169,6 @@ def without_seconds(steady: SteadyPasses) -> SteadyPasses:
         unit=steady.unit,
         instructions=steady.instructions,
     )
-
-
-def _lateness_s(frame: pd.DataFrame, sessions: Sequence[NDArray[np.bool_]]) -> tuple[tuple[float, ...], ...]:
-    if not set(PACED_COLUMNS) <= set(map(str, frame.columns)):
-        return ()
-    late_s = _floats(frame["lateness_ns"]) / 1e9
-    return tuple(tuple(late_s[rows & np.isfinite(late_s)].tolist()) for rows in sessions)
 
 
 def _floats(column: pd.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

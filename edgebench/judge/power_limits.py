@@ -24,6 +24,8 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from edgebench.judge.figure import NEARLY_ALL, STATED, Certainty, Figure, over_medians, too_few
 from edgebench.judge.power import WIDE_SCOPES, scope_rank
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
@@ -252,7 +254,7 @@ def _averaged(
         return Figure(reason=_missing_reason(power))
     if short := _window_objection(power, averaging_s):
         return Figure(undecided=True, reason=short, lasting=True)
-    seen = [curve for curve in curves if _length_s(curve) >= averaging_s]
+    seen = [curve for curve in curves if len(curve.t_ns) and np.ptp(curve.t_ns) / 1e9 >= averaging_s]
     if not seen:
         return Figure(
             undecided=True, reason=f"{_name(power)}: no samples over {averaging_s:g} s", lasting=True
@@ -317,10 +319,6 @@ def least_averaging_s(power: PowerFigure) -> float:
     periods = NEARLY * (COVERING_PERIODS if covering else MIN_PERIODS)
     is_bridged = covering and gap_s * power.effective_hz <= GAP_OF_COVERING
     return max(periods / power.effective_hz, 0.0 if is_bridged else gap_s * MIN_PERIODS / MOST_GAP_PERIODS)
-
-
-def _length_s(curve: PowerCurve) -> float:
-    return float(curve.t_ns[-1] - curve.t_ns[0]) / 1e9 if len(curve.t_ns) else 0.0
 
 
 def _mean(power: PowerFigure, averaging_s: float | None, certainty: Certainty) -> Figure:

@@ -87,11 +87,6 @@ def document_of(name_or_file: str) -> Document:
     return _extended(_written(name_or_file, None))
 
 
-def document_in(data: bytes, where: str, folder: Path = Path()) -> Document:
-    """The document in these bytes; the files that it names are sought in `folder`."""
-    return _extended(_with_times(parse_toml(data, f"profile {where}"), where, folder))
-
-
 @cache
 def _shipped_files() -> Mapping[str, bytes]:
     folder = resources.files("edgebench.judge") / "profiles"
@@ -317,11 +312,6 @@ class Profile(Strict):
             what = "all requirements are wanted, and none is required"
             yield (), problem(what, "take wanted out of one of them")
 
-    @field_validator("requirements", mode="before")
-    @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
     @field_validator("title", "description", "source")
     @classmethod
     def _printable(cls, value: str) -> str:
@@ -449,7 +439,7 @@ def parse_profile(data: bytes, where: str, folder: Path = Path()) -> Profile:
 
     The files that it names are sought in `folder`.
     """
-    return checked(document_in(data, where, folder))
+    return checked(_extended(_with_times(parse_toml(data, f"profile {where}"), where, folder)))
 
 
 @dataclass(frozen=True)

@@ -60,14 +60,14 @@ _MOST = 1e18
 
 
 class _Entry(Strict):
-    """A table of the file: its texts are plain, its lists may be lists."""
+    """A table of the file: its texts are plain."""
 
     @field_validator("*", mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
         if isinstance(value, str) and not value.isprintable():
             raise problem("a text holds control characters", "write plain text on one line")
-        return tuple(value) if isinstance(value, list) else value
+        return value
 
 
 class Source(_Entry):

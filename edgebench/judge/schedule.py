@@ -46,6 +46,11 @@ class Strict(BaseModel):
     document_keys: ClassVar[tuple[str, ...]] = ()
     """What a document may say beside the fields."""
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
     @classmethod
     def complete(cls, table: dict[str, Any], context: Any) -> Faults:
         """Fill in what follows from other keys; yield what is wrong with keys that depend on each other.
@@ -122,11 +127,6 @@ class Schedule(Budget):
         over_s = self.cycle_s if self.burst_s is None else self.burst_s
         for number in range(self.images):
             yield over_s * number / self.images
-
-    @field_validator("times_s", mode="before")
-    @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @classmethod
     def complete(cls, table: dict[str, Any], context: Any) -> Faults:

@@ -89,11 +89,6 @@ class Observed:
         return self.clock_drop is not None and self.clock_drop > CLOCK_DROP_LIMIT
 
     @property
-    def clock_in_words(self) -> str:
-        """Whose clock it is, by its channel's name."""
-        return CLOCKS.get(self.clock.partition("_")[0], f"the clock {self.clock}".strip())
-
-    @property
     def interfered(self) -> bool:
         """Whether something else wanted the worker's cores.
 
@@ -121,8 +116,10 @@ class ClockDrops:
         dropped = [session for session in observed if session.dropped]
         if not dropped:
             return None
-        clocks = " and ".join(sorted({session.clock_in_words for session in dropped}))
-        return cls(len(dropped), max(session.clock_drop or 0.0 for session in dropped), clocks)
+        channels = {session.clock for session in dropped}
+        clocks = {CLOCKS.get(name.partition("_")[0], f"the clock {name}".strip()) for name in channels}
+        worst = max(session.clock_drop or 0.0 for session in dropped)
+        return cls(len(dropped), worst, " and ".join(sorted(clocks)))
 
 
 def hottest(observed: Sequence[Observed]) -> float | None:
