@@ -224,14 +224,14 @@ def _of_other_rails(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
                 f"As {meter} sees it on {channel}, which is not the primary rail: {described.text}",
                 described.unit,
                 described.source,
-                partial(_of_rail, meter, channel, part),
+                partial(_of_rail, (meter, channel), part),
                 "number",
             )
 
 
-def _of_rail(meter: str, channel: str, part: str, trial: TrialSummary) -> Cell:
+def _of_rail(place: tuple[str, str], part: str, trial: TrialSummary) -> Cell:
     rails = {(rail.meter, rail.channel): rail for rail in trial.power or () if not rail.primary}
-    return _cell(getattr(rails.get((meter, channel)), part, None))
+    return _cell(getattr(rails.get(place), part, None))
 
 
 def _of_published(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
@@ -303,9 +303,7 @@ def _kind(hint: Any) -> Kind:
     if get_origin(hint) in (Union, UnionType):
         kinds = {_kind(part) for part in get_args(hint) if part is not NoneType}
         return kinds.pop() if len(kinds) == 1 else "any"
-    if hint is bool:
-        return "flag"
-    return "number" if hint in (int, float) else "text"
+    return "flag" if hint is bool else "number" if hint in (int, float) else "text"
 
 
 def _described(record: type, name: str) -> Described:

@@ -397,9 +397,8 @@ def _of_power(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
         ),
         (rail.unknown_lag_s is not None, "--meter KIND whose lag is known"),
     )
-    for holds, way in ways:
-        if holds:
-            return way
+    if way := next((way for holds, way in ways if holds), ""):
+        return way
     if is_peak or not metric.rail_sessions:
         return _more_sessions(None, len(rail.mean_w_sessions))
     return _of_sessions([[value] for value in getattr(rail, metric.rail_sessions)], verdict, metric)
@@ -410,9 +409,9 @@ def _of_images(trial: TrialSummary, verdict: Verdict) -> str:
     more = "more images (--images DIR|CSV)"
     if verdict.quantity != "accuracy" or trial.accuracy is None or isinstance(verdict.limit, tuple):
         return more
-    share = trial.accuracy.k / trial.accuracy.n
-    limit = verdict.limit * METRICS[verdict.quantity].units[verdict.unit]
     n = trial.accuracy.n
+    share = trial.accuracy.k / n
+    limit = verdict.limit * METRICS[verdict.quantity].units[verdict.unit]
     while n <= MOST_IMAGES:
         low, high = wilson(round(share * n), n)
         if not low < limit <= high:

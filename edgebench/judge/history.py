@@ -360,13 +360,12 @@ def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect
 
 def _level_change(change: ChangePoint, points: Sequence[HistoryPoint], lower_is_better: bool) -> LevelChange:
     before, after = points[change.at - 1], points[change.at]
-    figures = {name: value for name, value in vars(change).items() if name != "at"}
     return LevelChange(
         result=after.result,
         after_result=before.result,
         word="better" if (change.ratio < 1) == lower_is_better else "worse",
         differences=differences(before.facts, after.facts),
-        **figures,
+        **{name: value for name, value in vars(change).items() if name != "at"},
     )
 
 

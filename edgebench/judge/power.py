@@ -603,10 +603,7 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
     peaks = _present([window.peak_w for window in windows])
     energies = [session.energy for session in sessions if session.energy.gross_j is not None]
     nets = [energy for energy in energies if energy.net_j is not None]
-    gross, net = (
-        _present([energy.gross_j for energy in energies]),
-        _present([energy.net_j for energy in nets]),
-    )
+    gross, net = _present([each.gross_j for each in energies]), _present([each.net_j for each in nets])
     # What is to be known of a session's figures, each sentence once.
     reasons = [
         reason
@@ -620,21 +617,11 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
     ]
     missed = "; ".join(texts[0] for texts in _alike(uncovered))
     lag_s = max((window.lag_s for window in measured), default=0.0)
-    mean_low, mean_high = _bounds(
-        means,
-        [window.mean_margin_w for window in measured],
-        [window.lag_margin_w for window in measured],
-    )
-    energy_low, energy_high = _bounds(
-        gross,
-        [energy.gross_margin_j for energy in energies],
-        [energy.gross_doubt_j for energy in energies],
-    )
-    net_low, net_high = _bounds(
-        net, [energy.net_margin_j for energy in nets], [energy.net_doubt_j for energy in nets]
-    )
+    mean_w = _bounds(means, [(window.mean_margin_w, window.lag_margin_w) for window in measured])
+    energy_j = _bounds(gross, [(energy.gross_margin_j, energy.gross_doubt_j) for energy in energies])
+    net_j = _bounds(net, [(energy.net_margin_j, energy.net_doubt_j) for energy in nets])
     if lag_s:  # of idle windows as well the edges are not known then
-        net_low = net_high = None
+        net_j = None, None
     around = [window.curve.around for window in measured if window.curve.around is not None]
     averaging_ms = [session.averaging_ms for session in sessions if session.window.samples]
     watts = np.concatenate([window.curve.watts for window in windows])
@@ -657,12 +644,12 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
         energy_j_sessions=tuple(gross),
         uncovered=f"{len(uncovered)} of {len(sessions)} sessions: {missed}" if uncovered else "",
         p99_w=float(np.quantile(watts, 0.99)) if len(watts) >= least_n(0.99) else None,
-        mean_low_w=mean_low,
-        mean_high_w=mean_high,
-        energy_low_j=energy_low,
-        energy_high_j=energy_high,
-        net_low_j=net_low,
-        net_high_j=net_high,
+        mean_low_w=mean_w[0],
+        mean_high_w=mean_w[1],
+        energy_low_j=energy_j[0],
+        energy_high_j=energy_j[1],
+        net_low_j=net_j[0],
+        net_high_j=net_j[1],
         effective_hz=min(_present([window.effective_hz for window in windows]), default=None),
         longest_gap_s=max(_present([window.longest_gap_s for window in windows]), default=None),
         averaging_ms=None if None in averaging_ms else min(_present(averaging_ms), default=None),
@@ -674,13 +661,15 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
 
 
 def _bounds(
-    values: Sequence[float], margins: Sequence[Margin | None], doubts: Sequence[Margin]
+    values: Sequence[float], margins: Sequence[tuple[Margin | None, Margin]]
 ) -> tuple[float | None, float | None]:
-    """The interval of a mean over sessions, wider by what all of these are in doubt by alike."""
-    low, high = widened_interval(values, margins)
-    if not doubts:
+    """The interval of a mean over sessions, each with its margin and with what all are in doubt by alike."""
+    low, high = widened_interval(values, [margin for margin, _ in margins])
+    if not margins:
         return low, high
-    below, above = (math.fsum(side) / len(doubts) for side in zip(*doubts, strict=True))
+    below, above = (
+        math.fsum(side) / len(margins) for side in zip(*(doubt for _, doubt in margins), strict=True)
+    )
     return None if low is None else low - below, None if high is None else high + above
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -44,12 +44,7 @@ from edgebench.version import __version__
 SCENE_PATCHES = 400
 """What image_s and infer_s are the time of: a picture of 4512 x 4512 in patches of 224 x 224."""
 
-BOUNDS: Mapping[str, Bound] = {
-    "above": "above",
-    "at_least": "at least",
-    "below": "below",
-    "at_most": "at most",
-}
+BOUNDS: Mapping[str, Bound] = {each.replace(" ", "_"): each for each in get_args(Bound)}
 """Key -> how the figure lies to the number under it."""
 
 _FORMS = ("value", "k", *BOUNDS, "picture")
@@ -270,15 +265,8 @@ def _refuse_twice(identities: Iterable[tuple[Hashable, str]]) -> None:
         seen.add(identity)
 
 
-_SIDE, _ROWS, _PATCH = 4512, 20, 224
 _SCENE = SceneRecord(
-    name="the study's picture",
-    sha256="",
-    height=_SIDE,
-    width=_SIDE,
-    patch=_PATCH,
-    rows=_ROWS,
-    columns=SCENE_PATCHES // _ROWS,
+    name="the study's picture", sha256="", height=4512, width=4512, patch=224, rows=20, columns=20
 )
 
 
@@ -339,6 +327,16 @@ def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSu
     }
     patches = min((figure.patches or SCENE_PATCHES for figure in entry.figures), default=SCENE_PATCHES)
     extrapolated = patches < SCENE_PATCHES
+    # As the tables have them: a time is of no session, and has no interval.
+    times = {
+        name: Interval(figure.value, None, None, sessions=0, n=0)
+        for name, figure in figures.items()
+        if figure.value is not None
+    }
+    right = figures.get("accuracy")
+    accuracy = None
+    if right and right.k is not None and right.n is not None and right.low is not None and right.high:
+        accuracy = Accuracy(right.k, right.n, right.low, right.high)
     trial = _trial(entry)
     summary = TrialSummary(
         key=trial.key,
@@ -349,11 +347,11 @@ def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSu
         batch=entry.batch,
         status="done",
         reason="",
-        image_s=_time(figures.get("image_s")),
-        infer_s=_time(figures.get("infer_s")),
+        image_s=times.get("image_s"),
+        infer_s=times.get("infer_s"),
         stages_ms={},
         cold={},
-        accuracy=_accuracy(figures.get("accuracy")),
+        accuracy=accuracy,
         accuracy_reason="",
         scene_accuracy=None,
         agreement=None,
@@ -401,16 +399,3 @@ def published(entry: FigureEntry, source: Source) -> Published:
         covers=entry.covers,
         scaled=scaled,
     )
-
-
-def _time(figure: Published | None) -> Interval | None:
-    """A time as the tables have it: of no session, and without an interval."""
-    if figure is None or figure.value is None:
-        return None
-    return Interval(figure.value, None, None, sessions=0, n=0)
-
-
-def _accuracy(figure: Published | None) -> Accuracy | None:
-    if figure is None or figure.k is None or figure.n is None or figure.low is None or figure.high is None:
-        return None
-    return Accuracy(figure.k, figure.n, figure.low, figure.high)

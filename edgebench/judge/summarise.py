@@ -467,15 +467,13 @@ class _Part:
         experiment, trial = self.experiment, self.trial
         source = experiment.images_of(trial) if set_name == "images" else experiment.scene_of(trial)
         names = source.class_names if source else ()
-        sessions = [record.n for record in self.ok]
-        return predictions_of(rows, set_name, sessions, names, self.trial.class_names)
+        return predictions_of(rows, set_name, [each.n for each in self.ok], names, trial.class_names)
 
     def _accuracy(self, images: Predictions | None) -> Accuracy | None:
-        if images is None or self.trial.accuracy_reason:
-            return None
         tested = self.experiment.images_of(self.trial)
-        overlapping = tested is not None and tested.overlapping
-        return accuracy_of(images, self.trial.class_names, overlapping=overlapping)
+        if images is None or tested is None or self.trial.accuracy_reason:
+            return None
+        return accuracy_of(images, self.trial.class_names, overlapping=tested.overlapping)
 
     def _workers(self, requests: Mapping[int, SteadyRequests]) -> tuple[dict[str, Any], ...]:
         """The workers of the last session; of several, each with its figures over all sessions."""
@@ -514,12 +512,11 @@ class _Part:
 
     def _stamp_doubt(self) -> str:
         """Why no limit is passed by its stamps; empty where they account for the time."""
-        short = shares_accounted(self.ok)
-        if not short:
-            return ""
         return (
             f"the stamps of {len(short)} of {len(self.ok)} sessions account for {min(short):.0%} or more of "
             "the time that the device was waited for: the true times are longer"
+            if (short := shares_accounted(self.ok))
+            else ""
         )
 
     def _instructions_reason(self, steady: SteadyPasses) -> str:

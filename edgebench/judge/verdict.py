@@ -37,14 +37,13 @@ def boot_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty)
     if boot is None:
         return Figure(reason=NO_BOOT)
     is_maximum = boot.kind == "maximum"
-    open_reason = "may never be reached: it can pass this limit, never fail it"
-    if not is_maximum:
-        open_reason = "bounds no single boot: it can fail this limit, never pass it"
     return Figure(
         boot.seconds,
         low=None if is_maximum else boot.seconds,
         high=boot.seconds if is_maximum else None,
-        reason=f"the {boot} {open_reason}",
+        reason=f"the {boot} may never be reached: it can pass this limit, never fail it"
+        if is_maximum
+        else f"the {boot} bounds no single boot: it can fail this limit, never pass it",
         what=f"the {boot}",
         note=summary.board_doubts.get("boot_s", ""),
         declared=boot.kind,
@@ -176,7 +175,7 @@ def _figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certa
         lambda: (
             _sampled(judged, summary, metric, requirement.statistic, certainty)
             if isinstance(judged, Sampled)
-            else _stated(judged, metric.value(summary), summary.board_doubts.get(metric.name, ""))
+            else _stated(judged, summary, metric)
         ),
     )
     if metric.name == "image_s" and not summary.image_s_values:
@@ -233,11 +232,13 @@ def _of_its_part(
     )
 
 
-def _stated(stated: Stated, value: float | tuple[float, ...] | None, doubt: str) -> Figure:
-    if value is None:
+def _stated(stated: Stated, summary: TrialSummary, metric: Metric) -> Figure:
+    if (value := metric.value(summary)) is None:
         return Figure(reason=stated.absent)
-    number = value if isinstance(value, tuple) else float(value)
-    return Figure(number, exact=True, what=stated.what, note=doubt if stated.doubted else "")
+    note = summary.board_doubts.get(metric.name, "") if stated.doubted else ""
+    return Figure(
+        value if isinstance(value, tuple) else float(value), exact=True, what=stated.what, note=note
+    )
 
 
 def _accuracy(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
