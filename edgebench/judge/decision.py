@@ -336,19 +336,23 @@ def settled_by(trial: TrialSummary, verdict: Verdict) -> str:
     metric = METRICS.get(verdict.quantity)
     if verdict.verdict not in ("unknown", "inconclusive") or metric is None:
         return ""
-    if metric.name in ("mass_g", "size_mm") and (trial.body or trial.published):
-        return "--board FILE.toml that gives it" if trial.body else "--board TARGET=NAME"
-    if trial.published:  # no run brings what is declared of a board
-        return "" if metric.judged == "boot" else _MEASURE
-    if trial.emulated or trial.status == "unsupported":
-        return ""
-    if trial.status in ("not_run", "failed"):
-        return "--resume"
     is_of_meter, rail = metric.is_power or bool(metric.rail), trial.primary_rail
-    if is_of_meter and rail is not None and CHECK_WIRING in rail.reason:
-        return CHECK_WIRING.replace("check", "a check of")
-    if verdict.verdict == "unknown":
-        return _of_missing(trial, verdict, metric)
+    is_of_body = metric.name in ("mass_g", "size_mm")
+    ways = (
+        (is_of_body and trial.body, "--board FILE.toml that gives it"),
+        (is_of_body and trial.published, "--board TARGET=NAME"),
+        # No run brings what is declared of a board.
+        (trial.published, "" if metric.judged == "boot" else _MEASURE),
+        (trial.emulated or trial.status == "unsupported", ""),
+        (trial.status in ("not_run", "failed"), "--resume"),
+        (
+            is_of_meter and rail is not None and CHECK_WIRING in rail.reason,
+            CHECK_WIRING.replace("check", "a check of"),
+        ),
+        (verdict.verdict == "unknown", _of_missing(trial, verdict, metric)),
+    )
+    if (way := next((way for holds, way in ways if holds), None)) is not None:
+        return way
     if is_of_meter:
         return _of_power(trial, verdict, metric)
     if metric.judged == "boot":  # a maximum above the limit may never be reached, whatever else is declared

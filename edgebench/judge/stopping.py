@@ -163,15 +163,15 @@ def with_end(
 def _ending(
     key: str, far: Standing, statuses: Sequence[SessionStatus], rule: Rule, run: RunRecord | None
 ) -> EndedBy:
-    if rule.asked and far.reached:
-        return "rule"
-    if statuses.count("ok") >= rule.most:
-        return "most" if rule.asked else "sessions"
-    if rule.asked and ended_by_rule(key, run):
-        return "rule"
-    if is_given_up(statuses) or (run is not None and run.ended == "complete"):
-        return "failures"
-    return "time" if run is not None and run.ended == "time" else "interrupted"
+    ended = None if run is None else run.ended
+    ways: tuple[tuple[bool, EndedBy], ...] = (
+        (rule.asked and far.reached, "rule"),
+        (statuses.count("ok") >= rule.most, "most" if rule.asked else "sessions"),
+        (rule.asked and ended_by_rule(key, run), "rule"),
+        (is_given_up(statuses) or ended == "complete", "failures"),
+        (ended == "time", "time"),
+    )
+    return next((by for holds, by in ways if holds), "interrupted")
 
 
 def _end_text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | None) -> str:

@@ -235,12 +235,13 @@ def _worst(seen: Sequence[Observed]) -> Observed:
         clock_drop=falling.clock_drop,
         clock=falling.clock,
         hottest_c=hottest(seen),
-        involuntary_per_s=_most(observed.involuntary_per_s for observed in seen),
-        waiting_share=_most(observed.waiting_share for observed in seen),
-        stolen_share=_most(observed.stolen_share for observed in seen),
-        others_cores=_most(observed.others_cores for observed in seen),
         watched=any(observed.watched for observed in seen),
+        **{name: _most(getattr(observed, name) for observed in seen) for name in _INTERFERING},
     )
+
+
+_INTERFERING = ("involuntary_per_s", "waiting_share", "stolen_share", "others_cores")
+"""What else wants the worker's cores; of several probes and sessions the most."""
 
 
 # What paced and sustained sessions come to: deadlines missed, a median a minute, signs of heat.

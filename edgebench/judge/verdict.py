@@ -115,28 +115,19 @@ def published_figure(summary: TrialSummary, asked: Requirement) -> Figure:
     unit = METRICS[figure.quantity].unit
     unit = "" if unit == "1" else f" {unit}"
     sourced = "; ".join([figure.quote, *notes])
+    if not figure.bound and figure.k is None:
+        scaled = f" (the published number times {figure.scaled:g})" if figure.scaled > 1 else ""
+        reason = f"{figure.value:.4g}{unit}{scaled} was published without an interval: {sourced}"
+        return Figure(figure.value, reason=reason)
+    what = f"the whole Wilson interval of the published {figure.k} of {figure.n}"
+    reason = f"the limit lies inside the Wilson interval of {figure.k} of {figure.n}; {sourced}"
     if figure.bound:
         end = figure.high if figure.low is None else figure.low
-        return Figure(
-            low=figure.low,
-            high=figure.high,
-            bound=figure.bound,
-            reason=f"what was published leaves it open: {sourced}",
-            what=f"the published bound, {figure.bound} {end:g}{unit},",
-            note=sourced,
-        )
-    if figure.k is not None:
-        return Figure(
-            figure.value,
-            figure.low,
-            figure.high,
-            reason=f"the limit lies inside the Wilson interval of {figure.k} of {figure.n}; {sourced}",
-            what=f"the whole Wilson interval of the published {figure.k} of {figure.n}",
-            note=sourced,
-        )
-    scaled = f" (the published number times {figure.scaled:g})" if figure.scaled > 1 else ""
-    reason = f"{figure.value:.4g}{unit}{scaled} was published without an interval: {sourced}"
-    return Figure(figure.value, reason=reason)
+        what = f"the published bound, {figure.bound} {end:g}{unit},"
+        reason = f"what was published leaves it open: {sourced}"
+    return Figure(
+        figure.value, figure.low, figure.high, bound=figure.bound, reason=reason, what=what, note=sourced
+    )
 
 
 # The figure that a requirement asks for, from a trial's summary, as the metric's entry says.
