@@ -5,6 +5,7 @@ only, and nothing of the package. It answers in lines that start with `MARK`, be
 """
 
 import errno
+import functools
 import grp
 import hashlib
 import json
@@ -13,14 +14,12 @@ import pwd
 import shlex
 import stat
 import sys
-from typing import Any, Dict, List, Set
+from typing import Any, List, Set
 
 MARK = "edgebench-board:"
 ENVIRONMENT = "EDGEBENCH_BOARD_DIR"
 MOST_LINKS = 40
 ACL = "system.posix_acl_access"
-
-_members: Dict[int, Set[int]] = {}  # users whose primary group it is, by group
 
 
 class UnsafeFolder(Exception):
@@ -126,15 +125,14 @@ def others_write(path: str, about: os.stat_result) -> bool:
     return bool(_primary_members(about.st_gid) - {about.st_uid, 0}) or _has_access_list(path)
 
 
+@functools.lru_cache(maxsize=None)
 def _primary_members(group: int) -> Set[int]:
     """The users whose primary group it is, which its list of members leaves out; read once a process."""
-    if group not in _members:
-        try:
-            users = pwd.getpwall()
-        except OSError:
-            users = []  # a directory service that lists nobody: the group's own list decides
-        _members[group] = {user.pw_uid for user in users if user.pw_gid == group}
-    return _members[group]
+    try:
+        users = pwd.getpwall()
+    except OSError:
+        users = []  # a directory service that lists nobody: the group's own list decides
+    return {user.pw_uid for user in users if user.pw_gid == group}
 
 
 def _has_access_list(path: str) -> bool:

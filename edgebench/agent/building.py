@@ -106,17 +106,24 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
         require_content(file["path"], file["sha256"])
     folder = os.path.dirname(scratch)
     store = FileStore(folder)
-    chosen = build_options(runner, request["options"])
+    names: Any = getattr(runner, "BUILD_OPTIONS", request["options"])  # the others decide nothing
+    chosen = {name: value for name, value in request["options"].items() if name in names}
     key = build_key(dict(request, options=chosen), version)
     kept = _stored_build(store, key)
     if kept is not None:
         return kept
     progress = BuildProgress(tell)
+    calibration = next(
+        (file["path"] for name, file in companions.items() if os.path.splitext(name)[0] == CALIBRATION), None
+    )
     options = dict(chosen, **companion_option(companions))
     try:
-        _make_scratch(folder, scratch)
+        make_private(folder)
+        require_private(folder)
+        remove_tree(scratch)
+        os.mkdir(scratch, 0o700)
         began = clock()
-        result = make(source["path"], _calibration_in(companions), scratch, options, progress)
+        result = make(source["path"], calibration, scratch, options, progress)
         seconds = (clock() - began) / 1e9
         path = _require_result(result, scratch)
         return _store_build(store, key, path, seconds, scratch)
@@ -143,14 +150,6 @@ def build_key(request: Message, version: str) -> str:
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode("utf-8")).hexdigest()
 
 
-def build_options(runner: ModuleType, options: Message) -> Message:
-    """Those of a session's options that `build` is given: what it does not know decides nothing."""
-    names = getattr(runner, "BUILD_OPTIONS", None)
-    if names is None:
-        return options
-    return {name: value for name, value in options.items() if name in names}
-
-
 def companion_option(companions: Dict[str, Message]) -> Dict[str, Dict[str, str]]:
     """What a runner's options have of an artifact's companions: where each lies, by name."""
     if not companions:
@@ -160,33 +159,15 @@ def companion_option(companions: Dict[str, Message]) -> Dict[str, Dict[str, str]
 
 def _functions_of(runner: ModuleType) -> Any:
     """`build`, and what the runner says of its runtime."""
-    make = getattr(runner, "build", None)
-    tell_version = getattr(runner, "build_version", None)
-    if make is None or tell_version is None:
-        raise BuildFailed(
-            "the backend says that its device builds, but its runner has no function {}".format(
-                "build" if make is None else "build_version"
-            )
-        )
-    version = tell_version()
+    for name in ("build", "build_version"):
+        if not hasattr(runner, name):
+            words = "the backend says that its device builds, but its runner has no function {}"
+            raise BuildFailed(words.format(name))
+    functions: Any = runner
+    version = functions.build_version()
     if not isinstance(version, str) or not version.strip():
         raise BuildFailed("build_version() gave {!r}, the runtime and its version were due".format(version))
-    return make, version
-
-
-def _calibration_in(companions: Dict[str, Message]) -> Optional[str]:
-    for name, file in companions.items():
-        if os.path.splitext(name)[0] == CALIBRATION:
-            path: str = file["path"]
-            return path
-    return None
-
-
-def _make_scratch(folder: str, scratch: str) -> None:
-    make_private(folder)
-    require_private(folder)
-    remove_tree(scratch)
-    os.mkdir(scratch, 0o700)
+    return functions.build, version
 
 
 def _require_result(result: Any, scratch: str) -> str:
@@ -202,12 +183,16 @@ def _require_result(result: Any, scratch: str) -> str:
         about = os.lstat(path)
     except OSError:
         raise BuildFailed("build() gave {}, and there is no such file".format(path)) from None
-    if stat.S_ISDIR(about.st_mode):
-        raise BuildFailed("build() gave {}, which is a folder".format(path))
-    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
-        raise BuildFailed("build() gave {}, which is a link or no plain file: copy its content".format(path))
-    if not about.st_size:
-        raise BuildFailed("build() gave {}, which is empty".format(path))
+    for fault, is_found in (
+        ("a folder", stat.S_ISDIR(about.st_mode)),
+        (
+            "a link or no plain file: copy its content",
+            not stat.S_ISREG(about.st_mode) or about.st_nlink > 1,
+        ),
+        ("empty", not about.st_size),
+    ):
+        if is_found:
+            raise BuildFailed("build() gave {}, which is {}".format(path, fault))
     return path
 
 

@@ -30,7 +30,8 @@ def take_over_descriptors() -> FrameStream:
     os.dup2(null, 0)
     os.close(null)
     sys.stdout = sys.stderr
-    _die_with_parent()
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     return FrameStream(into, out)
 
 
@@ -58,11 +59,6 @@ def read_available(descriptor: int) -> Optional[bytes]:
         return os.read(descriptor, READ_BYTES)
     except BlockingIOError:
         return None
-
-
-def _die_with_parent() -> None:
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 TAIL_BYTES = 65536
@@ -159,13 +155,6 @@ class Child:
             return False
         return True
 
-    def read_tail(self) -> bool:
-        """Keep what has come on stderr; False when the child has closed it."""
-        data = read_available(self.stderr)
-        if data:
-            self.tail.add(data)
-        return data != b""
-
     def drain(self) -> List[Frame]:
         """Everything that is still in the pipes, without waiting for more."""
         frames: List[Frame] = []
@@ -227,7 +216,7 @@ def signal_name(number: int) -> str:
 
 Hear = Callable[[Frame], None]
 
-_Watched = NamedTuple("_Watched", [("handle", Callable[[], None]), ("holdable", bool)])
+_Watched = NamedTuple("_Watched", [("handle", Callable[[], object]), ("holdable", bool)])
 
 
 class DescriptorWatch:
@@ -237,7 +226,7 @@ class DescriptorWatch:
         self._selector = selectors.DefaultSelector()
         self._held_back: Dict[int, _Watched] = {}  # the frames of children that are not read for now
 
-    def read(self, descriptor: int, handle: Callable[[], None]) -> None:
+    def read(self, descriptor: int, handle: Callable[[], object]) -> None:
         """Call `handle` whenever the descriptor has something to read, or its end."""
         self._selector.register(descriptor, selectors.EVENT_READ, _Watched(handle, holdable=False))
 
@@ -286,7 +275,10 @@ class DescriptorWatch:
                 key.data.handle()
 
     def _read_tail(self, child: Child) -> None:
-        if not child.read_tail():
+        data = read_available(child.stderr)
+        if data:
+            child.tail.add(data)
+        elif data is not None:
             self.ignore(child.stderr)
 
     def _read_frames(self, child: Child, hear: Hear) -> None:
@@ -340,12 +332,12 @@ def end_orphans(
         for number in (signal.SIGSTOP, signal.SIGKILL):
             refused.update([pid for pid in children if not _signalled(pid, number)])
         if any(pid not in refused for pid in children):
-            latest = Orphan(children[-1], _name(children[-1]), "")
+            latest = Orphan(children[-1], _stat(children[-1])[0], "")
         going_on = [pid for pid in children if not _collected(pid)]
         quiet = quiet + 1 if len(going_on) == len(children) and refused.issuperset(going_on) else 0
         late = time.monotonic() >= give_up
         if quiet >= _QUIET_LOOKS or (late and going_on):
-            return [Orphan(pid, _name(pid), _REFUSED if pid in refused else _DEAF) for pid in going_on]
+            return [Orphan(pid, _stat(pid)[0], _REFUSED if pid in refused else _DEAF) for pid in going_on]
         if late:
             return [latest._replace(why=_CHAIN)] if not quiet else []
         time.sleep(_LOOK_EVERY_S if quiet else 0)
@@ -389,10 +381,6 @@ def _marked(pid: int, marks: Collection[str]) -> bool:
     except OSError:
         return False
     return any(os.fsencode(mark) in environment for mark in marks)
-
-
-def _name(pid: int) -> str:
-    return _stat(pid)[0]
 
 
 def _stat(pid: int) -> Tuple[str, int]:

@@ -61,7 +61,6 @@ _OURS = re.compile(r"(" + _HASHED + r"(\.[0-9]{1,10}\.part|\.ok)?|lock)\Z")
 _SCRATCH = re.compile(r"building-[0-9]{1,10}-[0-9]{1,10}\Z")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,12}\Z")
 _OWN_SUFFIXES = frozenset({".part", ".ok", ".built"})  # of what lies beside files, and is no content
-_COMPILED = re.compile(r"[0-9a-f]{64}\.[a-z0-9.-]{1,60}\.pyc\Z")
 _BOOT = "/proc/sys/kernel/random/boot_id"
 
 Removed = NamedTuple("Removed", [("files", int), ("size", int), ("left", int)])
@@ -181,7 +180,7 @@ class FileStore:
             os.unlink(path)
             files += 1
             size += about.st_size
-        left = len(names) - len(scratch) - len(ours) - self._forget_compiled()
+        left = len(names) - len(scratch) - len(ours)
         if not left:
             for folder in (self._folder, os.path.dirname(self._folder)):
                 try:
@@ -189,18 +188,6 @@ class FileStore:
                 except OSError:
                     break
         return Removed(files, size, left)
-
-    def _forget_compiled(self) -> int:
-        """Remove what Python made of runners; whether the folder that it made is gone."""
-        folder = os.path.join(self._folder, "__pycache__")
-        for name in _entry_names(folder):
-            if _COMPILED.match(name):
-                _unlink(os.path.join(folder, name))
-        try:
-            os.rmdir(folder)
-        except OSError:
-            return 0
-        return 1
 
 
 def name_of(path: str) -> str:

@@ -72,7 +72,13 @@ class Decoder:
                 raise ProtocolError("not a frame: {!r}".format(self._seen()))
             if len(self._buffer) < _HEAD.size:
                 return None
-            self._lengths = _checked_lengths(bytes(self._buffer[: _HEAD.size]))
+            _magic, version, zero, text_size, payload_size = _HEAD.unpack(bytes(self._buffer[: _HEAD.size]))
+            if version != VERSION or zero != 0:
+                raise ProtocolError("a frame of version {}, this side speaks {}".format(version, VERSION))
+            if text_size > MAX_JSON_BYTES or payload_size > MAX_PAYLOAD_BYTES:
+                words = "a frame announces {} + {} bytes, over the bounds"
+                raise ProtocolError(words.format(text_size, payload_size))
+            self._lengths = [text_size, payload_size]
             del self._buffer[: _HEAD.size]
         text_size, payload_size = self._lengths
         if len(self._buffer) < text_size + payload_size:
@@ -87,17 +93,6 @@ class Decoder:
         return bytes(self._buffer[:64])
 
 
-def _checked_lengths(head: bytes) -> List[int]:
-    _magic, version, zero, text_size, payload_size = _HEAD.unpack(head)
-    if version != VERSION or zero != 0:
-        raise ProtocolError("a frame of version {}, this side speaks {}".format(version, VERSION))
-    if text_size > MAX_JSON_BYTES or payload_size > MAX_PAYLOAD_BYTES:
-        raise ProtocolError(
-            "a frame announces {} + {} bytes, over the bounds".format(text_size, payload_size)
-        )
-    return [text_size, payload_size]
-
-
 def _parsed(text: bytes) -> Message:
     try:
         message = json.loads(text.decode("utf-8"))
@@ -106,13 +101,6 @@ def _parsed(text: bytes) -> Message:
     if not isinstance(message, dict):
         raise ProtocolError("a frame whose message is not an object: {!r}".format(text[:64]))
     return message
-
-
-def write_all(descriptor: int, data: Buffer) -> None:
-    """Write every byte to a blocking descriptor."""
-    view = memoryview(data).cast("B")
-    while view.nbytes:
-        view = view[os.write(descriptor, view) :]
 
 
 class Outgoing:
@@ -181,4 +169,6 @@ class FrameStream:
     def write(self, message: Message, payload: Buffer = b"") -> None:
         """Send one frame, all of it."""
         for piece in encode(message, payload):
-            write_all(self._write_to, piece)
+            view = memoryview(piece).cast("B")
+            while view.nbytes:
+                view = view[os.write(self._write_to, view) :]

@@ -5,6 +5,7 @@ channel where the artifact says so; an integer input holds round(real / scale) +
 that is made here is called inside the timed region and writes into memory that it was given.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Fill = Callable[[], None]
+Fill = Callable[[], Any]
 Copy = Callable[..., Any]
 """`copy(place, patch)`: a patch of the scene into its place in the batch."""
 
@@ -102,8 +103,8 @@ def preprocessing(spec: "Dict[str, Any]", patches: "NDArray[np.uint8]", target: 
         for mask in (0x80, 0x00):
             # 1/127.5 and -1 make int8 of a pixel by its highest bit alone: no table, no arithmetic.
             if np.array_equal(bits, np.arange(256, dtype=np.uint8) ^ np.uint8(mask)):
-                return _by_mask(source, target.view(np.uint8), mask)
-    return _by_table(source, target, table)
+                return partial(np.bitwise_xor, source, np.uint8(mask), target.view(np.uint8))
+    return partial(np.take, table, source, None, target, "clip")
 
 
 def _by_channel(spec: "Dict[str, Any]", source: "NDArray[Any]", target: "NDArray[Any]") -> Fill:
@@ -130,23 +131,5 @@ def _as_float32(source: "NDArray[Any]", target: "NDArray[Any]", divisor: float, 
         copy(target, source)
         divide(target, by, target)
         add(target, plus, target)
-
-    return fill
-
-
-def _by_mask(source: "NDArray[Any]", target: "NDArray[Any]", mask: int) -> Fill:
-    bits, flip = np.uint8(mask), np.bitwise_xor
-
-    def fill() -> None:
-        flip(source, bits, target)
-
-    return fill
-
-
-def _by_table(source: "NDArray[Any]", target: "NDArray[Any]", table: "NDArray[Any]") -> Fill:
-    take = np.take
-
-    def fill() -> None:
-        take(table, source, None, target, "clip")
 
     return fill

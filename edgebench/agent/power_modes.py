@@ -19,7 +19,7 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import facts as nvidia
 from .bootstrap import UnsafeFolder, make_private, require_private
@@ -310,13 +310,12 @@ def _mode_text(mode: Mode) -> str:
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """A connection that is cut ends the agent by several signals, which do not end this half-way."""
-    before = {number: signal.signal(number, _pass) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # A handler is not inherited by a program that is started, as SIG_IGN would be.
+    before = {
+        number: signal.signal(number, lambda *received: None) for number in (signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _pass(number: int, frame: Any) -> None:
-    """Neither ends nor is inherited by a program that is started, as SIG_IGN would be."""

@@ -269,7 +269,7 @@ class Supervisor:
         signal.set_wakeup_fd(wake_in)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         self._watch.read(self._host_in, self._read_host)
-        self._watch.read(wake_out, lambda: _drop(wake_out))
+        self._watch.read(wake_out, lambda: os.read(wake_out, 4096))  # what wakes says nothing more
         try:
             while self._turn():
                 pass
@@ -355,11 +355,6 @@ class Supervisor:
             self._probes.end_leftover()
         self._workers.start(message, self._board.new_scratch() if message.get("build") else "")
         return {}
-
-
-def _drop(descriptor: int) -> None:
-    """What wakes says nothing more."""
-    os.read(descriptor, 4096)
 
 
 def _is_damaged(path: str) -> bool:

@@ -189,7 +189,10 @@ class TimedLoop:
         finally:
             if collecting:
                 gc.enable()
-        self._check_all_done(taken, stamps)
+        # A batch never taken has no stamp, one taken and not done still holds its slot.
+        started = not batches or stamps[len(stamps) // batches * (batches - 1) + 5] != 0
+        if not started or any(slot is not None for slot in taken):
+            raise OutputError("the runner returned before every batch was done")
         if self.first_inference_ns is None and batches:
             self.first_inference_ns = stamps[5] - stamps[4]
             self.first_result_ns = stamps[5] - stamps[0]
@@ -265,13 +268,6 @@ class TimedLoop:
             free.append(slot)
 
         return done
-
-    @staticmethod
-    def _check_all_done(taken: "List[Optional[Slot]]", stamps: "array[int]") -> None:
-        # A batch never taken has no stamp, one taken and not done still holds its slot.
-        started = len(taken) == 0 or stamps[len(stamps) // len(taken) * (len(taken) - 1) + 5] != 0
-        if not started or any(slot is not None for slot in taken):
-            raise OutputError("the runner returned before every batch was done")
 
 
 def _nothing() -> None:
@@ -354,36 +350,19 @@ def is_steady(values: Sequence[float], half: int = HALF) -> bool:
     The first value is not above Q3 + 1.5 IQR of the others, the means differ by -50..+10 %, the median
     absolute deviations by at most 10 %, the quartiles by at most 5 %.
     """
-    recent = list(values[-2 * half :])
+    recent = np.array(values[-2 * half :], np.float64)
     if len(recent) < 2 * half:
         return False
-    older, newer = recent[:half], recent[half:]
-    rest = sorted(recent[1:])
-    upper = quantile(rest, 0.75)
-    if recent[0] > upper + 1.5 * (upper - quantile(rest, 0.25)):
-        return False
-    if not -0.5 <= _difference(sum(older), sum(newer)) <= 0.10:
-        return False
-    older.sort()
-    newer.sort()
-    return (
-        abs(_difference(_deviation(older), _deviation(newer))) <= 0.10
-        and abs(_difference(quantile(older, 0.25), quantile(newer, 0.25))) <= 0.05
-        and abs(_difference(quantile(older, 0.75), quantile(newer, 0.75))) <= 0.05
+    low, high = np.percentile(recent[1:], [25, 75])
+    halves = recent[:half], recent[half:]
+    sums, quartiles = [part.sum() for part in halves], [np.percentile(part, [25, 75]) for part in halves]
+    deviations = [np.median(np.abs(part - np.median(part))) for part in halves]
+    return bool(
+        recent[0] <= high + 1.5 * (high - low)
+        and -0.5 <= _difference(*sums) <= 0.10
+        and abs(_difference(*deviations)) <= 0.10
+        and all(abs(_difference(older, newer)) <= 0.05 for older, newer in zip(*quartiles))
     )
-
-
-def quantile(ordered: List[float], share: float) -> float:
-    """The quantile of sorted values, interpolated between neighbours."""
-    position = (len(ordered) - 1) * share
-    low = int(position)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
-
-
-def _deviation(ordered: List[float]) -> float:
-    middle = quantile(ordered, 0.5)
-    return quantile(sorted(abs(value - middle) for value in ordered), 0.5)
 
 
 def _difference(first: float, second: float) -> float:

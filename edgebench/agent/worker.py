@@ -112,7 +112,8 @@ class Worker:
         imported = self._clock()
         own_time = hasattr(runner, "clock")
         if own_time:
-            self._take_time_from(runner)
+            self._clock, self._sleep, self._memory = runner.clock, runner.sleep, runner
+            self._pace = Pace(self._clock, self._sleep)
         clock = self._clock
         _require_asked(request, "artifact")
         companions = request.get("companions") or {}
@@ -152,7 +153,7 @@ class Worker:
             "first_result_ns": loop.first_result_ns or None,
             "batch_ns": _later_batch_ns(timed, loop),
             "shape": list(timed.scores.shape),
-        }, _raw(timed)
+        }, _little(timed.scores)
 
     def scene(self, request: Message) -> Reply:
         """Hold the scene in memory, read to its last byte, so that no pass waits for a disk."""
@@ -275,7 +276,7 @@ class Worker:
         scores = []
         step = max(1, PREDICT_STEP // loop.batch) * loop.batch  # whole batches: only the last is padded
         for first in range(0, len(images), step):
-            scores.append(_raw(loop.run(list(images[first : first + step]))))
+            scores.append(_little(loop.run(list(images[first : first + step])).scores))
             self._stream.write({"progress": min(first + step, len(images)), "re": request.get("id")})
         return {"shape": [len(images), loop.classes]}, b"".join(scores)
 
@@ -285,10 +286,6 @@ class Worker:
         if close:
             close()
         return {}, b""
-
-    def _take_time_from(self, runner: Any) -> None:
-        self._clock, self._sleep, self._memory = runner.clock, runner.sleep, runner
-        self._pace = Pace(self._clock, self._sleep)
 
     def _golden(self, request: Message) -> List[Any]:
         """The golden patches, or samples."""
@@ -340,22 +337,13 @@ def _require_asked(request: Message, name: str = "path") -> None:
         require_content(request[name], request["sha256"])
 
 
-def _raw(timed: "Timed") -> bytes:
-    return _little(timed.scores)
-
-
 def _little(values: Any) -> bytes:
     """Little-endian bytes of an array (numpy's or the standard library's)."""
-    if sys.byteorder == "big":
-        values = values.byteswap() if hasattr(values, "dtype") else _swapped(values)
-    data: bytes = values.tobytes()
+    import numpy
+
+    array = numpy.asarray(values)
+    data: bytes = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
     return data
-
-
-def _swapped(values: Any) -> Any:
-    copy = values[:]
-    copy.byteswap()
-    return copy
 
 
 def _batch_ns(timed: "Timed", loop: "TimedLoop") -> List[int]:

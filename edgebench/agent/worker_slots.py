@@ -156,24 +156,21 @@ class WorkerSlot:
         self._forget_scratch()
         self._worker = None
         self.deadline = None
-        killed_for_memory = (
-            end.signal == "SIGKILL" and not self._timed_out and _more(self._oom_kills, _oom_kills())
-        )
+        before, now = self._oom_kills, _oom_kills()
+        more_killed = before is not None and now is not None and now > before
         self._last_end = {
             "code": end.code,
             "signal": end.signal,
             "timed_out": self._timed_out,
             "limit_s": self._limit_s if self._timed_out else None,
-            "out_of_memory": killed_for_memory,
+            "out_of_memory": end.signal == "SIGKILL" and not self._timed_out and more_killed,
             "problem": worker.problem,
             "stderr_tail": worker.tail.text(),
             "left_running": [orphan._asdict() for orphan in left_running],
         }
-        if self._stop_id is not None:
-            self._send(dict(self._last_end, re=self._stop_id))
-            self._stop_id = None
-        else:
-            self._send(dict(self._last_end, event="ended"))
+        answered = {"event": "ended"} if self._stop_id is None else {"re": self._stop_id}
+        self._stop_id = None
+        self._send(dict(self._last_end, **answered))
 
     def close(self) -> None:
         """Kill the worker, if there is one, and tell nobody."""
@@ -200,10 +197,6 @@ def _oom_kills() -> Optional[int]:
     except (OSError, ValueError):
         pass
     return None
-
-
-def _more(before: Optional[int], after: Optional[int]) -> bool:
-    return before is not None and after is not None and after > before
 
 
 # Whether a worker can be started as a target's launch says: its prefix's program, and its CPUs.

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from edgebench.agent.timed import HALF, is_steady, quantile, steady_after
+from edgebench.agent.timed import HALF, is_steady, steady_after
 
 
 def noisy(level, count=2 * HALF, spread=0.01, seed=1):
@@ -46,11 +46,6 @@ def test_a_lower_quarter_that_moves_is_not_steady():
     older = [100.0] * 20
     newer = [90.0] * 6 + [100.0] * 11 + [120.0] * 3
     assert not is_steady(older + newer)
-
-
-def test_quantiles_interpolate():
-    assert quantile([1.0, 2.0, 3.0, 4.0], 0.25) == 1.75
-    assert quantile([7.0], 0.75) == 7.0
 
 
 def test_steady_after_finds_the_first_count_that_is():

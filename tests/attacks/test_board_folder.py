@@ -136,13 +136,13 @@ def test_a_folder_of_ones_own_is_taken(tmp_path):
 
 @pytest.mark.attack("another user has this user's group as primary group: a folder that it writes is refused")
 def test_a_group_is_not_private_where_it_is_anothers_primary_group(tmp_path, monkeypatch):
+    monkeypatch.setattr(bootstrap, "_primary_members", bootstrap._primary_members.__wrapped__)
     me = pwd.getpwuid(os.geteuid())
     tmp_path.chmod(0o770)
     os.chown(tmp_path, me.pw_uid, me.pw_gid)
     monkeypatch.setattr(grp, "getgrgid", lambda _: grp.struct_group((me.pw_name, "x", me.pw_gid, [])))
     for others, refused in (([], False), ([4711], True)):
         users = [me, *(pwd.struct_passwd(("ann", "x", uid, me.pw_gid, "", "/", "")) for uid in others)]
-        monkeypatch.setattr(bootstrap, "_members", {})
         monkeypatch.setattr(pwd, "getpwall", lambda users=users: users)
         assert bootstrap.others_write(str(tmp_path), tmp_path.stat()) is refused
 
