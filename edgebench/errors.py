@@ -31,6 +31,11 @@ class EdgeBenchError(Exception):
     def __str__(self) -> str:
         return "\n".join(part for part in (self.what, self.why, self.fix) if part)
 
+    @property
+    def one_line(self) -> str:
+        """What went wrong, why, and what to do about it."""
+        return "; ".join(part for part in (self.what, self.why, self.fix) if part)
+
 
 class UsageError(EdgeBenchError):
     """The command line, an option, a profile or a name that does not exist (exit code 2)."""

@@ -450,11 +450,11 @@ def require_alone(results: str | None, output_dir: Path | None, *declared: Seque
         )
 
 
-def results_folder(text: str, output_dir: Path | None = None) -> Path:
-    """The folder that RESULTS stands for."""
-    from edgebench.results.listing import resolve_results
+def results_folder(text: str | None, output_dir: Path | None = None) -> Path:
+    """The folder that RESULTS stands for; the latest where it is left out."""
+    from edgebench.results.listing import LATEST, resolve_results
 
-    return resolve_results(text, output_dir_setting(output_dir))
+    return resolve_results(LATEST if text is None else text, output_dir_setting(output_dir))
 
 
 def output_dir_setting(flag: Path | None) -> Path:

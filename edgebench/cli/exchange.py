@@ -65,7 +65,7 @@ def export(
     from edgebench.errors import UsageError
     from edgebench.files import require_file_name
 
-    folder = results_folder("latest" if results is None else results, output_dir)
+    folder = results_folder(results, output_dir)
     if to is Form.MLFLOW:
         if store is None or file is not None:
             raise UsageError(

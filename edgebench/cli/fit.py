@@ -66,7 +66,7 @@ def fit(
         require_alone(results, output_dir, declared_power, declared, pareto)
         published = judge_published(profiles, boards=board or ())
         raise typer.Exit(show_published(published, strict=strict, json_=json_))
-    folder = results_folder("latest" if results is None else results, output_dir)
+    folder = results_folder(results, output_dir)
     judged = judge_folder(folder, profiles, declared_power or (), board or (), declared or ())
     if not judged.profiles:
         raise UsageError(

@@ -96,7 +96,7 @@ def report(
         profiles = read_profiles(profile) if profile else None
         _write(judge_published(profiles, boards=board or ()), file, form, figures)
         return
-    folder = results_folder("latest" if results is None else results, output_dir)
+    folder = results_folder(results, output_dir)
     file = file or folder / "report.html"
     require_output(file, form)
     judged = judge_folder(
@@ -113,23 +113,15 @@ def report(
 
 def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -> None:
     """The report where it was asked for, of a file its path on stdout; and its figures."""
+    from edgebench.report.figure_files import FIGURE_FORMS, write_figures
     from edgebench.report.forms import export
+    from edgebench.report.words import counted
 
     if file == STANDARD_OUTPUT:
         streams.write_bytes(form_of(file, form).write(judged))
     else:
         echo_path(export(judged, file, form))
     if figures is not None:
-        _write_figures(judged, figures)
-
-
-def _write_figures(judged: Judged, folder: Path) -> None:
-    from edgebench.report.figure_files import FIGURE_FORMS, write_figures
-    from edgebench.report.words import counted
-
-    count = len(write_figures(judged, folder)) // len(FIGURE_FORMS)
-    say(
-        f"{counted(count, 'figure')} as SVG, PNG and PDF: {folder}"
-        if count
-        else "note: there is no figure to write: no trial has one"
-    )
+        count = len(write_figures(judged, figures)) // len(FIGURE_FORMS)
+        written = f"{counted(count, 'figure')} as SVG, PNG and PDF: {figures}"
+        say(written if count else "note: there is no figure to write: no trial has one")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -74,9 +74,11 @@ def check(
     from edgebench.report.inventories import print_checks
     from edgebench.run.measuring.preflight import checked
 
-    backends, targets = _chosen(
-        name, device, host, port, python, power_mode, set_power_mode, targets_file, every=True
-    )
+    flags = {
+        **{"device": device or (), "host": host, "port": port, "python": python},
+        **{"power_mode": power_mode or (), "set_power_mode": bool(set_power_mode)},
+    }
+    backends, targets = _chosen(name, targets_file, flags, every=True)
     checks = checked(targets, backends)
     print_checks(stdout(), checks, as_json=json_)
     exit_where(any(finding["level"] == "error" for check in checks for finding in check["findings"]))
@@ -94,7 +96,8 @@ def clean(
     from edgebench.link.inspection import clean_target
     from edgebench.report import words
 
-    backends, targets = _chosen(name, device, host, None, python, None, None, targets_file, every=False)
+    flags = {"device": device or (), "host": host, "python": python}
+    backends, targets = _chosen(name, targets_file, flags, every=False)
     for target in targets:
         cleaned = clean_target(target, backends[target.device])
         left = f"; {words.counted(cleaned.left, 'other file')} left alone" if cleaned.left else ""
@@ -103,16 +106,7 @@ def clean(
 
 
 def _chosen(
-    names: list[str] | None,
-    device: list[str] | None,
-    host: str | None,
-    port: str | None,
-    python: str | None,
-    power_mode: list[str] | None,
-    set_power_mode: bool | None,
-    targets_file: Path | None,
-    *,
-    every: bool,
+    names: list[str] | None, targets_file: Path | None, flags: Mapping[str, Any], *, every: bool
 ) -> tuple[Mapping[str, Backend], tuple[Target, ...]]:
     """The targets by name, or of the flags; with `every` all of the file where none was named."""
     from edgebench.run.config import run_config
@@ -121,27 +115,14 @@ def _chosen(
     from edgebench.run.targets_file import FILE_NAME, read_targets, user_file
 
     targets_file = targets_file_setting(targets_file)
-    if not names and not device:
-        declared = read_targets(targets_file).targets if every and host is None else ()
+    if not names and not flags["device"]:
+        declared = read_targets(targets_file).targets if every and flags["host"] is None else ()
         names = [target.name for target in declared]
         if not names:
             raise UsageError(
                 "no target was named",
-                why="" if host is None else "--host says where, and not what is measured there",
+                why="" if flags["host"] is None else "--host says where, and not what is measured there",
                 fix=f"name one of {FILE_NAME} (here or {user_file()}), or use --host with --device",
             )
-    backends, targets = choose(
-        run_config(
-            {
-                "target": names or (),
-                "targets_file": targets_file,
-                "device": device or (),
-                "host": host,
-                "port": port,
-                "python": python,
-                "power_mode": power_mode or (),
-                "set_power_mode": bool(set_power_mode),
-            }
-        )
-    )
+    backends, targets = choose(run_config({"target": names or (), "targets_file": targets_file, **flags}))
     return backends, declared_once(targets)

@@ -128,8 +128,7 @@ def _attempt(result: Tryout, name: str, step: Callable[[], T]) -> T | None:
     try:
         return step()
     except EdgeBenchError as error:
-        words = "; ".join(part for part in (error.what, error.why, error.fix) if part)
-        result.note(name, "failed", words)
+        result.note(name, "failed", error.one_line)
         return None
 
 

@@ -46,7 +46,7 @@ from edgebench.judge.trial_summary import (
 from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord
 from edgebench.results.layout import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
-from edgebench.results.redaction import exported_boot, exported_power, exported_settings
+from edgebench.results.redaction import exported_target
 from edgebench.results.revisions import continuation
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval
@@ -303,6 +303,7 @@ class _Part:
         target = next(
             (candidate for candidate in self.experiment.targets if candidate.name == trial.target), None
         )
+        shown = exported_target(target) if target else None
         doubts = board_doubts(target, ok)
         power = None if emulated else self._power(steady)
         images = self.predictions("images")
@@ -340,8 +341,8 @@ class _Part:
             board_doubts=doubts,
             body=target.body if target else "",
             other_machine=other_machine(target, ok),
-            declared_power=exported_power(target) if target else (),
-            boot_s=exported_boot(target) if target else None,
+            declared_power=shown.declared_power if shown else (),
+            boot_s=shown.boot_s if shown else None,
             image_bytes=scene.image_bytes,
             update_bytes=trial.artifact_bytes,
             update_companions=tuple(trial.companions),
@@ -374,7 +375,7 @@ class _Part:
             assumed=trial.assumed,
             built=built,
             scene_covered=scene.covered,
-            settings=exported_settings(target) if target else {},
+            settings=dict(shown.settings) if shown else {},
             concurrency=trial.concurrency,
             measured_patches=measured_patches,
             untimed_stages=self.untimed_stages,

@@ -410,12 +410,6 @@ def copy_of_session(record: SessionRecord, names: PrivateNames) -> SessionRecord
     )
 
 
-def renames_probes(record: SessionRecord, names: PrivateNames) -> bool:
-    """Whether the samples of a session name a meter by what must not leave the house."""
-    addresses = [str(info.get("address") or "") for info in record.probes]
-    return any(names.path(address) != address for address in addresses)
-
-
 def copy_probe_table(source: BinaryIO, target: Path, names: PrivateNames) -> None:
     """Write a session's samples anew with the meters' addresses changed, a part at a time.
 
@@ -481,7 +475,8 @@ def write_archive(
                         progress(done, len(sessions))
                 # A folder's name may be bytes that are no text.
                 name = os.fsencode(folder.resolve().name).decode(errors="replace")
-                packer.add_manifest(name, edgebench_version)
+                manifest = Manifest(name=name, edgebench_version=edgebench_version, files=packer.files)
+                packer.add_record(MANIFEST, manifest)
             with temporary.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             temporary.replace(path)
@@ -501,7 +496,7 @@ class _Packer:
         self._archive = archive
         self._folder = folder
         self._names = names
-        self._files: dict[str, ArchivedFile] = {}
+        self.files: dict[str, ArchivedFile] = {}
 
     def add_record(self, name: str, record: BaseModel) -> None:
         """A record as JSON."""
@@ -540,7 +535,8 @@ class _Packer:
                 if hashlib.file_digest(source, "sha256").hexdigest() != sha256:
                     raise _damaged(path, "its checksum differs from the session's record")
                 source.seek(0)
-                if table != "probes" or not renames_probes(session, self._names):
+                addresses = [str(info.get("address") or "") for info in session.probes]
+                if table != "probes" or all(self._names.path(name) == name for name in addresses):
                     return self.add(name, source)
                 with tempfile.TemporaryDirectory(prefix="edgebench-export-") as scratch:
                     renamed = Path(scratch) / path.name
@@ -550,29 +546,18 @@ class _Packer:
         except (pa.ArrowException, KeyError) as error:
             raise _damaged(path, str(error).splitlines()[0]) from error
 
-    def add_manifest(self, name: str, edgebench_version: str) -> None:
-        """The last member: all others with their checksums."""
-        files = dict(self._files)
-        self.add_record(MANIFEST, Manifest(name=name, edgebench_version=edgebench_version, files=files))
-
     def add(self, name: str, source: BinaryIO, compression: int = ZIP_STORED) -> str:
         """Copy a file; returns the SHA-256 of what was copied. Parquet is compressed already."""
         digest, size = hashlib.sha256(), 0
-        with self._archive.open(_member(name, compression), "w", force_zip64=True) as member:
+        info = ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))  # no date: equal results give equal archives
+        info.compress_type, info.external_attr = compression, 0o644 << 16
+        with self._archive.open(info, "w", force_zip64=True) as member:
             while block := source.read(_BLOCK):
                 member.write(block)
                 digest.update(block)
                 size += len(block)
-        self._files[name] = ArchivedFile(bytes=size, sha256=digest.hexdigest())
+        self.files[name] = ArchivedFile(bytes=size, sha256=digest.hexdigest())
         return digest.hexdigest()
-
-
-def _member(name: str, compression: int) -> ZipInfo:
-    """A member without a date, so that equal results give equal archives."""
-    info = ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    info.compress_type = compression
-    info.external_attr = 0o644 << 16
-    return info
 
 
 def _damaged(path: Path, why: str) -> StoredResultError:

@@ -60,13 +60,8 @@ def session_folder(experiment: Path, key: str, n: int) -> Path:
     return sessions_folder(experiment, key) / f"{n:03}"
 
 
-def session_numbers(experiment: Path, key: str) -> list[int]:
-    """The numbers of a trial's session folders, sorted, whatever they contain; other names are skipped."""
-    return numbers_in(sessions_folder(experiment, key))
-
-
 def numbers_in(sessions: Path | str) -> list[int]:
-    """The same of a folder of sessions."""
+    """The numbers of a trial's session folders, sorted, whatever they contain; other names are skipped."""
     try:
         names = [name for name in os.listdir(sessions) if _SESSION.fullmatch(name)]  # noqa: PTH208
     except (FileNotFoundError, NotADirectoryError):

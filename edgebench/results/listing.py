@@ -72,7 +72,7 @@ def list_results(output_dir: Path) -> tuple[list[StoredResult], list[UnreadableR
     unreadable: list[UnreadableResult] = []
     now_s = time.time()
     for folder in _folders(output_dir):
-        if not _holds_experiment(folder):
+        if not os.path.isfile(folder / EXPERIMENT_FILE):  # noqa: PTH113  # what may not be looked into is none
             continue
         try:
             record = read_experiment(folder)
@@ -100,14 +100,6 @@ def _folders(output_dir: Path) -> Iterator[Path]:
             why=error.strerror or str(error),
             fix="choose another folder with --output-dir",
         ) from error
-
-
-def _holds_experiment(folder: Path) -> bool:
-    """Whether it is one by its look; what may not be looked into, such as a disk's lost+found, is none."""
-    try:
-        return (folder / EXPERIMENT_FILE).is_file()
-    except OSError:
-        return False
 
 
 def begun_at(created_s: float, written_s: float, now_s: float) -> float:

@@ -44,14 +44,13 @@ from edgebench.results.parquet import (
 )
 from edgebench.results.parquet import MAX_BYTES as MAX_UNFOLDED_BYTES
 from edgebench.results.record_reading import (
-    one_line,
     read_bounded,
     read_experiment,
     read_image_paths,
     read_run,
     read_sessions,
 )
-from edgebench.results.redaction import exported_settings
+from edgebench.results.redaction import exported_target
 
 # A frame from rows, each column of one type.
 
@@ -92,7 +91,7 @@ def trial_frame(
     `run` is how the last run of the experiment ended: it says whether a rule has ended the trials.
     """
     of_target = {
-        target.name: {"device": target.device, "settings": exported_settings(target)}
+        target.name: {"device": target.device, "settings": dict(exported_target(target).settings)}
         for target in experiment.targets
     }
     rows = []
@@ -385,7 +384,7 @@ class StoredResults:
         try:
             return read_run(self.path)
         except StoredResultError as error:
-            self._warnings.append(one_line(error))
+            self._warnings.append(error.one_line)
             return None
 
     @cached_property
@@ -484,7 +483,7 @@ class StoredResults:
         try:
             record = read_image_paths(self.path)
         except StoredResultError as error:
-            self._warnings.append(one_line(error))
+            self._warnings.append(error.one_line)
             return {}
         return {} if record is None else record.sets
 

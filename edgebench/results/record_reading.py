@@ -117,12 +117,13 @@ def read_sessions(folder: Path, key: str) -> tuple[list[SessionRecord], list[str
         sessions = str(inside(sessions_folder(folder, key), folder))
         numbers = numbers_in(sessions)
     except (StoredResultError, OSError) as error:
-        return [], [f"trial {key} is left out: {one_line(error)}"]
+        words = error.one_line if isinstance(error, StoredResultError) else str(error)
+        return [], [f"trial {key} is left out: {words}"]
     for n in numbers:
         try:
             records.append(_read_session(sessions, folder, key, n))
         except StoredResultError as error:
-            warnings.append(f"session {n} of trial {key} is left out: {one_line(error)}")
+            warnings.append(f"session {n} of trial {key} is left out: {error.one_line}")
     return records, warnings
 
 
@@ -200,13 +201,6 @@ def _damaged(file: Path | str, why: str) -> StoredResultError:
     }
     fix = fixes.get(path.name, "take it from a backup, or run again with another --name")
     return StoredResultError(f"{path} is damaged", why=why, fix=fix)
-
-
-def one_line(error: Exception) -> str:
-    """What went wrong, why, and what to do about it, on one line."""
-    if isinstance(error, StoredResultError):
-        return "; ".join(part for part in (error.what, error.why, error.fix) if part)
-    return str(error)
 
 
 # Which file each image was: what a run writes of it, without the names of users.

@@ -22,8 +22,6 @@ from edgebench.records.stored import ExperimentRecord
 from edgebench.records.target import (
     MASK,
     SHORTEST,
-    DeclaredBoot,
-    DeclaredPower,
     Launch,
     Target,
     check_address,
@@ -286,19 +284,9 @@ def exported(record: ExperimentRecord) -> ExperimentRecord:
     return written(record, names).model_copy(update={"targets": targets})
 
 
-def exported_settings(target: Target) -> dict[str, Any]:
-    """The settings in which a target differs within its sweep, as an export may show them."""
-    return dict(_target(target, PrivateNames.of_targets([target])).settings)
-
-
-def exported_power(target: Target) -> tuple[DeclaredPower, ...]:
-    """The declared power of a target, its sources as an export may show them."""
-    return _target(target, PrivateNames.of_targets([target])).declared_power
-
-
-def exported_boot(target: Target) -> DeclaredBoot | None:
-    """The declared boot time of a target, its source as an export may show it."""
-    return _target(target, PrivateNames.of_targets([target])).boot_s
+def exported_target(target: Target) -> Target:
+    """A target as an export may show it: its settings within a sweep, and the sources of what is declared."""
+    return _target(target, PrivateNames.of_targets([target]))
 
 
 def exported_path(path: Path, record: ExperimentRecord) -> str:

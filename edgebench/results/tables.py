@@ -129,69 +129,61 @@ def _fault_of_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None) ->
     if workers is not None and not (_is_count(pass_.worker) and pass_.worker < workers):
         numbers = "0" if workers == 1 else f"0 to {workers - 1}"
         return f"it is of worker {pass_.worker!r}, and the session has {numbers}"
-    if not 0 <= pass_.index <= MOST_INDEX:
-        return "its number is out of range"
-    if pass_.stages != stages:
-        return f"stages {pass_.stages} after {stages}"
-    if fault := fault_of_stages(stages):
-        return fault
-    if pass_.phase not in PHASES:
-        return f"its phase is {pass_.phase!r}"
-    if pass_.stamps_ns.ndim != 3 or pass_.stamps_ns.shape[1:] != (len(stages), 2):
-        return f"stamps of shape {pass_.stamps_ns.shape} for {len(stages)} stages"
-    if pass_.end_ns < pass_.start_ns or (pass_.stamps_ns[:, :, 1] < pass_.stamps_ns[:, :, 0]).any():
-        return "the pass, or a stage of it, ended before it started"
-    if not (are_storable([pass_.start_ns, pass_.end_ns]) and are_storable(pass_.stamps_ns)):
-        return "its time stamps are out of range"
-    if pass_.batch < 1 or (
-        pass_.scores is not None and len(pass_.stamps_ns) != -(-len(pass_.scores) // pass_.batch)
-    ):
-        return f"{len(pass_.stamps_ns)} batches of {pass_.batch}"
-    return ""
+    stamps_ns, batch = pass_.stamps_ns, pass_.batch
+    if stamps_ns.ndim != 3 or stamps_ns.shape[1:] != (len(stages), 2):
+        fault = f"stamps of shape {stamps_ns.shape} for {len(stages)} stages"
+    else:
+        in_range = are_storable([pass_.start_ns, pass_.end_ns]) and are_storable(stamps_ns)
+        reversed_ = pass_.end_ns < pass_.start_ns or (stamps_ns[:, :, 1] < stamps_ns[:, :, 0]).any()
+        due = None if pass_.scores is None or batch < 1 else -(-len(pass_.scores) // batch)
+        fault = _first(
+            (reversed_, "the pass, or a stage of it, ended before it started"),
+            (not in_range, "its time stamps are out of range"),
+            (batch < 1 or due not in (None, len(stamps_ns)), f"{len(stamps_ns)} batches of {batch}"),
+        )
+    return _first(
+        (not 0 <= pass_.index <= MOST_INDEX, "its number is out of range"),
+        (pass_.stages != stages, f"stages {pass_.stages} after {stages}"),
+        (True, fault_of_stages(stages)),
+        (pass_.phase not in PHASES, f"its phase is {pass_.phase!r}"),
+        (True, fault),
+    )
+
+
+def _first(*faults: tuple[object, str]) -> str:
+    """The first fault that there is, in words; "" where there is none."""
+    return next((words for is_found, words in faults if is_found and words), "")
 
 
 def _fault_of_window(window: Window, scene_patches: int, before: Window | None) -> str:
     for name in ("index", "patch", "inferences", "start_ns", "end_ns"):
         if not _is_whole(getattr(window, name)):
             return f"its {name} is {getattr(window, name)!r}, a whole number was due"
-    if window.phase not in PHASES:
-        return f"its phase is {window.phase!r}"
-    if not 0 <= window.index <= MOST_INDEX:
-        return "its number is out of range"
-    if not 1 <= window.inferences <= MOST_INFERENCES:
-        return f"it holds {window.inferences} inferences"
-    if not 0 <= window.patch < scene_patches:
-        return f"patch {window.patch} of a scene of {scene_patches}"
-    if window.end_ns < window.start_ns:
-        return "it ended before it started"
-    if not are_storable([window.start_ns, window.end_ns, window.duration_ns]):
-        return "its time stamps are out of range"
-    if window.end_ns == window.start_ns:
-        return "its inferences took no time"
-    if before is not None and window.start_ns < before.end_ns:
-        return f"it started before window {before.index} had ended"
-    return _fault_of_instructions(window) or _fault_of_scores(window, before)
-
-
-def _fault_of_instructions(window: Window) -> str:
-    if window.instructions is None:
-        return ""
-    if not _is_whole(window.instructions):
-        return f"its number of instructions is {window.instructions!r}, a whole number was due"
-    if not window.inferences <= window.instructions <= MOST_INSTRUCTIONS:
-        return f"it executed {window.instructions} instructions in {window.inferences} inferences"
-    return ""
-
-
-def _fault_of_scores(window: Window, before: Window | None) -> str:
-    if window.scores is None:
-        return ""
-    scores = np.asarray(window.scores)
-    if scores.ndim != 1 or scores.dtype.kind not in "fiu":
-        return f"scores of shape {scores.shape} and type {scores.dtype}, one row of numbers was due"
-    if before is not None and before.scores is not None and len(before.scores) != len(scores):
-        return f"{len(scores)} scores after {len(before.scores)}"
-    return ""
+    executed = window.inferences if window.instructions is None else window.instructions
+    if not _is_whole(executed):
+        return f"its number of instructions is {executed!r}, a whole number was due"
+    stamps_ns = [window.start_ns, window.end_ns, window.duration_ns]
+    scores: Any = None if window.scores is None else np.asarray(window.scores)
+    scored = None if scores is None or before is None or before.scores is None else len(before.scores)
+    return _first(
+        (window.phase not in PHASES, f"its phase is {window.phase!r}"),
+        (not 0 <= window.index <= MOST_INDEX, "its number is out of range"),
+        (not 1 <= window.inferences <= MOST_INFERENCES, f"it holds {window.inferences} inferences"),
+        (not 0 <= window.patch < scene_patches, f"patch {window.patch} of a scene of {scene_patches}"),
+        (window.end_ns < window.start_ns, "it ended before it started"),
+        (not are_storable(stamps_ns), "its time stamps are out of range"),
+        (window.end_ns == window.start_ns, "its inferences took no time"),
+        (before and window.start_ns < before.end_ns, "it started before the last one had ended"),
+        (
+            not window.inferences <= executed <= MOST_INSTRUCTIONS,
+            f"it executed {executed} instructions in {window.inferences} inferences",
+        ),
+        (
+            scores is not None and (scores.ndim != 1 or scores.dtype.kind not in "fiu"),
+            f"scores of shape {np.shape(scores)}, one row of numbers was due",
+        ),
+        (scored not in (None, np.size(scores)), f"{np.size(scores)} scores after {scored}"),
+    )
 
 
 def _is_whole(value: object) -> bool:

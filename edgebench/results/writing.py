@@ -217,14 +217,11 @@ def _holder(folder: Path) -> str:
         pid, started_s = int(note["pid"]), float(note["started_s"])
     except (StoredResultError, OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return ""
-    where = "" if _runs_here(pid, started_s) else " on another machine that has this folder"
-    return f"process {pid}{where} holds the lock"
-
-
-def _runs_here(pid: int, started_s: float) -> bool:
-    """Whether it is a process of this machine; another machine's may have its number, not its start."""
+    # Another machine's process may have the number of one of this machine, not its start.
     started = process_started_s(pid)
-    return started is not None and abs(started - started_s) < 1.0
+    runs_here = started is not None and abs(started - started_s) < 1.0
+    where = "" if runs_here else " on another machine that has this folder"
+    return f"process {pid}{where} holds the lock"
 
 
 class ExperimentStore:
@@ -302,7 +299,8 @@ class ExperimentStore:
 
     def next_n(self, key: str) -> int:
         """The number that the trial's next session gets; that of a damaged session is not used again."""
-        return max(layout.session_numbers(self.path, self._require_key(key)), default=-1) + 1
+        sessions = layout.sessions_folder(self.path, self._require_key(key))
+        return max(layout.numbers_in(sessions), default=-1) + 1
 
     def has(self, keys: Iterable[str]) -> bool:
         """Whether all of these are keys of the experiment's trials."""

@@ -341,7 +341,7 @@ def listed(target: DeclaredTarget) -> dict[str, Any]:
         backend = registry.backend(target.device)
         _refuse_address(backend, target.host, target.port, "leave its {} out")
     except EdgeBenchError as error:
-        return row | {"device_error": _reason_text(error)}
+        return row | {"device_error": error.one_line}
     settings = {
         **alternatives(target.options, backend.options_model),
         POWER_MODE: dict.fromkeys(target.power_modes),
@@ -352,17 +352,13 @@ def listed(target: DeclaredTarget) -> dict[str, Any]:
     try:
         body = _body_of_entry(target)
     except EdgeBenchError as error:
-        return row | {"body_error": _reason_text(error)}
+        return row | {"body_error": error.one_line}
     powers = [asdict(power) for power in body.get("declared_power", ())]
     return (
         row
         | {name: body.get(name) for name in ("mass_g", "size_mm", "body", "from_boards")}
         | {"boot_s": body.get("boot_s") and asdict(body["boot_s"]), "declared_power": powers}
     )
-
-
-def _reason_text(error: EdgeBenchError) -> str:
-    return "; ".join(part for part in (error.what, error.why, error.fix) if part)
 
 
 def _body_of_entry(entry: DeclaredTarget) -> dict[str, Any]:

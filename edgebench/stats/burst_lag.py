@@ -223,7 +223,10 @@ def burst_lag(
     if reason := _objection(peak, search_s) or _gap(curve, from_ns, pattern, peak.lag_s):
         return BurstLag(correlation=peak.correlation, reason=reason)
     lag_s, half_s = _narrowed(candidates, pattern, peak)
-    half_s += _jitter_s(amid) + (UNKNOWN_AVERAGING * period_s if averaging_s is None else 0.0)
+    # By how much stamps are off an even rhythm, robustly: a standard deviation.
+    steps_s = np.diff(amid.t_ns) / 1e9
+    half_s += 1.4826 * float(np.median(abs(steps_s - np.median(steps_s)))) / math.sqrt(2)
+    half_s += UNKNOWN_AVERAGING * period_s if averaging_s is None else 0.0
     return BurstLag(round(lag_s * 1e9), math.ceil(half_s * 1e9), peak.correlation)
 
 
@@ -315,12 +318,6 @@ def _narrowed(candidates: list[Readings], pattern: LoadPattern, peak: _Peak) -> 
         else:
             break
     return (first_s + last_s) / 2, (last_s - first_s) / 2 + step_s
-
-
-def _jitter_s(curve: PowerCurve) -> float:
-    """By how much stamps are off an even rhythm, robustly: a standard deviation in s."""
-    steps_s = np.diff(curve.t_ns) / 1e9
-    return 1.4826 * float(np.median(abs(steps_s - np.median(steps_s)))) / math.sqrt(2)
 
 
 # How long load stays in a meter's readings: a meter averages, and holds a reading until the next is ready.

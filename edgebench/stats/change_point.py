@@ -83,11 +83,8 @@ def change_reason(experiments: int) -> str:
     """Why no change can be found among so many experiments; empty where one can."""
     if experiments >= LEAST_EXPERIMENTS:
         return ""
-    return f"a change point takes at least {LEAST_EXPERIMENTS} results, and there {_are(experiments)}"
-
-
-def _are(count: int) -> str:
-    return "is 1" if count == 1 else f"are {count}"
+    verb = "is" if experiments == 1 else "are"
+    return f"a change point takes at least {LEAST_EXPERIMENTS} results, and there {verb} {experiments}"
 
 
 def best_cut(logs: Floats) -> tuple[NDArray[np.intp], Floats]:

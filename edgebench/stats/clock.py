@@ -133,15 +133,11 @@ def _rough(trips: Sequence[RoundTrip], reference: int) -> tuple[int, float]:
         min(part, key=lambda trip: trip.received_ns - trip.sent_ns)
         for part in (ordered[:third], ordered[-third:])
     )
-    (x0, y0), (x1, y1) = (_middle(trip) for trip in (early, late))
+    x0, x1 = ((trip.sent_ns + trip.received_ns) // 2 for trip in (early, late))
+    y0, y1 = early.device_ns - x0, late.device_ns - x1
     slope = (y1 - y0) / (x1 - x0) if x1 != x0 else 0.0
     slope = min(MAX_DRIFT, max(-MAX_DRIFT, slope))
     return y0 + round(slope * (reference - x0)), slope
-
-
-def _middle(trip: RoundTrip) -> tuple[int, int]:
-    host = (trip.sent_ns + trip.received_ns) // 2
-    return host, trip.device_ns - host
 
 
 class _Polygon:

@@ -12,6 +12,7 @@ what is asked for is held against the interval's reach: the logarithm of that fa
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -68,17 +69,10 @@ def sessions_for(spread: float, target: float, confidence: float = CONFIDENCE) -
 
 
 def _sessions_to_reach(spread: float, reach: float, confidence: float) -> int | None:
-    if _reach(spread, MOST_SESSIONS, confidence) > reach:
-        return None
-    low, high = MIN_SESSIONS - 1, MOST_SESSIONS
-    # The reach falls with every session, so halving the range finds the first that is narrow enough.
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _reach(spread, middle, confidence) <= reach:
-            high = middle
-        else:
-            low = middle
-    return high
+    counts = range(MIN_SESSIONS, MOST_SESSIONS + 1)
+    # The reach falls with every session.
+    at = bisect_left(counts, -reach, key=lambda sessions: -_reach(spread, sessions, confidence))
+    return counts[at] if at < len(counts) else None
 
 
 def forecast(

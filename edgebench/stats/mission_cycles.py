@@ -10,7 +10,6 @@ work that is left, and what a cycle comes to does not depend on how many of them
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -127,7 +126,9 @@ def work_through(
     services_s = values_s[generator.integers(values_s.size, size=cycle.arrivals_s.size)]
     done_s = completions_s(cycle.arrivals_s - cycle.cycle_s, services_s, -cycle.cycle_s)
     free_at_s, pending_s = float(done_s[-1]), done_s[done_s > 0]
-    for first, count in _blocks(cycles, cycle.arrivals_s.size):
+    block = max(1, BLOCK_IMAGES // cycle.arrivals_s.size)
+    for first in range(0, cycles, block):
+        count = min(block, cycles - first)
         starts_s = (first + np.arange(count)) * cycle.cycle_s
         arrivals_s = (starts_s[:, None] + cycle.arrivals_s).ravel()
         services_s = values_s[generator.integers(values_s.size, size=arrivals_s.size)]
@@ -156,10 +157,3 @@ def work_through(
         long_pauses=None if least_pause_s is None else long_pauses / cycles,
         long_pauses_s=None if least_pause_s is None else long_pauses_s / cycles,
     )
-
-
-def _blocks(cycles: int, images: int) -> Iterator[tuple[int, int]]:
-    """The first cycle of each block, and how many it has."""
-    most = max(1, BLOCK_IMAGES // images)
-    for first in range(0, cycles, most):
-        yield first, min(most, cycles - first)

@@ -7,6 +7,7 @@ binomial distribution. It is the rule of MLPerf Inference's LoadGen, whose table
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -50,18 +51,12 @@ def least_n(p: float, confidence: float = CONFIDENCE, beyond: int = 0) -> int:
 
     Raises ValueError where it would take more than MOST_VALUES.
     """
-    low, high = beyond, beyond + 1
-    while stats.binom.cdf(beyond, high, 1 - p) > 1 - confidence:
-        low, high = high, 2 * high
-        if high > MOST_VALUES:
-            raise ValueError(f"percentile {p} takes more than {MOST_VALUES} values")
-    while high - low > 1:
-        middle = (low + high) // 2
-        if stats.binom.cdf(beyond, middle, 1 - p) > 1 - confidence:
-            low = middle
-        else:
-            high = middle
-    return high
+    counts = range(beyond + 1, MOST_VALUES + 1)
+    # The more values there are, the less likely so few lie beyond.
+    at = bisect_left(counts, confidence - 1, key=lambda n: -stats.binom.cdf(beyond, n, 1 - p))
+    if at == len(counts):
+        raise ValueError(f"percentile {p} takes more than {MOST_VALUES} values")
+    return counts[at]
 
 
 def percentile_interval(values: Values, p: float, confidence: float = CONFIDENCE) -> PercentileFigure:

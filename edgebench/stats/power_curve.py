@@ -73,7 +73,11 @@ class Integral:
         self._t_ns, self._watts = curve.t_ns, curve.watts
         self._joules = np.zeros(len(curve.watts))
         for first in range(0, len(curve.watts) - 1, BLOCK):
-            self._sum_up(first, min(first + BLOCK, len(curve.watts) - 1))
+            last = min(first + BLOCK, len(curve.watts) - 1)
+            pieces_j = (self._t_ns[first + 1 : last + 1] - self._t_ns[first:last]) * 0.5e-9
+            pieces_j *= self._watts[first:last] + self._watts[first + 1 : last + 1]
+            pieces_j[0] += self._joules[first]
+            np.cumsum(pieces_j, out=self._joules[first + 1 : last + 1])
 
     def energies_j(self, spans_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Energy in J, float64 [n], within each span int64 [n, 2] of start and end."""
@@ -90,13 +94,6 @@ class Integral:
         """The curve's power at moments in s from its first sample."""
         before, after_s, slope = self._segments(at_s)
         return np.asarray(self._watts[before] + slope * after_s)
-
-    def _sum_up(self, first: int, last: int) -> None:
-        """The energy up to each sample after `first`, up to and with `last`."""
-        pieces_j = (self._t_ns[first + 1 : last + 1] - self._t_ns[first:last]) * 0.5e-9
-        pieces_j *= self._watts[first:last] + self._watts[first + 1 : last + 1]
-        pieces_j[0] += self._joules[first]
-        np.cumsum(pieces_j, out=self._joules[first + 1 : last + 1])
 
     def _segments(
         self, at_s: NDArray[np.float64]

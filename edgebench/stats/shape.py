@@ -93,7 +93,9 @@ def shape_of(medians: Sequence[float]) -> Shape:
     groups: tuple[tuple[float, ...], ...] = (tuple(values.tolist()),)
     if values.size < MIN_SESSIONS or values[-1] - values[0] <= MATERIAL * abs(float(values.mean())):
         return Shape(False, False, "", None, None, None, None, groups, values.size)
-    thinned = _thinned(values)
+    thinned = values
+    if values.size > MOST_SESSIONS:
+        thinned = values[np.linspace(0, values.size - 1, MOST_SESSIONS).round().astype(np.intp)]
     limits = limits_of(thinned.size)
     statistics = statistics_of(thinned)
     above = bool(statistics.tail_above < limits.tail_above)
@@ -166,12 +168,6 @@ def unseen_mode_share(sessions: int, share: float = 0.3) -> float:
     3 % with 10.
     """
     return float(share**sessions + (1 - share) ** sessions)
-
-
-def _thinned(ordered: Floats) -> Floats:
-    if ordered.size <= MOST_SESSIONS:
-        return ordered
-    return ordered[np.linspace(0, ordered.size - 1, MOST_SESSIONS).round().astype(np.intp)]
 
 
 # Does a device slow down as it works? Latency against time within one session.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 
 import numpy as np
@@ -108,12 +108,7 @@ class Interference:
     @classmethod
     def worst(cls, several: Sequence[Interference]) -> Interference:
         """The greatest of each figure."""
-        return cls(
-            max(figures.stolen_share for figures in several),
-            max(figures.others_cores for figures in several),
-            max(figures.involuntary_per_s for figures in several),
-            max(figures.waiting_share for figures in several),
-        )
+        return cls(*(max(getattr(each, figure.name) for each in several) for figure in fields(cls)))
 
     def __str__(self) -> str:
         parts = []
@@ -158,6 +153,7 @@ class Caution:
 def sentence_of(cautions: Sequence[Caution]) -> str:
     """One sentence for cautions of one kind, such as several trials': numbers that differ become ranges."""
     ratios = [caution.ratio for caution in cautions]
+    celsius = [caution.celsius for caution in cautions if caution.celsius is not None]
     return cautions[0].flag.value.format(
         share=_share(cautions),
         count=_Range([caution.count for caution in cautions]),
@@ -166,7 +162,7 @@ def sentence_of(cautions: Sequence[Caution]) -> str:
         worst=max(ratios),
         unit=" or ".join(dict.fromkeys(caution.unit for caution in cautions)),
         what=_details_text([caution.what for caution in cautions]),
-        warmth=_warmth([caution.celsius for caution in cautions if caution.celsius is not None]),
+        warmth=f", at up to {max(celsius):.0f} °C" if celsius else "",
     )
 
 
@@ -188,10 +184,6 @@ def _share(cautions: Sequence[Caution]) -> str:
     if always and len({caution.of for caution in cautions}) > 1:
         return f"all of {of}"
     return f"{_Range([caution.count for caution in cautions])} of {of}"
-
-
-def _warmth(celsius: Sequence[float]) -> str:
-    return f", at up to {max(celsius):.0f} °C" if celsius else ""
 
 
 def _details_text(details: Sequence[str | Interference]) -> str:
@@ -269,8 +261,6 @@ def throttle_flags(values: Values) -> tuple[str, ...]:
 
     A bit that says that something happened since the board started counts where it appears in the window.
     """
-    if not values.size:
-        return ()
     flags = [int(value) for value in values if 0 <= value < 2**32]
     if not flags:
         return ()

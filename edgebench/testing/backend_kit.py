@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from edgebench import registry
 from edgebench.contract import Backend, Device, Session
-from edgebench.errors import EdgeBenchError, NoPermissionError, SessionError, UnavailableError, UsageError
+from edgebench.errors import NoPermissionError, SessionError, UnavailableError, UsageError
 from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.schedule import Timeouts
@@ -210,10 +210,10 @@ class BackendKit(Kit):
         try:
             outcomes = self.backend.prepare(requests, self.cache, lambda text: None)
         except UnavailableError as error:
-            self.missing(_in_words(error))
+            self.missing(error.one_line)
         for outcome in outcomes:
             if isinstance(outcome, UnavailableError):
-                self.missing(_in_words(outcome))
+                self.missing(outcome.one_line)
         return outcomes
 
     def artifact(self, variant: Variant | None = None, batch: int = 1) -> Artifact:
@@ -264,7 +264,7 @@ class BackendKit(Kit):
             link, files, own_clock = open_link(self.target), self.runner_files, self.backend.own_clock
             return AgentDevice(link, files, timeouts, own_clock=own_clock, builds=self.backend.builds)
         except (UnavailableError, NoPermissionError) as error:
-            self.missing(_in_words(error))
+            self.missing(error.one_line)
 
     def session(self, artifact: Artifact, device: Device | None = None) -> AbstractContextManager[Session]:
         """A session without probes, on the open device unless another one is given."""
@@ -344,10 +344,6 @@ class BackendKit(Kit):
         if self._device is not None:
             self._device.close()
             self._device = None
-
-
-def _in_words(error: EdgeBenchError) -> str:
-    return "; ".join(part for part in (error.what, error.why, error.fix) if part)
 
 
 # What is looked at in an artifact, and artifacts that contradict their own model.

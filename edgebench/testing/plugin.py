@@ -14,41 +14,37 @@ NOTE = "edgebench"
 """The name of a test's user property that becomes a line of the summary."""
 
 
+_REPEATABLE: dict[str, Any] = {"action": "append", "default": []}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "backend": {"metavar": "NAME", "help": "the backend that is held to the contract"},
+    "set": {"metavar": "KEY=VALUE", "help": "an option of that backend. Repeatable", **_REPEATABLE},
+    "probe": {"metavar": "KIND[:ADDRESS]", "help": "the probe that is held to the contract"},
+    "host": {
+        "metavar": "USER@BOARD",
+        "help": "where the backend's device is. Default: this machine",
+    },
+    "port": {
+        "metavar": "PATH",
+        "help": "the port that the backend's device is at, such as /dev/ttyACM0",
+    },
+    "python": {"metavar": "PATH", "help": "the Python that the agent and worker run on"},
+    "skip": {
+        "metavar": "TEST=REASON",
+        "help": "a test of the contract to leave out, with the reason that is shown. Repeatable",
+        **_REPEATABLE,
+    },
+    "require-device": {
+        "action": "store_true",
+        "help": "fail, rather than skip, where the device or the probe's hardware is not there",
+    },
+}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of `pytest --pyargs edgebench.testing`."""
     group = parser.getgroup("edgebench", "EdgeBench's conformance kit (pytest --pyargs edgebench.testing)")
-    group.addoption("--edgebench-backend", metavar="NAME", help="the backend that is held to the contract")
-    group.addoption(
-        "--edgebench-set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="an option of that backend. Repeatable",
-    )
-    group.addoption(
-        "--edgebench-probe", metavar="KIND[:ADDRESS]", help="the probe that is held to the contract"
-    )
-    group.addoption(
-        "--edgebench-host", metavar="USER@BOARD", help="where the backend's device is. Default: this machine"
-    )
-    group.addoption(
-        "--edgebench-port",
-        metavar="PATH",
-        help="the port that the backend's device is at, such as /dev/ttyACM0",
-    )
-    group.addoption("--edgebench-python", metavar="PATH", help="the Python that the agent and worker run on")
-    group.addoption(
-        "--edgebench-skip",
-        metavar="TEST=REASON",
-        action="append",
-        default=[],
-        help="a test of the contract to leave out, with the reason that is shown. Repeatable",
-    )
-    group.addoption(
-        "--edgebench-require-device",
-        action="store_true",
-        help="fail, rather than skip, where the device or the probe's hardware is not there",
-    )
+    for name, settings in _OPTIONS.items():
+        group.addoption(f"--edgebench-{name}", **settings)
 
 
 @pytest.fixture(scope="session")

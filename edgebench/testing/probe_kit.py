@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import IO
 
 import pytest
 
@@ -120,7 +119,11 @@ class ProbeKit(Kit):
             )
             try:
                 deadline = time.monotonic() + OPEN_S
-                while process.poll() is None and not _size(frames) and time.monotonic() < deadline:
+                while (
+                    process.poll() is None
+                    and not os.fstat(frames.fileno()).st_size
+                    and time.monotonic() < deadline
+                ):
                     time.sleep(POLL_S)
                 if process.poll() is None:
                     time.sleep(window_s)
@@ -155,7 +158,3 @@ class ProbeKit(Kit):
                     run.failed = report
         except ProtocolError as error:
             run.problem = str(error)
-
-
-def _size(file: IO[bytes]) -> int:
-    return os.fstat(file.fileno()).st_size

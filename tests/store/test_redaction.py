@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import Launch, Target
 from edgebench.records.values import Finding
-from edgebench.results.redaction import PrivateNames, exported_settings, masked, written
+from edgebench.results.redaction import PrivateNames, exported_target, masked, written
 
 NAMES = PrivateNames.of(
     ["alice@board.example.org:2222", None, "no address"],
@@ -121,7 +121,7 @@ def test_a_target_and_its_record_declare_the_same_names():
 
 def test_swept_settings_name_no_user():
     target = Target(name="fake[kernels=x~1]", device="fake", settings={"kernels": "/home/alice/x", "n": 1})
-    assert exported_settings(target) == {"kernels": "~/x", "n": 1}
+    assert exported_target(target).settings == {"kernels": "~/x", "n": 1}
 
 
 def test_a_short_port_is_part_of_ordinary_words():
