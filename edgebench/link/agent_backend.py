@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from edgebench.contract import Backend
+from edgebench.errors import UnavailableError
 from edgebench.installed import with_relative_imports
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.board_findings import put_into_power_mode, require_power_mode
-from edgebench.link.local import Link, LocalLink, agent_file
-from edgebench.link.ssh import SshLink
+from edgebench.link.board_findings import SUDOERS, UNASKED, require_power_mode, wanted_mode
+from edgebench.link.local import LocalLink, agent_file
+from edgebench.link.ssh import Link, SshLink
 from edgebench.prepare.cache import Cache
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
+
+_log = logging.getLogger(__name__)
 
 
 class AgentBackend(Backend):
@@ -80,3 +84,21 @@ def open_link(target: Target) -> Link:
     if target.host is None:
         return LocalLink(agent, target.launch.python)
     return SshLink(target.host, agent, digest, target.launch.python)
+
+
+def put_into_power_mode(device: AgentDevice, target: Target) -> None:
+    """Set the mode that the target asks for, pin the clocks, and read back that both are in force.
+
+    Raises:
+        UsageError: the board has no power modes, or none of that name.
+        UnavailableError: it could not be set; the fix is the command to set it.
+    """
+    obstacle = device.set_power_mode(int(wanted_mode(device.describe(), target)))
+    in_force = require_power_mode(device.describe(), target, obstacle or UNASKED)
+    if obstacle:
+        raise UnavailableError(
+            f"the clocks of {target.name} could not be pinned in its power mode",
+            why=obstacle,
+            fix=f"on the board: {SUDOERS}, or leave --set-power-mode out",
+        )
+    _log.warning("%s: power mode %s is set and its clocks are pinned", target.name, in_force)

@@ -25,11 +25,12 @@ from edgebench.link.agent_session import AgentSession, Board, BoardBuilds
 from edgebench.link.board_findings import mode_in_force
 from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
 from edgebench.link.failures import Explain, from_placing, from_protocol, lost_before, unexplained
-from edgebench.link.local import Link, raise_refusal
+from edgebench.link.local import raise_refusal
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Count, Hello, LaunchFaults, PowerModeObstacle, PutBack, Reply, checked
 from edgebench.link.schedule import Timeouts
 from edgebench.link.session_probes import SessionProbes
+from edgebench.link.ssh import Link
 from edgebench.records.model import Artifact
 from edgebench.records.session import SessionSettings
 from edgebench.records.target import Launch
@@ -188,11 +189,6 @@ RETRY_S = 0.5
 MOST_RETRY_S = 5.0
 
 
-def builds_nothing(options: Mapping[str, Json]) -> bool:
-    """Artifacts are loaded as they were prepared."""
-    return False
-
-
 class AgentDevice:
     """Implements `Device` over a link; opened once for all sessions of an experiment.
 
@@ -221,7 +217,7 @@ class AgentDevice:
         locks: bool = True,
         explain: Explain = unexplained,
         own_clock: bool = False,
-        builds: Callable[[Mapping[str, Json]], bool] = builds_nothing,
+        builds: Callable[[Mapping[str, Json]], bool] | None = None,
     ) -> None:
         self._builds = builds
         self._explain = explain
@@ -361,7 +357,7 @@ class AgentDevice:
             raise
         except EdgeBenchError as error:
             raise lost_before(": ".join(part for part in (error.what, error.why) if part)) from error
-        builds = self._board_builds if self._builds(settings.options) else None
+        builds = self._board_builds if self._builds and self._builds(settings.options) else None
         return AgentSession(self._board, artifact, settings, builds)
 
     @contextlib.contextmanager

@@ -19,10 +19,17 @@ from edgebench.link.connection import Connection, LinkLost, ignore
 from edgebench.link.failures import Explain, SessionFaults, WorkerEnded, unexplained
 from edgebench.link.measuring_order import MeasuringOrder
 from edgebench.link.placing import Loadable, PlacedFile, Placer, place_artifact
-from edgebench.link.replies import BuildReply, Ended, Progressed, checked, require_fits
+from edgebench.link.replies import BuildReply, Ended, checked, require_fits
 from edgebench.link.schedule import Timeouts
 from edgebench.link.session_probes import SessionProbes
-from edgebench.link.worker import CountedProgress, SessionContext, Worker, WorkerCalls, runner_options
+from edgebench.link.worker import (
+    BuildProgress,
+    CountedProgress,
+    SessionContext,
+    Worker,
+    WorkerCalls,
+    runner_options,
+)
 from edgebench.records.model import Artifact, BuiltArtifact
 from edgebench.records.session import (
     ColdFigures,
@@ -34,15 +41,10 @@ from edgebench.records.session import (
     SessionSettings,
     WorkerFacts,
 )
-from edgebench.records.values import ImageSet, Json, Report, Scores
+from edgebench.records.values import ImageSet, Json, Scores
 from edgebench.session_stages import BUILD, SENDING, SessionStage
-from edgebench.suggest import printable
 
 # Building on the board: what a device makes of an artifact, in a worker of its own, before it is loaded.
-
-
-MOST_STEPS = 8
-"""How many times the limit of one step all of a build may take, however far it says that it is."""
 
 
 @dataclass(frozen=True)
@@ -84,31 +86,6 @@ class Board:
             SessionFaults(self.connection, self.explain),
             self.own_clock,
         )
-
-
-class BuildProgress:
-    """How far a build is.
-
-    Args:
-        report: of the session that waits for it.
-    """
-
-    def __init__(self, report: Report) -> None:
-        self._report = report
-        self._done = 0
-
-    def reach(self, note: Progressed) -> bool:
-        """Take in a note; whether it is further than before."""
-        if note.progress <= self._done or (note.total and note.progress > note.total):
-            return False
-        self._done = note.progress
-        text = printable(note.text)
-        self._report(f"{BUILD}: {text}" if text else BUILD, note.progress, note.total)
-        return True
-
-    def longest_s(self, limit_s: float) -> float:
-        """For all of a build, where a step of it may take `limit_s`."""
-        return limit_s * MOST_STEPS
 
 
 class BoardBuilds:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from edgebench.agent.facts import ACCELERATORS
 from edgebench.errors import EdgeBenchError, UnavailableError, UsageError
@@ -106,8 +104,6 @@ def _span(name: str, processor: str) -> str:
 # EdgeBench sets it only where the target says so: nvpmodel needs root, and some modes need a reboot.
 
 
-_log = logging.getLogger(__name__)
-
 UNASKED = "EdgeBench sets it only with --set-power-mode: that needs root, and for some modes a reboot"
 SUDOERS = (
     "sudo visudo -f /etc/sudoers.d/edgebench, with the line "
@@ -116,34 +112,6 @@ SUDOERS = (
 """The fix where sudo asks for a password."""
 
 _ASKED_OF_SUDO = "sudo: "
-
-
-class SetsPowerModes(Protocol):
-    """A device whose board can be put into a power mode."""
-
-    def describe(self) -> dict[str, Json]:
-        """The board's facts."""
-
-    def set_power_mode(self, number: int) -> str:
-        """Put it into that mode until the device is closed; "" or what stood in the way."""
-
-
-def put_into_power_mode(device: SetsPowerModes, target: Target) -> None:
-    """Set the mode that the target asks for, pin the clocks, and read back that both are in force.
-
-    Raises:
-        UsageError: the board has no power modes, or none of that name.
-        UnavailableError: it could not be set; the fix is the command to set it.
-    """
-    obstacle = device.set_power_mode(int(wanted_mode(device.describe(), target)))
-    in_force = require_power_mode(device.describe(), target, obstacle or UNASKED)
-    if obstacle:
-        raise UnavailableError(
-            f"the clocks of {target.name} could not be pinned in its power mode",
-            why=obstacle,
-            fix=f"on the board: {SUDOERS}, or leave --set-power-mode out",
-        )
-    _log.warning("%s: power mode %s is set and its clocks are pinned", target.name, in_force)
 
 
 def require_power_mode(facts: Mapping[str, Json], target: Target, obstacle: str = UNASKED) -> str:

@@ -145,7 +145,7 @@ class SessionClock(ClockTrips):
         self._asked: dict[int, tuple[int, int]] = {}  # by worker: host and device
         self._spans: dict[int, Span] = {}
         self._connection = connection
-        connection.forget_stalls()
+        connection.pipes.longest_stall_s = 0.0
         self._stall_ns = 0
 
     def edge(self, name: str, timeout_s: float) -> None:
@@ -184,7 +184,7 @@ class SessionClock(ClockTrips):
         `timed` is whether the stamps are of that clock, `step_ns` its steps where they are coarse.
         """
         warnings = []
-        stall_s = max(self._stall_ns / 1e9, self._connection.longest_stall_s)
+        stall_s = max(self._stall_ns / 1e9, self._connection.pipes.longest_stall_s)
         if stall_s >= LINK_CUT_S:
             warnings.append(
                 f"the connection to the device stood still for {stall_s:.0f} s and came back: "

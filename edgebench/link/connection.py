@@ -16,7 +16,6 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from types import TracebackType
 from typing import Any
 
 from edgebench import interruption
@@ -279,6 +278,9 @@ class Connection:
 
     One thread at a time uses it: that thread's interrupts end its waits.
 
+    Attributes:
+        pipes: of the process.
+
     What the agent sends is bounded, else it is a ProtocolError: MAX_UNREAD_FRAME_BYTES that nobody has
     taken, a number of frames that answer nothing, no answer to what was never asked.
     """
@@ -292,7 +294,7 @@ class Connection:
         self._process = process
         self._listener = listener
         self._stall_s = stall_s
-        self._pipes = Pipes(process, self._hear)
+        self.pipes = Pipes(process, self._hear)
         self._decoder = Decoder()
         self._arrived: deque[tuple[Frame, int]] = deque()  # each with the bytes that are free without it
         self._kept: deque[tuple[Frame, int]] = deque()  # of the requests that are followed
@@ -312,15 +314,6 @@ class Connection:
         """Whether the agent's process runs, its pipes are open, and what goes over them can be understood."""
         return not self._closed and not self._broken and self._process.poll() is None
 
-    @property
-    def longest_stall_s(self) -> float:
-        """The longest that the agent took in nothing while something was on its way to it."""
-        return self._pipes.longest_stall_s
-
-    def forget_stalls(self) -> None:
-        """Count the longest stall from here on."""
-        self._pipes.longest_stall_s = 0.0
-
     def listen(self, listener: Callable[[Frame], None]) -> None:
         """Send what comes unasked to another listener from now on."""
         self._listener = listener
@@ -338,7 +331,7 @@ class Connection:
         self._asked.add(self._id)
         self._broken = LinkLost("a request was cut short")  # whatever ends the writing, until it has ended
         try:
-            self._pipes.write(pieces, min(stall_s, self._stall_s))
+            self.pipes.write(pieces, min(stall_s, self._stall_s))
         except Stalled as error:
             raise NoAnswer(str(error), self.tail()) from error
         except BrokenPipeError as error:
@@ -433,7 +426,7 @@ class Connection:
 
     def tail(self) -> str:
         """The end of what the agent itself wrote to stderr."""
-        return self._pipes.tail_text()
+        return self.pipes.tail_text()
 
     def close(self, patience_s: float | None = None) -> None:
         """Close the agent's stdin, which ends it and its children; kill it where it stays for `close_s`."""
@@ -455,14 +448,6 @@ class Connection:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _require_open(self) -> None:
         if self._closed:
@@ -508,7 +493,7 @@ class Connection:
     def _receive(self, timeout_s: float) -> int:
         """Take in what is there, waiting for it at most that long; how many bytes that were."""
         self._require_open()
-        return self._pipes.receive(timeout_s)
+        return self.pipes.receive(timeout_s)
 
     def _hear(self, data: bytes) -> None:
         if not data:
@@ -548,7 +533,7 @@ class Connection:
             raise ProtocolError(f"a flood of frames: {self._unasked} that answer nothing")
 
     def _ended(self) -> LinkLost:
-        self._pipes.collect()
+        self.pipes.collect()
         return LinkLost("the agent has ended", self.tail())
 
 

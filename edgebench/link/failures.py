@@ -193,7 +193,7 @@ class SessionFaults:
 
     def __init__(self, connection: Connection, explain: Explain) -> None:
         self._connection = connection
-        self._explain = explain
+        self.explain = explain
         self._deferred: ProtocolError | WorkerEnded | None = None
         self.stopping = False
 
@@ -254,17 +254,13 @@ class SessionFaults:
             self.stopping = True
             raise
         except WorkerEnded as ended:
-            raise self.explained(from_end(ended.end, stage, ended.name)) from None
+            raise explained(from_end(ended.end, stage, ended.name), self.explain) from None
         except LinkLost as error:
             raise from_link(error, stage) from None
         except (UnavailableError, NoPermissionError) as error:
             raise from_placing(error, stage) from None
         except ProtocolError as error:
             raise from_protocol(error, stage, stderr_tail()) from None
-
-    def explained(self, error: SessionError) -> SessionError:
-        """The error in the backend's words, where it has some."""
-        return explained(error, self._explain)
 
     @contextlib.contextmanager
     def _deferring(self) -> Iterator[None]:

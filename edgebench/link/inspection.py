@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -44,20 +45,17 @@ def inspect_target(target: Target, backend: Backend) -> Inspection:
     if not isinstance(backend, AgentBackend):
         return Inspection(None, tuple(backend.check(target)))
     try:
-        facts, faults, of_meters, obstacle = _asked(target)
+        with closing(AgentDevice(open_link(target), (), locks=False)) as device:
+            obstacle = device.power_mode_obstacle() if target.set_power_mode else ""
+            of_meters = board_probe_findings(device, target)
+            facts, faults = device.describe(), device.launch_faults(target.launch)
     except EdgeBenchError as error:
         message = error.what + (f" ({error.why})" if error.why else "")
         return Inspection(None, (Finding("error", "connection", message, error.fix),))
     of_launch = [Finding("error", "launch", what, fix) for what, fix in faults]
-    return Inspection(facts, (*_board_findings(target, backend, facts, obstacle), *of_launch, *of_meters))
-
-
-def _board_findings(
-    target: Target, backend: AgentBackend, facts: Mapping[str, Json], obstacle: str
-) -> list[Finding]:
-    """What a board's facts say for a target; `obstacle` is what keeps it from setting its power mode."""
     findings = missing_findings(facts, backend.board_packages, target, obstacle)
-    return findings + backend.board_check(facts, target) + board_findings(facts) + _declared(target, facts)
+    findings += backend.board_check(facts, target) + board_findings(facts) + _declared(target, facts)
+    return Inspection(facts, (*findings, *of_launch, *of_meters))
 
 
 def check_target(target: Target, backend: Backend) -> list[Finding]:
@@ -71,12 +69,9 @@ def host_probe_findings(meters: Sequence[str]) -> list[Finding]:
     names = [name for name in meters if registry.samples_on_host(name)]
     if not names:
         return []
-    probes = HostProbes()
-    try:
+    with closing(HostProbes()) as probes:
         probes.begin_session(names)
         state = probes.state()
-    finally:
-        probes.close()
     fix = "mend it, or leave the meter out: the session is measured without"
     answers = {info.name: info for info in state.probes}
     findings = []
@@ -141,21 +136,6 @@ def _declared(target: Target, facts: Mapping[str, Json]) -> list[Finding]:
 
 def _has_boards_figures(target: Target) -> bool:
     return bool(target.boards and target.from_boards)
-
-
-def _asked(
-    target: Target,
-) -> tuple[dict[str, Json], tuple[tuple[str, str], ...], list[Finding], str]:
-    """The board's facts, what of the target's launch cannot be carried out there, its meters, and what keeps
-    it from setting its power mode.
-    """
-    device = AgentDevice(open_link(target), (), locks=False)
-    try:
-        obstacle = device.power_mode_obstacle() if target.set_power_mode else ""
-        meters = board_probe_findings(device, target)
-        return device.describe(), device.launch_faults(target.launch), meters, obstacle
-    finally:
-        device.close()
 
 
 def board_probe_findings(device: AgentDevice, target: Target) -> list[Finding]:

@@ -12,7 +12,7 @@ import sys
 import zipfile
 from collections.abc import Collection
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 import edgebench.agent
 from edgebench.errors import DiskFullError, EdgeBenchError, NoPermissionError, UnavailableError
@@ -74,6 +74,12 @@ def agent_file(cache: Cache) -> tuple[Path, str]:
 
 class LocalLink:
     """Starts the agent on the machine that the harness runs on.
+
+    Attributes of every link:
+        name: for messages to the user, such as `this machine` or an address.
+        kind: what a record says of it: `this machine` or `ssh`, never an address.
+        shares_files: whether the device sees the host's files under the same paths.
+        comes_back: whether a device that is lost may be waited for: a board that boots.
 
     Args:
         agent: the zipapp.
@@ -200,28 +206,3 @@ def printable_lines(text: str) -> list[str]:
     """The lines of something that a board, or ssh, said; without frames of '@' and what a terminal obeys."""
     lines = (line.strip().strip("@").strip() for line in text.splitlines())
     return [printable(line, MAX_WHY) for line in lines if line]
-
-
-# What a link promises: an agent's process with two pipes, and files that reach the device.
-
-
-class Link(Protocol):
-    """A way to a machine with a Python.
-
-    Attributes:
-        name: for messages to the user, such as `this machine` or an address.
-        kind: what a record says of it: `this machine` or `ssh`, never an address.
-        shares_files: whether the device sees the host's files under the same paths.
-        comes_back: whether a device that is lost may be waited for: a board that boots.
-    """
-
-    name: str
-    kind: str
-    shares_files: bool
-    comes_back: bool
-
-    def start(self) -> subprocess.Popen[bytes]:
-        """An agent that serves frames on its stdin and stdout; UnavailableError when it cannot be started."""
-
-    def close(self) -> None:
-        """End what `start` left open beside the agents; safe to call twice, and `start` may follow."""

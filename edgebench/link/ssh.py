@@ -26,7 +26,13 @@ from edgebench.agent import bootstrap
 from edgebench.agent.frames import Buffer
 from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UsageError
 from edgebench.link.connection import Pipes, Stalled
-from edgebench.link.local import NO_ROOM_FOR_THE_AGENT, printable_lines, raise_refusal, whole_agent
+from edgebench.link.local import (
+    NO_ROOM_FOR_THE_AGENT,
+    LocalLink,
+    printable_lines,
+    raise_refusal,
+    whole_agent,
+)
 from edgebench.records.target import check_address
 
 # The first words of a process at the far end of SSH, before it speaks frames.
@@ -451,6 +457,10 @@ class SshLink:
                 fix="keep login scripts there from printing where no terminal is",
             )
         return reply
+
+
+Link = LocalLink | SshLink
+"""A way to a machine with a Python: an agent's process with three pipes, and files that reach the device."""
 
 
 def _checked_python(python: str) -> str:

@@ -7,12 +7,12 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
 from edgebench.link.clock_match import SessionClock
 from edgebench.link.connection import Connection
-from edgebench.link.failures import SessionFaults, WorkerEnded, from_reply
+from edgebench.link.failures import SessionFaults, WorkerEnded, explained, from_reply
 from edgebench.link.placing import Loadable, Placer
 from edgebench.link.replies import (
     Bursts,
@@ -53,7 +53,9 @@ from edgebench.records.session import (
     SessionSettings,
     WarmUp,
 )
-from edgebench.records.values import Json, Scores
+from edgebench.records.values import Json, Report, Scores
+from edgebench.session_stages import BUILD
+from edgebench.suggest import printable
 
 AGENT_GRACE_S = 15.0
 """How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
@@ -63,16 +65,6 @@ SESSION_NUMBER = "EDGEBENCH_SESSION_NUMBER"
 
 HEAR_S = 1.0
 """How often probes are heard while nothing else is asked of a device."""
-
-
-class WorkProgress(Protocol):
-    """How far a request is, by the notes that its worker sends."""
-
-    def reach(self, note: Progressed) -> bool:
-        """Take in a note; whether it is further than before."""
-
-    def longest_s(self, limit_s: float) -> float:
-        """For all of it, where `limit_s` may go by without progress."""
 
 
 class CountedProgress:
@@ -102,6 +94,39 @@ class CountedProgress:
     def longest_s(self, limit_s: float) -> float:
         """For all of them, where each `step` of them may take `limit_s`."""
         return limit_s * math.ceil(self._count / self._step)
+
+
+MOST_STEPS = 8
+"""How many times the limit of one step all of a build may take, however far it says that it is."""
+
+
+class BuildProgress:
+    """How far a build on the board is.
+
+    Args:
+        report: of the session that waits for it.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._done = 0
+
+    def reach(self, note: Progressed) -> bool:
+        """Take in a note; whether it is further than before."""
+        if note.progress <= self._done or (note.total and note.progress > note.total):
+            return False
+        self._done = note.progress
+        text = printable(note.text)
+        self._report(f"{BUILD}: {text}" if text else BUILD, note.progress, note.total)
+        return True
+
+    def longest_s(self, limit_s: float) -> float:
+        """For all of a build, where a step of it may take `limit_s`."""
+        return limit_s * MOST_STEPS
+
+
+WorkProgress = CountedProgress | BuildProgress
+"""How far a request is, by the notes that its worker sends."""
 
 
 def runner_options(artifact: Artifact, settings: SessionSettings) -> dict[str, Json]:
@@ -233,7 +258,8 @@ class WorkerCalls:
     def admit(self, frame: Frame, stage: str) -> Frame:
         """Take in a reply, and when it came; SessionError where it says that the request failed."""
         if failure := failure_in(frame):
-            raise self._faults.explained(from_reply(*failure, stage, self.ask_tail(), self.name))
+            error = from_reply(*failure, stage, self.ask_tail(), self.name)
+            raise explained(error, self._faults.explain)
         self._session.clock.note_reply(checked(ClockReading, frame.message).now_ns, self.number)
         return frame
 

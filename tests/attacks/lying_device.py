@@ -3,6 +3,7 @@
 import itertools
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -103,10 +104,7 @@ class Device:
 
     # --- as a connection ---
 
-    longest_stall_s = 0.0
-
-    def forget_stalls(self):
-        """There was none."""
+    pipes = SimpleNamespace(longest_stall_s=0.0)
 
     def listen(self, listener):
         """Nothing comes unasked."""

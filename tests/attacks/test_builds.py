@@ -13,10 +13,10 @@ from edgebench.agent import building
 from edgebench.agent.files import FileStore, sha256_of
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.agent_session import MOST_STEPS, BuildProgress
 from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.replies import Progressed
 from edgebench.link.schedule import Timeouts
+from edgebench.link.worker import MOST_STEPS, BuildProgress
 from edgebench.records.target import Launch
 from edgebench.session_stages import BUILD
 from tests.fakes import agent_backend

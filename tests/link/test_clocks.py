@@ -202,7 +202,7 @@ def test_the_injected_clock_is_exact_and_off_by_default(monkeypatch):
 def test_a_stall_amid_a_file_is_a_cut_that_the_session_outlived(device, monkeypatch):
     session = SessionClock(device._connection)
     assert session.warnings() == []
-    device._connection._pipes.longest_stall_s = LINK_CUT_S + 2
+    device._connection.pipes.longest_stall_s = LINK_CUT_S + 2
     [warning] = session.warnings()
     assert "stood still for 7 s" in warning
     assert SessionClock(device._connection).warnings() == []  # another session's own

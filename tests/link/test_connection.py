@@ -1,5 +1,6 @@
 """Agents that are not there, not agents, silent, or of another version."""
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_late_answers_go_to_nobody(tmp_path):
         "    if len(held) == 2: [stream.write({'re': one}) for one in held]"
     )
     link = pretend(tmp_path, code)
-    with Connection(link.start(), unheard) as connection:
+    with contextlib.closing(Connection(link.start(), unheard)) as connection:
         given_up = connection.send({"op": "first"})
         with pytest.raises(NoAnswer):
             connection.wait(given_up, 0.05)
@@ -94,7 +95,7 @@ def test_what_comes_unasked_goes_to_the_listener(tmp_path):
         answer="stream.write({'event': 'news'}, b'xyz'); stream.write({'re': frame.message['id']})"
     )
     heard: list[Frame] = []
-    with Connection(pretend(tmp_path, code).start(), heard.append) as connection:
+    with contextlib.closing(Connection(pretend(tmp_path, code).start(), heard.append)) as connection:
         connection.request({"op": "any"}, 30.0)
     assert [(frame.message, frame.payload) for frame in heard] == [({"event": "news"}, b"xyz")]
 
