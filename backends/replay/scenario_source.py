@@ -6,7 +6,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.prepare.cache import Cache, CachedFile, canonical_hash
+from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.images import obtain_array
 from edgebench.records.model import Artifact, Golden, InputSpec
 from edgebench.records.session import MeasurePlan
@@ -49,19 +49,13 @@ def stand_in_scene(
 ) -> Scene:
     """A scene of rows x columns patches, every class as often as the others."""
     labels = [at % len(class_names) for at in range(rows * columns)]
-    decides = {
-        "rows": rows,
-        "columns": columns,
-        "patch": patch,
-        "labels": labels,
-        "preview": None,  # of earlier versions, whose scenes in the cache stay usable
-    }
+    decides = {"rows": rows, "columns": columns, "patch": patch, "labels": labels, "recipe": _RECIPE}
 
     def pixels() -> NDArray[np.uint8]:
         tiles = marked(labels, patch).reshape(rows, columns, patch, patch, 3)
         return tiles.transpose(0, 2, 1, 3, 4).reshape(rows * patch, columns * patch, 3)
 
-    cached = _stored(cache, "replay-scene", decides, pixels)
+    cached = obtain_array(cache, "replay-scene", canonical_hash(decides), pixels)
     return Scene(
         path=cached.path,
         sha256=cached.sha256,
@@ -83,7 +77,8 @@ def stand_in_images(cache: Cache, *, name: str, n: int, patch: int, class_names:
         images[:, 0, 0] = [(*MARK, label % 256) for label in labels]
         return images
 
-    cached = _stored(cache, "replay-images", {"n": n, "patch": patch, "labels": labels}, pixels)
+    decides = {"n": n, "patch": patch, "labels": labels, "recipe": _RECIPE}
+    cached = obtain_array(cache, "replay-images", canonical_hash(decides), pixels)
     return ImageSet(
         name=name,
         path=cached.path,
@@ -92,13 +87,6 @@ def stand_in_images(cache: Cache, *, name: str, n: int, patch: int, class_names:
         labels=tuple(labels),
         class_names=tuple(class_names),
     )
-
-
-def _stored(
-    cache: Cache, kind: str, decides: Mapping[str, Json], pixels: Callable[[], NDArray[np.uint8]]
-) -> CachedFile:
-    key = canonical_hash({**decides, "recipe": _RECIPE})
-    return obtain_array(cache, kind, key, pixels)
 
 
 SCENARIOS = Path(__file__).with_name("scenarios")
@@ -192,18 +180,11 @@ class ScenarioSource:
 
     def pictures(self, cache: Cache) -> Pictures:
         """Tiles, every class as often as the others."""
-        name, n = f"stand-in of {self.scenario.name}", self.scenario.images.n
-        scene = stand_in_scene(
-            cache,
-            name=name,
-            rows=self.scenario.scene.rows,
-            columns=self.scenario.scene.columns,
-            patch=PATCH,
-            class_names=self.scenario.classes,
-        )
-        if not n:
-            return Pictures(scene, None)
-        images = stand_in_images(cache, name=name, n=n, patch=PATCH, class_names=self.scenario.classes)
+        scenario, n = self.scenario, self.scenario.images.n
+        name, names = f"stand-in of {scenario.name}", scenario.classes
+        rows, columns = scenario.scene.rows, scenario.scene.columns
+        scene = stand_in_scene(cache, name=name, rows=rows, columns=columns, patch=PATCH, class_names=names)
+        images = stand_in_images(cache, name=name, n=n, patch=PATCH, class_names=names) if n else None
         return Pictures(scene, images)
 
     def check_plan(self, plan: MeasurePlan, sessions: int) -> None:

@@ -549,6 +549,3 @@ def unavailable(name: str, error: Exception) -> UnavailableError:
         why=tail[-1] if tail else str(error),
         fix="check that the Python named for it runs there, 3.6 or newer",
     )
-
-
-__all__ = ["Connection", "LinkLost", "NoAnswer", "ProtocolError", "ignore", "unavailable"]

@@ -40,9 +40,6 @@ class Round:
     end: BaseException | None = None
 
 
-Rounds = Generator[Round, None, None]
-
-
 class MeasuringOrder:
     """What the workers of a session are asked for, once they have the scene.
 
@@ -167,7 +164,7 @@ class MeasuringOrder:
         self._match_clocks()
         return self._round("pass")
 
-    def _steady(self, schedules: Sequence[Schedule]) -> Rounds:
+    def _steady(self, schedules: Sequence[Schedule]) -> Generator[Round, None, None]:
         """The steady passes, as the workers' schedules have them; whoever takes them tells them of each."""
         period_ns = schedules[0].period_ns
         if period_ns is None:
@@ -176,7 +173,7 @@ class MeasuringOrder:
         else:
             yield from self._paced(schedules, period_ns / 1e9)
 
-    def _paced(self, schedules: Sequence[Schedule], period_s: float) -> Rounds:
+    def _paced(self, schedules: Sequence[Schedule], period_s: float) -> Generator[Round, None, None]:
         """All passes by one request a worker: the device keeps the period, nothing here makes a pass late.
 
         In the pause before the next passes there is none in hand that an interrupt would have to wait for.

@@ -109,7 +109,7 @@ class SessionProbes:
         self._started.add(meter)
 
     def _await_reports(self, connection: Connection, timeout_s: float) -> None:
-        if not connection.listen_until(self._all_reported, timeout_s):
+        if not connection.listen_until(lambda: not self._silent(), timeout_s):
             for meter in self._silent():
                 self._late.add(meter)
                 self._reasons[meter] = f"{meter}: it sent nothing within {timeout_s:g} s"
@@ -231,9 +231,6 @@ class SessionProbes:
 
     def _silent(self) -> list[str]:
         return [meter for meter in self._started if meter not in self._infos and meter not in self._reasons]
-
-    def _all_reported(self) -> bool:
-        return not self._silent()
 
 
 def _announced(chunk: ProbeChunk, info: ProbeInfo) -> ProbeChunk:

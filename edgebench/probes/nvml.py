@@ -57,15 +57,13 @@ class Nvml:
 
     def count(self) -> int:
         """How many GPUs it can reach."""
-        number = ctypes.c_uint()
-        self._call("nvmlDeviceGetCount_v2", [ctypes.POINTER(ctypes.c_uint)], ctypes.byref(number))
-        return number.value
+        return int(self._value("nvmlDeviceGetCount_v2", ctypes.c_uint).value)
 
     def device(self, index: int) -> ctypes.c_void_p:
         """The GPU of that number."""
-        handle = ctypes.c_void_p()
-        types = [ctypes.c_uint, ctypes.POINTER(ctypes.c_void_p)]
-        self._call("nvmlDeviceGetHandleByIndex_v2", types, index, ctypes.byref(handle))
+        handle: ctypes.c_void_p = self._value(
+            "nvmlDeviceGetHandleByIndex_v2", ctypes.c_void_p, ctypes.c_uint(index)
+        )
         return handle
 
     def name(self, device: ctypes.c_void_p) -> str:
@@ -77,21 +75,22 @@ class Nvml:
 
     def energy_mj(self, device: ctypes.c_void_p) -> int:
         """Since the driver was loaded."""
-        energy = ctypes.c_ulonglong()
-        types = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_ulonglong)]
-        self._call("nvmlDeviceGetTotalEnergyConsumption", types, device, ctypes.byref(energy))
-        return energy.value
+        return int(self._value("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong, device).value)
 
     def power_mw(self, device: ctypes.c_void_p) -> int:
         """Now, or averaged over a second, by the GPU's generation."""
-        power = ctypes.c_uint()
-        types = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint)]
-        self._call("nvmlDeviceGetPowerUsage", types, device, ctypes.byref(power))
-        return power.value
+        return int(self._value("nvmlDeviceGetPowerUsage", ctypes.c_uint, device).value)
 
     def close(self) -> None:
         """Let the driver go."""
         self._library.nvmlShutdown()
+
+    def _value(self, name: str, kind: Any, *arguments: Any) -> Any:
+        """What a function writes behind its arguments."""
+        value = kind()
+        types = [type(argument) for argument in arguments] + [ctypes.POINTER(kind)]
+        self._call(name, types, *(arguments + (ctypes.byref(value),)))
+        return value
 
     def _call(self, name: str, types: List[Any], *values: Any) -> None:
         try:

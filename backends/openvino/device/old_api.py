@@ -191,7 +191,11 @@ class Compiled:
             )
         except RuntimeError as error:
             raise device_failure(library, core, settings.device, error) from error
-        self.inputs = [_tensor(name, network.input_info[name].tensor_desc) for name in inputs]
+        described = [(name, network.input_info[name].tensor_desc) for name in inputs]
+        self.inputs = [
+            Tensor(name, tuple(int(side) for side in tensor.dims), _dtype(tensor.precision), None)
+            for name, tensor in described
+        ]
         of_network = {name: network.outputs[name] for name in outputs}
         self.outputs = [
             Tensor(name, tuple(output.shape), _dtype(output.precision), None)
@@ -287,12 +291,6 @@ def _names_in_network(
             raise ValueError(LEFT_OUT.format(library.version, kind, name))
         ordered.append(in_network)
     return ordered
-
-
-def _tensor(name: str, description: Any) -> Tensor:
-    return Tensor(
-        str(name), tuple(int(side) for side in description.dims), _dtype(description.precision), None
-    )
 
 
 def _dtype(precision: str) -> str:

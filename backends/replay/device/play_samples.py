@@ -32,7 +32,8 @@ class Samples:
         if not infos:
             return
         _remove_left()
-        path = _path(os.environ.get(RUN_TOKEN, ""), str(os.getpid()))
+        name = "edgebench-replay-{}-{}.samples".format(os.environ.get(RUN_TOKEN, ""), os.getpid())
+        path = os.path.join(tempfile.gettempdir(), name)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         self._path = path
         self._write({"probes": infos})
@@ -58,10 +59,6 @@ class Samples:
             raise Canned("the samples of this session take more than {} bytes".format(MAX_SAMPLE_BYTES))
         with open(self._path, "ab") as file:
             file.write(data)
-
-
-def _path(token: str, pid: str) -> str:
-    return os.path.join(tempfile.gettempdir(), "edgebench-replay-{}-{}.samples".format(token, pid))
 
 
 def _remove_left() -> None:

@@ -69,7 +69,8 @@ class FrameBuffer:
         rejected: List[str] = []
         skipped = bytearray()
         while self._bytes:
-            if not _may_begin_frame(self._bytes):
+            beginning = bytes(self._bytes[:2])
+            if not any(word.startswith(beginning) for word in _MODEL_WORDS):
                 skipped.append(self._bytes.pop(0))
                 continue
             if len(self._bytes) < FRAME_BYTES:
@@ -104,10 +105,6 @@ def parse(frame: bytes) -> Optional[Reading]:
         if abs(volts * amperes - watts) <= rounding_w:
             return Reading(model.name, volts, amperes, watts)
     return None
-
-
-def _may_begin_frame(data: bytearray) -> bool:
-    return any(word.startswith(bytes(data[:2])) for word in _MODEL_WORDS)
 
 
 PLACE = "host"
