@@ -86,7 +86,7 @@ def _inputs(request: PrepareRequest) -> dict[str, Json]:
         "format": "tensorrt",
         "recipe": RECIPE_VERSION,
         "calibrates": _calibrates(request),
-        "files": {precision: _ONNX.prepare_inputs(part) for precision, part in _parts(request).items()},
+        "files": {precision: _ONNX.recipe(part).inputs for precision, part in _parts(request).items()},
     }
 
 

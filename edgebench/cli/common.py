@@ -240,7 +240,7 @@ def _parameter(setting: DeclaredSetting) -> inspect.Parameter:
 
 def _typed_as(setting: DeclaredSetting) -> Any:
     """What the command line makes of a flag: text, a path or a switch; the settings' types come after it."""
-    if setting.is_switch:
+    if setting.kind is bool:
         return bool
     if setting.is_list:
         return list[str]

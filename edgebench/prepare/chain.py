@@ -406,10 +406,6 @@ class Chain(ABC):
         """The file, where it is there."""
         return recipe.find(cache)
 
-    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Any]:
-        """Everything that decides the artifact, as plain data; see `recipe`."""
-        return self.recipe(request).inputs
-
     def stored_artifact(self, request: PrepareRequest, cache: Cache) -> Artifact | None:
         """The artifact if its file is there; UnsupportedError where there is no recipe for it."""
         recipe = self.recipe(request)
@@ -577,7 +573,7 @@ class PreparedByChain:
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Any]:
         """What decides the file: weights or a user's model, the steps, calibration, batch."""
-        return self.chain_of(request).prepare_inputs(request)
+        return self.chain_of(request).recipe(request).inputs
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """What the steps need."""

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from edgebench.agent.children import signal_name
@@ -57,22 +58,13 @@ class CompilerError(EdgeBenchError):
     """The compiler did not make a model; `why` holds its last words."""
 
 
-@dataclass(frozen=True)
-class Compiler:
-    """The program on this machine."""
-
-    path: Path
-    version: str
-
-
-def find() -> Compiler | None:
-    """The compiler on PATH; None where there is none. CompilerError for one that does not run."""
+def find() -> str | None:
+    """The compiler's version; None where there is none on PATH. CompilerError for one that does not run."""
     program = shutil.which(PROGRAM)
     if program is None:
         return None
-    path = Path(program)
-    status = path.stat()
-    return Compiler(path, _version(program, status.st_size, status.st_mtime_ns))
+    status = Path(program).stat()
+    return _version(program, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
@@ -89,9 +81,9 @@ def _version(path: str, size_bytes: int, mtime_ns: int) -> str:
     return match["version"]
 
 
-def compile_model(compiler: Compiler, model: Path, scratch: Path) -> tuple[Path, dict[str, Any]]:
+def compile_model(model: Path, scratch: Path) -> tuple[Path, dict[str, Any]]:
     """The compiled file, in `scratch`, and the log; CompilerError with the compiler's own words."""
-    command = [str(compiler.path), "--show_operations", "--out_dir", str(scratch), str(model)]
+    command = [PROGRAM, "--show_operations", "--out_dir", str(scratch), str(model)]
     output, code = _run(command, seconds_from(TIMEOUT) or COMPILE_S)
     compiled = scratch / f"{model.stem}_edgetpu.tflite"
     written = scratch / f"{model.stem}_edgetpu.log"
@@ -181,14 +173,6 @@ def _run(command: list[str], limit_s: float) -> tuple[str, int]:
 def _last(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return "; ".join(lines[-4:])[:600]
-
-
-def command_for(models: Mapping[str, Path], folder: Path) -> str:
-    """What to type on a machine that has the compiler, for these files."""
-    from shlex import quote
-
-    names = " ".join(quote(str(path)) for path in models.values())
-    return f"{PROGRAM} --show_operations --out_dir {quote(str(folder))} {names}"
 
 
 # Whether a .tflite file is compiled for the Edge TPU, what stays on the processor, and whether it fits.
@@ -281,11 +265,11 @@ def compiler_finding(options: Mapping[str, Json]) -> Finding:
         name = Path(str(compiled_model)).name
         return Finding("ok", "compiler", f"not needed: the compiled model is given ({name})")
     try:
-        program = find()
+        version = find()
     except EdgeBenchError as error:
         return Finding("warning", "compiler", f"{error.what}: {error.why}", error.fix)
-    if program is not None:
-        return Finding("ok", "compiler", f"{PROGRAM} {program.version}")
+    if version is not None:
+        return Finding("ok", "compiler", f"{PROGRAM} {version}")
     if options.get("allow_cpu"):
         return Finding("ok", "compiler", "none on PATH: models run on the processor, as allow-cpu permits")
     return Finding(
@@ -320,13 +304,13 @@ class EdgeTpuChain(Chain):
             "format": "edgetpu",
             "recipe": RECIPE_VERSION,
             "batch": request.batch,
-            "model": self._tflite.prepare_inputs(request),
+            "model": self._tflite.recipe(request).inputs,
         }
         if user_file := _compiled_by_user(request):
             return Recipe(KIND, {**inputs, "artifact_sha256": _digest(user_file)}, ".tflite")
-        program = find()
-        inputs["compiler"] = None if program is None else program.version
-        if program is None and request.options.get("allow_cpu"):
+        version = find()
+        inputs["compiler"] = version
+        if version is None and request.options.get("allow_cpu"):
             inputs["allow_cpu"] = True
         return Recipe(KIND, inputs, ".tflite")
 
@@ -423,10 +407,12 @@ class EdgeTpuChain(Chain):
             files[name] = folder / f"{name}.tflite"
             write_atomically(files[name], base.path.read_bytes())
         results = ", ".join(f"{name}{SUFFIX}" for name in files)
+        command = f"{PROGRAM} --show_operations --out_dir {quote(str(folder))}"
+        command += "".join(f" {quote(str(path))}" for path in files.values())
         raise UnavailableError(
             f"{', '.join(files)} {'is' if len(files) == 1 else 'are'} not compiled for the Edge TPU",
             why=f"{PROGRAM} is not on PATH here; the int8 files are written to {folder}",
-            fix=f"on x86-64 Linux with Google's compiler: `{command_for(files, folder)}`; copy "
+            fix=f"on x86-64 Linux with Google's compiler: `{command}`; copy "
             f"{results} to {folder} where that is another machine, and add --artifact {folder}"
             f"{self._or_uncompiled}",
         )
@@ -438,15 +424,15 @@ class EdgeTpuChain(Chain):
 
         UnsupportedError for what the compiler does not take, InputError for a given file that is another's.
         """
-        name, user_file, program = request.variant.name, _compiled_by_user(request), find()
+        name, user_file = request.variant.name, _compiled_by_user(request)
         note: dict[str, Json] = {}
         shutil.copyfile(user_file or base.path, file)
         if user_file is not None:
             note["given"] = user_file.name
-        elif program is not None:
+        elif find() is not None:
             progress(f"compiling {name} for the Edge TPU")
             try:
-                output, log = compile_model(program, file, file.parent)
+                output, log = compile_model(file, file.parent)
             except CompilerError as error:
                 raise UnsupportedError(error.what, why=error.why, fix=error.fix) from error
             output.replace(file)

@@ -72,7 +72,7 @@ class TfliteChain(Chain):
             return _RUNTIME
         if request.source.model is None and self._use_shipped:
             try:
-                return () if is_shipped(self.prepare_inputs(request)) else TOOLS
+                return () if is_shipped(self.recipe(request).inputs) else TOOLS
             except UnsupportedError:
                 return ()
         return TOOLS

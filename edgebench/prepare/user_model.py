@@ -385,8 +385,7 @@ def golden_of_scene(scene: Scene, height: int, width: int, cache: Cache) -> Samp
 
 
 def _evenly(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    chosen = (np.arange(min(COUNT, n)) * n // min(COUNT, n)).astype(np.intp)
-    return chosen
+    return (np.arange(min(COUNT, n)) * n // min(COUNT, n)).astype(np.intp)
 
 
 def _resized(patch: Pixels, height: int, width: int) -> Pixels:

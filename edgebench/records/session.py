@@ -405,11 +405,6 @@ class SessionFacts:
     stderr_tail: str = ""
     warnings: tuple[str, ...] = ()
 
-    @property
-    def other_time(self) -> bool:
-        """Whether its stamps are of no time that the host's could be held against."""
-        return self.own_time or self.emulated
-
 
 # What a session times: passes over the scene, or windows over a patch that stays; on the device's clock.
 

@@ -56,15 +56,17 @@ _FIXES = {
 
 
 @contextmanager
-def as_stored_result_error(path: Path) -> Iterator[None]:
+def as_stored_result_error(
+    path: Path,
+    what: str = "the result cannot be written to {}",
+    fix: str = "choose another folder with --output-dir",
+) -> Iterator[None]:
     """Turn the system's refusal to write below `path` into a StoredResultError with its fix."""
     try:
         yield
     except OSError as error:
-        fix = _FIXES.get(error.errno or 0, "choose another folder with --output-dir")
-        raise StoredResultError(
-            f"the result cannot be written to {path}", why=error.strerror or str(error), fix=fix
-        ) from error
+        known = _FIXES.get(error.errno or 0, fix)
+        raise StoredResultError(what.format(path), why=error.strerror or str(error), fix=known) from error
 
 
 def write_file(path: Path, data: bytes) -> None:

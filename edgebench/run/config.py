@@ -77,9 +77,12 @@ def resolve(
     (target_ci, decide) the default of sessions is the most that it may take.
     """
     typed = {name: value for name, value in flags.items() if value is not None and value != []}
+    # What --quick sets beside these flags; a rule among them decides the number of sessions.
+    ruled = "target_ci" in typed or bool(typed.get("decide"))
+    of_quick = {"passes": QUICK_PASSES} | ({} if ruled else {"sessions": QUICK_SESSIONS})
     layers: list[tuple[str, Mapping[str, Any]]] = [
         ("flag", typed),
-        (QUICK, _of_quick(typed) if quick else {}),
+        (QUICK, of_quick if quick else {}),
         ("environment", _from_environment(env or {})),
         (f"project file {PROJECT_FILE}", project or {}),
         ("user file", user or {}),
@@ -128,13 +131,6 @@ def _as_written(name: str, origin: str) -> str:
     return run_settings()[name].flag if origin == "flag" and name in run_settings() else name
 
 
-def _of_quick(typed: Mapping[str, Any]) -> dict[str, int]:
-    """What --quick sets beside these flags; a rule among them decides the number of sessions."""
-    passes = {"passes": QUICK_PASSES}
-    ruled = "target_ci" in typed or bool(typed.get("decide"))
-    return passes if ruled else {"sessions": QUICK_SESSIONS, **passes}
-
-
 def _refuse_contradictions(layer: Mapping[str, Any], origin: str) -> None:
     if layer.keys() >= _METERS:
         raise UsageError(
@@ -168,13 +164,12 @@ def _with_most_sessions(config: RunConfig, origins: dict[str, str]) -> RunConfig
 
 def read_config_files() -> tuple[dict[str, Any], dict[str, Any]]:
     """The project's and the user's settings ({} where there is no such file)."""
-    user_file = Path(platformdirs.user_config_dir("edgebench")) / "config.toml"
-    return _read_toml(Path(PROJECT_FILE)), _read_toml(user_file)
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    # os.path's answer is no, and no error, for a folder that may not be read.
-    return read_toml(path, fix="mend or remove the file").tables if os.path.lexists(path) else {}
+    project, user = (
+        # os.path's answer is no, and no error, for a folder that may not be read.
+        read_toml(path, fix="mend or remove the file").tables if os.path.lexists(path) else {}
+        for path in (Path(PROJECT_FILE), Path(platformdirs.user_config_dir("edgebench")) / "config.toml")
+    )
+    return project, user
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:

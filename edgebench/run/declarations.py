@@ -108,19 +108,24 @@ def _parsed(text: str) -> tuple[str | None, DeclaredPower]:
         missing = "kind and source" if not rest else "source" if rest[0] in KINDS else "kind or source"
         raise UsageError(f"{FLAG} {short(text)} names no {missing}", fix=FORM)
     kind, source = rest
-    known_kind = next((known for known in KINDS if known == kind), None)
-    if known_kind is None:
-        raise UsageError(f"{FLAG} {short(text)}: {short(kind)} is no kind of power", fix=choose(kind, KINDS))
+    fix = f"say which data sheet or label has it: {FORM}"
+    known_kind = _kind(f"{FLAG} {short(text)}", kind, source, "power", fix)
+    return target.strip() if equals else None, DeclaredPower(_watts(watts, text), known_kind, source)
+
+
+def _kind(declaration: str, kind: str, source: str, figure: str, fix: str) -> PowerKind:
+    """The kind of a figure; UsageError for one that is none, and for a source that is no short line."""
     if not source:
-        raise UsageError(
-            f"{FLAG} {short(text)} names no source", fix=f"say which data sheet or label has it: {FORM}"
-        )
+        raise UsageError(f"{declaration} names no source", fix=fix)
     if len(source) > LONGEST_SOURCE or not source.isprintable():
         raise UsageError(
-            f"{FLAG} {short(text)}: the source is no line of at most {LONGEST_SOURCE} characters",
+            f"{declaration}: the source is no line of at most {LONGEST_SOURCE} characters",
             fix="name the data sheet or label in a few words",
         )
-    return target.strip() if equals else None, DeclaredPower(_watts(watts, text), known_kind, source)
+    for known in KINDS:
+        if known == kind:
+            return known
+    raise UsageError(f"{declaration}: {short(kind)} is no kind of {figure}", fix=choose(kind, KINDS))
 
 
 def _watts(text: str, whole: str) -> float:
@@ -195,38 +200,17 @@ def _parsed_conditions(text: str) -> tuple[str | None, DeclaredBoot]:
             fix=f"{choose(field, ['boot_s'])}; mass_g and size_mm stand in the targets file, and power is "
             "--declared-power",
         )
-    value, _, kind_and_source = rest.partition(":")
-    value, kind, source = (part.strip() for part in (value, *kind_and_source.partition(":")[::2]))
-    if not source:
-        raise UsageError(f"{CONDITIONS_FLAG} {short(text)} names no source", fix=_FORM)
-    if len(source) > LONGEST_SOURCE or not source.isprintable():
-        raise UsageError(
-            f"{CONDITIONS_FLAG} {short(text)}: the source is no line of at most {LONGEST_SOURCE} characters",
-            fix="name the data sheet or label in a few words",
-        )
-    return target if equals else None, _boot(value, kind, source, text)
-
-
-def _boot(value: str, kind: str, source: str, text: str) -> DeclaredBoot:
-    known_kind = next((known for known in KINDS if known == kind), None)
-    if known_kind is None:
-        raise UsageError(
-            f"{CONDITIONS_FLAG} {short(text)}: {short(kind)} is no kind of boot time",
-            fix=choose(kind, KINDS),
-        )
+    value, kind, source, *_ = (part.strip() for part in (*rest.split(":", 2), "", ""))
+    declaration = f"{CONDITIONS_FLAG} {short(text)}"
+    known_kind = _kind(declaration, kind, source, "boot time", _FORM)
     try:
         seconds = float(value)
     except ValueError:
-        raise UsageError(
-            f"{CONDITIONS_FLAG} {short(text)}: {short(value)} is no number of seconds", fix=_FORM
-        ) from None
+        raise UsageError(f"{declaration}: {short(value)} is no number of seconds", fix=_FORM) from None
     if not 0 < seconds <= LONGEST_BOOT_S:
-        raise UsageError(
-            f"{CONDITIONS_FLAG} {short(text)}: {short(value)} is not above 0 and at most "
-            f"{LONGEST_BOOT_S:g} s",
-            fix=_FORM,
-        )
-    return DeclaredBoot(seconds, known_kind, source)
+        what = f"{declaration}: {short(value)} is not above 0 and at most {LONGEST_BOOT_S:g} s"
+        raise UsageError(what, fix=_FORM)
+    return target if equals else None, DeclaredBoot(seconds, known_kind, source)
 
 
 # Boards on the command line for results that are there already, `[TARGET=]NAME`, and whose they are.

@@ -47,11 +47,6 @@ class Chosen:
     widths: tuple[float | None, ...]
 
     @property
-    def takes_pictures(self) -> bool:
-        """False for a model that is timed with samples."""
-        return self.source.model is None or self.source.model.picture is not None
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """What was assumed of the file, and what is to be known of its calibration images."""
         model, calibration = self.source.model, self.source.calibration
@@ -251,7 +246,7 @@ def _refuse_choices_without_use(
         raise UsageError("--labels names the classes of a model of yours", fix="add --model FILE")
     if choice is not None:
         _refuse_input_without_use(files, choice)
-    if inputs is not None and all(model.takes_pictures for model in chosen):
+    if inputs is not None and all(model.source.inputs is None for model in chosen):
         raise UsageError(
             "--inputs is for models that take no picture",
             why="those of this run are timed with the scene",

@@ -91,11 +91,6 @@ class DeclaredSetting:
         return environment_name(self.name)
 
     @property
-    def is_switch(self) -> bool:
-        """Whether it is on or off."""
-        return self.kind is bool
-
-    @property
     def is_list(self) -> bool:
         """Whether a flag may come several times, a variable has commas, and a file a list."""
         return get_origin(self.kind) is tuple and get_args(self.kind)[-1] is Ellipsis
@@ -129,11 +124,6 @@ def declared_settings(declaration: type) -> Mapping[str, DeclaredSetting]:
 
 LARGEST = 1e9
 YEAR_S = 31_536_000
-
-
-def text_list(value: Any) -> Any:
-    """A single value as a list of one."""
-    return value if isinstance(value, list | tuple) else [value]
 
 
 def target_ci(value: Any) -> Any:

@@ -164,7 +164,7 @@ class RunConfig:
             "--set-power-mode. Repeatable: trials of other modes fail until the board is in theirs and the "
             "run is resumed.",
             "MODE",
-            read=setting_values.text_list,
+            read=lambda value: value if isinstance(value, list | tuple) else [value],
         ),
     ] = ()
     set_power_mode: Annotated[

@@ -216,8 +216,18 @@ def make_targets(
         targets += _swept(plain, backends[name], {}, typed, power_modes)
     for entry in declared:
         backend = backends[entry.device]
+        plain = Target(
+            name=entry.name,
+            device=entry.device,
+            launch=Launch(entry.python, dict(entry.launch.env), entry.launch.prefix, entry.launch.affinity),
+            meters=_each_once(meters or entry.meters),
+            host=entry.host,
+            port=entry.port,
+            set_power_mode=entry.set_power_mode,
+            **_body_of_entry(entry),
+        )
         targets += _swept(
-            with_meters(_from_file(entry, meters), backend, no_meter=no_meter),
+            with_meters(plain, backend, no_meter=no_meter),
             backend,
             entry.options,
             typed,
@@ -276,20 +286,6 @@ def _refuse_address(backend: Backend, host: str | None, port: str | None, fix: s
         raise UsageError(f"{backend.name} is not reached by SSH", fix=fix.format("host"))
     if port is not None and not backend.takes_port:
         raise UsageError(f"{backend.name} is not at a port", fix=fix.format("port"))
-
-
-def _from_file(entry: DeclaredTarget, meters: Sequence[str]) -> Target:
-    """A declared target, without the settings that may be swept."""
-    return Target(
-        name=entry.name,
-        device=entry.device,
-        launch=Launch(entry.python, dict(entry.launch.env), entry.launch.prefix, entry.launch.affinity),
-        meters=_each_once(meters or entry.meters),
-        host=entry.host,
-        port=entry.port,
-        set_power_mode=entry.set_power_mode,
-        **_body_of_entry(entry),
-    )
 
 
 def _swept(

@@ -44,7 +44,7 @@ def test_a_file_has_its_own_precision_and_name(user_models: Path, session_cache:
     (variant,) = variants_of(model, FakeBackend())
     assert variant.name == f"{model.source.name}-fp32"
     assert model.source.name.startswith("tower-")
-    assert model.takes_pictures
+    assert model.source.inputs is None
     assert [variant.precision for variant in variants_of(model, FakeBackend(), ("fp32", "int8"))] == [
         "fp32",
         "int8",
@@ -65,7 +65,7 @@ def test_labels_of_the_wrong_length_are_found_before_anything_runs(
 
 def test_a_model_of_other_inputs_brings_its_samples(user_models: Path, session_cache: Cache):
     (model,) = resolved(session_cache, str(user_models / "two.tflite"))
-    assert not model.takes_pictures
+    assert model.source.inputs is not None
     assert model.source.inputs is not None and model.source.inputs.n == 400
 
 

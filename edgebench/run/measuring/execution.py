@@ -303,15 +303,7 @@ class Campaign:
             edgebench_version=__version__,
             command=self.command,
             config=self.resolved.as_record(),
-            seed=plan.seed,
-            sessions=plan.sessions,
-            passes=plan.passes,
-            target_ci=plan.target_ci,
-            decide=plan.decide,
-            min_sessions=plan.min_sessions,
-            max_time_s=plan.max_time_s,
-            period_s=plan.period_s,
-            sustained_s=plan.sustained_s,
+            **{name: getattr(plan, name) for name in (*_PLANNED_ONCE, *_PLANNED)},
             scene=_scene_record(plan.scene),
             images=_images_record(plan.images),
             images_reason="" if plan.images else "no images were given (--images)",
@@ -332,6 +324,12 @@ class Campaign:
         return PrivateNames.of_this_machine() | PrivateNames.of_targets(self.built.targets)
 
 
+_PLANNED_ONCE = ("sessions", "passes", "seed", "target_ci", "decide", "min_sessions")
+"""What an experiment that goes on keeps of its plan: fields of a Plan and of an ExperimentRecord."""
+
+_PLANNED = ("max_time_s", "period_s", "sustained_s")
+
+
 def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:
     """The plan of an experiment that goes on: it was planned once, and its own numbers count.
 
@@ -341,12 +339,7 @@ def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:
     return replace(
         plan,
         trials=tuple(replace(trial, passes=recorded.get(trial.key, record.passes)) for trial in plan.trials),
-        sessions=record.sessions,
-        passes=record.passes,
-        seed=record.seed,
-        target_ci=record.target_ci,
-        decide=record.decide,
-        min_sessions=record.min_sessions,
+        **{name: getattr(record, name) for name in _PLANNED_ONCE},
     )
 
 

@@ -7,8 +7,8 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from edgebench import registry
-from edgebench.errors import StoredResultError, UnavailableError
+from edgebench.errors import UnavailableError
 from edgebench.interruption import held_interrupt
 from edgebench.judge.power import UNITS, as_watts
 from edgebench.link.agent_backend import open_link
@@ -29,6 +29,7 @@ from edgebench.records.session import Channel, ProbeChunk, ProbeInfo, headline_c
 from edgebench.records.target import Target
 from edgebench.registry import HOST
 from edgebench.results.tables import ProbeTableWriter
+from edgebench.results.writing import as_stored_result_error
 from edgebench.stats.power import GAP_PERIODS, GAP_SHARE, PowerTotals
 
 # The figures of one meter's channels, from its samples as they come: memory holds none but the last ones.
@@ -153,7 +154,7 @@ class RecordingFile:
         self._path = path
         self._temporary = path.with_name(f"{_temporary_prefix(path)}{secrets.token_hex(4)}")
         self._fault: OSError | None = None
-        with self._as_stored_result_error():
+        with as_stored_result_error(self._path, "{} cannot be written", "name another file with -o"):
             _remove_leftovers(path)
             self._table = ProbeTableWriter(self._temporary)
             self._being_written = _held(self._temporary)
@@ -173,7 +174,7 @@ class RecordingFile:
 
     def keep(self, info: ProbeInfo) -> None:
         """Put the file at its place, in one step; its metadata say what its samples are of."""
-        with self._as_stored_result_error():
+        with as_stored_result_error(self._path, "{} cannot be written", "name another file with -o"):
             if self._fault is not None:
                 raise self._fault
             self._table.close({PROBE_KEY: json.dumps(asdict(info))})
@@ -188,15 +189,6 @@ class RecordingFile:
         self._table.__exit__(None, None, None)
         self._temporary.unlink(missing_ok=True)
         self._being_written.close()
-
-    @contextmanager
-    def _as_stored_result_error(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            why = error.strerror or str(error)
-            fix = "name another file with -o"
-            raise StoredResultError(f"{self._path} cannot be written", why=why, fix=fix) from error
 
 
 def _convert_to_csv(path: Path) -> None:

@@ -106,18 +106,14 @@ def _figure(recording: Recording, rail: Mapping[str, Any]) -> PowerFigure:
     assert info is not None
     return PowerFigure(
         meter=recording.state.meter,
-        channel=rail["channel"],
         scope=info.scope,
         primary=True,
         rate_hz=info.rate_hz,
-        samples=rail["samples"],
-        mean_w=rail["mean_w"],
-        peak_w=rail["peak_w"],
         idle_w=None,
         energy_j=None,
         net_energy_j=None,
-        effective_hz=rail["effective_hz"],
-        longest_gap_s=rail["longest_gap_s"],
+        **{name: rail[name] for name in ("channel", "samples", "mean_w", "peak_w")},
+        **{name: rail[name] for name in ("effective_hz", "longest_gap_s")},
         averaging_ms=info.averaging_ms,
         rejected=info.rejected,
     )

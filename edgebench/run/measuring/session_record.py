@@ -388,7 +388,7 @@ def session_record(
         "instructions_reason": facts.instructions_reason,
     }
     # What several workers do at the same time is no sum of theirs.
-    timed_alone = status == "ok" and not facts.other_time and not facts.workers
+    timed_alone = status == "ok" and not (facts.own_time or facts.emulated) and not facts.workers
     record = SessionRecord(
         trial=job.key,
         n=job.n,

@@ -65,7 +65,7 @@ def test_they_stand_under_todays_recipe_and_the_pinned_tools():
         re.findall(r"^([A-Za-z0-9._-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     )
     for request, artifact in zip(requests(), read_manifest().artifacts, strict=True):
-        assert artifact.inputs == TfliteChain().prepare_inputs(request)
+        assert artifact.inputs == TfliteChain().recipe(request).inputs
         assert artifact.inputs["tools"] == {tool: pinned[tool] for tool in artifact.inputs["tools"]}
 
 
@@ -104,7 +104,7 @@ def test_a_damaged_manifest_is_said_with_the_way_out(
         (tmp_path / MANIFEST).write_text(damage)
     monkeypatch.setattr(shipped_tflite, "TFLITE_FOLDER", tmp_path)
     with pytest.raises(InputError) as caught:
-        TfliteChain().prepare_inputs(requests()[0])
+        TfliteChain().recipe(requests()[0])
     assert "install EdgeBench again" in caught.value.fix
 
 

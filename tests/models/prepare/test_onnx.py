@@ -44,7 +44,7 @@ class Order(NamedTuple):
 
 
 def prepare_inputs(request: PrepareRequest, form: OnnxForm) -> dict[str, Any]:
-    return OnnxChain(lambda _: form).prepare_inputs(request)
+    return OnnxChain(lambda _: form).recipe(request).inputs
 
 
 def prepare_onnx(orders: Sequence[Order], cache: Cache, progress: Progress) -> list[Prepared]:

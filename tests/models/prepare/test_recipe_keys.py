@@ -100,9 +100,9 @@ def outcomes() -> dict[str, dict[str, str]]:
     """By format and model, then by variant and batch: the hash, or the refusal."""
     nchw = OnnxForm(layout="NCHW", int8="qoperator", activations="uint8", exclude=("Softmax",))
     formats = {
-        "tflite": TfliteChain().prepare_inputs,
-        "onnx": OnnxChain(lambda _: OnnxForm()).prepare_inputs,
-        "onnx qoperator": OnnxChain(lambda _: nchw).prepare_inputs,
+        "tflite": lambda request: TfliteChain().recipe(request).inputs,
+        "onnx": lambda request: OnnxChain(lambda _: OnnxForm()).recipe(request).inputs,
+        "onnx qoperator": lambda request: OnnxChain(lambda _: nchw).recipe(request).inputs,
         "coral": registry.backend("coral").prepare_inputs,
         "coral allow_cpu": lambda request: registry.backend("coral").prepare_inputs(
             replace(request, options={"allow_cpu": True})

@@ -64,7 +64,7 @@ def test_what_is_shipped_is_what_a_conversion_gives(
         if made.provenance["tools"] != shipped.provenance["tools"]:
             pytest.skip("other versions of the tools are installed")
         request = request_for(precision)
-        assert ALL_CONVERTED.prepare_inputs(request) == TFLITE.prepare_inputs(request)
+        assert ALL_CONVERTED.recipe(request).inputs == TFLITE.recipe(request).inputs
         (check,) = made.provenance["checks"]
         assert check["max_abs_diff"] <= check["tolerance"] and check["top1_equal"] == check["n"]
         assert {**made.provenance, "checks": []} == shipped.provenance
@@ -212,16 +212,16 @@ def test_a_batch_is_static_and_a_second_maker_waits_for_the_first(
 
 def test_inputs_are_quick_plain_and_tell_artifacts_apart(monkeypatch: pytest.MonkeyPatch):
     keys = {
-        canonical_hash(TFLITE.prepare_inputs(request_for(precision, depth, batch)))
+        canonical_hash(TFLITE.recipe(request_for(precision, depth, batch)).inputs)
         for precision in PRECISIONS
         for depth in (0.25, 0.5, 1.0)
         for batch in (1, 4)
     }
     assert len(keys) == 18
     shipped, made = request_for("int8"), request_for("int8", batch=4)
-    before = [canonical_hash(TFLITE.prepare_inputs(request)) for request in (shipped, made)]
+    before = [canonical_hash(TFLITE.recipe(request).inputs) for request in (shipped, made)]
     monkeypatch.setattr(installed, "version", lambda _: "0.0.1")
-    after = [canonical_hash(TFLITE.prepare_inputs(request)) for request in (shipped, made)]
+    after = [canonical_hash(TFLITE.recipe(request).inputs) for request in (shipped, made)]
     assert after[0] == before[0]  # what is shipped stands under the tools that made it
     assert after[1] != before[1]
 

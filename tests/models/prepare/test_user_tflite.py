@@ -60,7 +60,7 @@ def test_a_tflite_is_taken_as_it_is(user_models: Path, pictures: Path, session_c
     # Five of nine, evenly over cats, dogs and eels: the mean colour decides.
     assert np.array(artifact.golden.scores).argmax(1).tolist() == [0, 0, 1, 1, 2]
     with pytest.raises(UnsupportedError) as caught:
-        TfliteChain().prepare_inputs(request(source, "int8"))
+        TfliteChain().recipe(request(source, "int8"))
     assert "taken as it is, and this one is fp32" in caught.value.why
 
 
@@ -87,7 +87,7 @@ def test_from_the_cache_nothing_is_made(tower: Chosen, session_cache: Cache, mon
 
 def test_int8_without_calibration_says_what_to_give(tower: Chosen):
     with pytest.raises(UnsupportedError) as caught:
-        TfliteChain().prepare_inputs(request(replace(tower.source, calibration=None), "int8"))
+        TfliteChain().recipe(request(replace(tower.source, calibration=None), "int8"))
     assert "--calibration" in caught.value.fix
 
 
@@ -100,9 +100,9 @@ def test_several_inputs_and_outputs_are_made_with_samples(user_models: Path, ses
         assert (artifact.outputs, artifact.class_names, len(artifact.golden.scores)) == (6, (), 4)
         assert "2 inputs" in artifact.accuracy_reason
     with pytest.raises(UnsupportedError, match="batch of 4"):
-        TfliteChain().prepare_inputs(request(from_keras, batch=4))
+        TfliteChain().recipe(request(from_keras, batch=4))
     with pytest.raises(UnsupportedError, match="int8 cannot be made"):
-        TfliteChain().prepare_inputs(request(from_keras, "int8"))
+        TfliteChain().recipe(request(from_keras, "int8"))
 
 
 def test_an_operation_that_litert_does_not_have_is_refused(user_models: Path, session_cache: Cache):
@@ -121,7 +121,7 @@ def test_a_batch_that_the_file_fixes_is_refused_and_an_open_one_is_told(
     assert source.model is not None
     fixed = replace(source, model=replace(source.model, open_batch=False))
     with pytest.raises(UnsupportedError) as caught:
-        TfliteChain().prepare_inputs(request(fixed, batch=2))
+        TfliteChain().recipe(request(fixed, batch=2))
     assert "fixes a batch of 1" in caught.value.why
     (artifact,) = made(session_cache, request(source, batch=2))
     assert artifact.input_shapes == ((2, SIDE, SIDE, 3),)
@@ -131,5 +131,5 @@ def test_a_batch_that_the_file_fixes_is_refused_and_an_open_one_is_told(
 def test_an_onnx_file_is_for_another_device(tower: Chosen):
     source = replace(tower.source, kind="onnx")
     with pytest.raises(UnsupportedError) as caught:
-        TfliteChain().prepare_inputs(request(source))
+        TfliteChain().recipe(request(source))
     assert "onnxruntime" in caught.value.fix
