@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.prepare.cache import Cache
@@ -22,6 +22,9 @@ from edgebench.records.target import Target
 from edgebench.records.values import Finding, ImageSet, Json, Pictures, Progress, Scores
 from edgebench.records.variant import Variant
 from edgebench.session_stages import SessionStage
+
+PathText = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00-\x1f\x7f]*$")]
+"""An option that is a path, or a name that may be one."""
 
 
 class BackendOptions(BaseModel):

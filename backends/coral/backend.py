@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from edgebench.contract import BackendOptions
+from edgebench.contract import BackendOptions, PathText
 from edgebench.prepare.chain import PreparedByChain
 from edgebench.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain
 
@@ -19,11 +19,9 @@ class CoralOptions(BackendOptions):
         pattern=r"^((usb|pci)?(:[0-9]{1,2})?)$",
         description="which Edge TPU: usb, pci, usb:0, pci:0 or :0; any unless said",
     )
-    delegate: str = Field(
+    delegate: PathText = Field(
         default="libedgetpu.so.1",
         min_length=1,
-        max_length=4096,
-        pattern=r"^[^\x00-\x1f\x7f]*$",
         description="libedgetpu on the board, as a path or as the loader finds it",
     )
     threads: int = Field(
@@ -35,10 +33,8 @@ class CoralOptions(BackendOptions):
     allow_cpu: bool = Field(
         default=False, description="take a model that is not compiled, on the processor and marked so"
     )
-    artifact: str = Field(
+    artifact: PathText = Field(
         default="",
-        max_length=4096,
-        pattern=r"^[^\x00-\x1f\x7f]*$",
         description="a compiled model, or a folder of them as edgetpu_compiler names them (--artifact)",
     )
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from edgebench.contract import BackendOptions
+from edgebench.contract import BackendOptions, PathText
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.clock_match import as_session_error
 from edgebench.link.schedule import Timeouts
@@ -42,10 +42,8 @@ class CoralMicroOptions(BackendOptions):
     allow_cpu: bool = Field(
         default=False, description="take a model that is not compiled, on the Cortex-M7 and marked so"
     )
-    artifact: str = Field(
+    artifact: PathText = Field(
         default="",
-        max_length=4096,
-        pattern=r"^[^\x00-\x1f\x7f]*$",
         description="a compiled model, or a folder of them as edgetpu_compiler names them (--artifact)",
     )
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from edgebench.contract import BackendOptions
+from edgebench.contract import BackendOptions, PathText
 from edgebench.errors import UnavailableError, UnsupportedError
 from edgebench.prepare import cache as recipes
 from edgebench.prepare.cache import Cache, canonical_hash
@@ -153,10 +153,8 @@ class TensorRtOptions(BackendOptions):
     workspace_mb: int = Field(
         default=0, ge=0, le=1 << 20, description="MiB that building may take; 0: TensorRT's own limit"
     )
-    cudart: str = Field(
+    cudart: PathText = Field(
         default="",
-        max_length=4096,
-        pattern=r"^[^\x00-\x1f\x7f]*$",
         description="the CUDA runtime, as a path or as the loader finds it; found by itself unless said",
     )
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from edgebench.contract import BackendOptions
+from edgebench.contract import BackendOptions, PathText
 from edgebench.errors import UnsupportedError
 from edgebench.prepare.cache import Cache, CachedFile
 from edgebench.prepare.chain import Chain, PreparedByChain, Recipe
@@ -35,10 +35,8 @@ class LibraryOptions(BackendOptions):
     hint: Literal["auto", "latency", "throughput", "none"] = Field(
         default="auto", description="to the device; auto: latency with one request, throughput with more"
     )
-    cache: str = Field(
+    cache: PathText = Field(
         default="",
-        max_length=4096,
-        pattern=r"^[^\x00-\x1f\x7f]*$",
         description="a folder on the board for compiled models: the next load takes them from there",
     )
 
