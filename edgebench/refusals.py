@@ -100,7 +100,11 @@ def refusals(error: ValidationError, document: Any, model: type[object]) -> list
         model: knows the keys that an unknown one could have been meant for.
     """
     faults = [(_place(fault, document), fault) for fault in error.errors(include_url=False)]
-    unknown = [fault for fault in faults if _is_unknown_key(fault[1])]
+    unknown = [
+        (place, fault)
+        for place, fault in faults
+        if fault["type"] == "extra_forbidden" or fault["msg"].startswith("unknown key")
+    ]
     found = [_refusal(*fault, model) for fault in sorted(unknown, key=lambda fault: -len(fault[1]["loc"]))]
     faults = [fault for fault in faults if fault not in unknown]
     while faults:
@@ -111,10 +115,6 @@ def refusals(error: ValidationError, document: Any, model: type[object]) -> list
         found.append(_refusal(*max(alike, key=lambda fault: len(fault[1]["loc"])), model))
         faults = [fault for fault in faults if fault not in alike]
     return found
-
-
-def _is_unknown_key(fault: ErrorDetails) -> bool:
-    return fault["type"] == "extra_forbidden" or fault["msg"].startswith("unknown key")
 
 
 def _refusal(place: Place, fault: ErrorDetails, model: type[object]) -> Refusal:

@@ -142,6 +142,14 @@ def _has_access_list(path: str) -> bool:
         return False  # none, or a file system or machine without any
 
 
+def user_name(number: int) -> str:
+    """The name of a user, or the number of one without a name."""
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
 def tell(**message: Any) -> None:
     """One marked line to the host."""
     os.write(1, "{}{}\n".format(MARK, json.dumps(message)).encode("ascii"))

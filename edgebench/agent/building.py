@@ -100,7 +100,14 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
         DiskFull: the disk took no more.
         UnsafeFolder: another user can write the board's folder.
     """
-    make, version = _functions_of(runner)
+    functions: Any = runner
+    for name in ("build", "build_version"):
+        if not hasattr(runner, name):
+            words = "the backend says that its device builds, but its runner has no function {}"
+            raise BuildFailed(words.format(name))
+    version = functions.build_version()
+    if not isinstance(version, str) or not version.strip():
+        raise BuildFailed("build_version() gave {!r}, the runtime and its version were due".format(version))
     source, companions = request["source"], request.get("companions") or {}
     for file in [source] + list(companions.values()):
         require_content(file["path"], file["sha256"])
@@ -123,7 +130,7 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
         remove_tree(scratch)
         os.mkdir(scratch, 0o700)
         began = clock()
-        result = make(source["path"], calibration, scratch, options, progress)
+        result = functions.build(source["path"], calibration, scratch, options, progress)
         seconds = (clock() - began) / 1e9
         path = _require_result(result, scratch)
         return _store_build(store, key, path, seconds, scratch)
@@ -155,19 +162,6 @@ def companion_option(companions: Dict[str, Message]) -> Dict[str, Dict[str, str]
     if not companions:
         return {}
     return {"companions": {name: file["path"] for name, file in companions.items()}}
-
-
-def _functions_of(runner: ModuleType) -> Any:
-    """`build`, and what the runner says of its runtime."""
-    for name in ("build", "build_version"):
-        if not hasattr(runner, name):
-            words = "the backend says that its device builds, but its runner has no function {}"
-            raise BuildFailed(words.format(name))
-    functions: Any = runner
-    version = functions.build_version()
-    if not isinstance(version, str) or not version.strip():
-        raise BuildFailed("build_version() gave {!r}, the runtime and its version were due".format(version))
-    return functions.build, version
 
 
 def _require_result(result: Any, scratch: str) -> str:

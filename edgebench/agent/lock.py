@@ -14,10 +14,9 @@ import errno
 import fcntl
 import json
 import os
-import pwd
 from typing import Any, Dict, List, Optional
 
-from .bootstrap import make_private, require_private
+from .bootstrap import make_private, require_private, user_name
 
 ENVIRONMENT = "EDGEBENCH_BOARD_LOCK"
 MAX_BYTES = 4096
@@ -159,10 +158,6 @@ def _lives(pid: Any) -> bool:
 def _user(pid: int) -> str:
     """The name of a process's user, or its number; nothing where the system hides it."""
     try:
-        number = os.stat("/proc/{}".format(pid)).st_uid
+        return user_name(os.stat("/proc/{}".format(pid)).st_uid)
     except OSError:
         return ""
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)

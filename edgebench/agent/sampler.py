@@ -4,13 +4,13 @@ import glob
 import grp
 import json
 import os
-import pwd
 import signal
 import stat
 import sys
 from array import array
 from typing import Any, Dict, List, Sequence, Tuple
 
+from .bootstrap import user_name
 from .building import import_sent
 from .children import take_over_descriptors
 from .clock import injected
@@ -40,7 +40,7 @@ def permission(path: str) -> str:
         status = os.stat(path)
     except (OSError, ValueError):
         return ""
-    return "{} {}:{}".format(stat.filemode(status.st_mode), _user(status.st_uid), _group(status.st_gid))
+    return "{} {}:{}".format(stat.filemode(status.st_mode), user_name(status.st_uid), _group(status.st_gid))
 
 
 def holders(path: str) -> List[str]:
@@ -69,13 +69,6 @@ def _name(folder: str) -> str:
             return file.read(64).strip()
     except OSError:
         return "a process"
-
-
-def _user(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
 
 
 def _group(number: int) -> str:

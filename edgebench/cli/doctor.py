@@ -75,6 +75,7 @@ def doctor(
 
     Exit code 1 where a device or a meter that was named cannot be used; without a name, where no device can.
     """
+    from edgebench import registry
     from edgebench.cli.meters import machine, require_meter
     from edgebench.report.listings import print_findings
     from edgebench.run.config import run_config
@@ -95,7 +96,8 @@ def doctor(
     for flag, place in (("--host", host), ("--port", port)):
         if place is not None and not device:
             raise UsageError(f"{flag} says where, and not what is measured there", fix="add --device NAME")
-    names = device or ([] if target else _every_device())
+    every = (name for name in registry.loadable("edgebench.backends") if not registry.backend(name).for_tests)
+    names = device or ([] if target else list(every))
     backends, targets = choose(
         run_config(
             {
@@ -150,10 +152,3 @@ def _try(targets: Sequence[Target], backends: Mapping[str, Backend], output: Pat
         for line in result.missing:
             say(f"  - {line}")
     exit_where(bool(result.missing))
-
-
-def _every_device() -> list[str]:
-    from edgebench import registry
-
-    names = registry.loadable("edgebench.backends")
-    return [name for name in names if not registry.backend(name).for_tests]

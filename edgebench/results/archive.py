@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
-from edgebench.errors import StoredResultError
+from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import TooLarge, open_regular, require_bounded
 from edgebench.records.stored import ExperimentRecord, SessionRecord
 from edgebench.refusals import refusal
@@ -179,7 +179,14 @@ def _unpack(
 ) -> Packed:
     members = _members(archive, file)
     manifest = _manifest(archive, members, file)
-    folder = output_dir / (_own_name(manifest.name, file) if name is None else name)
+    try:
+        folder = output_dir / layout.check_name(manifest.name if name is None else name)
+    except UsageError as error:
+        raise StoredResultError(
+            f"the result in {file} has a name that no folder may have",
+            why=repr(manifest.name[:100]),
+            fix="choose a --name",
+        ) from error
     require_writable(output_dir)
     if folder.exists() or folder.is_symlink():
         raise StoredResultError(
@@ -279,17 +286,6 @@ def _manifest(archive: ZipFile, members: Mapping[str, ZipInfo], file: Path) -> M
     if layout.EXPERIMENT_FILE not in packed:
         raise _refused(file, f"it has no {layout.EXPERIMENT_FILE}")
     return manifest
-
-
-def _own_name(name: str, file: Path) -> str:
-    try:
-        return layout.check_name(name)
-    except Exception as error:
-        raise StoredResultError(
-            f"the result in {file} has a name that no folder may have",
-            why=repr(name[:100]),
-            fix="choose a --name",
-        ) from error
 
 
 def _copy(archive: ZipFile, info: ZipInfo, entry: ArchivedFile, target: Path, file: Path) -> None:

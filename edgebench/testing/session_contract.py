@@ -117,7 +117,12 @@ class SessionContract(Contract):
         if windows:
             yield from window_promises(windows, plan, classes)
         else:
-            yield phases_promise([item.phase for item in passes], plan.passes)
+            phases, steady = [item.phase for item in passes], ["steady"] * plan.passes
+            yield (
+                phases in (["first", *steady], ["first", "warmup", *steady]),
+                f"the passes came as {phases}",
+                f"give the first pass, the warm-up as one Pass or none, then {plan.passes} steady ones",
+            )
         for item in passes:
             yield from pass_promises(
                 item, facts.measured_patches or plan.patches or plan.scene.patches, classes
@@ -205,16 +210,6 @@ class SessionContract(Contract):
         except Exception as error:
             words = f"closing the device a second time raised {type(error).__name__}: {error}"
             yield False, words, "do nothing then"
-
-
-def phases_promise(phases: list[str], passes: int) -> Promise:
-    """The first pass, the warm-up as one or none, then the steady ones."""
-    steady = ["steady"] * passes
-    return (
-        phases in (["first", *steady], ["first", "warmup", *steady]),
-        f"the passes came as {phases}",
-        f"give the first pass, the warm-up as one Pass or none, then {passes} steady ones",
-    )
 
 
 def window_promises(windows: Sequence[Window], plan: MeasurePlan, classes: int) -> Iterator[Promise]:

@@ -13,10 +13,10 @@ def test_mode_owner_and_group(tmp_path):
     file = tmp_path / "port"
     file.touch()
     file.chmod(0o640)
-    user, group = port_access._user(os.getuid()), port_access._group(os.getgid())
+    user, group = port_access.user_name(os.getuid()), port_access._group(os.getgid())
     assert port_access.permission(str(file)) == f"-rw-r----- {user}:{group}"
     assert port_access.permission(str(tmp_path / "none")) == ""
-    assert port_access._user(4_000_000_001) == "4000000001"
+    assert port_access.user_name(4_000_000_001) == "4000000001"
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="there is no /proc here")
