@@ -205,7 +205,7 @@ def unwritten(path: Path, error: OSError, option: str) -> StoredResultError:
     return StoredResultError(
         f"{path} cannot be written",
         why=error.strerror or str(error),
-        fix=f"choose another file with {option}",
+        fix=f"choose another path with {option}",
     )
 
 

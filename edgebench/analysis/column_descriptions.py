@@ -6,10 +6,9 @@ A name in angle brackets stands for others: `<stage>_ms` for patchify_ms and the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import pandas as pd
 
@@ -50,19 +49,6 @@ def columns(frame: str = "") -> pd.DataFrame:
         for column, text in columns_of(name).items()
     ]
     return pd.DataFrame(rows, columns=["frame", "column", "unit", "meaning", "source"], dtype="str")
-
-
-def description_of(frame: str, column: str) -> str | None:
-    """Under which name a column of a frame is described; None where nothing is said of it."""
-    described = columns_of(frame)
-    if column in described:
-        return column
-    fitting = [name for name in described if "<" in name and re.fullmatch(_pattern(name), column)]
-    return max(fitting, key=len, default=None)  # the one that leaves the least open
-
-
-def _pattern(name: str) -> str:
-    return "".join(".+" if part.startswith("<") else re.escape(part) for part in re.split("(<[^>]+>)", name))
 
 
 @cache
@@ -124,11 +110,7 @@ def _of_trials() -> Columns:
 
 def _of_sessions() -> Columns:
     session = ("session",)
-    parts = {
-        f"{part}_{name}": text
-        for part in PARTS
-        for name, text in _from((*session, part), *_properties(*session, part)).items()
-    }
+    parts = {f"{part}_{name}": text for part in PARTS for name, text in _from((*session, part)).items()}
     return {
         "trial": _TRIAL,
         "session": _SESSION,
@@ -160,17 +142,8 @@ def _of_summaries() -> Columns:
     }
 
 
-def _of_reasons() -> Columns:
-    return {
-        "trial": _TRIAL,
-        "column": Described("Column of `summaries` that has no figure of it.", "fit"),
-        "reason": Described("Why.", "fit"),
-    }
-
-
 def _of_verdicts() -> Columns:
-    item = ("result", "verdicts", "items")
-    stated = _from(item, *_properties(*item))
+    stated = _from(("result", "verdicts", "items"))
     sides = {
         "limit_sides": Described("Limit of a size: three sides in unit, None for all else.", "profile"),
         "value_sides": Described("Size that was judged: three sides, None for all else.", "trial"),
@@ -201,8 +174,7 @@ def _of_mission() -> Columns:
 
 
 def _of_rails() -> Columns:
-    item = ("trial", "power", "items")
-    stated = _from(item, *_properties(*item))
+    stated = _from(("trial", "power", "items"))
     return {
         "trial": _TRIAL,
         "target": Described("Its target.", "plan"),
@@ -211,13 +183,6 @@ def _of_rails() -> Columns:
         "sessions": Described("Sessions whose windows the meter saw.", "sessions"),
         **{name: text for name, text in stated.items() if not name.endswith("_sessions")},
     }
-
-
-def _of_published() -> Columns:
-    item = ("trial", "published", "items")
-    stated = _from(item, *(set(_properties(*item)) & set(_PUBLISHED)))
-    own = {name: Described(text, "results/reference") for name, text in _PUBLISHED.items() if text}
-    return {name: own.get(name) or stated[name] for name in _PUBLISHED}
 
 
 _PUBLISHED = {
@@ -243,57 +208,54 @@ def _of_comparison() -> Columns:
         **{f"target_{side}": Described(f"Target of {of}.", "plan") for side, of in sides.items()},
         **trial,
         **{f"trial_{side}": Described(f"Key of {of}.", "plan") for side, of in sides.items()},
-        **_from(item, *_properties(*item)),
+        **_from(item),
     }
 
 
-def _of_differences() -> Columns:
-    item = ("comparison", "results", "items", "differences", "items")
-    return {
-        "result": Described("Name of the result that is held against the baseline.", "command line"),
-        **_from(item, *_properties(*item)),
-    }
-
-
-def _of_unpaired() -> Columns:
-    item = ("comparison", "results", "items", "only_baseline", "items")
-    return {
-        "result": Described("Name of the result that is held against the baseline.", "command line"),
-        "of": Described("Which of the two has it: baseline or result.", "fit"),
-        "trial": _TRIAL,
-        **_from(item, "target", "variant", "reason"),
-    }
-
-
-def _of_boards() -> Columns:
-    makers = "edgebench/run/boards.toml"
-    texts = {
-        "title": ("What its maker calls it.", ""),
-        "plugged_in": ("Whether it is a stick or card, whose host is a board of its own.", ""),
-        "mass_g": ("Mass, without case, cooler and power supply.", "g"),
-        "size_mm": ("Outer dimensions: a tuple of three sides, None where no source gives them.", "mm"),
-        "power_maximum_w": ("The most that it draws.", "W"),
-        "power_typical_w": ("What it draws typically.", "W"),
-        "boot_s": ("Time from power on until a program can be started.", "s"),
-        "<figure>_source": ("Where that figure is from.", ""),
-        "note": ("What else is to be known.", ""),
-    }
-    return {name: Described(text, makers, unit) for name, (text, unit) in texts.items()}
-
-
-_MAKERS = {
+_RESULT = Described("Name of the result that is held against the baseline.", "command line")
+_BOARD = {
+    "title": ("What its maker calls it.", ""),
+    "plugged_in": ("Whether it is a stick or card, whose host is a board of its own.", ""),
+    "mass_g": ("Mass, without case, cooler and power supply.", "g"),
+    "size_mm": ("Outer dimensions: a tuple of three sides, None where no source gives them.", "mm"),
+    "power_maximum_w": ("The most that it draws.", "W"),
+    "power_typical_w": ("What it draws typically.", "W"),
+    "boot_s": ("Time from power on until a program can be started.", "s"),
+    "<figure>_source": ("Where that figure is from.", ""),
+    "note": ("What else is to be known.", ""),
+}
+_MAKERS: Mapping[str, Callable[[], Columns]] = {
     "trials": _of_trials,
     "sessions": _of_sessions,
     "summaries": _of_summaries,
-    "reasons": _of_reasons,
+    "reasons": lambda: {
+        "trial": _TRIAL,
+        "column": Described("Column of `summaries` that has no figure of it.", "fit"),
+        "reason": Described("Why.", "fit"),
+    },
     "verdicts": _of_verdicts,
     "mission": _of_mission,
     "rails": _of_rails,
-    "published": _of_published,
-    "boards": _of_boards,
+    "published": lambda: {
+        name: Described(text, "results/reference")
+        if text
+        else _from(("trial", "published", "items"), name)[name]
+        for name, text in _PUBLISHED.items()
+    },
+    "boards": lambda: {
+        name: Described(text, "edgebench/run/boards.toml", unit) for name, (text, unit) in _BOARD.items()
+    },
     "comparison": _of_comparison,
-    "differences": _of_differences,
-    "unpaired": _of_unpaired,
+    "differences": lambda: {
+        "result": _RESULT,
+        **_from(("comparison", "results", "items", "differences", "items")),
+    },
+    "unpaired": lambda: {
+        "result": _RESULT,
+        "of": Described("Which of the two has it: baseline or result.", "fit"),
+        "trial": _TRIAL,
+        **_from(("comparison", "results", "items", "only_baseline", "items"), "target", "variant", "reason"),
+    },
 }
 FRAMES = (
     "trials", "sessions", "passes", "batches", "windows", "probes", "predictions", "summaries", "reasons",
@@ -302,25 +264,18 @@ FRAMES = (
 """Those of `Results`, then those of `edgebench.published`, `boards` and `compare`."""
 
 
-def _properties(*place: str) -> list[str]:
-    return list(_schema_at(*place)["properties"])
-
-
 def _from(place: tuple[str, ...], *names: str) -> dict[str, Described]:
-    """Fields of an object in a schema, with what is said of them there."""
-    properties = _schema_at(*place)["properties"]
+    """Fields of an object in a schema, by default all, with what is said of them there."""
+    name, *steps = place
+    part = schema(name)
+    for step in steps:
+        part = part["items"] if step == "items" else part["properties"][step]
+    properties = part["properties"]
     return {
         name: Described(
             properties[name]["description"],
             properties[name]["x-source"],
             properties[name].get("x-unit", ""),
         )
-        for name in names
+        for name in names or properties
     }
-
-
-def _schema_at(name: str, *place: str) -> dict[str, Any]:
-    part = schema(name)
-    for step in place:
-        part = part["items"] if step == "items" else part["properties"][step]
-    return part

@@ -47,7 +47,14 @@ class PlotsOfSeveral(TrialPlots):
             raise UsageError(f"unknown metric {short(metric)}", fix=choose(metric, known))
         targets, variants = (set([names] if isinstance(names, str) else names) for names in (target, variant))
         series = history(
-            sorted(map(_dated, self._results), key=lambda result: result.begun_s, reverse=True),
+            sorted(
+                (
+                    StoredResult(each.path, each.experiment, created_s(each.experiment))
+                    for each in self._results
+                ),
+                key=lambda result: result.begun_s,
+                reverse=True,
+            ),
             metric=metric,
             wanted=lambda trial: (
                 (not targets or trial.target in targets) and (not variants or trial.variant in variants)
@@ -56,10 +63,6 @@ class PlotsOfSeveral(TrialPlots):
         if not series:
             raise UsageError("no result has a trial with that metric, target and variant")
         return draw_history(series, ax=ax)
-
-
-def _dated(results: Results) -> StoredResult:
-    return StoredResult(results.path, results.experiment, created_s(results.experiment))
 
 
 class ConcatenatedResults:

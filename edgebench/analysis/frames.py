@@ -15,7 +15,7 @@ from edgebench.judge.decision import settled_by
 from edgebench.judge.figure import Figure
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import Mission
-from edgebench.judge.trial_summary import PowerFigure, TrialSummary, Verdict
+from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.records.stored import ExperimentRecord
 from edgebench.results.load import frame_of, series
@@ -140,19 +140,17 @@ _RAIL_KINDS = {
 
 def rail_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     """By trial, then meter and rail, in the order of the record. Figures are float64, NaN where missing."""
-    rows = [_rail_row(summary, rail) for summary in summaries for rail in summary.power or ()]
+    rows = [
+        {
+            **vars(rail),
+            "trial": summary.key,
+            **{name: getattr(summary, name) for name in ("target", "variant", "mark")},
+            "sessions": len(rail.mean_w_sessions),
+        }
+        for summary in summaries
+        for rail in summary.power or ()
+    ]
     return frame_of(rows, _RAIL_KINDS)
-
-
-def _rail_row(summary: TrialSummary, rail: PowerFigure) -> dict[str, Any]:
-    return {
-        **vars(rail),
-        "trial": summary.key,
-        "target": summary.target,
-        "variant": summary.variant,
-        "mark": summary.mark,
-        "sessions": len(rail.mean_w_sessions),
-    }
 
 
 # Frames of several results under one another, with a column that says of which result a row is (pure).

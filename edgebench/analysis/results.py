@@ -101,13 +101,18 @@ def headline(record: ExperimentRecord) -> str:
 
 def trial_table(caption: str, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
     """HTML, all text in it escaped. Columns that no trial has a figure for are left out."""
-    names = words.labels(summaries)
+    names, wholes = words.labels(summaries), verdict_groups.wholes(verdicts)
+
+    def text(profile: str, trial: TrialSummary) -> str:
+        word = wholes[trial.key, profile].verdict
+        return f"{words.SYMBOLS[word]} {word}"
+
     columns: dict[str, Callable[[TrialSummary], str]] = {
         "target": lambda trial: trial.target,
         "variant": lambda trial: names[trial.key],
         "status": lambda trial: trial.status.replace("_", " "),
         **_figures(summaries),
-        **_verdicts(verdicts),
+        **{profile: partial(text, profile) for profile in verdict_groups.profiles(verdicts)},
     }
     reasons = sorted({summary.reason for summary in summaries if summary.reason})
     rows = [[text_of(summary) for text_of in columns.values()] for summary in summaries]
@@ -116,36 +121,24 @@ def trial_table(caption: str, summaries: Sequence[TrialSummary], verdicts: Seque
 
 def _figures(summaries: Sequence[TrialSummary]) -> Mapping[str, Callable[[TrialSummary], str]]:
     """Those of the table that a run ends with; of power what the primary rail of each trial's meter says."""
-    columns = {
-        shown.heading: _text_of(metric, shown)
+    columns: dict[str, Callable[[TrialSummary], str]] = {
+        shown.heading: partial(_text, metric, shown)
         for metric, shown in shown_in("terminal", summaries)
         if any(metric.value(summary) is not None for summary in summaries)
     }
     if any(summary.primary_rail is not None for summary in summaries):
-        columns |= {METRICS[name].shown[0].heading: _power_of(METRICS[name]) for name in _POWER}
+        columns |= {METRICS[name].shown[0].heading: partial(_power, METRICS[name]) for name in _POWER}
         columns["power by"] = lambda trial: rail_text(rail) if (rail := trial.primary_rail) else words.MISSING
     return columns
 
 
-def _text_of(metric: Metric, shown: Shown) -> Callable[[TrialSummary], str]:
-    return lambda trial: metric_text(metric.value(trial), shown.form)
+def _text(metric: Metric, shown: Shown, trial: TrialSummary) -> str:
+    return metric_text(metric.value(trial), shown.form)
 
 
-def _power_of(metric: Metric) -> Callable[[TrialSummary], str]:
-    form = metric.shown[0].form
-    return lambda trial: (
-        words.MISSING if (rail := trial.primary_rail) is None else metric_text(rail_value(rail, metric), form)
-    )
-
-
-def _verdicts(verdicts: Sequence[Verdict]) -> Mapping[str, Callable[[TrialSummary], str]]:
-    wholes = verdict_groups.wholes(verdicts)
-
-    def text(profile: str, trial: TrialSummary) -> str:
-        word = wholes[trial.key, profile].verdict
-        return f"{words.SYMBOLS[word]} {word}"
-
-    return {profile: partial(text, profile) for profile in verdict_groups.profiles(verdicts)}
+def _power(metric: Metric, trial: TrialSummary) -> str:
+    rail = trial.primary_rail
+    return metric_text(None if rail is None else rail_value(rail, metric), metric.shown[0].form)
 
 
 Texts = str | Iterable[str]

@@ -38,7 +38,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class Plot:
-    """The place of a plot; `name` as in `report.pictures`, of which none may be there."""
+    """The place of a plot; `name` as in `report.figure_files.pictures`, of which none may be there."""
 
     name: str
     profile: str = ""

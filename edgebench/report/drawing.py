@@ -154,12 +154,12 @@ def as_bytes(figure: Figure, form: str, outlined: bool = True) -> bytes:
     return buffer.getvalue()
 
 
-def as_jpeg(figure: Figure) -> bytes:
-    """The figure as JPEG, for one that holds a photograph."""
+def jpeg_uri(figure: Figure) -> str:
+    """A figure that holds a photograph as the `data:` address of a JPEG, for a page that loads nothing."""
     buffer = io.BytesIO()
     with style(), silent_layout():
         figure.savefig(buffer, format="jpeg", dpi=130, pil_kwargs={"quality": 85, "optimize": True})
-    return buffer.getvalue()
+    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 @contextmanager
@@ -194,20 +194,10 @@ def silent_layout() -> Iterator[None]:
         yield
 
 
-def jpeg_uri(data: bytes) -> str:
-    """A JPEG as a `data:` address, for a page that loads nothing."""
-    return f"data:image/jpeg;base64,{base64.b64encode(data).decode('ascii')}"
-
-
 def label(text: object, limit: int = 48) -> str:
     """Outside text that can be drawn: characters that the font lacks are shown as a question mark."""
-    drawn = "".join(char if has_character(char) else "?" for char in words.plain(text, limit))
+    drawn = "".join(char if ord(char) in _font_characters() else "?" for char in words.plain(text, limit))
     return f" {drawn}" if drawn.startswith("_") else drawn  # matplotlib leaves `_names` out of legends
-
-
-def has_character(char: str) -> bool:
-    """Whether the font can draw it."""
-    return ord(char) in _font_characters()
 
 
 @functools.cache
@@ -218,6 +208,12 @@ def _font_characters() -> frozenset[int]:
 def colours(names: Iterable[str]) -> dict[str, str]:
     """A colour for every precision, of which fp32, fp16 and int8 always have their own, or every target."""
     return _by_name(PALETTE, names)
+
+
+def by_colour(names: Iterable[str]) -> list[str]:
+    """Each of them once, in the order of their colours."""
+    listed = list(dict.fromkeys(names))
+    return [name for name in colours(listed) if name in listed]
 
 
 def markers(names: Iterable[str]) -> dict[str, str]:

@@ -1,23 +1,65 @@
-"""A report's figures as files: each as SVG, PNG and PDF."""
+"""The plots of a report by name, each with its caption, and its figures as files: SVG, PNG and PDF."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from edgebench.errors import StoredResultError, UsageError
-from edgebench.files import require_folder, require_unstored, require_writable, write_atomically
+from edgebench.errors import UsageError
+from edgebench.files import require_folder, require_unstored, require_writable, unwritten, write_output
 from edgebench.judge.judged import Judged
-from edgebench.report import drawing
-from edgebench.report.missions import brief_missions
-from edgebench.report.pictures import pictures
+from edgebench.judge.profile import Profile
+from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.report import drawing, notes, words
+from edgebench.report.mission_pages import mission_picture
+from edgebench.report.missions import BriefMissions, brief_missions
+from edgebench.report.plots.accuracy import accuracy_picture, energy_picture
+from edgebench.report.plots.latency import depth_picture, latency_limits, stages_picture, targets_picture
+from edgebench.report.plots.limits import limits_picture
+from edgebench.report.plots.panels import Picture
+from edgebench.report.plots.power import idle_picture, power_over_time_picture
+from edgebench.report.plots.scene import scene_picture
+from edgebench.report.plots.sessions import memory_picture, minutes_picture, sessions_picture
+from edgebench.results.load import StoredResults
 
 FIGURE_FORMS = ("svg", "png", "pdf")
 
 _LONGEST_NAME = 60
+
+
+def pictures(
+    results: StoredResults,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    profiles: Sequence[Profile],
+    missions: Sequence[BriefMissions],
+) -> dict[tuple[str, str], Picture]:
+    """Every plot by name and profile, which is empty for one that is of none.
+
+    `profiles` are those of the verdicts, `missions` those that were played.
+    """
+    latencies = latency_limits(verdicts, words.latency_names(words.alike_timed(summaries)))
+    shown: dict[tuple[str, str], Picture | None] = {
+        ("latency", ""): depth_picture(summaries, verdicts),
+        ("targets", ""): targets_picture(summaries, latencies),
+        ("sessions", ""): sessions_picture(summaries),
+        ("memory", ""): memory_picture(summaries),
+        ("accuracy", ""): accuracy_picture(summaries),
+        ("stages", ""): stages_picture(summaries),
+        ("scene", ""): scene_picture(results, summaries),
+        ("sustained", ""): minutes_picture(summaries),
+        ("energy", ""): energy_picture(summaries),
+        ("idle-power", ""): idle_picture(summaries),
+        ("power-over-time", ""): power_over_time_picture(results, summaries, profiles),
+    }
+    for name in notes.profiles(verdicts):
+        shown["limits", name] = limits_picture(summaries, verdicts, name)
+    for brief in missions:
+        shown["mission", brief.profile] = mission_picture(brief, summaries)
+    return {place: picture for place, picture in shown.items() if picture is not None}
 
 
 def require_figures_folder(folder: Path) -> None:
@@ -36,7 +78,7 @@ def require_figures_folder(folder: Path) -> None:
     try:
         require_writable(folder if folder.exists() else folder.absolute().parent)
     except OSError as error:
-        raise _unwritten(folder, error) from error
+        raise unwritten(folder, error, "--figures") from error
 
 
 def figures_of(judged: Judged) -> dict[str, Figure]:
@@ -65,10 +107,7 @@ def write_figures(judged: Judged, folder: Path) -> list[Path]:
     for name, figure in figures_of(judged).items():
         for form in FIGURE_FORMS:
             path = folder / f"{name}.{form}"
-            try:
-                write_atomically(path, drawing.as_bytes(figure, form))
-            except OSError as error:
-                raise _unwritten(path, error) from error
+            write_output(path, drawing.as_bytes(figure, form), "--figures")
             written.append(path)
     return written
 
@@ -87,11 +126,3 @@ def profile_slugs(names: list[str]) -> Mapping[str, str]:
             number += 1
         slugs[name] = unique
     return slugs
-
-
-def _unwritten(path: Path, error: OSError) -> StoredResultError:
-    return StoredResultError(
-        f"{path} cannot be written",
-        why=error.strerror or str(error),
-        fix="choose another folder with --figures",
-    )

@@ -19,7 +19,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes as verdict_groups
 from edgebench.report import words
-from edgebench.report.words import clean
+from edgebench.report.words import as_json, clean
 
 STANDARD_OUTPUT = Path("-")
 """Stands for stdout where a file is asked for."""
@@ -62,15 +62,10 @@ def _json(judged: Judged) -> bytes:
     from edgebench.judge.answers import answers
     from edgebench.report.document import document
     from edgebench.report.missions import brief_missions
-    from edgebench.report.words import as_json
 
     beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
     played = brief_missions(judged.results, judged.summaries, judged.profiles)
     return _utf8(as_json(document(judged.results, judged.summaries, judged.verdicts, beyond, played)))
-
-
-def _csv(judged: Judged) -> bytes:
-    return _utf8(export_csv(judged.summaries, judged.verdicts))
 
 
 def _pdf(judged: Judged) -> bytes:
@@ -89,7 +84,12 @@ FORMS: Mapping[str, Form] = {
         Form("html", (".html", ".htm"), "a page", _html),
         Form("md", (".md",), "Markdown", _markdown),
         Form("json", (".json",), "the --json document", _json),
-        Form("csv", (".csv",), "a row a trial", _csv),
+        Form(
+            "csv",
+            (".csv",),
+            "a row a trial",
+            lambda judged: _utf8(export_csv(judged.summaries, judged.verdicts)),
+        ),
         Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge", _pdf, is_text=False),
     )
 }

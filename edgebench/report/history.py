@@ -78,11 +78,16 @@ def print_history(console: Console, series: Sequence[TrialSeries]) -> None:
     for text, word in _change_texts(names, series):
         line(console, text, _STYLES.get(word, ""), indent=2)
     for reason, alike in _reasons(names, series).items():
-        sentence = f"{_some(alike)}: {reason}." if len(alike) < len(series) else f"{reason.capitalize()}."
+        some = words.listed(alike) if len(alike) <= 3 else f"{len(alike)} of these"
+        sentence = f"{some}: {reason}." if len(alike) < len(series) else f"{reason.capitalize()}."
         line(console, sentence, indent=2)
     if not any(each.changes or each.change_reason for each in series):
         line(console, "No change of the level was found.", indent=2)
-    baselines = list(dict.fromkeys(_baseline(each) for each in series))
+    baselines = list(
+        dict.fromkeys(
+            next(point.result for point in each.results if point.to_baseline is None) for each in series
+        )
+    )
     which = words.plain(baselines[0], 80) if len(baselines) == 1 else "the oldest result of each"
     line(console, f"Baseline: {which}.", indent=2)
     if len(series) > 1:
@@ -96,16 +101,6 @@ def _narrower(series: Sequence[TrialSeries]) -> str:
     if len({each.variant for each in series}) > 1:
         command += f" --trial {shlex.quote(words.plain(first.variant, 120))}"
     return command
-
-
-def _some(names: Sequence[str]) -> str:
-    """Names, or of many how many."""
-    return words.listed(list(names)) if len(names) <= 3 else f"{len(names)} of these"
-
-
-def _baseline(series: TrialSeries) -> str:
-    """The result that has nothing to be compared with."""
-    return next(point.result for point in series.results if point.to_baseline is None)
 
 
 def series_names(series: Sequence[TrialSeries]) -> list[str]:
@@ -124,13 +119,9 @@ def series_names(series: Sequence[TrialSeries]) -> list[str]:
     return [
         name
         if names.count(name) == 1
-        else f"{name}, scene {words.plain(each.scene, 40)}, from {_first(each)}"
+        else f"{name}, scene {words.plain(each.scene, 40)}, from {words.plain(each.results[0].result, 80)}"
         for name, each in zip(names, series, strict=True)
     ]
-
-
-def _first(series: TrialSeries) -> str:
-    return words.plain(series.results[0].result, 80)
 
 
 def _parts(series: TrialSeries) -> dict[str, str]:
@@ -243,12 +234,7 @@ def _print_results(console: Console, series: TrialSeries, name: str) -> None:
     line(console, f"{words.plain(series.target, 60)}: {name}", "bold")
     table = new_table(
         console,
-        [
-            ("date", True),
-            ("result", False),
-            (heading(series), True),
-            *_change_headings([series]),
-        ],
+        [("date", True), ("result", False), (heading(series), True), *_change_headings([series])],
     )
     changed = {change.result: change.word for change in series.changes}
     for day, point in zip(dates(series.results), series.results, strict=True):
@@ -257,14 +243,7 @@ def _print_results(console: Console, series: TrialSeries, name: str) -> None:
             cell(console, day),
             cell(console, f"{point.result} *" if mark else point.result, "bold" if mark else ""),
             cell(console, value_text(series, point)),
-            *(
-                cell(
-                    console,
-                    change_cell(series, point, comparison),
-                    "" if comparison is None else _STYLES.get(comparison.word, ""),
-                )
-                for comparison in (point.to_previous, point.to_baseline)
-            ),
+            *_change_cells(console, series, point),
         )
     console.print(table)
     shown = min(len(series.results), max(8, console.width - 24))
@@ -295,17 +274,22 @@ def _print_overview(console: Console, series: Sequence[TrialSeries], names: Sequ
             cell(console, name.removeprefix(shared)),
             str(len(each.results)),
             cell(console, value_text(each, latest).replace(" (", "\n(")),
-            *(
-                cell(
-                    console,
-                    change_cell(each, latest, comparison),
-                    "" if comparison is None else _STYLES.get(comparison.word, ""),
-                )
-                for comparison in (latest.to_previous, latest.to_baseline)
-            ),
+            *_change_cells(console, each, latest),
             cell(console, trend(each.results, _TREND)),
         )
     console.print(table)
+
+
+def _change_cells(console: Console, series: TrialSeries, point: HistoryPoint) -> list[Text]:
+    """Against the result before and the baseline."""
+    return [
+        cell(
+            console,
+            change_cell(series, point, comparison),
+            "" if comparison is None else _STYLES.get(comparison.word, ""),
+        )
+        for comparison in (point.to_previous, point.to_baseline)
+    ]
 
 
 def _change_headings(series: Sequence[TrialSeries]) -> list[tuple[str, bool]]:

@@ -20,15 +20,14 @@ from markupsafe import Markup
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from edgebench.errors import StoredResultError
-from edgebench.files import write_atomically
+from edgebench.files import write_output
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.report import drawing
+from edgebench.report.figure_files import pictures
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import report
-from edgebench.report.pictures import pictures
 from edgebench.report.plots.panels import Picture
 from edgebench.report.words import sort_value
 from edgebench.results.load import StoredResults
@@ -138,7 +137,7 @@ def _page_attributes(element: ElementTree.Element, kept_ids: set[str], prefix: s
         elif name == "href" and value.startswith("#"):
             value = f"#{prefix}-{value[1:]}"
         elif name in ("d", "x", "y", "transform", "width", "height"):
-            value = _NUMBER.sub(_rounded, value)
+            value = _NUMBER.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), value)
             value = " ".join(value.split())
         page[name] = _REFERENCE.sub(rf"url(#{prefix}-\1)", value) if "url(" in value else value
     for name in ("fill", "stroke"):
@@ -147,10 +146,6 @@ def _page_attributes(element: ElementTree.Element, kept_ids: set[str], prefix: s
     if re.fullmatch(r"rotate\(-?0( [\d. -]*)?\)", page.get("transform", "")):
         del page["transform"]
     return page
-
-
-def _rounded(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def _page_colour(name: str, colour: str, opacity: float) -> dict[str, str]:
@@ -194,15 +189,7 @@ def write_report(
     profiles: Sequence[Profile] = (),
 ) -> Path:
     """Write the report to `path` in one step and return the path; StoredResultError when it cannot be."""
-    text = render(results, summaries, verdicts, profiles)
-    try:
-        write_atomically(path, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise StoredResultError(
-            f"the report cannot be written to {path}",
-            why=error.strerror or str(error),
-            fix="choose another file with -o",
-        ) from error
+    write_output(path, render(results, summaries, verdicts, profiles).encode("utf-8", "replace"), "-o")
     return path
 
 
@@ -237,7 +224,7 @@ def _shown(picture: Picture, prefix: str) -> dict[str, str]:
     """Its words, and an SVG element or a photograph's address; neither where nothing is drawn."""
     shown = {"alt": picture.alt, "caption": picture.caption, "src": "", "svg": ""}
     if picture.figure is not None and picture.is_photograph:
-        shown["src"] = drawing.jpeg_uri(drawing.as_jpeg(picture.figure))
+        shown["src"] = drawing.jpeg_uri(picture.figure)
     elif picture.figure is not None:
         # Its text is text, in the font that the reader's machine has.
         svg = drawing.as_bytes(picture.figure, "svg", outlined=False)

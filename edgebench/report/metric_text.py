@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from edgebench.judge.metric import Form
-from edgebench.judge.metrics import shown_in
 from edgebench.judge.power import scope_rank
-from edgebench.judge.power_metrics import rail_value
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
 from edgebench.report import words
 from edgebench.report.words import FigureText
@@ -71,11 +69,6 @@ def rail_text(rail: PowerFigure) -> str:
     return f"{meter_text(rail)}, {scope_text(rail)}"
 
 
-def power_cells(rail: PowerFigure) -> list[str]:
-    """Its figures in the columns of the tables of power."""
-    return [metric_text(rail_value(rail, metric), shown.form) for metric, shown in shown_in("power")]
-
-
 def declared_texts(summary: TrialSummary) -> list[str]:
     """What was declared of a trial's target, marked as such: power and boot time."""
     texts = []
@@ -90,17 +83,12 @@ def declared_texts(summary: TrialSummary) -> list[str]:
     return texts
 
 
-def scopes_of(rails: Iterable[PowerFigure]) -> tuple[str, ...]:
-    """Each scope of these rails once, in the order of SCOPES."""
-    texts = {scope_text(rail): scope_rank(rail.scope) for rail in rails}
-    return tuple(sorted(texts, key=lambda text: (texts[text], text)))
-
-
 def scopes_note(rails: Iterable[PowerFigure]) -> str:
     """Why figures of these rails cannot all be compared; "" where one scope holds them all."""
-    scopes = scopes_of(rails)
-    if len(scopes) < 2:
+    ranks = {scope_text(rail): scope_rank(rail.scope) for rail in rails}
+    if len(ranks) < 2:
         return ""
+    scopes = sorted(ranks, key=lambda text: (ranks[text], text))
     return (
         f"Power and energy are of meters that cover different things ({', '.join(scopes)}): "
         "they are comparable within a scope, not across scopes."

@@ -144,7 +144,11 @@ def tracking_uri(store: str) -> str:
         folder = Path(store)
         if not folder.is_dir():
             raise _missing(store, f"an empty one is made by: mkdir {store}")
-        strangers = [entry.name for entry in folder.iterdir() if not _is_of_a_store(entry)]
+        strangers = [
+            entry.name
+            for entry in folder.iterdir()
+            if entry.name not in (".trash", "models", ".DS_Store") and not (entry / "meta.yaml").is_file()
+        ]
         if strangers:
             raise UsageError(
                 f"{store} is no folder of an MLflow store",
@@ -175,10 +179,6 @@ def _artifact_location(uri: str) -> str | None:
 
 def _database(uri: str) -> Path:
     return Path(uri.removeprefix("sqlite:///").partition("?")[0])
-
-
-def _is_of_a_store(entry: Path) -> bool:
-    return entry.name in (".trash", "models", ".DS_Store") or (entry / "meta.yaml").is_file()
 
 
 def record_result(

@@ -192,9 +192,14 @@ def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
         ),
         *([("images SHA-256", images.sha256)] if images else []),
         *(
-            (name, f"{_setting(setting['value'])} ({setting.get('origin', 'origin not kept')})")
+            (
+                name,
+                f"{', '.join(map(str, value)) if isinstance(value, list | tuple) else value} "
+                f"({setting.get('origin', 'origin not kept')})",
+            )
             for name, setting in settings
             if not _absent(setting)
+            for value in [setting["value"]]
         ),
     ]
     shown = [(words.plain(name, 80), words.plain(text)) for name, text in rows]
@@ -204,11 +209,6 @@ def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
 def _absent(setting: Mapping[str, Any]) -> bool:
     """Whether nobody gave a value, and there is no default."""
     return setting.get("value") is None or setting["value"] == []
-
-
-def _setting(value: object) -> str:
-    """A setting as a person would write it."""
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def command_line(command: Sequence[str]) -> str:
@@ -296,7 +296,14 @@ def report(
         Section("scene", "Scene", [Plot("scene")]),
         Section("power", "Power and memory", _power(summaries, trials)),
         Section("warnings", "Warnings", _warnings(results, summaries, trials)),
-        Section("environment", "Environment", _environment(results, names)),
+        Section(
+            "environment",
+            "Environment",
+            [
+                *_under("Beside the sessions", telemetry(results, names)),
+                *(Fold(facts.title, [facts]) for facts in environment(results)),
+            ],
+        ),
         Section("repeat", "Measure it again", _repeat(record, summaries)),
     )
     return Report(
@@ -397,11 +404,6 @@ def _power(summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
         *(Plot("power-over-time"), Plot("energy"), Plot("idle-power"), Heading("Memory"), Plot("memory")),
         tables.memory(summaries),
     ]
-
-
-def _environment(results: StoredResults, names: Mapping[str, str]) -> list[Block]:
-    folds = [Fold(facts.title, [facts]) for facts in environment(results)]
-    return [*_under("Beside the sessions", telemetry(results, names)), *folds]
 
 
 def _repeat(record: ExperimentRecord, summaries: Sequence[TrialSummary]) -> list[Block]:

@@ -196,12 +196,12 @@ def _build_notes(costs: Sequence[TrialCost]) -> list[str]:
     known = {target: seconds for target, seconds in took_s.items() if math.isfinite(seconds)}
     unknown = [target for target in took_s if target not in known]
     groups = {f"at most {clock_text(sum(known.values()))} in all": list(known), "time unknown": unknown}
-    return [_build_note(targets, took) for took, targets in groups.items() if targets]
-
-
-def _build_note(targets: Sequence[str], took: str) -> str:
-    build = "builds what it loads" if len(targets) == 1 else "build what they load"
-    return f"{', '.join(targets)} {build} before a trial's first session, unless it lies there: {took}"
+    return [
+        f"{', '.join(targets)} {'builds what it loads' if len(targets) == 1 else 'build what they load'} "
+        f"before a trial's first session, unless it lies there: {took}"
+        for took, targets in groups.items()
+        if targets
+    ]
 
 
 def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:

@@ -12,7 +12,7 @@ from edgebench.judge.telemetry import LIMIT_SENSOR, QUANTITIES, Observed, observ
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import ExperimentRecord, TrialRecord
 from edgebench.report import tables, words
-from edgebench.report.metric_text import meter_text
+from edgebench.report.metric_text import meter_text, metric_text
 from edgebench.report.tables import Column, Table
 from edgebench.report.words import percent
 from edgebench.results.load import StoredResults
@@ -95,9 +95,9 @@ def sustained_table(summaries: Sequence[TrialSummary]) -> Table:
         tuple(
             (
                 names[summary.key],
-                _or_missing(summary.sustained.first_quarter_s),
-                _or_missing(summary.sustained.last_quarter_s),
-                _or_missing(summary.sustained.ratio),
+                metric_text(summary.sustained.first_quarter_s, "number"),
+                metric_text(summary.sustained.last_quarter_s, "number"),
+                metric_text(summary.sustained.ratio, "number"),
                 words.MISSING
                 if summary.sustained.slope_per_hour is None
                 else words.signed(summary.sustained.slope_per_hour),
@@ -110,10 +110,6 @@ def sustained_table(summaries: Sequence[TrialSummary]) -> Table:
         caption=f"medians of {words.latency_names(shown)} over the first and the last quarter of the "
         "steady passes; means over the sessions",
     )
-
-
-def _or_missing(value: float | None) -> str:
-    return words.MISSING if value is None else words.number(value)
 
 
 # What telemetry saw beside the sessions, as one row a trial: clocks, temperature, load, memory, waiting.
@@ -155,18 +151,24 @@ def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
 
 def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
     left = frame.loc[frame["quantity"] == "memory", "value"]
-    rates = [session.involuntary_per_s for session in seen if session.involuntary_per_s is not None]
-    shares = [session.waiting_share for session in seen if session.waiting_share is not None]
-    stolen = [session.stolen_share for session in seen if session.stolen_share is not None]
+    zones = frame[frame["quantity"] == "temperature"]
+    rate, waiting, stolen = (
+        max((value for value in values if value is not None), default=None)
+        for values in (
+            [session.involuntary_per_s for session in seen],
+            [session.waiting_share for session in seen],
+            [session.stolen_share for session in seen],
+        )
+    )
     throttling = dict.fromkeys(text for session in seen for text in session.throttled)
     return (
         _range(_highest(frame[frame["quantity"] == "clock"]), 0),
-        _range(_highest(_zones(frame)), 1),
+        _range(_highest(zones[~zones["channel"].astype(str).str.contains(LIMIT_SENSOR)]), 1),
         _range(frame.loc[frame["quantity"] == "load", "value"], 2),
         words.size(int(left.min())) if len(left) else words.MISSING,
-        f"{max(rates):.0f}" if rates else words.MISSING,
-        words.percent(max(shares)) if shares else words.MISSING,
-        words.percent(max(stolen)) if stolen else words.MISSING,
+        words.MISSING if rate is None else f"{rate:.0f}",
+        words.MISSING if waiting is None else words.percent(waiting),
+        words.MISSING if stolen is None else words.percent(stolen),
         ", ".join(throttling) or _not_throttled(seen),
     )
 
@@ -177,11 +179,6 @@ def _not_throttled(seen: tuple[Observed, ...]) -> str:
     if not watched:
         return words.MISSING
     return "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"
-
-
-def _zones(frame: pd.DataFrame) -> pd.DataFrame:
-    zones = frame[frame["quantity"] == "temperature"]
-    return zones[~zones["channel"].astype(str).str.contains(LIMIT_SENSOR)]
 
 
 def _highest(frame: pd.DataFrame) -> pd.Series:

@@ -21,7 +21,7 @@ from edgebench.judge.decision import Decision, Nearest
 from edgebench.judge.metric import BYTE_UNITS, Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.records.described import Described, Texts, object_schema
+from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
 from edgebench.report.comparison_document import ComparisonDocument
 from edgebench.report.document import CONDITIONS, IDENTITY
@@ -97,21 +97,12 @@ def _described(metric: Metric) -> Described:
     return Described(metric.sentence, metric.source, {"1": "", "bytes": "byte"}.get(metric.unit, metric.unit))
 
 
-def _metrics() -> dict[str, Texts]:
-    """The texts of those fields of a summary that are metrics."""
-    return {
-        "TrialSummary": {
-            name: _described(metric) for name, metric in METRICS.items() if metric.json_place == name
-        }
-    }
-
-
 def _trial() -> Schema:
-    fields = object_schema(TrialSummary, _metrics())
+    metrics = {name: metric for name, metric in METRICS.items() if metric.json_place == name}
+    texts = {name: _described(metric) for name, metric in metrics.items()}
+    fields = object_schema(TrialSummary, {"TrialSummary": texts})
     stored = {field.name for field in dataclasses.fields(TrialSummary)}
-    for name, metric in METRICS.items():
-        if metric.json_place != name:
-            continue
+    for name, metric in metrics.items():
         if name not in stored:  # computed: its type is what its function returns
             returned = TypeAdapter(get_type_hints(metric.value)["return"]).json_schema()
             fields["properties"][name] = _described(metric).schema(returned)

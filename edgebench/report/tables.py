@@ -8,12 +8,12 @@ from typing import Literal
 
 from edgebench.judge.metrics import METRICS, shown_in
 from edgebench.judge.power import headline_rails
+from edgebench.judge.power_metrics import rail_value
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import metric_text as power_scopes
 from edgebench.report import notes as verdict_groups
 from edgebench.report import words
 from edgebench.report.document import reasons
-from edgebench.report.metric_text import metric_text
+from edgebench.report.metric_text import metric_text, rail_text
 from edgebench.report.notes import Trials
 from edgebench.stats.interval import Interval
 
@@ -300,9 +300,12 @@ def power_tables(
         for rail in headline_rails(summary.power or ()) if headline else summary.power or ():
             delivered = () if headline else (rail.p99_w, rail.effective_hz, rail.longest_gap_s)
             cells = (metric_text(value, "number") for value in delivered)
-            row = (names[summary.key], *power_scopes.power_cells(rail), *cells)
+            figures = (
+                metric_text(rail_value(rail, metric), shown.form) for metric, shown in shown_in("power")
+            )
+            row = (names[summary.key], *figures, *cells)
             is_other = not headline and not rail.primary
-            rows_by_rail.setdefault((is_other, power_scopes.rail_text(rail)), []).append(row)
+            rows_by_rail.setdefault((is_other, rail_text(rail)), []).append(row)
     delivered_headings = () if headline else ("p99 [W]", "rate [Hz]", "gap [s]")
     headings = (*(shown.heading for _, shown in shown_in("power")), *delivered_headings)
     columns = (Column("trial"), *(Column(heading, figures=True) for heading in headings))

@@ -121,7 +121,9 @@ def _print_figures(console: Console, table: Table) -> None:
         shown = [heading.replace(" ", "\n", 1) for heading in headings] if folds else headings
         printed = new_table(console, [(heading, number > 0) for number, heading in enumerate(shown)])
         for row in table.rows:
-            printed.add_row(*(cell(console, _folded(text, folds)) for text in row))
+            for sign in folds:
+                row = tuple(text.replace(f" {sign}", f"\n{sign}") for text in row)
+            printed.add_row(*(cell(console, text) for text in row))
         if fits(console, printed):
             console.print(printed)
             return
@@ -129,12 +131,6 @@ def _print_figures(console: Console, table: Table) -> None:
         console.print(cell(console, row[0], "bold"))
         for heading, text in zip(headings[1:], row[1:], strict=True):
             line(console, f"{heading}: {text}", indent=4)
-
-
-def _folded(text: str, folds: Sequence[str]) -> str:
-    for sign in folds:
-        text = text.replace(f" {sign}", f"\n{sign}")
-    return text
 
 
 def _notes(group: Sequence[TrialSummary], names: dict[str, str]) -> list[str]:

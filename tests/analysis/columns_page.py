@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 import edgebench
-from edgebench.analysis.column_descriptions import FRAMES, columns_of, description_of
+from edgebench.analysis.column_descriptions import FRAMES, columns_of
 from edgebench.analysis.frames import summary_frame
 from edgebench.judge.published import judge_published
 from tests import synthetic_results
@@ -46,6 +47,20 @@ WHAT = {
     "differences": "One row a fact in which two results differ (`edgebench.compare(a, b).differences`).",
     "unpaired": "One row a trial without a partner (`edgebench.compare(a, b).unpaired`).",
 }
+
+
+def description_of(frame: str, column: str) -> str | None:
+    """Under which name a column of a frame is described; None where nothing is said of it."""
+    described = columns_of(frame)
+    if column in described:
+        return column
+    fitting = [
+        name
+        for name in described
+        if "<" in name
+        and re.fullmatch(".+".join(re.escape(part) for part in re.split("<[^>]+>", name)), column)
+    ]
+    return max(fitting, key=len, default=None)  # the one that leaves the least open
 
 
 def page(types: dict[tuple[str, str], str]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import edgebench
-from edgebench.analysis.column_descriptions import FRAMES, columns_of, description_of
+from edgebench.analysis.column_descriptions import FRAMES, columns_of
 from edgebench.errors import UsageError
-from tests.analysis.columns_page import PAGE, WHAT, page, types_seen
+from tests.analysis.columns_page import PAGE, WHAT, description_of, page, types_seen
 
 
 @pytest.fixture(scope="module")

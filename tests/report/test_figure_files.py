@@ -68,7 +68,7 @@ def test_a_disk_that_fills_is_said(bare: Judged, tmp_path: Path, monkeypatch: py
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(figure_files, "write_atomically", full)
+    monkeypatch.setattr("edgebench.files.write_atomically", full)
     with pytest.raises(StoredResultError, match=r"latency\.svg cannot be written") as caught:
         write_figures(bare, tmp_path)
     assert "No space left" in str(caught.value.why)

@@ -69,6 +69,6 @@ def test_a_read_only_result_is_read_and_nothing_else(disks):
         assert what.startswith("the result cannot be written to ")
         assert why == "Read-only file system"
         assert "--output-dir" in fix
-    assert found["report"][1:] == ["Read-only file system", "choose another file with -o"]
+    assert found["report"][1:] == ["Read-only file system", "choose another path with -o"]
     assert found["elsewhere"]
     assert not found["changed"]

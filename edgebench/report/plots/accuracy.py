@@ -79,8 +79,7 @@ def draw_against_accuracy(
         ax: where to draw.
     """
     points = [point for _, group in panels for point in group]
-    series = list(dict.fromkeys(point.series for point in points))
-    series = sorted(series, key=list(drawing.colours(series)).index)
+    series = drawing.by_colour(point.series for point in points)
     colours, markers = drawing.colours(series), drawing.markers(series)
     costs = [end for point in points for end in ends_of(point.cost)]
     costs += [point.net for point in points if point.net is not None]
@@ -96,7 +95,7 @@ def draw_against_accuracy(
     note = f"\nbars: 95 % intervals {bars}" if has_bars else ""
 
     def draw(axes: Axes, group: Sequence[Point]) -> None:
-        in_order = sorted(group, key=_cost)
+        in_order = sorted(group, key=lambda point: point.cost.median)
         for point in group:
             offset = _LABEL_OFFSETS[in_order.index(point) % len(_LABEL_OFFSETS)]
             _draw(axes, point, colours[point.series], markers[point.series], offset, unit, names)
@@ -161,10 +160,6 @@ def _draw(
         fontsize=8,
         path_effects=[withStroke(linewidth=2.0, foreground="white")],
     )
-
-
-def _cost(point: Point) -> float:
-    return point.cost.median
 
 
 def accuracy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -31,6 +30,7 @@ from edgebench.report.plots.panels import (
     write_behind,
 )
 from edgebench.stats.compare import ratios
+from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 
 _LONGEST_TICK = 32  # characters of a model's name under its place
@@ -139,7 +139,7 @@ def _draw_series(
     axes: Axes, group: Sequence[TrialSummary], at: Mapping[str, int], shown: Sequence[TrialSummary]
 ) -> None:
     """The points of one target; precisions side by side, so that their bars do not cover each other."""
-    precisions = _precisions(shown)
+    precisions = drawing.by_colour(summary.precision for summary in shown)
     colours, markers = drawing.colours(precisions), drawing.markers(precisions)
     names = tables.trial_names(shown)
     for summary in sorted(group, key=lambda summary: (precisions.index(summary.precision), at[summary.key])):
@@ -170,11 +170,6 @@ def _name_places(axes: Axes, ticks: Sequence[str]) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def _precisions(summaries: Sequence[TrialSummary]) -> list[str]:
-    precisions = dict.fromkeys(summary.precision for summary in summaries)
-    return sorted(precisions, key=lambda name: list(drawing.colours(precisions)).index(name))
-
-
 # All targets on one axis: the latency of each trial, and its ratio to that of the quickest.
 
 
@@ -185,20 +180,10 @@ _ROW = 0.24  # inches
 _LONGEST_NAME = 38  # characters in a line
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A trial's latency over the quickest one's; low and high are None where sessions are too few."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-    @property
-    def text(self) -> str:
-        """As it stands beside a row: `2.31 (2.20 to 2.43)`."""
-        if self.low is None or self.high is None:
-            return words.number(self.value)
-        return f"{words.number(self.value)} ({words.number(self.low)} to {words.number(self.high)})"
+def ratio_words(ratio: Interval) -> str:
+    """As it stands beside a row: `2.31 (2.20 to 2.43)`."""
+    ends = [words.number(end) for end in (ratio.low, ratio.high) if end is not None]
+    return words.number(ratio.median) + (f" ({' to '.join(ends)})" if ends else "")
 
 
 def quickest_first(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
@@ -212,17 +197,17 @@ def quickest_first(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     return timed[:MAX_ROWS]
 
 
-def ratios_to_quickest(ordered: Sequence[TrialSummary]) -> dict[str, Ratio]:
+def ratios_to_quickest(ordered: Sequence[TrialSummary]) -> dict[str, Interval]:
     """Each trial's latency over the first one's, by key, with the interval over their sessions' medians."""
     medians_s = {summary.key: np.array(session_medians(summary.latency_values)) for summary in ordered}
-    ratio_of: dict[str, Ratio] = {}
+    ratio_of: dict[str, Interval] = {}
     for summary in ordered[1:]:
         quickest_s, trial_s = medians_s[ordered[0].key], medians_s[summary.key]
         if min(quickest_s.size, trial_s.size) < MIN_SESSIONS:
-            ratio_of[summary.key] = Ratio(_median_s(summary) / _median_s(ordered[0]), None, None)
+            ratio_of[summary.key] = Interval(_median_s(summary) / _median_s(ordered[0]), None, None, 0, 0)
         else:
             ratio = ratios(quickest_s, trial_s)
-            ratio_of[summary.key] = Ratio(float(ratio.ratio), float(ratio.low), float(ratio.high))
+            ratio_of[summary.key] = Interval(float(ratio.ratio), float(ratio.low), float(ratio.high), 0, 0)
     return ratio_of
 
 
@@ -283,7 +268,11 @@ def targets_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, floa
         f"{quantity} from the quickest to the slowest",
         [
             f"{names[summary.key]} {words.interval(summary.latency)} s"
-            + (f", {ratio_of[summary.key].text} times the quickest" if summary.key in ratio_of else "")
+            + (
+                f", {ratio_words(ratio_of[summary.key])} times the quickest"
+                if summary.key in ratio_of
+                else ""
+            )
             for summary in rows
         ],
         f"Median {quantity} of each trial, the quickest on top, and its ratio to that"
@@ -322,9 +311,9 @@ def _draw_rows(axes: Axes, rows: Sequence[TrialSummary]) -> None:
             capsize=3,
         )
         timed = f"{words.latency_names(rows)} {words.interval(summary.latency)} s"
-        beside = "the quickest" if ratio is None else f"{ratio.text} times the quickest"
+        beside = "the quickest" if ratio is None else f"{ratio_words(ratio)} times the quickest"
         drawing.mark(point.lines[0], "trial", f"{names[summary.key]}: {timed}, {beside}")
-        _write_beside(axes, row, "quickest" if ratio is None else ratio.text)
+        _write_beside(axes, row, "quickest" if ratio is None else ratio_words(ratio))
 
 
 def _write_beside(axes: Axes, row: int, text: str) -> None:

@@ -96,7 +96,11 @@ def open_panels(
     columns = columns or (1 if count == 1 else 2)
     rows = math.ceil(count / columns)
     heights = [height] * rows if isinstance(height, float | int) else list(height)
-    figure = _pyplot_figure() if ax is None else ax
+    if ax is None:
+        from matplotlib import pyplot  # here, so that a report, which hands its figures in, starts without it
+
+        ax = pyplot.figure()
+    figure = ax
     if isinstance(figure, Figure):
         figure.set_size_inches(width, sum(heights))
         figure.set_layout_engine("constrained")
@@ -107,12 +111,6 @@ def open_panels(
     for axes in flat[:count]:
         drawing.dress(axes)
     return Panels(flat[:count], figure)
-
-
-def _pyplot_figure() -> Figure:
-    from matplotlib import pyplot  # here, so that a report, which hands its figures in, starts without it
-
-    return pyplot.figure()
 
 
 def draw_panels(
@@ -144,7 +142,8 @@ def draw_panels(
             return opened.axes
         for axes, (title, shown) in zip(opened.axes, panels, strict=False):
             draw(axes, shown)
-            title_panel(axes, title, len(panels))
+            if title and len(panels) > 1:
+                set_title(axes, "\n".join(textwrap.wrap(drawing.label(title), _PANEL_TITLE)))
         if callable(legend):
             legend(opened)
         elif legend:
@@ -167,12 +166,6 @@ def name_rows(axes: Axes, names: Sequence[str], limit: int = LONGEST_NAME, **tex
 def write_behind(axes: Axes, end: float, row: float, text: str) -> None:
     """A figure behind the end of its bar."""
     axes.annotate(text, (end, row), xytext=(4, -3), textcoords="offset points", fontsize=8)
-
-
-def title_panel(axes: Axes, title: str, panels: int) -> None:
-    """What a panel shows, above it, where there is more than one."""
-    if panels > 1 and title:
-        set_title(axes, "\n".join(textwrap.wrap(drawing.label(title), _PANEL_TITLE)))
 
 
 def set_title(axes: Axes, title: str) -> None:

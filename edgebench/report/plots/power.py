@@ -275,7 +275,9 @@ def idle_power(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[A
                 _draw_idle_power(axes, row, summary.primary_rail, names[summary.key])
         name_rows(axes, [labels[summary.key] for summary in shown])
         alike = [trial for (_, other), trials in panels if other == seen for trial in trials]
-        drawing.scale_axis(axes, "x", _ends_w(alike), log=False)
+        rails = [rail for trial in alike if (rail := trial.primary_rail) is not None]
+        values = [value for rail in rails for value in (rail.mean_w, rail.mean_high_w, rail.idle_w)]
+        drawing.scale_axis(axes, "x", [value for value in values if value is not None], log=False)
         has_bars = any(rail.mean_low_w is not None for trial in shown if (rail := trial.primary_rail))
         note = "\nthin bars: 95 % intervals" if has_bars else ""
         axes.set_xlabel(f"{drawing.label(seen)}, W{note}")
@@ -306,12 +308,6 @@ def _draw_idle_power(axes: Axes, row: int, rail: PowerFigure, name: str) -> None
         )  # fmt: skip
         drawing.mark(bar, "idle", f"{name}: idle {words.number(rail.idle_w)} W")
         write_behind(axes, rail.idle_w, place, words.number(rail.idle_w))
-
-
-def _ends_w(summaries: Sequence[TrialSummary]) -> list[float]:
-    rails = [summary.primary_rail for summary in summaries if summary.primary_rail is not None]
-    values = [(rail.mean_w, rail.mean_high_w, rail.idle_w) for rail in rails]
-    return [value for of_rail in values for value in of_rail if value is not None]
 
 
 def power_over_time_picture(

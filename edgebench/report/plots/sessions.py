@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
@@ -87,12 +86,6 @@ def drawn_trials(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     return [able[place] for place in sorted(place for _, place in sorted(order)[:MAX_TRIALS])]
 
 
-def is_thinned(summaries: Sequence[TrialSummary]) -> bool:
-    """Whether a session of these trials has more passes than are drawn of it."""
-    share = _share(summaries)
-    return any(len(session) > share for summary in summaries for session in summary.latency_values)
-
-
 def sessions(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
     """Every session's passes in time order, as a share of the trial's median; with minimum, median and p90.
 
@@ -115,15 +108,14 @@ def sessions(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axe
         axes.set_xlabel("passes in time order, session after session")
         axes.set_ylabel(f"{words.latency_names(shown)},\n% of the trial's median")
 
-    def legend(opened: Panels) -> None:
-        opened.legend_of(_legend(shown), "of a session")
-
     panels = [
         (target if several else "", group[first : first + BESIDE])
         for target, group in notes.by_target(shown).items()
         for first in range(0, len(group), BESIDE)
     ][: drawing.MAX_PANELS]
-    return draw_panels(ax, panels, draw, "no trial has passes", legend, height=2.5, columns=1)
+    return draw_panels(
+        ax, panels, draw, "no trial has passes", partial(_legend, shown), height=2.5, columns=1
+    )
 
 
 def _share(summaries: Sequence[TrialSummary]) -> int:
@@ -243,26 +235,21 @@ def _name_places(axes: Axes, group: Sequence[TrialSummary], shown: Sequence[Tria
     axes.grid(visible=False, axis="x")
 
 
-def _legend(shown: Iterable[TrialSummary]) -> list[Artist]:
+def _legend(shown: Iterable[TrialSummary], opened: Panels) -> None:
     hot = {is_hot(summary) for summary in shown}
-    point: dict[str, Any] = {
-        "color": drawing.INK,
-        "markersize": 4,
-        "linestyle": "",
-        "markerfacecolor": "white",
-    }
+    point = {"color": drawing.INK, "markersize": 4, "linestyle": "", "markerfacecolor": "white"}
+    passes = {False: ("passes", drawing.SKY), True: ("passes,\nthrottling suspected", drawing.VERMILION)}
     lines: tuple[tuple[str, dict[str, Any]], ...] = (
-        *([("passes", {"color": drawing.SKY, "linewidth": 1.2})] if False in hot else []),
         *(
-            [("passes,\nthrottling suspected", {"color": drawing.VERMILION, "linewidth": 1.2})]
-            if True in hot
-            else []
+            (text, {"color": colour, "linewidth": 1.2})
+            for is_hot, (text, colour) in passes.items()
+            if is_hot in hot
         ),
         ("median", {"color": drawing.INK, "linewidth": 1.5}),
         ("p90", {"marker": "v", **point}),
         ("minimum", {"marker": "^", **point}),
     )
-    return [Line2D([], [], label=label, **style) for label, style in lines]
+    opened.legend_of([Line2D([], [], label=label, **style) for label, style in lines], "of a session")
 
 
 def sessions_picture(summaries: Sequence[TrialSummary]) -> Picture:
@@ -282,7 +269,7 @@ def sessions_picture(summaries: Sequence[TrialSummary]) -> Picture:
         "rises became slower while it ran; triangles at the upper edge stand for passes above the axis.",
         f"Throttling is suspected of {hot}." if hot else "",
         "Of long sessions the lowest and the highest pass of each part are drawn."
-        if is_thinned(shown)
+        if any(len(session) > _share(shown) for each in shown for session in each.latency_values)
         else "",
         f"{len(shown)} of {words.counted(able, 'trial')} are drawn, some of every target."
         if able > len(shown)

@@ -13,6 +13,7 @@ from edgebench.report import drawing
 from edgebench.report.plots.latency import (
     MAX_ROWS,
     quickest_first,
+    ratio_words,
     ratios_to_quickest,
     targets,
     targets_picture,
@@ -51,11 +52,11 @@ def test_a_row_a_trial_from_the_quickest_with_its_interval_and_ratio() -> None:
         lower_is_better=True,
     )
     ratio = ratios_to_quickest(quickest_first(pair()))["b" * 16]
-    assert (ratio.value, ratio.low, ratio.high) == pytest.approx(
+    assert (ratio.median, ratio.low, ratio.high) == pytest.approx(
         (expected.ratio, expected.low, expected.high)
     )
     drawn = texts(figure_of([axes]))
-    assert {"quickest", ratio.text, "times the quickest\n(95 % interval)"} <= drawn
+    assert {"quickest", ratio_words(ratio), "times the quickest\n(95 % interval)"} <= drawn
     assert axes.get_xlabel() == "image_s, seconds a scene\nbars: 95 % intervals over sessions"
 
 
@@ -64,7 +65,7 @@ def test_few_sessions_and_published_figures_have_a_ratio_without_interval() -> N
     published = [replace(summary, image_s_values=(), infer_s_values=()) for summary in pair()]
     for summaries in (few, published):
         [ratio] = ratios_to_quickest(quickest_first(summaries)).values()
-        assert ratio.low is None and ratio.high is None and ratio.value > 1
+        assert ratio.low is None and ratio.high is None and ratio.median > 1
         caption = targets_picture(summaries, {}).caption
         assert "A ratio without an interval: published, or too few sessions." in caption
     assert "times the quickest" in texts(figure_of([targets(few)]))
@@ -117,4 +118,4 @@ def test_the_words_for_those_who_cannot_see_it_have_every_ratio() -> None:
     ratio = ratios_to_quickest(quickest_first(pair()))["b" * 16]
     alt = targets_picture(pair(), {}).alt
     assert alt.startswith("image_s from the quickest to the slowest: quick board: 0.25 int8")
-    assert f"{ratio.text} times the quickest" in alt
+    assert f"{ratio_words(ratio)} times the quickest" in alt
