@@ -13,7 +13,7 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import schedule_of
 from edgebench.judge.mission import DAY_S, cycle_of, mission_of
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
 from edgebench.report import tables, words
 from edgebench.report.plots.accuracy import accuracy, energy
@@ -121,10 +121,8 @@ class TrialPlots:
         `profile` is a name, a path or a Profile; that of the run where it has one alone.
         """
         trials = self._trials(target, variant)
-        by_requirement: dict[str, list[Verdict]] = {}
-        for verdict in judge_all(trials, [self._one_profile(profile, "judge against")]):
-            if is_known(verdict):
-                by_requirement.setdefault(verdict.requirement, []).append(verdict)
+        verdicts = judge_all(trials, [self._one_profile(profile, "judge against")])
+        by_requirement = words.grouped((each.requirement, each) for each in verdicts if is_known(each))
         return limits(by_requirement, tables.trial_names(trials), ax=ax)
 
     def mission(

@@ -173,10 +173,9 @@ def _settling(entries: Sequence[Open], trials: Trials) -> tuple[str, ...]:
     if len(ways) == 1 and "" not in ways:
         quantities_of_all = dict.fromkeys(words.plain(entry.quantity, 40) for entry in entries)
         return (f"{words.listed(list(quantities_of_all))} by {entries[0].by}",)
-    quantities: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for entry in entries:
-        if entry.by:
-            quantities.setdefault((entry.by, entry.trials), []).append(words.plain(entry.quantity, 40))
+    quantities = words.grouped(
+        ((entry.by, entry.trials), words.plain(entry.quantity, 40)) for entry in entries if entry.by
+    )
     undecided = {key for entry in entries for key in entry.trials}
     return tuple(
         f"{words.listed(list(dict.fromkeys(what)))} by {by}"
@@ -208,15 +207,16 @@ def nearest_sentences(entries: Sequence[Nearest], summaries: Sequence[TrialSumma
 def _swept(group: Sequence[TrialSummary], names: dict[str, str]) -> dict[str, str]:
     """The trials' names, with the settings of their sweep where they have any."""
     return {
-        summary.key: " ".join([names[summary.key], *_settings(summary)])
+        summary.key: " ".join(
+            [
+                names[summary.key],
+                *(words.plain(f"{name}={value}", 40) for name, value in summary.settings.items()),
+            ]
+        )
         if summary.settings
         else names[summary.key]
         for summary in group
     }
-
-
-def _settings(summary: TrialSummary) -> list[str]:
-    return [words.plain(f"{name}={value}", 40) for name, value in summary.settings.items()]
 
 
 def _what_passes(entry: Nearest, trials: Trials) -> str:
@@ -267,10 +267,10 @@ def _outward(limit: Limit, at_least: bool) -> str:
 
 def _to_measure(lacks: Sequence[ToMeasure]) -> str:
     """`energy_j median and power_peak_w max (no meter was asked for)`; "" for nothing."""
-    by_reason: dict[str, list[str]] = {}
-    for lack in lacks:
-        quantity = words.judged_quantity(lack.quantity, lack.statistic, None)
-        by_reason.setdefault(words.plain(lack.reason), []).append(quantity)
+    by_reason = words.grouped(
+        (words.plain(lack.reason), words.judged_quantity(lack.quantity, lack.statistic, None))
+        for lack in lacks
+    )
     return words.listed([f"{words.listed(names)} ({reason})" for reason, names in by_reason.items()])
 
 
@@ -283,10 +283,11 @@ def pareto_sentences(fronts: Sequence[Front], summaries: Sequence[TrialSummary])
     `disco-realtime over image_s median and accuracy: on the front 0.25 int8; dominated 0.25 fp32`.
     """
     trials = Trials.of(summaries, trial_names(summaries))
-    profiles: dict[str, list[str]] = {}
-    for front in fronts:
-        if len(front.trials) + len({lack.trial for lack in front.lacking}) > 1:
-            profiles.setdefault(_stands(front, trials), []).append(words.plain(front.profile, 80))
+    profiles = words.grouped(
+        (_stands(front, trials), words.plain(front.profile, 80))
+        for front in fronts
+        if len(front.trials) + len({lack.trial for lack in front.lacking}) > 1
+    )
     return [
         f"{words.listed(names)} {text}" if any(names) else f"{text[0].upper()}{text[1:]}"
         for text, names in profiles.items()
@@ -296,11 +297,8 @@ def pareto_sentences(fronts: Sequence[Front], summaries: Sequence[TrialSummary])
 def _stands(front: Front, trials: Trials) -> str:
     axes = [words.judged_quantity(axis.quantity, axis.statistic, axis.averaging_s) for axis in front.axes]
     parts = []
-    by_standing: dict[str, list[str]] = {}
-    overlaps: dict[str, None] = {}
-    for trial in front.trials:
-        by_standing.setdefault(trial.standing, []).append(trial.trial)
-        overlaps |= dict.fromkeys(words.plain(quantity, 40) for quantity in trial.overlaps)
+    by_standing = words.grouped((trial.standing, trial.trial) for trial in front.trials)
+    overlaps = dict.fromkeys(words.plain(name, 40) for trial in front.trials for name in trial.overlaps)
     if ahead := by_standing.get("front"):
         parts.append(f"on the front {trials.several(ahead)}")
     if behind := by_standing.get("overlapping"):
@@ -323,12 +321,15 @@ def exclusion_sentences(rows: Sequence[ExcludedBy]) -> list[str]:
 
     `nano is excluded from disco-realtime by peak power: all 9 trials fail it`.
     """
-    excluding: dict[tuple[str, str, int], list[str]] = {}
-    for row in rows:
-        for entry in row.targets:
-            if entry.excluded:
-                about = (words.plain(entry.target, 60), words.plain(row.requirement, 64), entry.trials)
-                excluding.setdefault(about, []).append(words.plain(row.profile, 80))
+    excluding = words.grouped(
+        (
+            (words.plain(entry.target, 60), words.plain(row.requirement, 64), entry.trials),
+            words.plain(row.profile, 80),
+        )
+        for row in rows
+        for entry in row.targets
+        if entry.excluded
+    )
     return [
         f"{target} is excluded from {words.listed(profiles)} by {requirement}: "
         + {1: "its one trial fails it", 2: "both trials fail it"}.get(trials, f"all {trials} trials fail it")

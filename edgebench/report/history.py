@@ -77,7 +77,11 @@ def print_history(console: Console, series: Sequence[TrialSeries]) -> None:
         _print_overview(console, series, names)
     for text, word in _change_texts(names, series):
         line(console, text, _STYLES.get(word, ""), indent=2)
-    for reason, alike in _reasons(names, series).items():
+    # Why no change was looked for, and of which series.
+    reasons = words.grouped(
+        (each.change_reason, name) for name, each in zip(names, series, strict=True) if each.change_reason
+    )
+    for reason, alike in reasons.items():
         some = words.listed(alike) if len(alike) <= 3 else f"{len(alike)} of these"
         sentence = f"{some}: {reason}." if len(alike) < len(series) else f"{reason.capitalize()}."
         line(console, sentence, indent=2)
@@ -175,11 +179,11 @@ def ratio_text(ratio: float) -> str:
 
 def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> list[tuple[str, str]]:
     """A paragraph a place where levels changed, with better or worse where all of them did one of these."""
-    places: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, TrialSeries, LevelChange]]] = {}
-    for name, each in zip(names, series, strict=True):
-        for change in each.changes:
-            place = change.result, change.after_result, change.differences
-            places.setdefault(place, []).append((name, each, change))
+    places = words.grouped(
+        ((change.result, change.after_result, change.differences), (name, each, change))
+        for name, each in zip(names, series, strict=True)
+        for change in each.changes
+    )
     texts: list[tuple[str, str]] = []
     for (first, last, differences), changed in places.items():
         _, example, _ = changed[0]
@@ -301,15 +305,6 @@ def _shared_start(names: Sequence[str]) -> str:
     """What all names begin with, such as `mobilenet_v1-`; it need not stand in every row."""
     start = os.path.commonprefix(list(names))  # noqa: RUF071  # characters are what is meant
     return start[: max(start.rfind("-"), start.rfind(": ") + 1) + 1]
-
-
-def _reasons(names: Sequence[str], series: Sequence[TrialSeries]) -> dict[str, list[str]]:
-    """Why no change was looked for, and of which series."""
-    reasons: dict[str, list[str]] = {}
-    for name, each in zip(names, series, strict=True):
-        if each.change_reason:
-            reasons.setdefault(each.change_reason, []).append(name)
-    return reasons
 
 
 # The document of `edgebench results --json`: the results of a folder, newest first.

@@ -92,12 +92,13 @@ def _known(missions: Sequence[Mission]) -> list[MissionFigure]:
 
 def _missing(missions: Sequence[Mission]) -> dict[str, list[str]]:
     """By reason the headings of the figures that one of them lacks."""
-    reasons: dict[str, dict[str, None]] = {}
-    for mission in missions:
-        for figure in shown_figures(missions):
-            if figure.of(mission).value is None:
-                reasons.setdefault(figure.of(mission).reason, {})[figure.heading] = None
-    return {reason: list(headings) for reason, headings in reasons.items()}
+    reasons = words.grouped(
+        (figure.of(mission).reason, figure.heading)
+        for mission in missions
+        for figure in shown_figures(missions)
+        if figure.of(mission).value is None
+    )
+    return {reason: list(dict.fromkeys(headings)) for reason, headings in reasons.items()}
 
 
 def _value(figure: Figure) -> str:

@@ -136,9 +136,7 @@ def _grouped(
     own: Callable[[T], str],
     together: Callable[[Sequence[T]], str],
 ) -> list[Note]:
-    groups: dict[Hashable, list[tuple[str, T]]] = {}
-    for key, item in statements:
-        groups.setdefault(kind(item), []).append((key, item))
+    groups = words.grouped((kind(item), (key, item)) for key, item in statements)
     return [
         _note(
             words.plain(together([item for _, item in group])),
@@ -171,18 +169,13 @@ def profiles(verdicts: Sequence[Verdict]) -> list[str]:
 
 def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
     """The trials of each target, in order."""
-    groups: dict[str, list[TrialSummary]] = {}
-    for summary in summaries:
-        groups.setdefault(summary.target, []).append(summary)
-    return groups
+    return words.grouped((summary.target, summary) for summary in summaries)
 
 
 def requirements(verdicts: Sequence[Verdict]) -> dict[str, Verdict]:
     """Each requirement of one profile by its name, in the profile's order, with a verdict that states it."""
-    stated: dict[str, Verdict] = {}
-    for verdict in verdicts:
-        stated.setdefault(verdict.requirement, verdict)
-    return stated
+    stated = words.grouped((verdict.requirement, verdict) for verdict in verdicts)
+    return {name: first for name, (first, *_) in stated.items()}
 
 
 def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
@@ -253,14 +246,12 @@ def shared_verdicts(verdicts: Sequence[Verdict], summaries: Iterable[TrialSummar
     `summaries` are those of the trials; without one it is not said what would settle its verdict.
     """
     trials = {summary.key: summary for summary in summaries}
-    judged: dict[str, set[str]] = {}
-    groups: dict[tuple[str, Word, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        requirement = words.limit(verdict)
-        judged.setdefault(requirement, set()).add(verdict.trial)
-        groups.setdefault((requirement, verdict.verdict, words.basis(verdict)), []).append(verdict)
+    judged = words.grouped((words.limit(verdict), verdict.trial) for verdict in verdicts)
+    groups = words.grouped(
+        ((words.limit(verdict), verdict.verdict, words.basis(verdict)), verdict) for verdict in verdicts
+    )
     return [
-        _shared(requirement, word, basis, group, len(judged[requirement]), trials)
+        _shared(requirement, word, basis, group, len(set(judged[requirement])), trials)
         for (requirement, word, basis), group in sorted(
             groups.items(), key=lambda item: (list(judged).index(item[0][0]), WORDS.index(item[0][1]))
         )

@@ -74,12 +74,14 @@ def environment(results: StoredResults) -> list[Table]:
         groups = []
     for target in record.targets:
         declared = _TARGET.dump_python(target, mode="json", exclude_defaults=True)
-        values_by_fact: dict[str, dict[str, None]] = {}
-        for trial in record.trials:
-            for session in results.session_records(trial.key) if trial.target == target.name else ():
-                for name, value in (*flat(session.device, "device"), *flat(session.runtime, "runtime")):
-                    values_by_fact.setdefault(name, {})[value] = None
-        seen = [(name, _several(list(values))) for name, values in values_by_fact.items()]
+        values_by_fact = words.grouped(
+            fact
+            for trial in record.trials
+            if trial.target == target.name
+            for session in results.session_records(trial.key)
+            for fact in (*flat(session.device, "device"), *flat(session.runtime, "runtime"))
+        )
+        seen = [(name, _several(list(dict.fromkeys(values)))) for name, values in values_by_fact.items()]
         rows = [*flat(declared, "declared"), *seen][: 2 * _MAX_ROWS]
         groups.append(_facts(f"Target {words.plain(target.name, 80)}", _gathered(rows)))
     checks = (

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from edgebench.records.values import Scene
 from edgebench.report.console import lines, print_table
-from edgebench.report.words import SCHEMA_VERSION, counted
+from edgebench.report.words import SCHEMA_VERSION, counted, grouped
 from edgebench.run.cost import (
     TrialCost,
     deadline_notes,
@@ -164,10 +164,11 @@ def time_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
 
 def stage_notes(costs: Sequence[TrialCost]) -> list[str]:
     """What sessions and images take on targets whose backend knows that, the longest of their trials."""
-    by_target: dict[str, list[TrialCost]] = {}
-    for cost in costs:
-        if "images" in cost.shape.device_stages(None if cost.cost is None else cost.cost.patch_s):
-            by_target.setdefault(cost.trial.target.name, []).append(cost)
+    by_target = grouped(
+        (cost.trial.target.name, cost)
+        for cost in costs
+        if "images" in cost.shape.device_stages(None if cost.cost is None else cost.cost.patch_s)
+    )
     notes = []
     for target, trial_costs in by_target.items():
         shapes = [replace(cost.shape, images=0, builds=False) for cost in trial_costs]

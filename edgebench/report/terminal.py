@@ -202,10 +202,10 @@ def _published_rows(judged: Judged) -> tuple[dict[str, str], list[TrialSummary]]
         for target, group in targets.items()
         for key, label in words.labels(group).items()
     }
-    by_trial: dict[str, list[tuple[object, ...]]] = {}
-    for each in judged.verdicts:
-        alike = (each.profile, each.requirement, each.verdict, each.margin, each.low, each.high)
-        by_trial.setdefault(each.trial, []).append(alike)
+    by_trial = words.grouped(
+        (each.trial, (each.profile, each.requirement, each.verdict, each.margin, each.low, each.high))
+        for each in judged.verdicts
+    )
     rows = []
     for target, group in targets.items():
         first = group[0]
@@ -231,9 +231,12 @@ def _reasons(judged: Judged, names: dict[str, str]) -> list[str]:
 def _unasked(judged: Judged) -> str:
     """Which quantities were published that no requirement is about, each with its targets."""
     asked = {verdict.quantity for verdict in judged.verdicts}
-    targets: dict[str, dict[str, None]] = {}
-    for summary in judged.summaries:
-        for figure in summary.published:
-            if figure.quantity not in asked and figure.value is not None:
-                targets.setdefault(figure.quantity, {})[words.plain(summary.target, 60)] = None
-    return "; ".join(f"{quantity} of {words.listed(list(names))}" for quantity, names in targets.items())
+    targets = words.grouped(
+        (figure.quantity, words.plain(summary.target, 60))
+        for summary in judged.summaries
+        for figure in summary.published
+        if figure.quantity not in asked and figure.value is not None
+    )
+    return "; ".join(
+        f"{quantity} of {words.listed(list(dict.fromkeys(names)))}" for quantity, names in targets.items()
+    )

@@ -293,13 +293,12 @@ def _blocks(columns: Sequence[_TerminalColumn], room: int) -> Iterator[list[_Ter
 
 def _sentences(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[str]:
     """Why requirements are not passed, or that declared power passes them; what targets share, once."""
-    targets: dict[str, list[str]] = {}
     groups = verdict_groups.by_target(summaries)
-    for target, group in groups.items():
-        keys = {summary.key for summary in group}
-        ours = [verdict for verdict in verdicts if verdict.trial in keys]
-        for shared in verdict_groups.shared_verdicts(verdict_groups.of_measured(ours, group), group):
-            if shared.word != "pass" or shared.declared:
-                targets.setdefault(shared.sentence(), []).append(words.plain(target, 60))
+    targets = words.grouped(
+        (shared.sentence(), words.plain(target, 60))
+        for target, group in groups.items()
+        for shared in verdict_groups.shared_verdicts(verdict_groups.of_measured(verdicts, group), group)
+        if shared.word != "pass" or shared.declared
+    )
     several = len(groups) > 1
     return [f"{words.listed(who)}: {text}" if several else text for text, who in targets.items()]

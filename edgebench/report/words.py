@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from edgebench.judge.metrics import METRICS
 from edgebench.suggest import printable
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from edgebench.judge.trial_summary import Accuracy, Agreement, TrialSummary, Verdict
     from edgebench.stats.interval import Interval
 
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 MISSING = "-"
 
@@ -174,10 +177,7 @@ def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
         if summary.mark:
             parts.append(plain(summary.mark, 40))
         names[summary.key] = " ".join(parts)
-    seen: dict[tuple[str, str], list[TrialSummary]] = {}
-    for summary in summaries:
-        seen.setdefault((summary.target, names[summary.key]), []).append(summary)
-    for alike in seen.values():
+    for alike in grouped(((each.target, names[each.key]), each) for each in summaries).values():
         if len(alike) > 1:  # something else decides: the key is all that tells them apart
             names.update({summary.key: f"{names[summary.key]} {summary.key[:6]}" for summary in alike})
     return names
@@ -320,6 +320,14 @@ def listed(items: Sequence[str], conjunction: str = "and") -> str:
     return (
         items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {conjunction} {items[-1]}" if items else ""
     )
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """The values of each key, in the order in which they come."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def advice(finding: Mapping[str, object]) -> str:

@@ -12,7 +12,7 @@ from matplotlib.figure import FigureBase
 
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import drawing, tables, words
+from edgebench.report import drawing, notes, tables, words
 from edgebench.report.plots.accuracy import series_of
 from edgebench.report.plots.limits import draw_limits, inside, limit_lines, limits_note
 from edgebench.report.plots.panels import (
@@ -190,10 +190,7 @@ def quickest_first(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     """The trials that the figure draws: those that are timed alike, from the quickest to the slowest."""
     timed = sorted(words.alike_timed(summaries), key=_median_s)
     if len(timed) > MAX_ROWS:
-        of_targets: dict[str, TrialSummary] = {}
-        for summary in timed:
-            of_targets.setdefault(summary.target, summary)
-        timed = list(of_targets.values())
+        timed = [group[0] for group in notes.by_target(timed).values()]
     return timed[:MAX_ROWS]
 
 

@@ -201,10 +201,9 @@ def limit_lines(limits: Mapping[str, float], figures: Sequence[float]) -> list[L
         limits: profile -> its limit, in the figures' unit; one not above zero or not finite has no line.
         figures: all that is drawn, above zero.
     """
-    by_value: dict[float, list[str]] = {}
-    for name, value in limits.items():
-        if value > 0 and math.isfinite(value):
-            by_value.setdefault(value, []).append(name)
+    by_value = words.grouped(
+        (value, name) for name, value in limits.items() if value > 0 and math.isfinite(value)
+    )
     if not figures:
         return []
     low, high = min(figures) / NEAR, max(figures) * NEAR

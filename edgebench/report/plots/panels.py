@@ -44,11 +44,12 @@ class Panels:
 
     def legend(self, title: str) -> None:
         """One legend for all panels, each name once."""
-        handles: dict[str, Artist] = {}
-        for axes in self.axes:
-            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
-                handles.setdefault(name, handle)
-        self.legend_of(list(handles.values()), title)
+        handles = words.grouped(
+            (name, handle)
+            for axes in self.axes
+            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
+        )
+        self.legend_of([first for first, *_ in handles.values()], title)
 
     def legend_of(self, handles: Sequence[Artist], title: str) -> None:
         """A legend of these artists by their labels: beside the panels, or within the caller's last axes."""

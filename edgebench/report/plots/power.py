@@ -68,13 +68,15 @@ def power_limits(profiles: Sequence[Profile]) -> dict[str, float]:
 
     One entry for all profiles that ask for the same.
     """
-    who: dict[tuple[str, float, float | None], list[str]] = {}
-    for profile in profiles:
-        for requirement in profile.requirements:
-            if requirement.quantity in _STATISTICS and isinstance(requirement.limit, float):
-                watts = requirement.limit * requirement.scale
-                asked = (_STATISTICS[requirement.quantity], watts, requirement.averaging_s)
-                who.setdefault(asked, []).append(words.plain(profile.name, 40))
+    who = words.grouped(
+        (
+            (_STATISTICS[asked.quantity], asked.limit * asked.scale, asked.averaging_s),
+            words.plain(profile.name, 40),
+        )
+        for profile in profiles
+        for asked in profile.requirements
+        if asked.quantity in _STATISTICS and isinstance(asked.limit, float)
+    )
     limits = {}
     for (statistic, watts, averaging_s), names in who.items():
         averaged = "" if averaging_s is None else f", averaged over {averaging_s:g} s"
@@ -245,12 +247,11 @@ _BAR = 0.38  # of a row
 
 def idle_panels(summaries: Sequence[TrialSummary]) -> dict[tuple[str, str], list[TrialSummary]]:
     """The trials with a mean power of their primary rail, by target and by what its meter sees."""
-    panels: dict[tuple[str, str], list[TrialSummary]] = {}
-    for summary in summaries:
-        rail = summary.primary_rail
-        if rail is not None and rail.mean_w is not None:
-            panels.setdefault((summary.target, words.power_of(rail.scope)), []).append(summary)
-    return panels
+    return words.grouped(
+        ((summary.target, words.power_of(rail.scope)), summary)
+        for summary in summaries
+        if (rail := summary.primary_rail) is not None and rail.mean_w is not None
+    )
 
 
 def idle_power(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
