@@ -131,9 +131,7 @@ def locker(locked: os.stat_result, table: str = "/proc/locks") -> Optional[int]:
             lines = [line.split() for line in file]
     except OSError:
         return None
-    for fields in lines:
-        if len(fields) < 6 or fields[1] != "FLOCK" or fields[3] != "WRITE":
-            continue
+    for fields in (line for line in lines if len(line) > 5 and (line[1], line[3]) == ("FLOCK", "WRITE")):
         major, minor, inode = fields[5].split(":")
         if int(inode) == locked.st_ino and int(fields[4]) > 0:
             by_inode.append(int(fields[4]))

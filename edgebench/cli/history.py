@@ -200,15 +200,9 @@ def _nothing(
         return UsageError(
             "no result is as new as --since asks", fix=f"the newest is of {stored[0].begun_utc[:10]}"
         )
-    known = dict.fromkeys(
-        planned.variant
-        for result in chosen
-        for planned in result.experiment.trials
-        if _is_wanted(planned, target, "")
-    )
-    if trial and not any(
-        _is_wanted(planned, target, trial) for result in chosen for planned in result.experiment.trials
-    ):
+    planned = [planned for result in chosen for planned in result.experiment.trials]
+    known = dict.fromkeys(each.variant for each in planned if _is_wanted(each, target, ""))
+    if trial and not any(_is_wanted(each, target, trial) for each in planned):
         return UsageError(f"there is no trial {short(trial)}", fix=choose(trial, known))
     return StoredResultError(
         f"no result has {metric or 'image_s or infer_s'} of {trial or target or 'a trial'}",

@@ -36,19 +36,17 @@ from edgebench.records.values import Finding
 
 def masked(command: Sequence[str], places: Collection[str] = ()) -> tuple[str, ...]:
     """The command with `...` for the value of every --host and --port, and of each --set of a place."""
-    masked_words: list[str] = []
+    masked_words = [""]
     for word in command:
-        if masked_words and masked_words[-1] in ("--host", "--port"):
-            masked_words.append(MASK)
-        elif word.startswith(("--host=", "--port=")):
-            masked_words.append(f"{word.partition('=')[0]}={MASK}")
-        elif masked_words and masked_words[-1] == "--set":
-            masked_words.append(masked_option(word, places))
-        elif word.startswith("--set="):
-            masked_words.append(f"--set={masked_option(word.removeprefix('--set='), places)}")
-        else:
-            masked_words.append(word)
-    return tuple(masked_words)
+        flag, equals, value = word.partition("=")
+        if masked_words[-1] in ("--host", "--port"):
+            word = MASK
+        elif masked_words[-1] == "--set":
+            word = masked_option(word, places)
+        elif equals and flag in ("--host", "--port", "--set"):
+            word = f"{flag}={masked_option(value, places) if flag == '--set' else MASK}"
+        masked_words.append(word)
+    return tuple(masked_words[1:])
 
 
 def masked_option(setting: str, places: Collection[str]) -> str:
@@ -215,13 +213,13 @@ class PrivateNames:
         """A JSON value with every string in it treated by `path`."""
         return _map_texts(value, self.path)
 
-    def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+    def facts(self, facts: Mapping[str, Any], stays: Collection[str] = _OF_HARDWARE) -> dict[str, Any]:
         """A board's description: what tells of hardware stays as it is."""
-        return {name: value if name in _OF_HARDWARE else self.texts(value) for name, value in facts.items()}
+        return {name: value if name in stays else self.texts(value) for name, value in facts.items()}
 
     def runtime(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """A runtime's description: its name and version, and numpy's, stay as they are."""
-        return {name: value if name in _OF_RUNTIME else self.texts(value) for name, value in facts.items()}
+        return self.facts(facts, _OF_RUNTIME)
 
     def probes(self, probes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
         """What probes say; by kind, address and channels their samples are found, and so these stay."""

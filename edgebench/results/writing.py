@@ -456,8 +456,7 @@ def _new_named(output_dir: Path, name: str) -> Path:
         path.mkdir()
     except FileExistsError:
         # A run that was stopped before its plan was written leaves only its lock: its name is free again.
-        ours = {layout.LOCK_FILE, layout.HOLDER_FILE, layout.SCENE_FILE, layout.TRIALS_FOLDER}
-        ours.add(layout.IMAGES_FILE)
+        ours = {LOCK_FILE, HOLDER_FILE, layout.SCENE_FILE, layout.TRIALS_FOLDER, layout.IMAGES_FILE}
         if not path.is_dir() or any(
             entry.name not in ours and not entry.name.startswith(layout.WRITING_PREFIX)
             for entry in path.iterdir()
