@@ -377,7 +377,9 @@ def golden_of_scene(scene: Scene, height: int, width: int, cache: Cache) -> Samp
     def render() -> Pixels:
         pixels = np.load(scene.path, mmap_mode="r")
         cut = windows(pixels, scene.patch, scene.patch_width, scene.stride)
-        return np.stack([_resized(np.asarray(cut[at]), height, width) for at in chosen])
+        patches = [Image.fromarray(np.asarray(cut[at])) for at in chosen]
+        resized = [patch.resize((width, height), Image.Resampling.BILINEAR) for patch in patches]
+        return np.stack([np.asarray(patch, np.uint8) for patch in resized])
 
     return _stored_samples(
         cache, canonical_hash(identity), render, f"{len(chosen)} patches of the scene {scene.name}"
@@ -386,12 +388,6 @@ def golden_of_scene(scene: Scene, height: int, width: int, cache: Cache) -> Samp
 
 def _evenly(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return (np.arange(min(COUNT, n)) * n // min(COUNT, n)).astype(np.intp)
-
-
-def _resized(patch: Pixels, height: int, width: int) -> Pixels:
-    if patch.shape[:2] == (height, width):
-        return patch
-    return np.asarray(Image.fromarray(patch).resize((width, height), Image.Resampling.BILINEAR), np.uint8)
 
 
 def _stored_samples(cache: Cache, key: str, make: Callable[[], Pixels], origin: str) -> Samples:

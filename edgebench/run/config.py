@@ -108,9 +108,13 @@ def resolve(
         refused = refusal(error, values, RunConfig)
         setting, *rest = refused.place or ("the configuration",)
         name = str(setting)
+        origin = origins.get(name, "")
+        # Under the name that its source has for it.
+        written = environment_name(name) if origin == "environment" else name
+        written = run_settings()[name].flag if origin == "flag" else written
         raise UsageError(
-            replace(refused, place=(_as_written(name, origins.get(name, "")), *rest)).sentence(),
-            why=f"it came from the {origins.get(name, 'configuration')}",
+            replace(refused, place=(written, *rest)).sentence(),
+            why=f"it came from the {origin or 'configuration'}",
             fix="; ".join(part for part in (refused.fix, "see `edgebench run --help`") if part),
         ) from error
     if config.adaptive:
@@ -122,13 +126,6 @@ def resolve(
     if config.sustained is not None:
         origins["passes"] = "not used with sustained"
     return Resolved(config, origins)
-
-
-def _as_written(name: str, origin: str) -> str:
-    """A setting under the name that its source has for it."""
-    if origin == "environment":
-        return environment_name(name)
-    return run_settings()[name].flag if origin == "flag" and name in run_settings() else name
 
 
 def _refuse_contradictions(layer: Mapping[str, Any], origin: str) -> None:

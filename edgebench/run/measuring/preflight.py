@@ -206,9 +206,15 @@ def _steps_of(bench: MeterBench, meter: str, targets: Sequence[Target]) -> list[
     is_here = registry.samples_on_host(meter) or targets[0].host is None
     private = PrivateNames.of_targets(targets, places=False)
     names = [target.name for target in targets]
+    try:
+        recording = bench.record(meter, METER_LISTEN_S)
+        findings = meter_findings(recording, THIS_MACHINE if is_here else "the board")
+    except EdgeBenchError as error:
+        message = error.what + (f" ({error.why})" if error.why else "")
+        findings = [Finding("error", "connection", message, error.fix)]
     return [
         {"target": ", ".join(names), "targets": names, "meter": meter, **asdict(written(finding, private))}
-        for finding in _findings_of(bench, meter, THIS_MACHINE if is_here else "the board")
+        for finding in findings
     ]
 
 
@@ -217,14 +223,6 @@ def _by_machine(targets: Sequence[Target]) -> list[list[Target]]:
     for target in targets:
         machines.setdefault((target.host, target.launch.python), []).append(target)
     return list(machines.values())
-
-
-def _findings_of(bench: MeterBench, meter: str, machine: str) -> list[Finding]:
-    try:
-        return meter_findings(bench.record(meter, METER_LISTEN_S), machine)
-    except EdgeBenchError as error:
-        message = error.what + (f" ({error.why})" if error.why else "")
-        return [Finding("error", "connection", message, error.fix)]
 
 
 def checked(targets: Sequence[Target], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
@@ -262,15 +260,11 @@ def once_a_machine(findings: Iterable[tuple[Target, Finding]]) -> list[dict[str,
             sharing.append(target)
     return [
         {
-            "target": _who(finding, sharing),
+            "target": THIS_MACHINE
+            if len(sharing) > 1 and finding.subject in OF_THE_MACHINE and sharing[0].host is None
+            else ", ".join(target.name for target in sharing),
             "targets": [target.name for target in sharing],
             **asdict(written(finding, PrivateNames.of_targets(sharing, places=False))),
         }
         for finding, sharing in merged.values()
     ]
-
-
-def _who(finding: Finding, sharing: Sequence[Target]) -> str:
-    if len(sharing) > 1 and finding.subject in OF_THE_MACHINE and sharing[0].host is None:
-        return THIS_MACHINE
-    return ", ".join(target.name for target in sharing)
