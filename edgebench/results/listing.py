@@ -144,6 +144,12 @@ def is_done(
     return in_time or ended_by_rule(key, run)
 
 
+def _is_measured(folder: Path, record: ExperimentRecord, key: str, run: RunRecord | None) -> bool:
+    """The same of a trial's sessions on disk."""
+    statuses = [session.status for session in read_sessions(folder, key)[0]]
+    return is_done(key, statuses, run, least=record.least_sessions, most=record.sessions)
+
+
 def ended_by_rule(key: str, run: RunRecord | None) -> bool:
     """Whether a rule that was asked for ended the trial, as the last run recorded it."""
     return run is not None and key in (run.settled or ())
@@ -196,15 +202,7 @@ def overview(result: StoredResult, *, latest: bool) -> ResultOverview:
         run = None
     taken = [trial for trial in experiment.trials if trial.status != "unsupported"]
     measured = sum(
-        trial.status == "planned"
-        and is_done(
-            trial.key,
-            [session.status for session in read_sessions(result.path, trial.key)[0]],
-            run,
-            least=experiment.least_sessions,
-            most=experiment.sessions,
-        )
-        for trial in taken
+        trial.status == "planned" and _is_measured(result.path, experiment, trial.key, run) for trial in taken
     )
     return ResultOverview(
         result=result.path.name,
@@ -332,14 +330,7 @@ def is_finished(path: Path, record: ExperimentRecord) -> bool:
     unfinished = {
         trial.target
         for trial in record.trials
-        if trial.status == "planned"
-        and not is_done(
-            trial.key,
-            [session.status for session in read_sessions(path, trial.key)[0]],
-            run,
-            least=record.least_sessions,
-            most=record.sessions,
-        )
+        if trial.status == "planned" and not _is_measured(path, record, trial.key, run)
     }
     # A target whose device became another one is measured to its end as one of its revisions.
     finished = {planned_name(target) for target in record.targets if target.name not in unfinished}
