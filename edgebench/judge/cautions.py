@@ -11,7 +11,7 @@ import numpy as np
 
 from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.power import reasons_by_probe, recorded_name
-from edgebench.judge.telemetry import ClockDrops, Observed, hottest
+from edgebench.judge.telemetry import INTERFERING, ClockDrops, Observed, hottest
 from edgebench.judge.trial_summary import Accuracy, omission
 from edgebench.link.board_facts import BoardFacts, contradiction, unconfirmed
 from edgebench.records.session import probe_name
@@ -211,10 +211,9 @@ def _telemetry_cautions(observed: Sequence[Observed]) -> list[Caution]:
 
 def _worst_interference(interfered: Sequence[Observed]) -> Interference:
     """What was taken from the worker at the worst, by whom; nothing of what stays within its limit."""
-    rate = max(session.involuntary_per_s or 0.0 for session in interfered)
-    waited = max(session.waiting_share or 0.0 for session in interfered)
-    others = max(session.others_cores or 0.0 for session in interfered)
-    stolen = max(session.stolen_share or 0.0 for session in interfered)
+    rate, waited, stolen, others = (
+        max(getattr(session, name) or 0.0 for session in interfered) for name in INTERFERING
+    )
     put_off = rate > INVOLUNTARY_LIMIT_PER_S or waited > WAITING_LIMIT
     return Interference(
         stolen_share=stolen if stolen > STEAL_LIMIT else 0.0,

@@ -150,13 +150,10 @@ def largest(values_by_session: Sequence[Sequence[float]], of: str, certainty: Ce
     count = sum(len(values) for values in sessions)
     top = max(max(values) for values in sessions)
     what = f"the highest of {count} {of}"
-    if few := interval_reason(len(sessions)):
-        return Figure(top, low=top, reason=few, what=what)
     bound = percentile_over_sessions(sessions, NEARLY_ALL, certainty.bound).high
-    if bound is None:
-        return Figure(top, low=top, reason=too_few(count, of), what=what)
-    if stall := unseen_stall(len(sessions)):
-        return Figure(top, low=top, reason=stall, what=what)
+    few = interval_reason(len(sessions)) or (too_few(count, of) if bound is None else "")
+    if bound is None or (few := few or unseen_stall(len(sessions))):
+        return Figure(top, low=top, reason=few, what=what)
     note = f"at most 1 % of all {of} lie above the upper bound, with 95 % confidence"
     return Figure(top, low=top, high=max(top, bound), what=what, note=note)
 

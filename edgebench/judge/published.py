@@ -26,6 +26,7 @@ from edgebench.judge.trial_summary import (
     Published,
     TrialSummary,
     mark_of,
+    planned_fields,
     timed_with,
 )
 from edgebench.judge.verdict import judge_all
@@ -339,12 +340,7 @@ def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSu
         accuracy = Accuracy(right.k, right.n, right.low, right.high)
     trial = _trial(entry)
     summary = TrialSummary(
-        key=trial.key,
-        target=entry.target,
-        variant=entry.variant,
-        depth_multiplier=entry.depth_multiplier,
-        precision=entry.precision,
-        batch=entry.batch,
+        **planned_fields(trial),
         status="done",
         reason="",
         image_s=times.get("image_s"),
@@ -366,7 +362,6 @@ def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSu
         timed=timed_with(_SCENE),
         mark=mark_of(trial, (), (), extrapolated=extrapolated),
         scene_covered=_SCENE.covered,
-        concurrency=entry.concurrency,
         measured_patches=patches if extrapolated else None,
         extrapolated=extrapolated,
         published=tuple(figures.values()),

@@ -526,7 +526,12 @@ def compare_results(
     called = list(names) or distinct_names([each.path for each in results])
     summaries = [summarise(each) for each in results]
     for name, each in zip(called, summaries, strict=True):
-        _require_sessions(name, each)
+        if not any(trial.status in ("done", "partial") for trial in each):
+            raise StoredResultError(
+                f"{name} has no finished session",
+                why=next((trial.reason for trial in each if trial.reason), ""),
+                fix="measure it first: go on with its command and --resume",
+            )
     require_targets(pairs_of_targets, summaries[0], [trial for each in summaries[1:] for trial in each])
     compared = []
     for name, other, trials in zip(called[1:], results[1:], summaries[1:], strict=True):
@@ -569,15 +574,6 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     if len(set(names)) == len({path.resolve() for path in paths}):
         return names
     return [str(Path(path.resolve().parent.name) / path.resolve().name) for path in paths]
-
-
-def _require_sessions(name: str, summaries: Sequence[TrialSummary]) -> None:
-    if not any(trial.status in ("done", "partial") for trial in summaries):
-        raise StoredResultError(
-            f"{name} has no finished session",
-            why=next((trial.reason for trial in summaries if trial.reason), ""),
-            fix="measure it first: go on with its command and --resume",
-        )
 
 
 def _nothing_in_common(

@@ -40,6 +40,7 @@ from edgebench.judge.trial_summary import (
     TrialStatus,
     TrialSummary,
     mark_of,
+    planned_fields,
     timed_with,
     times_images,
 )
@@ -57,26 +58,27 @@ from edgebench.stats.intervals import session_interval, trial_median
 
 def status_of(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:
     """How far a trial came, and in words what is missing."""
-    if trial.status == "unsupported":
-        return "unsupported", trial.reason or "the target does not take this variant"
-    if trial.status == "failed":
-        return "failed", f"it could not be prepared: {trial.reason or 'no reason was kept'}"
     ok = sum(record.status == "ok" for record in records)
     failed = [record for record in records if record.status not in ("ok", "interrupted")]
-    if ok >= planned:
-        return "done", ""
-    if ok:
-        also = f", {len(failed)} failed" if failed else ""
-        return "partial", f"{ok} of {planned} planned sessions are there{also}"
-    if failed:
-        what = _cause(failed[-1])
-        return "failed", f"no session ended well, {len(failed)} failed; the last: {what}"
-    return (
-        "not_run",
-        "it was interrupted in its first session, which is kept and gives no figure"
-        if records
-        else "no session has run",
+    also = f", {len(failed)} failed" if failed else ""
+    last = _cause(failed[-1]) if failed else ""
+    ways: tuple[tuple[object, TrialStatus, str], ...] = (
+        (
+            trial.status == "unsupported",
+            "unsupported",
+            trial.reason or "the target does not take this variant",
+        ),
+        (
+            trial.status == "failed",
+            "failed",
+            f"it could not be prepared: {trial.reason or 'no reason was kept'}",
+        ),
+        (ok >= planned, "done", ""),
+        (ok, "partial", f"{ok} of {planned} planned sessions are there{also}"),
+        (failed, "failed", f"no session ended well{also}; the last: {last}"),
+        (records, "not_run", "it was interrupted in its first session, which is kept and gives no figure"),
     )
+    return next(((status, what) for holds, status, what in ways if holds), ("not_run", "no session has run"))
 
 
 def failed_sessions(records: Sequence[SessionRecord]) -> FailedSessions | None:
@@ -313,15 +315,9 @@ class _Part:
         starts_s = [] if emulated else self._cold("start_s")
         memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
         return TrialSummary(
-            key=trial.key,
-            target=trial.target,
-            variant=trial.variant,
-            depth_multiplier=trial.depth_multiplier,
-            precision=trial.precision,
-            batch=trial.batch,
+            **planned_fields(trial),
             status=status,
             reason=reason,
-            requested=trial.requested,
             image_s=self._interval(steady.image_s),
             infer_s=self._interval(steady.infer_s),
             stages_ms=steady.stages_ms,
@@ -372,11 +368,9 @@ class _Part:
             ),
             timed=timed_with(scene),
             mark=mark_of(trial, ok, self.untimed_stages, extrapolated=extrapolated),
-            assumed=trial.assumed,
             built=built,
             scene_covered=scene.covered,
             settings=dict(shown.settings) if shown else {},
-            concurrency=trial.concurrency,
             measured_patches=measured_patches,
             untimed_stages=self.untimed_stages,
             extrapolated=extrapolated,
@@ -501,15 +495,18 @@ class _Part:
         return [value for value in values if value is not None and math.isfinite(value)]
 
     def _accuracy_reason(self, images: Predictions | None, reason: str) -> str:
-        if self.trial.accuracy_reason:
-            return self.trial.accuracy_reason
-        if self.experiment.images_of(self.trial) is None:
-            return self.trial.images_reason or self.experiment.images_reason or "no images were given"
-        if images is not None:
-            return images.reason
-        if self.several:
-            return f"{len(self.workers)} workers predicted them: each has an accuracy of its own"
-        return "no finished session has predicted the images" if self.ok else reason
+        trial, experiment = self.trial, self.experiment
+        reasons = (
+            (trial.accuracy_reason, trial.accuracy_reason),
+            (
+                experiment.images_of(trial) is None,
+                trial.images_reason or experiment.images_reason or "no images were given",
+            ),
+            (images is not None, images.reason if images else ""),
+            (self.several, f"{len(self.workers)} workers predicted them: each has an accuracy of its own"),
+            (self.ok, "no finished session has predicted the images"),
+        )
+        return next((why for holds, why in reasons if holds), reason)
 
     def _stamp_doubt(self) -> str:
         """Why no limit is passed by its stamps; empty where they account for the time."""

@@ -236,11 +236,11 @@ def _worst(seen: Sequence[Observed]) -> Observed:
         clock=falling.clock,
         hottest_c=hottest(seen),
         watched=any(observed.watched for observed in seen),
-        **{name: _most(getattr(observed, name) for observed in seen) for name in _INTERFERING},
+        **{name: _most(getattr(observed, name) for observed in seen) for name in INTERFERING},
     )
 
 
-_INTERFERING = ("involuntary_per_s", "waiting_share", "stolen_share", "others_cores")
+INTERFERING = ("involuntary_per_s", "waiting_share", "stolen_share", "others_cores")
 """What else wants the worker's cores; of several probes and sessions the most."""
 
 

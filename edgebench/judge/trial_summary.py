@@ -570,17 +570,15 @@ class TrialSummary:
     @property
     def untimed_reason(self) -> str:
         """Why a trial that was measured has no `image_s`; empty where nothing but its sessions says so."""
-        if self.emulated:
-            return EMULATED
-        if self.image_s is not None:
-            return ""
-        if self.published:
-            return self.unpublished("image_s")
-        if self.infer_s is None:
-            return ""
-        if not self.untimed_stages:
-            return IN_WINDOWS
-        return f"the device times inference alone, without {_sentence(self.untimed_stages)}"
+        untimed = self.untimed_stages
+        alone = f"the device times inference alone, without {_sentence(untimed)}" if untimed else IN_WINDOWS
+        reasons = (
+            (self.emulated, EMULATED),
+            (self.image_s is not None, ""),
+            (self.published, self.unpublished("image_s")),
+            (self.infer_s is None, ""),
+        )
+        return next((reason for holds, reason in reasons if holds), alone)
 
     @property
     def omission(self) -> str:
@@ -671,6 +669,17 @@ class Verdict:
 
 
 # What stands beside every figure of a trial: what a pass of it is, and its marks.
+
+
+def planned_fields(trial: TrialRecord) -> dict[str, Any]:
+    """What a summary has of its trial as it was planned, by field."""
+    return {name: getattr(trial, name) for name in _PLANNED}
+
+
+_PLANNED = (
+    "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "requested",
+    "assumed",
+)  # fmt: skip
 
 
 def timed_with(scene: SceneRecord) -> str:
