@@ -291,8 +291,8 @@ def _members(
 
 def figure_of(summary: TrialSummary, metric: Metric) -> Interval | None:
     """A metric of a trial as one number with its interval; None where it is missing, or not above 0."""
-    figure, value = metric.value(summary), single_figure(metric, summary)
-    low, high = getattr(figure, "low", None), getattr(figure, "high", None)
+    value = single_figure(metric, summary)
+    low, high = (getattr(metric.value(summary), end, None) for end in ("low", "high"))
     if value is None or not 0 < value < _NOTHING_REACHES:
         return None
     if low is None or high is None or not 0 <= low <= value <= high < _NOTHING_REACHES:

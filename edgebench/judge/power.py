@@ -428,8 +428,8 @@ def session_power(
         if span_ns := windows_ns.get(name):
             side = idle_window(t_ns, watts, span_ns, reach.reach_s, since_ns)
             # An idle device seems to give power; what draws next to none may be read as 0.
-            is_negative = side.mean_w is not None and side.mean_w < 0
-            negative = f"its mean is {side.mean_w:.3g} W: {CHECK_WIRING}" if is_negative else ""
+            mean_w = side.mean_w or 0.0
+            negative = f"its mean is {mean_w:.3g} W: {CHECK_WIRING}" if mean_w < 0 else ""
             sides.append(_void(side, negative or unrelated))
         else:
             sides.append(None)

@@ -538,7 +538,17 @@ def compare_results(
         experiments = results[0].experiment, other.experiment
         pairing = paired(summaries[0], trials, experiments, pairs_of_targets)
         if not pairing.pairs:
-            raise _nothing_in_common(called[0], summaries[0], name, trials)
+            held = [
+                f"{who} has {_some(sorted({trial.variant for trial in of_result}))}"
+                f" on {_some(sorted({trial.target for trial in of_result}))}"
+                for who, of_result in ((called[0], summaries[0]), (name, trials))
+            ]
+            raise UsageError(
+                f"{called[0]} and {name} have no trial in common",
+                why="; ".join(held),
+                fix="trials are paired by target, variant, batch and settings; "
+                "where targets have other names, say which belong together: --pair TARGET_A=TARGET_B",
+            )
         pairs = tuple(
             replace(
                 pair,
@@ -574,22 +584,6 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     if len(set(names)) == len({path.resolve() for path in paths}):
         return names
     return [str(Path(path.resolve().parent.name) / path.resolve().name) for path in paths]
-
-
-def _nothing_in_common(
-    name_a: str, a: Sequence[TrialSummary], name_b: str, b: Sequence[TrialSummary]
-) -> UsageError:
-    held = [
-        f"{name} has {_some(sorted({trial.variant for trial in trials}))}"
-        f" on {_some(sorted({trial.target for trial in trials}))}"
-        for name, trials in ((name_a, a), (name_b, b))
-    ]
-    return UsageError(
-        f"{name_a} and {name_b} have no trial in common",
-        why="; ".join(held),
-        fix="trials are paired by target, variant, batch and settings; "
-        "where targets have other names, say which belong together: --pair TARGET_A=TARGET_B",
-    )
 
 
 def _some(names: Sequence[str]) -> str:

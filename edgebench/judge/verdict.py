@@ -287,9 +287,8 @@ def _deadline_misses(summary: TrialSummary, asked: Requirement, certainty: Certa
         return Figure(reason=summary.untimed_reason or why)
     if impossible := _impossible(summary.image_s_values, "image_s"):
         return impossible  # the passes that were late or in time
-    confidence = max(certainty.interval, summary.interval_confidence)
-    bounds = share_over_sessions(paced.by_session, confidence)
-    low, high = bounds or (None, None)
+    sure = certainty.at_least(summary.interval_confidence)
+    low, high = share_over_sessions(paced.by_session, sure.interval) or (None, None)
     return Figure(
         paced.misses / paced.passes,
         low,
@@ -396,7 +395,13 @@ def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], st
     unknown. What is wanted alone does not count. A variant that nobody named and that the device does not
     take is no failure.
     """
-    if any(_lacks_what_was_asked(summary) for summary in summaries):
+    lacking = (
+        summary.requested
+        if summary.status == "unsupported"
+        else summary.status == "failed" or (summary.status == "partial" and summary.failures)
+        for summary in summaries
+    )
+    if any(lacking):
         return EXIT_TRIALS_FAILED
     words = _words(verdicts)
     if "fail" in words:
@@ -404,12 +409,6 @@ def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], st
     if strict and words & {"inconclusive", "unknown"}:
         return EXIT_UNDECIDED
     return EXIT_OK
-
-
-def _lacks_what_was_asked(summary: TrialSummary) -> bool:
-    if summary.status == "unsupported":
-        return summary.requested
-    return summary.status == "failed" or (summary.status == "partial" and bool(summary.failures))
 
 
 def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> bool:

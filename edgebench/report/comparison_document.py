@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -467,7 +467,16 @@ def _against(result: ComparedResult, threshold: Threshold) -> Against:
         **_name(result.name, result.results),
         across=dict(result.across),
         differences=result.differences,
-        pairs=tuple(_pair(pair, threshold) for pair in result.pairs),
+        pairs=tuple(
+            Pair(
+                ComparedTrial(**_trial(pair.a)),
+                ComparedTrial(**_trial(pair.b)),
+                tuple(
+                    Compared(**asdict(item), in_words=change(item, threshold)) for item in pair.comparisons
+                ),
+            )
+            for pair in result.pairs
+        ),
         only_baseline=_partnerless(result.only_baseline),
         only_this=_partnerless(result.only_this),
     )
@@ -483,18 +492,9 @@ def _name(name: str, results: StoredResults) -> dict[str, str]:
     }
 
 
-def _pair(pair: ComparedPair, threshold: Threshold) -> Pair:
-    return Pair(
-        ComparedTrial(**_trial(pair.a)),
-        ComparedTrial(**_trial(pair.b)),
-        tuple(Compared(**asdict(item), in_words=change(item, threshold)) for item in pair.comparisons),
-    )
-
-
 def _partnerless(trials: Sequence[Unpaired]) -> tuple[PartnerlessTrial, ...]:
     return tuple(PartnerlessTrial(**_trial(each.trial), reason=each.reason) for each in trials)
 
 
 def _trial(trial: TrialSummary) -> dict[str, Any]:
-    names = ("key", "target", "variant", "batch", "concurrency", "settings", "mark")
-    return {name: getattr(trial, name) for name in names}
+    return {field.name: getattr(trial, field.name) for field in fields(ComparedTrial)}
