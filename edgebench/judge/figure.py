@@ -151,9 +151,10 @@ def largest(values_by_session: Sequence[Sequence[float]], of: str, certainty: Ce
     top = max(max(values) for values in sessions)
     what = f"the highest of {count} {of}"
     bound = percentile_over_sessions(sessions, NEARLY_ALL, certainty.bound).high
-    few = interval_reason(len(sessions)) or (too_few(count, of) if bound is None else "")
-    if bound is None or (few := few or unseen_stall(len(sessions))):
-        return Figure(top, low=top, reason=few, what=what)
+    few = interval_reason(len(sessions)) or ("" if bound is not None else too_few(count, of))
+    reason = few or unseen_stall(len(sessions))
+    if reason or bound is None:
+        return Figure(top, low=top, reason=reason, what=what)
     note = f"at most 1 % of all {of} lie above the upper bound, with 95 % confidence"
     return Figure(top, low=top, high=max(top, bound), what=what, note=note)
 
