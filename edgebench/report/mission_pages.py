@@ -116,7 +116,7 @@ def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> ta
         (names[mission.trial], *(_text(figure.shown(mission)) for figure in figures))
         for mission in brief.missions
     ]
-    columns = (tables.Column("trial"), *(tables.Column(heading, figures=True) for heading in headings))
+    columns = tables.of_figures("trial", *headings)
     caption = f"{played_words(brief)}; in brackets the 95 % intervals over sessions"
     # What is missing and why; of what is overloaded by how much.
     for mission in brief.missions:

@@ -18,9 +18,7 @@ from edgebench.judge.trial_summary import PUBLISHED, TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.records.stored import ExperimentRecord, SceneRecord
 from edgebench.records.target import Target
-from edgebench.report import notes, tables, words
-from edgebench.report import run_tables as pacing_tables
-from edgebench.report import verdict_matrix as trial_matrix
+from edgebench.report import notes, run_tables, tables, verdict_matrix, words
 from edgebench.report.answer import Answer, answer_of, paragraphs
 from edgebench.report.blocks import Block, Command, Fold, Heading, Notes, Plot, Text
 from edgebench.report.metric_text import declared_texts, meter_text, scopes_note
@@ -35,7 +33,7 @@ from edgebench.report.run_tables import (
     telemetry,
     unseen_modes,
 )
-from edgebench.report.tables import Column, Table
+from edgebench.report.tables import Column, Table, of_figures
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported
 from edgebench.stats.warnings import Flag
@@ -123,11 +121,7 @@ def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
     figures = ("sessions checked", "largest difference of a score", "accepted", "same class")
     return Table(
         "golden patches",
-        (
-            Column("trial"),
-            *(Column(heading, figures=True) for heading in figures),
-            Column("compared with", long=True),
-        ),
+        (*of_figures("trial", *figures), Column("compared with", long=True)),
         tuple(rows),
         caption="before anything is timed, patches with known scores go through every session",
     )
@@ -330,7 +324,7 @@ def _under(heading: str, *blocks: Block) -> list[Block]:
 
 def _verdicts(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], beyond: Answers) -> list[Block]:
     blocks: list[Block] = []
-    for profile, matrix in trial_matrix.matrices(summaries, verdicts, beyond.decisions).items():
+    for profile, matrix in verdict_matrix.matrices(summaries, verdicts, beyond.decisions).items():
         ours = [verdict for verdict in verdicts if verdict.profile == profile]
         shared = notes.shared_verdicts(notes.of_measured(ours, summaries), summaries)
         blocks += [Heading(words.plain(profile, 80)), matrix, Plot("limits", profile)]
@@ -377,8 +371,8 @@ def _latency(summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
         *_under("Why no more was measured", Notes(notes.shared(ended, trials))),
         *(Heading("Sessions and passes"), Plot("sessions"), Heading("Stages"), Plot("stages")),
         *([stages] if stages.rows else []),
-        *_under("Paced: a scene every so many seconds", pacing_tables.paced_table(summaries)),
-        *_under("Sustained: a median a minute", Plot("sustained"), pacing_tables.sustained_table(summaries)),
+        *_under("Paced: a scene every so many seconds", run_tables.paced_table(summaries)),
+        *_under("Sustained: a median a minute", Plot("sustained"), run_tables.sustained_table(summaries)),
         *_under("Cold figures", tables.cold(summaries)),
     ]
 
@@ -458,7 +452,7 @@ def _subtitle(results: StoredResults, summaries: Sequence[TrialSummary]) -> str:
     return (
         f"{words.plain(record.name, 120)} · {words.plain(record.created_utc, 40)} · "
         f"{done} of {words.counted(len(summaries), 'trial')} complete, "
-        f"{pacing_tables.most_sessions(record)} of {pacing_tables.steady_part(record)} each · "
+        f"{run_tables.most_sessions(record)} of {run_tables.steady_part(record)} each · "
         f"scene {words.plain(record.scene.name, 80)}, {_counted(record.scene)}"
     )
 
@@ -545,7 +539,7 @@ def _matrices(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> li
         if summary.accuracy is None or not 0 < len(summary.accuracy.confusion) <= _MAX_MATRIX:
             continue
         classes = [words.plain(name, 40) for name in summary.accuracy.class_names]
-        columns = (Column("label \\ predicted"), *(Column(name, figures=True) for name in classes))
+        columns = of_figures("label \\ predicted", *classes)
         counts = zip(classes, summary.accuracy.confusion, strict=False)
         rows = tuple((name, *map(str, of_class)) for name, of_class in counts)
         title = f"{names[summary.key]}: {words.right_of(summary.accuracy)}"

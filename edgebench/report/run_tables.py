@@ -13,7 +13,7 @@ from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import ExperimentRecord, TrialRecord
 from edgebench.report import tables, words
 from edgebench.report.metric_text import meter_text, metric_text
-from edgebench.report.tables import Column, Table
+from edgebench.report.tables import Column, Table, of_figures
 from edgebench.report.words import percent
 from edgebench.results.load import StoredResults
 from edgebench.stats.intervals import MIN_SESSIONS
@@ -54,13 +54,7 @@ def paced_table(summaries: Sequence[TrialSummary]) -> Table:
     names = tables.trial_names(summaries)
     return Table(
         "paced",
-        (
-            Column("trial"),
-            Column("a scene every [s]", figures=True),
-            Column("passes", figures=True),
-            Column("deadline misses", figures=True),
-            Column("worst lateness [s]", figures=True),
-        ),
+        of_figures("trial", "a scene every [s]", "passes", "deadline misses", "worst lateness [s]"),
         tuple(
             (
                 names[summary.key],
@@ -84,11 +78,7 @@ def sustained_table(summaries: Sequence[TrialSummary]) -> Table:
     return Table(
         "sustained",
         (
-            Column("trial"),
-            Column("first quarter [s]", figures=True),
-            Column("last quarter [s]", figures=True),
-            Column("ratio", figures=True),
-            Column("slope [s/h]", figures=True),
+            *of_figures("trial", "first quarter [s]", "last quarter [s]", "ratio", "slope [s/h]"),
             Column("heat"),
             Column("because", long=True),
         ),
@@ -115,17 +105,11 @@ def sustained_table(summaries: Sequence[TrialSummary]) -> Table:
 # What telemetry saw beside the sessions, as one row a trial: clocks, temperature, load, memory, waiting.
 
 
-_COLUMNS = (
-    Column("trial"),
-    Column("fastest clock, MHz", figures=True),
-    Column("hottest zone, °C", figures=True),
-    Column("load", figures=True),
-    Column("memory left", figures=True),
-    Column("involuntary context switches a second", figures=True),
-    Column("waiting for a core", figures=True),
-    Column("stolen", figures=True),
-    Column("throttled", long=True),
-)
+_FIGURES = (
+    "fastest clock, MHz", "hottest zone, °C", "load", "memory left", "involuntary context switches a second",
+    "waiting for a core", "stolen",
+)  # fmt: skip
+_COLUMNS = (*of_figures("trial", *_FIGURES), Column("throttled", long=True))
 SHOWN = QUANTITIES | {"load", "memory"}
 """What a probe may sample that this table shows, whichever probe it is."""
 

@@ -46,6 +46,11 @@ class Table:
     look: Literal["rows", "facts", "matrix"] = "rows"
 
 
+def of_figures(name: str, *headings: str) -> tuple[Column, ...]:
+    """A column of names, and one of figures for each heading."""
+    return (Column(name), *(Column(heading, figures=True) for heading in headings))
+
+
 def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     """Short names by key, with the target in front where there is more than one."""
     names = words.labels(summaries)
@@ -129,11 +134,7 @@ def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
         Table(
             quantity,
             (
-                Column("trial"),
-                Column("median [s]", figures=True),
-                Column("95 % interval [s]", figures=True),
-                Column("half-width", figures=True),
-                Column("sessions", figures=True),
+                *of_figures("trial", "median [s]", "95 % interval [s]", "half-width", "sessions"),
                 Column(_counted_in(summaries, quantity), figures=True),
                 why,
             ),
@@ -308,7 +309,7 @@ def power_tables(
             rows_by_rail.setdefault((is_other, rail_text(rail)), []).append(row)
     delivered_headings = () if headline else ("p99 [W]", "rate [Hz]", "gap [s]")
     headings = (*(shown.heading for _, shown in shown_in("power")), *delivered_headings)
-    columns = (Column("trial"), *(Column(heading, figures=True) for heading in headings))
+    columns = of_figures("trial", *headings)
     has_others = any(is_other for is_other, _ in rows_by_rail)
     return [
         Table(f"{name} (primary)" if has_others and not is_other else name, columns, tuple(rows))
