@@ -31,8 +31,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, Pass, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.values import Json, Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import Json, Scene, Variant
 from edgebench.results.tables import pass_rows
 
 VARIANTS = (Variant(0.25, "fp32"), Variant(0.25, "int8"), Variant(1.0, "int8"))

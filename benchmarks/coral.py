@@ -16,8 +16,7 @@ from edgebench import registry
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.target import Launch, Target
-from edgebench.records.values import Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import Scene, Variant
 from tests.link.old_python import Board, python_of
 
 RUNTIME = Board("3.8", ("tflite-runtime==2.14.0",), "import tflite_runtime.interpreter")

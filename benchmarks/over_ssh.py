@@ -27,8 +27,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.prepare.image_sets import shipped_scene
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.target import Launch, Target
-from edgebench.records.values import Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import Scene, Variant
 from edgebench.results.load import load
 from tests.link.sshd import Board, make_board, missing
 

@@ -14,7 +14,7 @@ from edgebench import registry
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.description import evaluate
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
 COLD_BAR_S = 60.0
 WARM_BAR_S = 1.0
@@ -28,7 +28,7 @@ from pathlib import Path
 from edgebench import registry
 from edgebench.contract import PrepareRequest
 from edgebench.prepare.cache import Cache
-from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 imported_s = time.perf_counter()
 backend = registry.backend("cpu")
 requests = [PrepareRequest(Variant(d, p), 1, {}) for d in DEPTH_MULTIPLIERS for p in PRECISIONS]

@@ -22,7 +22,7 @@ from edgebench import registry
 from edgebench.records.model import PrepareRequest
 from edgebench.records.stored import ExperimentRecord
 from edgebench.records.target import Target
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.measuring.host_queue import Experiment
 from edgebench.run.measuring.progress import Observer

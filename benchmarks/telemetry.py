@@ -16,8 +16,7 @@ from edgebench.prepare.image_sets import shipped_scene
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, Pass, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.values import Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import Scene, Variant
 from edgebench.run.meters import TELEMETRY
 
 BAR_SHARE = 0.5

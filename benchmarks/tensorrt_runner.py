@@ -16,7 +16,7 @@ from edgebench.prepare.image_sets import shipped_scene
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, Pass, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.backends.jetson import stand_in_python, standin
 
 BAR_US = 100.0

@@ -19,8 +19,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
 from edgebench.records.session import MeasurePlan, Pass, ProbeChunk, SessionFacts, SessionSettings, Window
 from edgebench.records.target import Target
-from edgebench.records.values import Finding, ImageSet, Json, Pictures, Progress, Scores
-from edgebench.records.variant import Variant
+from edgebench.records.values import Finding, ImageSet, Json, Pictures, Progress, Scores, Variant
 from edgebench.session_stages import SessionStage
 
 PathText = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00-\x1f\x7f]*$")]

@@ -17,7 +17,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.records.values import PRECISIONS, Variant
 from tests.attacks.summary import pytest_terminal_summary as pytest_terminal_summary
 from tests.attacks.table import ROOT, Attack, attacks_of
 from tests.user_models import make_models

@@ -34,8 +34,7 @@ from edgebench.records.session import (
     Window,
 )
 from edgebench.records.target import Target
-from edgebench.records.values import Finding, ImageSet, Pictures, Progress, Scene, Scores
-from edgebench.records.variant import Variant
+from edgebench.records.values import Finding, ImageSet, Pictures, Progress, Scene, Scores, Variant
 from edgebench.session_stages import SessionStage
 
 SIDE = 16

@@ -28,7 +28,7 @@ from edgebench.records.stored import (
     TrialRecord,
 )
 from edgebench.records.target import Target
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.results import tables
 from edgebench.results.writing import ExperimentStore
 from tests.sample_tables import write_samples

@@ -15,10 +15,10 @@ from edgebench.agent.pixels import windows as cut_patches
 from edgebench.agent.timed import steady_after
 from edgebench.agent.worker import WARMUP_STEP
 from edgebench.errors import SessionError
-from edgebench.link.board_session import BoardSession, fitted, size_bytes
 from edgebench.link.clock_match import BETWEEN_TRIPS, as_session_error
 from edgebench.link.replies import Span, TooShortForTheClock, require_within
 from edgebench.link.schedule import Timeouts
+from edgebench.link.window_session import BoardSession, fitted, size_bytes
 from edgebench.records.model import Artifact, InputSpec
 from edgebench.records.session import (
     ColdFigures,
@@ -32,8 +32,7 @@ from edgebench.records.session import (
 from edgebench.records.values import ImageSet, Json, Scores
 from edgebench.session_stages import SENDING, SessionStage
 
-from .micro_board import MicroBoard
-from .rpc_call import Block, BoardDescription, ModelAnswer
+from .micro_board import Block, BoardDescription, MicroBoard, ModelAnswer
 
 # What each pixel value becomes in a model's input, as the board's preprocessing looks it up (pure).
 

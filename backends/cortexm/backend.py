@@ -2,34 +2,386 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench import interruption
 from edgebench.contract import Backend
-from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UnsupportedError, UsageError
-from edgebench.link.window_session import USUAL, Seconds, WindowLengths, window_stages_s
+from edgebench.errors import (
+    EdgeBenchError,
+    NoPermissionError,
+    SessionError,
+    UnavailableError,
+    UnsupportedError,
+    UsageError,
+)
+from edgebench.link.clock_match import WrappingClock
+from edgebench.link.schedule import Timeouts
+from edgebench.link.window_session import (
+    USUAL,
+    Seconds,
+    TimedInferences,
+    WindowLengths,
+    WindowSession,
+    input_bytes,
+    window_stages_s,
+)
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.chain import Chain, PreparedByChain
+from edgebench.prepare.onnx import OnnxChain, OnnxForm
+from edgebench.prepare.tflite import TfliteChain
 from edgebench.probes.host.serial_port import ports_in_words
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
-from edgebench.records.session import MeasurePlan
+from edgebench.records.session import MeasurePlan, SessionFacts, SessionSettings
 from edgebench.records.target import Target
-from edgebench.records.values import Finding, ImageSet, Json, Progress
+from edgebench.records.values import Finding, ImageSet, Json, Progress, Scores
 from edgebench.session_stages import SessionStage
+from edgebench.stats.clock import RoundTrip
 
 from .choices import BAUD, ENERGY_BAUD, FAST_BAUD
-from .conversation import hex_line_s
-from .device import (
-    CortexMDevice,
-    chain_of,
-    require_port_named,
-    with_printed_tolerance,
-)
+from .conversation import Conversation, hex_line_s
 from .emulator import IN_QEMU
 from .firmware_supply import FirmwareSupply, firmware_with, missing_program, required_board
-from .line import UNIX_PREFIX, require_port_exists
-from .messages import AnswerTimeout, LineFault
+from .line import UNIX_PREFIX, AnswerTimeout, Line, LineFault, LineLost, open_line, require_port_exists
 from .options import CortexMOptions
 from .profile import NOT_REPORTED, Profile
+
+# An open line to one board: its timed inferences, its sessions, and how the line is opened.
+
+# A board at its line as a session of windows asks it: patches in, timed inferences and stamps out.
+
+
+NS_A_CYCLE_OF_ICOUNT = 1000
+"""Times us, and over 2^shift: QEMU with `-icount shift=N` lets 2^N ns go by with each instruction."""
+
+
+class SerialBoard:
+    """Implements `WindowBoard`.
+
+    Args:
+        conversation: with the board.
+        artifact: that it carries.
+        is_emulated: whether its clock is no time.
+        icount_shift: of QEMU, where its clock counts instructions.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        artifact: Artifact,
+        *,
+        is_emulated: bool = False,
+        icount_shift: int | None = None,
+    ) -> None:
+        self._conversation = conversation
+        self._artifact = artifact
+        self._clock = WrappingClock(follows_host=not is_emulated)
+        self._icount_shift = icount_shift
+
+    def resynchronise(self) -> None:
+        """Flush the line, and see that the board answers."""
+        self._conversation.resynchronise()
+
+    def load(self, patch: NDArray[np.uint8]) -> None:
+        """Send the patch as the artifact's input."""
+        self._conversation.load(input_bytes(self._artifact.input, patch))
+
+    def infer(self, inferences: int, warm_ups: int, expected_s: float) -> TimedInferences:
+        """`infer N W`, on the unwrapped clock."""
+        answer = self._conversation.infer(inferences, warm_ups, expected_s, self._artifact.scores)
+        start_us, end_us = self._clock.stamps_us(answer.sent_ns, answer.laps_us, answer.received_ns)
+        instructions = None
+        if self._icount_shift is not None:
+            instructions = round((end_us - start_us) * NS_A_CYCLE_OF_ICOUNT / 2**self._icount_shift)
+        return TimedInferences(start_us * 1000, end_us * 1000, answer.scores, instructions)
+
+    def round_trip(self) -> RoundTrip:
+        """`timestamp%`, on the unwrapped clock."""
+        return self._clock.round_trip(*self._conversation.timestamp())
+
+
+# The int8 artifacts that firmware carries: a .tflite for TFLM, or integer operations for generated C.
+
+
+PRINTED_ROUNDING = 0.0005
+"""Half of the last of the three decimals that a score is printed with."""
+
+# Generators need the shapes of what is quantised, and after a quantised pooling there are none; the float
+# tail is a thousandth of the work.
+_FLOAT_TAIL = ("Gemm", "GlobalAveragePool", "Softmax", "Squeeze")
+
+# Integer sums of uint8 are exact in any order, so that C and ONNX Runtime agree to the last bit.
+FORM = OnnxForm(int8="qoperator", activations="uint8", exclude=_FLOAT_TAIL)
+
+CHAIN = OnnxChain(lambda _: FORM)
+TFLITE = TfliteChain()
+
+
+def chain_of(options: Mapping[str, Json]) -> Chain:
+    """How the artifacts of an engine are prepared."""
+    return CHAIN if options.get("engine") == "generated" else TFLITE
+
+
+def with_printed_tolerance(outcome: Prepared) -> Prepared:
+    """The artifact with the tolerance of scores that are printed with three decimals.
+
+    UnsupportedError in its place where it takes no picture. The tolerance is the artifact's own and that half
+    of a decimal, whatever the firmware: TFLM agrees with LiteRT's reference kernels bit for bit, generated C
+    with ONNX Runtime, and a vendor's runtime with neither.
+    """
+    if not isinstance(outcome, Artifact):
+        return outcome
+    if outcome.tensors:
+        return UnsupportedError(
+            f"{outcome.variant} is not taken by cortex-m",
+            why="its input is no picture, and the line carries one picture at a time",
+            fix="take a model with one picture as its input",
+        )
+    golden = outcome.golden
+    return outcome.model_copy(
+        update={
+            "golden": golden.model_copy(
+                update={"tolerance": golden.tolerance + PRINTED_ROUNDING, "exact_with": ()}
+            )
+        }
+    )
+
+
+# A session at a serial line: the firmware that answers, and the windows that it is timed by.
+
+
+FLOAT_ROUNDING = 1e-6
+"""Of scores that are compared as float32."""
+
+NO_SHIFT = (
+    "its QEMU was not started here: --set icount-shift=N says so where it was started with -icount shift=N"
+)
+SIMULATED = "the simulator counts no instructions"
+
+
+class CortexMSession(WindowSession):
+    """Implements `Session` on a board that answers and carries the artifact.
+
+    The firmware stays resident: a session begins with a flushed line, and with a reset only where the board
+    resets when its port is opened.
+
+    Args:
+        conversation: with the board.
+        profile: what the board says of itself.
+        artifact, settings: what is measured, and how.
+        lengths: of the windows.
+        icount_shift: of QEMU, where its clock counts instructions.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        profile: Profile,
+        artifact: Artifact,
+        settings: SessionSettings,
+        lengths: WindowLengths,
+        icount_shift: int | None,
+    ) -> None:
+        self._icount_shift = icount_shift if profile.is_in_qemu else None
+        board = SerialBoard(
+            conversation, artifact, is_emulated=profile.is_emulated, icount_shift=self._icount_shift
+        )
+        super().__init__(
+            board,
+            artifact,
+            settings,
+            IN_QEMU if profile.is_in_qemu else lengths,
+            has_real_time=not profile.is_emulated,
+            keeps_input=profile.is_own,
+        )
+        self._profile = profile
+        self._golden_difference = 0.0
+
+    def golden(self) -> Scores:
+        """Scores float32 [golden, classes], each patch by `infer 1 0`."""
+        scores = super().golden()
+        due = np.asarray(self._artifact.golden.scores)
+        if scores.shape == due.shape:
+            self._golden_difference = float(np.abs(scores - due).max())
+        return scores
+
+    def facts(self) -> SessionFacts:
+        """What is known by now; nothing was loaded, because the firmware is resident."""
+        facts = super().facts()
+        warnings = self._profile.warnings()
+        # Its own firmware's engine computes what the reference does: only the decimals may differ.
+        if self._profile.is_own and self._golden_difference > PRINTED_ROUNDING + FLOAT_ROUNDING:
+            warnings.append(
+                f"the golden scores differ by {self._golden_difference:.4f} from those of "
+                f"{self._artifact.golden.reference}, which the firmware's engine should equal bit for bit"
+            )
+        counts_none = self._profile.is_emulated and self._icount_shift is None
+        return replace(
+            facts,
+            runtime=self._profile.runtime(),
+            instructions_reason=(NO_SHIFT if self._profile.is_in_qemu else SIMULATED) if counts_none else "",
+            warnings=(*warnings, *facts.warnings),
+        )
+
+
+OPEN_AGAIN_S = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+class CortexMDevice:
+    """Implements `Device`; the port stays open from one session to the next.
+
+    Args:
+        target: what is measured, with its port.
+        lengths: of the windows of its sessions.
+    """
+
+    placement_cost: Literal["cheap", "slow", "manual"]
+
+    def __init__(self, target: Target, lengths: WindowLengths = USUAL) -> None:
+        self._port = target.port
+        self._options = CortexMOptions.model_validate(dict(target.options))
+        self._lengths = lengths
+        self._supply = FirmwareSupply(self._options)
+        self._open: tuple[Line, Conversation] | None = None
+        self._was_open = False
+        # Other firmware is flashed by hand where the run does not do it.
+        self.placement_cost = "slow" if self._options.flash else "manual"
+
+    # --- the contract ---
+
+    def describe(self) -> dict[str, Json]:
+        """The board's name and its processor with the clock, as its firmware says them.
+
+        A board that does not answer, and may be flashed, is given firmware that does. SessionError where it
+        does not answer as it should.
+        """
+        try:
+            board = self._identify_or_flash()
+            if board.is_emulated:
+                self.close()
+            return board.description()
+        except LineFault as fault:
+            self.close()
+            raise fault.as_session_error("start") from fault
+
+    def _identify_or_flash(self) -> Profile:
+        try:
+            return self.identify()
+        except LineFault as fault:
+            if not self._options.flash:
+                raise
+            _log.warning("%s does not answer (%s): it is flashed", self._options.board, fault.what)
+        self.close()
+        self._supply.flash_first_light()
+        return self.identify()
+
+    @contextlib.contextmanager
+    def session(self, artifact: Artifact, settings: SessionSettings) -> Iterator[CortexMSession]:
+        """A session on whatever firmware answers, once it carries the artifact."""
+        try:
+            profile = self._answering()
+            if not profile.carries(artifact):
+                self.provide(artifact, profile.model_id)
+                profile = self._answering()
+            profile.require_fits(artifact)
+            session = CortexMSession(
+                self.connect(), profile, artifact, settings, self._lengths, self._supply.icount_shift
+            )
+            session.start()
+            yield session
+        except BaseException:
+            self.close()  # a board that is gone, or amid an answer: the next session opens its port again
+            raise
+        if profile.is_emulated:
+            self.close()
+
+    def _answering(self) -> Profile:
+        """Of a board that answers; SessionError where none does."""
+        try:
+            return self.identify()
+        except LineFault as fault:
+            raise fault.as_session_error("start") from fault
+        except (UnavailableError, NoPermissionError) as refusal:
+            raise SessionError(
+                refusal.what, status="lost_connection", stage="start", why=refusal.why, fix=refusal.fix
+            ) from refusal
+
+    def provide(self, artifact: Artifact, carried: str) -> None:
+        """Firmware with the artifact onto the board, where the options allow it; else SessionError."""
+        self.close()
+        self._supply.supply(artifact, carried)
+        if not self._supply.emulates:
+            _log.warning("waiting for the board to answer with its new firmware")
+
+    # --- the line ---
+
+    def connect(self) -> Conversation:
+        """The conversation with the board, opened where it is not; UnavailableError or NoPermissionError.
+
+        A port that was there before is waited for: a board that was reset or replugged enumerates again.
+        """
+        require_port_named(self._port, self._options, self._supply.emulates)
+        wait_s = Timeouts.from_environment().reconnect if self._was_open and self._port else 0.0
+        give_up_s = time.monotonic() + wait_s
+        while self._open is None:
+            try:
+                line = open_line(self._port or self._supply.port, self._options.baud)
+            except UnavailableError:
+                if time.monotonic() >= give_up_s:
+                    self._was_open = False  # it is asked for once from now on
+                    raise
+                interruption.pause(OPEN_AGAIN_S)
+            else:
+                self._was_open = True
+                self._open = line, Conversation(line, self._options.baud)
+        return self._open[1]
+
+    def identify(self) -> Profile:
+        """What the board says of itself, after it was resynchronised; LineFault."""
+        conversation = self.connect()
+        try:
+            conversation.resynchronise()
+            return conversation.profile()
+        except LineLost as fault:
+            if reason := self._supply.why_ended():
+                raise LineLost("the emulated board has ended", why=reason) from fault
+            raise
+
+    def close(self) -> None:
+        """Close the line; the next session opens it again.
+
+        An emulated board that was started here ends: its firmware polls its line, and would keep a core of
+        this machine busy while others are measured.
+        """
+        if self._open is not None:
+            with contextlib.suppress(LineFault):
+                self._open[0].close()
+            self._open = None
+        self._supply.close()
+
+
+def require_port_named(port: str | None, options: CortexMOptions, emulates: bool) -> None:
+    """UsageError where two boards are named; UnavailableError where none is."""
+    if port is not None and emulates:
+        raise UsageError(
+            f"--port and an emulated board ({options.board}) that --flash starts",
+            fix="leave out --port, or --flash",
+        )
+    if port is None and not emulates:
+        raise UnavailableError(
+            "the device cortex-m is at a serial port, and none was named",
+            fix="name it by --port, such as /dev/ttyACM0 (`edgebench doctor --device cortex-m` lists them)",
+        )
+
 
 # What `doctor` says of a microcontroller: its port, whether it answers, and what it carries.
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from edgebench.suggest import printable
 
-from .line import Line
-from .messages import (
+from .line import (
     READY,
     SEQUENCE_MODULUS,
     AnswerTimeout,
@@ -23,6 +22,7 @@ from .messages import (
     EnergyBuild,
     ErrorAnswer,
     Inferences,
+    Line,
     LineSplitter,
     LoadFailed,
     Message,

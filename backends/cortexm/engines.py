@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edgebench.errors import UnavailableError, UnsupportedError
 from edgebench.installed import version_of
-from edgebench.link.board_session import size_bytes
+from edgebench.link.window_session import size_bytes
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, store
 from edgebench.prepare.model_file import inspect_model
 from edgebench.records.model import Artifact

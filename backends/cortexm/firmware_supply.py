@@ -18,8 +18,7 @@ from edgebench.errors import EdgeBenchError, SessionError, UnavailableError, Usa
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.families import spec
 from edgebench.records.model import Artifact
-from edgebench.records.values import Progress
-from edgebench.records.variant import Variant
+from edgebench.records.values import Progress, Variant
 from edgebench.suggest import choose
 
 from . import engines

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from edgebench.errors import SessionError
-from edgebench.link.board_session import size_bytes
+from edgebench.link.window_session import size_bytes
 from edgebench.records.model import Artifact
 from edgebench.records.values import Json
 

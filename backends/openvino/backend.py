@@ -98,20 +98,16 @@ class StickChain(OnnxChain):
             )
         return super().recipe(request)
 
-    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Any]:
-        """The recipe's, and the mark."""
-        return {**super().prepare_inputs(request), **self._mark(request)}
-
     def artifact(
         self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
     ) -> Artifact | None:
         """That of the .onnx, with the mark."""
         artifact = super().artifact(request, recipe, file, cache)
-        return artifact and artifact.model_copy(update=self._mark(request))
+        return artifact and artifact.model_copy(update=_mark(request))
 
-    @staticmethod
-    def _mark(request: PrepareRequest) -> dict[str, str]:
-        return {"mark": ON_CPU} if request.options.get("device") == "CPU" else {}
+
+def _mark(request: PrepareRequest) -> dict[str, str]:
+    return {"mark": ON_CPU} if request.options.get("device") == "CPU" else {}
 
 
 _FORM = OnnxForm(layout="NCHW")
@@ -153,3 +149,7 @@ class StickBackend(LibraryBackend):
     precision_reasons = PRECISION_REASONS
     options_model = StickOptions
     chain = StickChain(lambda _: _FORM)
+
+    def prepare_inputs(self, request: PrepareRequest) -> dict[str, Any]:
+        """The recipe's, and the mark."""
+        return {**super().prepare_inputs(request), **_mark(request)}

@@ -14,8 +14,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan
 from edgebench.records.target import Target
-from edgebench.records.values import Finding, ImageSet, Json, Pictures, Progress
-from edgebench.records.variant import Variant
+from edgebench.records.values import Finding, ImageSet, Json, Pictures, Progress, Variant
 
 from .host_player import ReplayDevice
 from .scenario_source import DEFAULT, RECIPE, ScenarioSource

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from edgebench.errors import UsageError
 from edgebench.files import read_toml
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.refusals import problem, refusal
 
 MAX_VARIANTS = 64

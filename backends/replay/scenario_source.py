@@ -19,8 +19,7 @@ from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.images import obtain_array
 from edgebench.records.model import Artifact, Golden, InputSpec
 from edgebench.records.session import MeasurePlan
-from edgebench.records.values import ImageSet, Json, Pictures, Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import ImageSet, Json, Pictures, Scene, Variant
 
 from .host_player import HOST_FORMAT
 from .scenario import Scenario, read_scenario

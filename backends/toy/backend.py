@@ -17,8 +17,7 @@ from edgebench.link.agent_backend import AgentBackend
 from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.records.model import SHIPPED, Artifact, Companion, Golden, InputSpec, PrepareRequest
 from edgebench.records.target import Target
-from edgebench.records.values import Finding, Json, Progress
-from edgebench.records.variant import DEPTH_MULTIPLIERS
+from edgebench.records.values import DEPTH_MULTIPLIERS, Finding, Json, Progress
 
 RECIPE = "toy-1"
 SIDE = 224

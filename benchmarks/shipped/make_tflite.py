@@ -20,7 +20,7 @@ from edgebench.prepare.families import TFLITE_FOLDER as FOLDER
 from edgebench.prepare.families import Manifest, ShippedArtifact, write_manifest
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.records.values import PRECISIONS, Variant
 
 DEPTHS = (0.25, 0.5)
 """Those of 1.0 are 23 MB, and are made where they are needed."""

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from edgebench.analysis.results import Results, loaded, sentences_html, table_html
 from edgebench.judge.comparison import MINIMUM_POINTS, MetricComparison, Threshold, Word
 from edgebench.judge.result_comparison import ResultsComparison, compare_results, metrics_of
-from edgebench.report import comparison_document as comparison_words
-from edgebench.report.comparison_text import comparison_rows, differences_table, metric_tables
+from edgebench.report import comparison as comparison_words
+from edgebench.report.comparison import comparison_rows, differences_table, metric_tables
 from edgebench.report.plots.history import ratios
 from edgebench.report.plots.panels import Place
 from edgebench.report.tables import Table

@@ -23,8 +23,7 @@ def show(json_: JsonOption = False) -> None:
     what takes long to make: models as runtimes load them, and scenes and images
     as pixels. All of it is made again when it is needed and is not there.
     """
-    from edgebench.prepare.cache import Cache
-    from edgebench.prepare.cache_contents import foreign, list_files, totals
+    from edgebench.prepare.cache import Cache, foreign, list_files, totals
     from edgebench.report.inventories import print_cache
 
     cache = Cache()
@@ -59,8 +58,7 @@ def clean(
     import time
 
     from edgebench.errors import UsageError
-    from edgebench.prepare.cache import Cache
-    from edgebench.prepare.cache_contents import foreign, list_files, remove, select, totals
+    from edgebench.prepare.cache import Cache, foreign, list_files, remove, select, totals
     from edgebench.report.inventories import print_cleaned
     from edgebench.run.setting import duration_s
 

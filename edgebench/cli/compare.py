@@ -144,8 +144,13 @@ def compare(
     from edgebench.errors import UsageError
     from edgebench.judge.comparison import Threshold
     from edgebench.judge.result_comparison import compare_results, distinct_names, exit_code, metrics_of
-    from edgebench.report.comparison_document import gate_warning
-    from edgebench.report.comparison_text import as_text, print_comparison, require_output, write_comparison
+    from edgebench.report.comparison import (
+        as_text,
+        gate_warning,
+        print_comparison,
+        require_output,
+        write_comparison,
+    )
     from edgebench.results.load import load
 
     metrics = metrics_of(metric or ())

@@ -20,8 +20,7 @@ from edgebench.prepare.image_sets import shipped_scene
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Target
-from edgebench.records.values import Json, Progress
-from edgebench.records.variant import Variant
+from edgebench.records.values import Json, Progress, Variant
 from edgebench.report.page import flat
 from edgebench.report.words import counted
 from edgebench.results.redaction import PrivateNames

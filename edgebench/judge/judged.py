@@ -20,8 +20,7 @@ from edgebench.records.stored import ExperimentRecord
 from edgebench.records.target import BOARD_FIGURES, BoardFigure, Target
 from edgebench.results.load import StoredResults, load
 from edgebench.results.revisions import planned_name, swept_name
-from edgebench.run.boards import body_of
-from edgebench.run.declarations import declared_boards, declared_figures
+from edgebench.run.boards import body_of, declared_boards, declared_figures
 from edgebench.suggest import choose, short
 
 # What the targets of a stored result are made of, as said when they are judged and not when they ran.

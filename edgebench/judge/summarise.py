@@ -17,7 +17,15 @@ from edgebench.judge.accuracy import (
     with_accuracy_drop,
     with_agreement,
 )
-from edgebench.judge.cautions import board_doubts, cautions, other_machine, shares_accounted
+from edgebench.judge.cautions import (
+    board_doubts,
+    cautions,
+    observe,
+    other_machine,
+    paced_of,
+    shares_accounted,
+    sustained_of,
+)
 from edgebench.judge.columns import document_fields
 from edgebench.judge.latency import (
     REQUEST_COLUMNS,
@@ -32,7 +40,6 @@ from edgebench.judge.latency import (
 from edgebench.judge.power import PowerOfTrial, power_figures, power_reason, steady_times
 from edgebench.judge.power_limits import with_power_doubts
 from edgebench.judge.stopping import rule_of, with_end
-from edgebench.judge.telemetry import observe, paced_of, sustained_of
 from edgebench.judge.trial_summary import (
     EMULATED,
     Accuracy,

@@ -22,8 +22,7 @@ from edgebench.prepare.tflite import TfliteChain
 from edgebench.prepare.user_model import RECORD_SUFFIX, read_record
 from edgebench.prepare.workers.processes import HelperError, results_of, run_jobs
 from edgebench.records.model import SHIPPED, Artifact, ModelSource, Prepared, PrepareRequest
-from edgebench.records.values import Progress
-from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Progress, Variant
 from edgebench.stats.compare import wilson
 
 

@@ -26,7 +26,7 @@ from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, sha256_fi
 from edgebench.prepare.image_sets import images_identity
 from edgebench.prepare.images import obtain_array
 from edgebench.prepare.landcover import ASSETS, Earth, Pixels, render_patch, shipped_draws
-from edgebench.records.variant import DEPTH_MULTIPLIERS, FAMILY
+from edgebench.records.values import DEPTH_MULTIPLIERS, FAMILY
 from edgebench.suggest import choose
 
 CLASSES = 5

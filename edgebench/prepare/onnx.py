@@ -28,8 +28,7 @@ from edgebench.prepare.chain import (
     subject_of,
 )
 from edgebench.records.model import Artifact, InputSpec, PrepareRequest
-from edgebench.records.values import Finding, Progress
-from edgebench.records.variant import PRECISIONS
+from edgebench.records.values import PRECISIONS, Finding, Progress
 
 # How a backend wants its ONNX: layout, the form of int8, and what of it stays float.
 

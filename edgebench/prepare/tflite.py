@@ -26,8 +26,7 @@ from edgebench.prepare.chain import (
 from edgebench.prepare.families import find_shipped, is_shipped, with_shipped_tools
 from edgebench.prepare.image_sets import images_identity
 from edgebench.records.model import Artifact, InputSpec, PrepareRequest
-from edgebench.records.values import Progress
-from edgebench.records.variant import PRECISIONS
+from edgebench.records.values import PRECISIONS, Progress
 
 TOOLS = ("tensorflow", "keras", "ai-edge-litert")
 _RUNTIME = ("ai-edge-litert",)

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from edgebench.errors import EdgeBenchError
-from edgebench.records.values import ImageSet, Json
-from edgebench.records.variant import FAMILY, Variant
+from edgebench.records.values import FAMILY, ImageSet, Json, Variant
 
 # An artifact: the file that a runtime loads for a variant, and everything known about it.
 #

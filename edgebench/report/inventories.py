@@ -11,14 +11,13 @@ from typing import Any
 from rich.console import Console
 
 from edgebench.link.board_facts import BoardFacts
-from edgebench.prepare.cache_contents import KINDS as CACHE_KINDS
-from edgebench.prepare.cache_contents import KindTotal
+from edgebench.prepare.cache import KINDS as CACHE_KINDS
+from edgebench.prepare.cache import KindTotal
 from edgebench.records.target import KINDS
 from edgebench.report import words
 from edgebench.report.console import line, lines, print_table
 from edgebench.report.listings import print_findings, write_json
-from edgebench.run.boards import BOARD_FACTS, Board
-from edgebench.run.declarations import StatedBoot
+from edgebench.run.boards import BOARD_FACTS, Board, StatedBoot
 
 # What `edgebench boards` prints: the boards that are known, and one with the source of each figure.
 

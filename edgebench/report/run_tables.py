@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.telemetry import LIMIT_SENSOR, QUANTITIES, Observed, observe
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import ExperimentRecord, TrialRecord
 from edgebench.report import tables, words

@@ -23,7 +23,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
-from edgebench.report.comparison_document import ComparisonDocument
+from edgebench.report.comparison import ComparisonDocument
 from edgebench.report.document import CONDITIONS, IDENTITY
 from edgebench.report.history import HistoryDocument, ResultsDocument
 from edgebench.report.meters import CheckedMeter, Meter, RecordedMeter

@@ -15,21 +15,24 @@ The other fields are those of `Board`.
 
 from __future__ import annotations
 
+import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from edgebench.errors import UsageError
 from edgebench.files import TomlFile, parse_toml, read_toml
 from edgebench.records.target import (
     KINDS,
+    LONGEST_BOOT_S,
+    MOST_W,
     Architecture,
     DeclaredBoard,
     DeclaredBoot,
@@ -37,17 +40,327 @@ from edgebench.records.target import (
     PowerKind,
 )
 from edgebench.refusals import form, problem, refusal
-from edgebench.run.declarations import (
-    BOOT_FORM,
-    DeclaredFigure,
-    DeclaredFigures,
-    Stated,
-    StatedBoot,
-    Word,
-    drop_temperatures,
-)
-from edgebench.run.targets_file import MOST_G_OR_MM
-from edgebench.suggest import nearest, short
+from edgebench.suggest import choose, nearest, short
+
+# Declared power on the command line, `[TARGET=]WATTS:KIND:SOURCE`, and whose it is.
+
+# Whose a declaration on the command line is: `[TARGET=]...`, by the names that each target answers to.
+
+
+MOST_G_OR_MM = 1e9
+"""A thousand tonnes or kilometres: far above any device, and still short in print."""
+
+Aliases = Mapping[str, Sequence[str]]
+"""By the name of each target the names that it answers to, from its own to that of all its sweep."""
+
+Declared = TypeVar("Declared")
+
+
+def known_alias(flag: str, name: str | None, text: str, aliases: Aliases) -> str:
+    """The alias that a declaration is for; without a name the only target's.
+
+    UsageError for a name that is none, and for one left out where there are several targets; `flag` and
+    `text` are what was typed.
+    """
+    wide = list(dict.fromkeys(names[-1] for names in aliases.values()))
+    if name is None:
+        if len(wide) == 1:
+            return wide[0]
+        raise UsageError(
+            f"{flag} {short(text)} does not say of which target",
+            why=f"there are {len(wide)}: {', '.join(wide)}",
+            fix=f"write {wide[0]}={text}" if wide else "",
+        )
+    known = list(dict.fromkeys(alias for names in aliases.values() for alias in names))
+    if name not in known:
+        raise UsageError(f"{flag} {short(text)}: there is no target {short(name)}", fix=choose(name, known))
+    return name
+
+
+def by_target(
+    declared: Mapping[str, Sequence[Declared]], aliases: Aliases
+) -> dict[str, tuple[Declared, ...]]:
+    """What was declared of each target, from what was of each alias; its own name beats a wider one.
+
+    Targets of which nothing was declared are left out.
+    """
+    chosen = {
+        name: next((declared[alias] for alias in names if alias in declared), ())
+        for name, names in aliases.items()
+    }
+    return {name: tuple(values) for name, values in chosen.items() if values}
+
+
+FLAG = "--declared-power"
+FORM = "write it like --declared-power nano=9.5:maximum:'label of its supply'"
+LONGEST_SOURCE = 200
+_NUMBER = re.compile(r"(?P<number>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?|[+-]?(?:nan|inf))\s*(?P<unit>\w*)", re.I)
+_IN_WATTS = {"": 1.0, "W": 1.0, "mW": 1e-3, "kW": 1e3}
+
+
+def declared_powers(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[DeclaredPower, ...]]:
+    """What was declared of each target, by its name; those of which nothing was are left out.
+
+    Args:
+        texts: `[TARGET=]WATTS:KIND:SOURCE`. Without a target it is the only one's.
+        aliases: as `edgebench.run.boards` has them.
+
+    Raises:
+        UsageError: a text that does not have this form, a figure that is not in watts, above 0 and at most
+            MOST_W, an unknown kind or target, no source, a target left out where there are several, two
+            figures of one kind for one target, a typical power above the maximum.
+    """
+    by_alias: dict[str, list[DeclaredPower]] = {}
+    for text in texts:
+        name, power = _parsed(text)
+        by_alias.setdefault(known_alias(FLAG, name, text, aliases), []).append(power)
+    for alias, powers in by_alias.items():
+        if conflict := conflict_of(powers):
+            raise UsageError(f"{FLAG} of {alias}: {conflict}", fix="leave one of the two out")
+    return by_target(by_alias, aliases)
+
+
+def conflict_of(powers: Sequence[DeclaredPower | DeclaredFigure]) -> str:
+    """Why figures of one target cannot all hold; "" where they can."""
+    by_kind: dict[str, float] = {}
+    for power in powers:
+        if power.kind in by_kind:
+            return f"there are two figures of kind {power.kind!r}"
+        by_kind[power.kind] = power.watts
+    if by_kind.get("typical", 0.0) > by_kind.get("maximum", MOST_W):
+        return f"a typical power of {by_kind['typical']:g} W is above the maximum of {by_kind['maximum']:g} W"
+    return ""
+
+
+def _parsed(text: str) -> tuple[str | None, DeclaredPower]:
+    """The target that it names, if any, and the figure."""
+    head, *rest = (part.strip() for part in text.split(":", 2))
+    target, equals, watts = head.rpartition("=")
+    if len(rest) < 2:
+        missing = "kind and source" if not rest else "source" if rest[0] in KINDS else "kind or source"
+        raise UsageError(f"{FLAG} {short(text)} names no {missing}", fix=FORM)
+    kind, source = rest
+    fix = f"say which data sheet or label has it: {FORM}"
+    known_kind = _kind(f"{FLAG} {short(text)}", kind, source, "power", fix)
+    return target.strip() if equals else None, DeclaredPower(_watts(watts, text), known_kind, source)
+
+
+def _kind(declaration: str, kind: str, source: str, figure: str, fix: str) -> PowerKind:
+    """The kind of a figure; UsageError for one that is none, and for a source that is no short line."""
+    if not source:
+        raise UsageError(f"{declaration} names no source", fix=fix)
+    if len(source) > LONGEST_SOURCE or not source.isprintable():
+        raise UsageError(
+            f"{declaration}: the source is no line of at most {LONGEST_SOURCE} characters",
+            fix="name the data sheet or label in a few words",
+        )
+    for known in KINDS:
+        if known == kind:
+            return known
+    raise UsageError(f"{declaration}: {short(kind)} is no kind of {figure}", fix=choose(kind, KINDS))
+
+
+def _watts(text: str, whole: str) -> float:
+    match = _NUMBER.fullmatch(text.strip())
+    unit = match["unit"] if match else ""
+    try:
+        number = float(match["number"]) if match else None
+    except ValueError:
+        number = None
+    if number is None or unit not in _IN_WATTS:
+        raise UsageError(f"{FLAG} {short(whole)}: {short(text)} is no number of watts", fix=FORM)
+    watts = number * _IN_WATTS[unit]
+    if not 0 < watts <= MOST_W:
+        raise UsageError(
+            f"{FLAG} {short(whole)}: {short(text)} is not above 0 and at most {MOST_W:g} W",
+            fix=f"write it in watts, not in milliwatts; {FORM}",
+        )
+    if unit not in ("", "W"):
+        raise UsageError(f"{FLAG} {short(whole)}: {short(text)} is not in watts", fix=f"write {watts:g}")
+    return watts
+
+
+# Declared boot time on the command line, `[TARGET=]boot_s:SECONDS:KIND:SOURCE`, and all else it declares.
+
+
+CONDITIONS_FLAG = "--declared"
+_FORM = f"write it like {CONDITIONS_FLAG} nano=boot_s:25:typical:'stop watch'"
+
+
+def declared_figures(
+    powers: Sequence[str], conditions: Sequence[str], aliases: Aliases
+) -> dict[str, dict[str, Any]]:
+    """What was declared of each target, by its name and by the field of a target that it becomes.
+
+    Args:
+        powers: as `power_declarations.declared_powers` takes them.
+        conditions: of the form above. Without a target they are the only one's.
+        aliases: as `edgebench.run.boards` has them.
+
+    Raises:
+        UsageError: as `declared_powers`, and for a condition that does not have this form, is out of range,
+            or is declared twice of one target.
+    """
+    by_alias: dict[str, list[DeclaredBoot]] = {}
+    for text in conditions:
+        target, boot = _parsed_conditions(text)
+        alias = known_alias(CONDITIONS_FLAG, target, text, aliases)
+        if alias in by_alias:
+            raise UsageError(
+                f"{CONDITIONS_FLAG} of {alias}: boot_s is there twice",
+                fix="leave one of the two out",
+            )
+        by_alias[alias] = [boot]
+    by_field: dict[str, dict[str, Any]] = {
+        "declared_power": dict(declared_powers(powers, aliases)),
+        "boot_s": {name: boot for name, (boot,) in by_target(by_alias, aliases).items()},
+    }
+    figures = {
+        name: {field: of_targets[name] for field, of_targets in by_field.items() if name in of_targets}
+        for name in aliases
+    }
+    return {name: fields for name, fields in figures.items() if fields}
+
+
+def _parsed_conditions(text: str) -> tuple[str | None, DeclaredBoot]:
+    """The target that it names, if any, and its boot time."""
+    head, _, rest = text.partition(":")
+    target, equals, field = (part.strip() for part in head.rpartition("="))
+    if field != "boot_s":
+        raise UsageError(
+            f"{CONDITIONS_FLAG} {short(text)}: {short(field)} is nothing that is declared so",
+            fix=f"{choose(field, ['boot_s'])}; mass_g and size_mm stand in the targets file, and power is "
+            "--declared-power",
+        )
+    value, kind, source, *_ = (part.strip() for part in (*rest.split(":", 2), "", ""))
+    declaration = f"{CONDITIONS_FLAG} {short(text)}"
+    known_kind = _kind(declaration, kind, source, "boot time", _FORM)
+    try:
+        seconds = float(value)
+    except ValueError:
+        raise UsageError(f"{declaration}: {short(value)} is no number of seconds", fix=_FORM) from None
+    if not 0 < seconds <= LONGEST_BOOT_S:
+        what = f"{declaration}: {short(value)} is not above 0 and at most {LONGEST_BOOT_S:g} s"
+        raise UsageError(what, fix=_FORM)
+    return target if equals else None, DeclaredBoot(seconds, known_kind, source)
+
+
+# Boards on the command line for results that are there already, `[TARGET=]NAME`, and whose they are.
+
+
+BOARD_FLAG = "--board"
+
+
+def declared_boards(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[str, ...]]:
+    """The boards that each target is made of, by its name; targets without one are left out.
+
+    Args:
+        texts: `[TARGET=]NAME`, one for each board; without a target it is the only one's.
+        aliases: as `edgebench.run.boards` has them.
+
+    Raises:
+        UsageError: no name, an unknown target, a target left out where there are several.
+    """
+    by_alias: dict[str, list[str]] = {}
+    for text in texts:
+        target, equals, name = (part.strip() for part in text.rpartition("="))
+        if not name:
+            raise UsageError(
+                f"{BOARD_FLAG} {short(text)} names no board",
+                fix="write it like --board nano=jetson-nano-devkit",
+            )
+        alias = known_alias(BOARD_FLAG, target if equals else None, text, aliases)
+        by_alias.setdefault(alias, []).append(name)
+    return by_target(by_alias, aliases)
+
+
+# Facts as TOML files state them, each with where it is from: a boot time.
+#
+# Written like `boot_s = { value = 21.5, kind = "maximum", source = "its data sheet" }`.
+
+
+_log = logging.getLogger(__name__)
+
+Word = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1000,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        json_schema_extra=form("write text of 1 to 1000 characters in quotes, without control characters"),
+    ),
+]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_BOOT_S, strict=True)]
+Value = TypeVar("Value")
+
+BOOT_FORM = "boot_s = { value = 21.5, source = 'its data sheet' }, with kind = 'maximum' where it says so"
+
+
+class Stated(BaseModel, Generic[Value]):
+    """A fact with where it is from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    value: Value
+    source: Annotated[Word, Field(max_length=LONGEST_SOURCE)]
+
+
+class StatedBoot(Stated[Seconds]):
+    """A boot time; `kind` is maximum where its source says that it never takes longer."""
+
+    kind: PowerKind = "typical"
+
+    @property
+    def declared(self) -> DeclaredBoot:
+        """The same in the vocabulary's words."""
+        return DeclaredBoot(self.value, self.kind, self.source)
+
+
+class DeclaredFigure(BaseModel):
+    """A declared power as a TOML file has it; of a stored target a DeclaredPower."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    watts: Annotated[
+        float,
+        Field(gt=0, le=MOST_W, strict=True, json_schema_extra=form("write watts, such as watts = 9.5")),
+    ]
+    kind: PowerKind
+    source: Annotated[Word, Field(max_length=LONGEST_SOURCE)]
+
+    @property
+    def power(self) -> DeclaredPower:
+        """The same as a stored target has it."""
+        return DeclaredPower(self.watts, self.kind, self.source)
+
+
+def _agreeing(figures: tuple[DeclaredFigure, ...]) -> tuple[DeclaredFigure, ...]:
+    if conflict := conflict_of(figures):
+        raise problem(conflict, "leave one of the two out")
+    return figures
+
+
+DeclaredFigures = Annotated[
+    tuple[DeclaredFigure, ...],
+    BeforeValidator(lambda figures: [figures] if isinstance(figures, dict) else figures),
+    AfterValidator(_agreeing),
+]
+"""One power, or one of each kind."""
+
+
+def drop_temperatures(tables: Iterable[Any], where: str) -> None:
+    """Remove `temperature_c`, a range that earlier versions took, from these tables, with one warning."""
+    named = [table for table in tables if isinstance(table, dict) and "temperature_c" in table]
+    for table in named:
+        del table["temperature_c"]
+    if named:
+        _warn_once(where)
+
+
+@cache
+def _warn_once(where: str) -> None:
+    _log.warning("%s: temperature_c is ignored: ranges of temperatures are no longer judged", where)
+
 
 FILE_NAME = "boards.toml"
 

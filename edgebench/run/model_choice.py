@@ -31,8 +31,7 @@ from edgebench.prepare.user_model import (
 )
 from edgebench.records.model import SHIPPED, InputChoice, ModelSource, PrepareRequest, UserModel
 from edgebench.records.target import Target
-from edgebench.records.values import ImageSet, Json, Progress, Scene
-from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, ImageSet, Json, Progress, Scene, Variant
 from edgebench.run.settings import RunConfig
 from edgebench.run.trials import ModelData, batches_of, default_precisions
 

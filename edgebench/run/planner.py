@@ -15,8 +15,7 @@ from edgebench.prepare.user_model import input_choice
 from edgebench.records.model import SHIPPED
 from edgebench.records.session import MeasurePlan
 from edgebench.records.target import Target
-from edgebench.records.values import ImageSet, Pictures, Progress, Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import ImageSet, Pictures, Progress, Scene, Variant
 from edgebench.run.config import MIN_SESSIONS
 from edgebench.run.meters import require_meters_of_their_own
 from edgebench.run.model_choice import Chosen, available_variants, gather, notes_of, resolve_sources

@@ -19,8 +19,7 @@ from edgebench.records.session import probe_name
 from edgebench.records.target import Launch, Target, check_address, masked_launch
 from edgebench.records.values import Json
 from edgebench.refusals import refusal
-from edgebench.run.boards import body_of
-from edgebench.run.declarations import declared_figures
+from edgebench.run.boards import body_of, declared_figures
 from edgebench.run.meters import with_meters
 from edgebench.run.targets_file import DeclaredTarget
 from edgebench.suggest import choose

@@ -43,15 +43,12 @@ from edgebench.errors import UsageError
 from edgebench.files import read_toml
 from edgebench.records.target import check_address
 from edgebench.refusals import form, problem, refusal
-from edgebench.run.declarations import BOOT_FORM, DeclaredFigures, StatedBoot, Word, drop_temperatures
+from edgebench.run.boards import BOOT_FORM, MOST_G_OR_MM, DeclaredFigures, StatedBoot, Word, drop_temperatures
 from edgebench.suggest import choose, short
 
 FILE_NAME = "targets.toml"
 MAX_TARGETS = 200
 _TOP = ("targets", "schema_version")
-
-MOST_G_OR_MM = 1e9
-"""A thousand tonnes or kilometres: far above any device, and still short in print."""
 
 Positive = Annotated[float, Field(gt=0, le=MOST_G_OR_MM, allow_inf_nan=False)]
 TargetName = Annotated[

@@ -14,8 +14,7 @@ from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.image_sets import subset
 from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
 from edgebench.records.target import Target
-from edgebench.records.values import ImageSet, Json, Scene
-from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, ImageSet, Json, Scene, Variant
 from edgebench.run.meters import meters_of
 from edgebench.run.settings import RunConfig
 

@@ -26,8 +26,7 @@ from edgebench.prepare.cache import Cache, sha256_file
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.values import ImageSet, Json, Pictures, Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import ImageSet, Json, Pictures, Scene, Variant
 from edgebench.run.measuring.session import compare, require
 from edgebench.run.settings import RunConfig
 from edgebench.run.trials import choose_variants

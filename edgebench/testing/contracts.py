@@ -27,8 +27,7 @@ from edgebench.errors import SessionError, UnsupportedError, UsageError
 from edgebench.prepare.cache import canonical_hash
 from edgebench.records.model import Artifact, BuiltArtifact
 from edgebench.records.session import Pass
-from edgebench.records.values import Finding
-from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.records.values import PRECISIONS, Finding, Variant
 from edgebench.run.targets import make_targets
 from edgebench.testing.backend_kit import BackendKit, artifact_promises, runs, workers
 from edgebench.testing.problems import (

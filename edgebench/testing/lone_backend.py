@@ -19,7 +19,7 @@ def look(asked: dict[str, Any]) -> dict[str, Any]:
     from edgebench.contract import Backend
     from edgebench.prepare.cache import canonical_hash
     from edgebench.records.model import PrepareRequest
-    from edgebench.records.variant import Variant
+    from edgebench.records.values import Variant
 
     module, _, name = asked["backend"].partition(":")
     backend: Backend = getattr(import_module(module), name)() if name else registry.backend(module)

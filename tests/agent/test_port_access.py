@@ -7,16 +7,17 @@ import sys
 import pytest
 
 from edgebench.agent import sampler as port_access
+from edgebench.agent.bootstrap import user_name
 
 
 def test_mode_owner_and_group(tmp_path):
     file = tmp_path / "port"
     file.touch()
     file.chmod(0o640)
-    user, group = port_access.user_name(os.getuid()), port_access._group(os.getgid())
+    user, group = user_name(os.getuid()), port_access._group(os.getgid())
     assert port_access.permission(str(file)) == f"-rw-r----- {user}:{group}"
     assert port_access.permission(str(tmp_path / "none")) == ""
-    assert port_access.user_name(4_000_000_001) == "4000000001"
+    assert user_name(4_000_000_001) == "4000000001"
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="there is no /proc here")

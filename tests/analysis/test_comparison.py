@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import edgebench
 from edgebench.errors import UsageError
 from edgebench.judge.result_comparison import compare_results
-from edgebench.report.comparison_text import as_text
+from edgebench.report.comparison import as_text
 from edgebench.results.load import load
 from tests import synthetic_results
 from tests.analysis.test_reprs import Tags

@@ -23,7 +23,7 @@ from edgebench.prepare.images import list_files, load_images, load_scene, read_l
 from edgebench.prepare.model_file import folder_files
 from edgebench.prepare.samples import given_samples
 from edgebench.prepare.user_model import read_source, source_from_weights
-from edgebench.records.model import InputChoice
+from edgebench.records.model import FixedInput, InputChoice
 from edgebench.results.listing import resolve_results
 from edgebench.run.config import read_config_files, resolve_one
 from edgebench.run.measuring.execution import host_facts
@@ -79,9 +79,7 @@ def replayed(path, cache):
     registry.backend("replay").offers({"source": str(path)})
 
 
-class Tokens:
-    name, dtype, shape = "tokens", "float32", (1, 4)
-
+TOKENS = FixedInput("tokens", "float32", (1, 4))
 
 READERS = {
     "targets.toml": lambda path, cache: read_targets(path),
@@ -93,8 +91,8 @@ READERS = {
     "scene.npy": load_scene,
     "images.csv": lambda path, cache: list_files(path),
     "one.png": listed_in_csv,
-    "inputs.npz": lambda path, cache: given_samples(path, [Tokens()], cache),
-    "inputs.npy": lambda path, cache: given_samples(path, [Tokens()], cache),
+    "inputs.npz": lambda path, cache: given_samples(path, [TOKENS], cache),
+    "inputs.npy": lambda path, cache: given_samples(path, [TOKENS], cache),
     "model.tflite": lambda path, cache: read_source(path, InputChoice(), cache),
     "model.onnx": lambda path, cache: show(str(path), cache),
     "weights.npz": source_from_weights,

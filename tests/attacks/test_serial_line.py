@@ -8,8 +8,8 @@ from edgebench.link.clock_match import BoardFault, WrappingClock
 from tests.backends.cortexm.scripted_line import BenchmarkFirmware, ScriptedLine, lines
 
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
-faults = importlib.import_module("edgebench.backends.cortexm.messages")
-messages = importlib.import_module("edgebench.backends.cortexm.messages")
+faults = importlib.import_module("edgebench.backends.cortexm.line")
+messages = importlib.import_module("edgebench.backends.cortexm.line")
 
 LAPS = "m-lap-us-1", "m-lap-us-20000"
 MOST_S = 60.0

@@ -20,8 +20,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.values import ImageSet, Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import ImageSet, Scene, Variant
 from edgebench.run.measuring.session import compare, require
 from tests.fakes import agent_backend
 

@@ -16,7 +16,7 @@ from onnx import helper
 from edgebench.errors import UnsupportedError
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.fakes import agent_backend
 from tests.models.crafted import onnx_file
 

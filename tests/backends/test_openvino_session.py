@@ -19,8 +19,7 @@ from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
-from edgebench.records.values import ImageSet
-from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.records.values import PRECISIONS, ImageSet, Variant
 from edgebench.run.measuring.session import compare, require
 from tests.backends import openvino_models as models
 from tests.fakes import agent_backend

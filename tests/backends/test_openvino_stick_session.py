@@ -15,7 +15,7 @@ from edgebench.prepare.onnx import OnnxChain
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import SessionFacts, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.backends.openvino_stub import make_openvino
 from tests.backends.usb_trees import USB_2, Tree
 

@@ -11,7 +11,7 @@ from edgebench.judge.summarise import summarise
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.target import Target
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.run.config import resolve
 from edgebench.run.planner import build
 from tests.backends.replaying import QUICK, replay, scenario

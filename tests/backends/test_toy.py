@@ -9,7 +9,7 @@ from edgebench import registry
 from edgebench.errors import UnsupportedError
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
 
 @pytest.fixture

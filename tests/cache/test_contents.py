@@ -10,8 +10,20 @@ from typing import Any
 import pytest
 
 from edgebench.errors import UnavailableError
-from edgebench.prepare.cache import GATE, Cache, find, making, store, using
-from edgebench.prepare.cache_contents import KINDS, foreign, list_files, remove, select, totals
+from edgebench.prepare.cache import (
+    GATE,
+    KINDS,
+    Cache,
+    find,
+    foreign,
+    list_files,
+    making,
+    remove,
+    select,
+    store,
+    totals,
+    using,
+)
 
 KEYS = [f"{n:064x}" for n in range(4)]
 NOW_S = float(int(time.time()))

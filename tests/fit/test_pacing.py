@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from edgebench.judge.cautions import Observed, paced_of, sustained_of
 from edgebench.judge.latency import SteadyPasses, steady_passes
 from edgebench.judge.profile import parse_profile
-from edgebench.judge.telemetry import Observed, paced_of, sustained_of
 from edgebench.judge.trial_summary import Paced
 from edgebench.judge.verdict import judge
 from edgebench.records.session import Pass

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
+from edgebench.judge.cautions import Observed, observe
 from edgebench.judge.power import power_figures
-from edgebench.judge.telemetry import Observed, observe
 from edgebench.probes.jetson import ina3221, tegrastats
 from edgebench.records.stored import PROBE_COLUMNS
 from tests.fit.summaries import sentences

@@ -18,8 +18,7 @@ from edgebench.prepare.cache import Cache, sha256_file
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
-from edgebench.records.values import ImageSet, Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import ImageSet, Scene, Variant
 from tests.fakes import agent_backend
 from tests.link.sshd import Board
 

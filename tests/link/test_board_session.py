@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.link import board_session
+from edgebench.link import window_session
 from edgebench.link.clock_match import BoardFault
 from edgebench.records.session import LoadBursts, MeasurePlan, Pass, SessionSettings
 from edgebench.records.target import Launch
@@ -39,7 +39,7 @@ class Board:
         return Pass(index, phase, start_ns, end_ns, ("infer",), stamps_ns, None, 1)
 
 
-class Session(board_session.BoardSession[Pass]):
+class Session(window_session.BoardSession[Pass]):
     def __init__(self, board, **settings):
         super().__init__(board.round_trip, SessionSettings(1, {}, Launch(), **settings))
         self._board = board

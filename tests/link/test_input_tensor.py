@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgebench.link.board_session import input_bytes, size_bytes
+from edgebench.link.window_session import input_bytes, size_bytes
 from edgebench.records.model import InputSpec
 
 PATCH = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 14

@@ -16,8 +16,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.prepare.workers.processes import HelperError
 from edgebench.records.model import ModelSource, Prepared, PrepareRequest
 from edgebench.records.target import Target
-from edgebench.records.values import Progress
-from edgebench.records.variant import Variant
+from edgebench.records.values import Progress, Variant
 from edgebench.report.schemas import schema
 from edgebench.run.measuring.execution import prepare_trials, requested_in_vain, require_any
 from edgebench.run.planner import Built

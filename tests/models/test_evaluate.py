@@ -13,7 +13,7 @@ from edgebench.prepare.description import (
     stored_evaluation,
 )
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ import pytest
 
 from edgebench.errors import UsageError
 from edgebench.records.target import DeclaredBoot, DeclaredPower
-from edgebench.run.declarations import declared_figures
+from edgebench.run.boards import declared_figures
 from edgebench.run.targets import make_targets
 from tests.fakes import FakeBackend
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from edgebench.prepare.cache import Cache, canonical_hash
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.run.cost import KnownCosts, note_cost, noted_cost, noted_costs
 from edgebench.run.estimate import Cost
 from edgebench.run.targets import make_targets

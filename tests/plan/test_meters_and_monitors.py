@@ -57,7 +57,7 @@ def test_one_meter_on_this_machine_is_at_one_board(host_kind):
 
 
 def test_a_monitor_is_not_in_the_key():
-    from edgebench.records.variant import Variant
+    from edgebench.records.values import Variant
 
     def key(*meters):
         target = Target(name="fake", device="fake", meters=meters)

@@ -4,7 +4,7 @@ import pytest
 
 from edgebench.errors import UsageError
 from edgebench.records.target import DeclaredPower
-from edgebench.run.declarations import declared_powers
+from edgebench.run.boards import declared_powers
 
 NANO = {"nano": ("nano", "nano")}
 SWEPT = {f"nano[threads={n}]": (f"nano[threads={n}]", "nano") for n in (1, 2)}

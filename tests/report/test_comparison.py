@@ -14,9 +14,14 @@ from jsonschema import Draft202012Validator
 from edgebench.errors import UsageError
 from edgebench.judge.comparison import MetricComparison, Threshold
 from edgebench.judge.result_comparison import ResultsComparison, compare_results
-from edgebench.report import comparison_document as comparison_words
-from edgebench.report.comparison_document import comparison_document
-from edgebench.report.comparison_text import as_text, print_comparison, require_output, write_comparison
+from edgebench.report import comparison as comparison_words
+from edgebench.report.comparison import (
+    as_text,
+    comparison_document,
+    print_comparison,
+    require_output,
+    write_comparison,
+)
 from edgebench.report.console import make_console
 from edgebench.report.plots.history import ratios
 from edgebench.report.schemas import schema

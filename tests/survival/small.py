@@ -19,8 +19,7 @@ from edgebench.contract import Backend
 from edgebench.errors import StoredResultError
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import PrepareRequest
-from edgebench.records.values import Progress
-from edgebench.records.variant import Variant
+from edgebench.records.values import Progress, Variant
 from edgebench.run.config import resolve
 from edgebench.run.measuring.execution import Campaign
 from edgebench.run.measuring.host_queue import Outcome

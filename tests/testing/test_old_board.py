@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.link.old_python import python36
 from tests.testing import template
 from tests.testing.complaints import backend_kit, judge

@@ -12,7 +12,7 @@ from edgebench.cli.common import say
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.prepare.cache import Cache, using
 from edgebench.records.model import PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.report.console import cell, line, new_table
 from edgebench.report.listings import write_json
 

@@ -16,7 +16,7 @@ from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 
 from ..engines import model_id
 from .clock import Clock

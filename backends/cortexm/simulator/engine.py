@@ -10,7 +10,7 @@ from types import TracebackType
 
 from edgebench.errors import UnavailableError, UnsupportedError
 from edgebench.installed import version_of
-from edgebench.link.board_session import size_bytes
+from edgebench.link.window_session import size_bytes
 from edgebench.prepare.workers.processes import Helper, HelperEndedError, HelperError
 from edgebench.records.model import Artifact
 from edgebench.records.values import Json, Progress

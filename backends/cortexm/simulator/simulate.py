@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.records.variant import DEPTH_MULTIPLIERS, PRECISIONS, Variant
+from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.suggest import choose
 
 from .clock import WRAP_US, Clock

@@ -15,7 +15,7 @@ from edgebench.judge.comparison import MetricComparison, Threshold, Word
 from edgebench.judge.history import TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.result_comparison import ResultsComparison
-from edgebench.report import comparison_document as comparison_words
+from edgebench.report import comparison as comparison_words
 from edgebench.report import drawing
 from edgebench.report.history import heading, ratio_text, series_names
 from edgebench.report.plots.panels import Place, bars_note, draw_panels, name_rows, set_title

@@ -14,7 +14,7 @@ from edgebench import registry
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.prepare import edgetpu as compiler
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.backends.coral import edgetpu_compiler
 
 VERSIONS = (f"16.0.{number}" for number in itertools.count(1))  # one a test: the cache goes by it

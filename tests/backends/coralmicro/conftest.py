@@ -8,7 +8,7 @@ from tests.backends.coralmicro.core_board import core_library
 from tests.backends.coralmicro.played_board import PlayedBoard
 
 board_address = importlib.import_module("edgebench.backends.coralmicro.board_address").board_address
-rpc_call = importlib.import_module("edgebench.backends.coralmicro.rpc_call")
+rpc_call = importlib.import_module("edgebench.backends.coralmicro.micro_board")
 MicroBoard = importlib.import_module("edgebench.backends.coralmicro.micro_board").MicroBoard
 
 PATIENT = rpc_call.Limits(connect_s=10.0, answer_s=30.0, bytes_a_second=1e9)

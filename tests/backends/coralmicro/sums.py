@@ -8,8 +8,7 @@ import numpy as np
 
 from edgebench.errors import UnsupportedError
 from edgebench.records.model import Artifact, Golden, InputSpec
-from edgebench.records.values import Pictures
-from edgebench.records.variant import Variant
+from edgebench.records.values import Pictures, Variant
 from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.coralmicro.played_engines import SumEngine
 

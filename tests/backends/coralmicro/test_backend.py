@@ -15,7 +15,7 @@ from tests.backends.coralmicro.played_board import PlayedBoard
 from tests.backends.coralmicro.played_firmware import PlayedFirmware
 
 backend = importlib.import_module("edgebench.backends.coralmicro.backend")
-options = importlib.import_module("edgebench.backends.coralmicro.device")
+options = importlib.import_module("edgebench.backends.coralmicro.backend")
 reach = importlib.import_module("edgebench.backends.coralmicro.board_address")
 room = importlib.import_module("edgebench.backends.coralmicro.session")
 checks = importlib.import_module("edgebench.backends.coralmicro.backend")

@@ -21,7 +21,7 @@ from tests.backends.coralmicro.played_board import PlayedBoard
 from tests.backends.coralmicro.played_engines import FloatEngine, RefusedModel
 from tests.backends.coralmicro.played_firmware import Held, PlayedFirmware
 
-device_of = importlib.import_module("edgebench.backends.coralmicro.device").CoralMicroDevice
+device_of = importlib.import_module("edgebench.backends.coralmicro.backend").CoralMicroDevice
 SETTINGS = SessionSettings(1, {}, Launch())
 PATCH_BYTES = sums.SIDE**2 * 3
 

@@ -13,7 +13,7 @@ import numpy as np
 from edgebench.errors import UnsupportedError
 from edgebench.link.window_session import WindowLengths
 from edgebench.records.model import Artifact, Golden, InputSpec
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.backends.cortexm.host_programs import ANSWER_S, CORE, FIRMWARE, require_compiler
 
 backend = importlib.import_module("edgebench.backends.cortexm.backend")

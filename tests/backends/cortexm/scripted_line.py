@@ -8,7 +8,7 @@ from tests.backends.cortexm.board_faults import FaultyBoard
 
 clocks = importlib.import_module("edgebench.backends.cortexm.simulator.clock")
 engines = importlib.import_module("edgebench.backends.cortexm.simulator.engine")
-faults = importlib.import_module("edgebench.backends.cortexm.messages")
+faults = importlib.import_module("edgebench.backends.cortexm.line")
 
 LEAST_READ_NS = 10_000
 FOREVER_READ_NS = 500_000_000

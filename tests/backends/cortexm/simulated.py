@@ -15,7 +15,7 @@ PACKAGE = "edgebench.backends.cortexm.simulator"
 boards = importlib.import_module(f"{PACKAGE}.board")
 clocks = importlib.import_module(f"{PACKAGE}.clock")
 engines = importlib.import_module(f"{PACKAGE}.engine")
-line_faults = importlib.import_module("edgebench.backends.cortexm.messages")
+line_faults = importlib.import_module("edgebench.backends.cortexm.line")
 ports = importlib.import_module(f"{PACKAGE}.board")
 
 MODEL_ID = "first-light:00ff"

@@ -8,8 +8,8 @@ import pytest
 from tests.backends.cortexm.scripted_line import BenchmarkFirmware, ScriptedLine, lines
 
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
-faults = importlib.import_module("edgebench.backends.cortexm.messages")
-upload_frames = importlib.import_module("edgebench.backends.cortexm.messages")
+faults = importlib.import_module("edgebench.backends.cortexm.line")
+upload_frames = importlib.import_module("edgebench.backends.cortexm.line")
 
 BANNER = lines("m-timestamp-mode-performance", "m-init-done")
 STRAY = b"m-ready\r\n"

@@ -6,13 +6,13 @@ import pytest
 
 from edgebench.installed import version_of
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.backends.cortexm.emulated import BOARD, EmulatedBoard, require_emulator
 from tests.backends.cortexm.uploading import upload
 
 building = importlib.import_module("edgebench.backends.cortexm.building")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
-preparing = importlib.import_module("edgebench.backends.cortexm.device")
+preparing = importlib.import_module("edgebench.backends.cortexm.backend")
 
 BANNER = ["m-timestamp-mode-performance", "m-init-done", "m-ready"]
 NS_AN_INSTRUCTION = 32  # -icount shift=5

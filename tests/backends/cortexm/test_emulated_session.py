@@ -12,7 +12,7 @@ from edgebench.prepare.workers import onnx_running as running
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.cortexm.emulated import BOARD, require_emulator
 

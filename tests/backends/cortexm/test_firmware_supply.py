@@ -13,8 +13,7 @@ from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan
 from edgebench.records.target import Target
-from edgebench.records.values import Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import Scene, Variant
 from tests.backends.cortexm.elf_files import elf
 from tests.backends.cortexm.emulated import require_emulator
 from tests.backends.cortexm.flashing_programs import FlashingPrograms
@@ -22,9 +21,9 @@ from tests.backends.cortexm.flashing_programs import FlashingPrograms
 backend = importlib.import_module("edgebench.backends.cortexm.backend")
 profiles = importlib.import_module("edgebench.backends.cortexm.profile")
 boards = importlib.import_module("edgebench.backends.cortexm.boards")
-device = importlib.import_module("edgebench.backends.cortexm.device")
+device = importlib.import_module("edgebench.backends.cortexm.backend")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
-faults = importlib.import_module("edgebench.backends.cortexm.messages")
+faults = importlib.import_module("edgebench.backends.cortexm.line")
 firmware_supply = importlib.import_module("edgebench.backends.cortexm.firmware_supply")
 options = importlib.import_module("edgebench.backends.cortexm.options")
 

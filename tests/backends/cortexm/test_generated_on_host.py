@@ -12,7 +12,7 @@ from edgebench.link.window_session import WindowLengths
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.cortexm.first_light import on_a_pty
 from tests.backends.cortexm.host_programs import CORE, FIRMWARE, require_compiler

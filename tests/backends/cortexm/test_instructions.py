@@ -12,7 +12,7 @@ from edgebench.testing.backend_kit import scene_of
 from tests.backends.cortexm import first_light
 from tests.backends.cortexm.simulated_board import simulated_board
 
-device = importlib.import_module("edgebench.backends.cortexm.device")
+device = importlib.import_module("edgebench.backends.cortexm.backend")
 
 QEMU = "mps2-an500, Cortex-M7, 25 MHz"
 SIMULATOR = "simulator"

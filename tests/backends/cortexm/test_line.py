@@ -11,7 +11,7 @@ import pytest
 
 from edgebench.errors import NoPermissionError, UnavailableError
 
-faults = importlib.import_module("edgebench.backends.cortexm.messages")
+faults = importlib.import_module("edgebench.backends.cortexm.line")
 line_module = importlib.import_module("edgebench.backends.cortexm.line")
 open_line = line_module.open_line
 

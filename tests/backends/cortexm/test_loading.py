@@ -12,9 +12,9 @@ from tests.backends.cortexm.host_programs import INPUT_BYTES
 from tests.backends.cortexm.scripted_line import BenchmarkFirmware, ScriptedLine, lines
 
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
-faults = importlib.import_module("edgebench.backends.cortexm.messages")
+faults = importlib.import_module("edgebench.backends.cortexm.line")
 line_module = importlib.import_module("edgebench.backends.cortexm.line")
-upload_frames = importlib.import_module("edgebench.backends.cortexm.messages")
+upload_frames = importlib.import_module("edgebench.backends.cortexm.line")
 
 TENSOR = random.Random(8).randbytes(INPUT_BYTES)
 STRAY = b"m-ready\r\n"

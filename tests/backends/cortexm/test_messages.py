@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-messages = importlib.import_module("edgebench.backends.cortexm.messages")
+messages = importlib.import_module("edgebench.backends.cortexm.line")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from edgebench.installed import version_of
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.backends.cortexm.emulated import BOARD, EmulatedBoard, require_emulator
 from tests.backends.cortexm.uploading import upload
 

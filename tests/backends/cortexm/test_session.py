@@ -21,7 +21,7 @@ from tests.backends.cortexm import first_light
 from tests.backends.cortexm.simulated_board import simulated_board
 
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
-device = importlib.import_module("edgebench.backends.cortexm.device")
+device = importlib.import_module("edgebench.backends.cortexm.backend")
 profiles = importlib.import_module("edgebench.backends.cortexm.profile")
 
 

@@ -9,7 +9,7 @@ from edgebench.errors import InputError, UnavailableError, UnsupportedError, Usa
 from edgebench.installed import version_of
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.backends.cortexm.emulated import EmulatedBoard, require_emulator
 from tests.backends.cortexm.tflm_programs import LIBRARY, board_library
 from tests.backends.cortexm.uploading import upload

@@ -2,7 +2,7 @@
 
 import importlib
 
-upload_frames = importlib.import_module("edgebench.backends.cortexm.messages")
+upload_frames = importlib.import_module("edgebench.backends.cortexm.line")
 SYNC = upload_frames.SYNC
 frame = upload_frames.frame
 frames_of = upload_frames.frames_of

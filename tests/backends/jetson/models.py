@@ -11,7 +11,7 @@ from onnx import helper
 
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import InputChoice, ModelSource, PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.run.model_choice import resolve_sources, with_golden
 from tests.models.crafted import onnx_file
 from tests.user_models import CLASSES, SIDE, make_pictures

@@ -25,8 +25,7 @@ from edgebench.prepare.cache import sha256_file
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
-from edgebench.records.values import Scene
-from edgebench.records.variant import Variant
+from edgebench.records.values import Scene, Variant
 from edgebench.run.measuring import session as golden
 from tests.backends.jetson import standin
 from tests.backends.jetson.conftest import PRECISIONS

@@ -12,7 +12,7 @@ from edgebench.agent.pixels import table_for
 from edgebench.errors import UnsupportedError
 from edgebench.prepare.cache import Cache, sha256_file
 from edgebench.records.model import SHIPPED, Artifact, ModelSource, PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.backends.jetson.models import colours, request_for, source_of
 from tests.fakes import agent_backend
 from tests.user_models import SIDE

@@ -25,7 +25,7 @@ from edgebench.prepare.families import TFLITE_FOLDER as FOLDER
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.prepare.workers import litert
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.records.values import PRECISIONS, Variant
 from edgebench.run.config import resolve
 from edgebench.run.planner import build
 from tests.walk.conftest import make_place

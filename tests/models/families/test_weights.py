@@ -8,7 +8,7 @@ import pytest
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.prepare.cache import sha256_file
 from edgebench.prepare.families import FOLDER, count_parameters, read_weights, shipped_weights, write_weights
-from edgebench.records.variant import DEPTH_MULTIPLIERS
+from edgebench.records.values import DEPTH_MULTIPLIERS
 
 PARAMETERS = {0.25: 219_829, 0.5: 832_101, 1.0: 3_233_989}
 

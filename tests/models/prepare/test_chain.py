@@ -16,8 +16,7 @@ from edgebench.prepare.cache import Cache, CachedFile
 from edgebench.prepare.chain import Chain, Recipe, Refusals, StepJob, artifact_of, carry_out, subject_of
 from edgebench.prepare.workers.processes import HelperError
 from edgebench.records.model import Artifact, InputSpec, ModelSource, PrepareRequest, Samples
-from edgebench.records.values import Progress
-from edgebench.records.variant import Variant
+from edgebench.records.values import Progress, Variant
 
 
 class NumberChain(Chain):

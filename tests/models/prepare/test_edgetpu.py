@@ -7,7 +7,7 @@ import pytest
 from edgebench.errors import InputError, UnavailableError
 from edgebench.prepare.edgetpu import EdgeTpuChain, compiler_finding
 from edgebench.records.model import PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from tests.backends.coral import edgetpu_compiler
 
 REQUEST = PrepareRequest(Variant(0.25, "int8"), 1, {})

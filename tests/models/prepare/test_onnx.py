@@ -27,8 +27,7 @@ from edgebench.prepare.workers import onnx_steps as steps
 from edgebench.prepare.workers import processes
 from edgebench.prepare.workers.processes import run_jobs, run_outputs
 from edgebench.records.model import Artifact, InputChoice, ModelSource, Prepared, PrepareRequest
-from edgebench.records.values import Progress
-from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.records.values import PRECISIONS, Progress, Variant
 from edgebench.run.model_choice import resolve_sources, with_golden
 from tests.models.crafted import onnx_file
 from tests.user_models import CLASSES, SIDE, make_pictures

@@ -30,8 +30,7 @@ from edgebench.records.model import (
     TensorFacts,
     UserModel,
 )
-from edgebench.records.values import ImageSet
-from edgebench.records.variant import Variant
+from edgebench.records.values import ImageSet, Variant
 
 KEYS = Path(__file__).with_name("recipe_keys.json")
 NOWHERE = Path("/nowhere")

@@ -22,7 +22,7 @@ from edgebench.prepare.tflite import TfliteChain
 from edgebench.prepare.workers import litert
 from edgebench.prepare.workers.processes import results_of, run_jobs
 from edgebench.records.model import Artifact, InputSpec, Prepared, PrepareRequest
-from edgebench.records.variant import PRECISIONS, Variant
+from edgebench.records.values import PRECISIONS, Variant
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from edgebench.prepare import chain
 from edgebench.prepare.cache import Cache, sha256_file
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, InputChoice, ModelSource, PrepareRequest
-from edgebench.records.variant import Variant
+from edgebench.records.values import Variant
 from edgebench.run.model_choice import Chosen, resolve_sources, with_golden
 from tests.user_models import CLASSES, SIDE, make_pictures
 

@@ -16,8 +16,7 @@ from edgebench.link.agent_backend import AgentBackend
 from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.records.model import SHIPPED, Artifact, Golden, InputSpec, PrepareRequest
 from edgebench.records.target import Target
-from edgebench.records.values import Finding, Json, Progress
-from edgebench.records.variant import DEPTH_MULTIPLIERS
+from edgebench.records.values import DEPTH_MULTIPLIERS, Finding, Json, Progress
 
 RECIPE = 1  # count up when the same inputs would give another artifact
 SIDE = 224
