@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from edgebench.errors import UsageError
+
+if TYPE_CHECKING:  # help and completion import this module, and wait for nothing heavy
+    import numpy as np
+    from numpy.typing import NDArray
 
 Json = Any
 """A value that JSON can carry."""
@@ -26,7 +27,7 @@ Report = Callable[[str, int, int], None]
 of 0 where none are counted); never from a timed region."""
 
 
-Scores = NDArray[np.float32]
+Scores: TypeAlias = "NDArray[np.float32]"
 
 
 # What `edgebench doctor` finds: one line with its fix.

@@ -205,7 +205,7 @@ def signals(monkeypatch):
     """What was sent to whom, instead of sending it."""
     sent = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
-    monkeypatch.setattr(orphans, "_name", lambda pid: "chain")
+    monkeypatch.setattr(orphans, "_stat", lambda pid: ("chain", os.getpid()))
     monkeypatch.setattr(orphans, "_collected", lambda pid: True)
     return sent
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from edgebench.errors import UnsupportedError
+from edgebench.prepare.chain import Recipe
 from edgebench.records.model import Artifact, Golden, InputSpec
 from edgebench.records.values import Pictures, Variant
 from edgebench.testing.backend_kit import images_of, scene_of
@@ -65,10 +66,10 @@ def artifact_of(cache, variant=VARIANT, model=MODEL):
 class SumChain:
     """Gives that artifact, and another file of the same scores at depth 0.5."""
 
-    def prepare_inputs(self, request):
+    def recipe(self, request):
         if request.variant.precision != "int8" or request.batch != 1:
             raise UnsupportedError("it takes int8, one patch at a time")
-        return {"recipe": "sums", "variant": request.variant.name}
+        return Recipe("sums", {"recipe": "sums", "variant": request.variant.name}, ".tflite")
 
     def missing(self, request):
         return None
@@ -78,7 +79,7 @@ class SumChain:
 
     def _prepared(self, request, cache):
         try:
-            self.prepare_inputs(request)
+            self.recipe(request)
         except UnsupportedError as error:
             return error
         model = MODEL if request.variant == VARIANT else OTHER_MODEL
