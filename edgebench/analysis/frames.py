@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from edgebench.judge.columns import Column, missing_reasons, trial_columns
+from edgebench.judge.columns import Column, csv_fields, missing_reasons, trial_columns
 from edgebench.judge.decision import settled_by
 from edgebench.judge.figure import Figure
 from edgebench.judge.metrics import METRICS
@@ -243,7 +243,7 @@ def _reasons(summary: TrialSummary) -> dict[str, str]:
     reasons = {}
     for metric in METRICS.values():
         place = metric.json_place
-        for column, part in metric.csv_fields.items():
+        for column, part in csv_fields(metric).items():
             ends = stated.get(f"{place}.{'p99' if part == 'p99' else 'interval'}", "")
             of_rail = rail.reason if rail is not None and metric.rail else ""
             reasons[column] = stated.get(place) or ends or of_rail or metric.missing(summary)

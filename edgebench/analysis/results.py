@@ -23,7 +23,7 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged, missions, run_profiles, with_declarations
 from edgebench.judge.metric import Metric, Shown
 from edgebench.judge.metrics import METRICS, shown_in
-from edgebench.judge.power_metrics import rail_value
+from edgebench.judge.metrics.power import rail_value
 from edgebench.judge.profile import Profile
 from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import TrialSummary, Verdict

@@ -19,7 +19,7 @@ from edgebench.judge.decision import (
     nearest,
     under_loosest_limit,
 )
-from edgebench.judge.power_metrics import rail_interval
+from edgebench.judge.metrics.power import rail_interval
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement, metric_asked
 from edgebench.judge.trial_summary import TrialSummary, Verdict

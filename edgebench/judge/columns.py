@@ -16,9 +16,8 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from edgebench.judge.metric import Metric
+from edgebench.judge.metric import DECLARED, Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.power_metrics import POWER_METRICS
 from edgebench.judge.trial_summary import PowerFigure, Published, RequestLatency, TrialSummary
 from edgebench.records.described import Described, texts_of
 from edgebench.run.targets import whole_settings_text
@@ -57,9 +56,6 @@ NO_COLUMN: Mapping[str, str] = {
     "figures_of_values": "what was computed once, and nothing that is reported",
 }
 """Fields of a summary, and of the records in it, without a column: why."""
-
-_UNITS = {"1": "", "bytes": "byte"}
-"""What the descriptions call the catalogue's units, where they differ."""
 
 _IDENTITY = (
     "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "timed",
@@ -115,7 +111,7 @@ def _columns(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     for metric in METRICS.values():
         yield from _of_metric(metric, summaries)
     yield from _of_other_rails(summaries)
-    held = {heading for metric in METRICS.values() for heading in (metric.name, *metric.csv_fields)}
+    held = {heading for metric in METRICS.values() for heading in (metric.name, *csv_fields(metric))}
     for name in _fields():
         if name not in {*_IDENTITY, *held, *NO_COLUMN, "cold", "power", "published", "workers"}:
             yield from _of_field(name)
@@ -133,71 +129,76 @@ def _columns(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
 def _of_field(name: str) -> Iterator[Column]:
     """The column of a field of the summary; of a record one a field of it."""
     record = _record_in(_fields()[name])
-    for part in [""] if record is None else [field.name for field in dataclasses.fields(record)]:
-        place = f"{name}.{part}" if part else name
-        if place not in NO_COLUMN:
-            described = _described(record or TrialSummary, part or name)
-            yield Column(
-                place.replace(".", "_"),
-                f"{name}: {described.text}" if part else described.text,
-                described.unit,
-                described.source,
-                partial(_field_value, name, part),
-                _kind(_fields()[name] if record is None else get_type_hints(record)[part]),
-            )
-
-
-def _field_value(name: str, part: str, trial: TrialSummary) -> Cell:
-    value = getattr(trial, name)
+    get = attrgetter(name)
     if name == "settings":
-        return whole_settings_text(value)
-    return _cell(value if value is None or not part else getattr(value, part))
+        get = lambda trial: whole_settings_text(trial.settings)  # noqa: E731
+    for heading, part in _parts(name).items():
+        described = _described(record or TrialSummary, part or name)
+        text = f"{name}: {described.text}" if part else described.text
+        kind = _kind(get_type_hints(record)[part] if record else _fields()[name])
+        yield Column(heading, text, described.unit, described.source, partial(_value_of, get, part), kind)
+
+
+def _parts(name: str) -> Mapping[str, str]:
+    """Heading -> which field of its record, empty without one, of the columns of a field of the summary."""
+    record = _record_in(_fields().get(name))
+    if record is None:
+        return {name: ""}
+    parts = (field.name for field in dataclasses.fields(record))
+    return {f"{name}_{part}": part for part in parts if f"{name}.{part}" not in NO_COLUMN}
+
+
+def csv_fields(metric: Metric) -> Mapping[str, str]:
+    """Heading -> which field of the value, the value itself where that is empty."""
+    return _parts(metric.name) if metric.csv is None else metric.csv
 
 
 def _of_metric(metric: Metric, summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     """The columns of a metric; one a key where its values are mappings."""
-    for heading, part in metric.csv_fields.items():
+    for heading, part in csv_fields(metric).items():
         text, unit, source = _description_of(metric, heading, part)
         kind = _kind_of(metric, part)
-        if metric.keyed:
-            keys = _each(key for summary in summaries for key in metric.value(summary) or {})
-            taken = {fixed.heading for fixed in _columns(())} if keys else set()
-            for key in keys:
-                keyed = heading.format(key=key)
-                keyed += "_" * (keyed in taken)  # a stage, named by its device, that is called as a figure is
-                yield Column(keyed, text, unit, source, partial(_item, metric.value, key), kind)
-        else:
-            yield Column(heading, text, unit, source, partial(_metric_value, metric, part), kind)
+        if not metric.keyed:
+            get = attrgetter("primary_rail") if part and metric.rail else metric.value
+            yield Column(heading, text, unit, source, partial(_value_of, get, part), kind)
+            continue
+        keys = _each(key for summary in summaries for key in metric.value(summary) or {})
+        taken = {fixed.heading for fixed in _columns(())} if keys else set()
+        for key in keys:
+            keyed = heading.format(key=key)
+            keyed += "_" * (keyed in taken)  # a stage, named by its device, that is called as a figure is
+            yield Column(keyed, text, unit, source, partial(_value_of, metric.value, key), kind)
 
 
 def _description_of(metric: Metric, heading: str, part: str) -> tuple[str, str, str]:
     """Text, unit and source of a metric's column; of a figure's first part also what the figure is."""
-    unit = _UNITS.get(metric.unit, metric.unit)
     if not part and heading != metric.name and heading in _fields():  # a field that the metric is made of
         described = _described(TrialSummary, heading)
         return described.text, described.unit, described.source
     if not part or part.isdigit():
-        return metric.sentence, unit, metric.source
-    described = _described(_record_of(metric, part), part)
+        return metric.sentence, metric.unit_text, metric.source
+    described = _described(_record_of(metric), part)
     if metric.rail:
         return f"Of the primary meter and rail: {described.text}", described.unit, described.source
-    first = part == next(iter(metric.csv_fields.values()))
+    first = part == next(iter(csv_fields(metric).values()))
     text = f"{metric.sentence} {described.text}" if first else f"{metric.name}: {described.text}"
     return text, described.unit, metric.source
 
 
-def _record_of(metric: Metric, part: str) -> type:
-    """The record that has a part of a metric's figure."""
-    record = PowerFigure if metric.rail else _record_in(_fields()[metric.json_place])
-    assert record is not None, f"{metric.name} has no {part}"
-    return record
+def _record_of(metric: Metric) -> Any:
+    """The record that a metric's figure has its parts in."""
+    return PowerFigure if metric.rail else _record_in(_fields()[metric.json_place])
 
 
-def _metric_value(metric: Metric, part: str, trial: TrialSummary) -> Cell:
-    value: Any = metric.value(trial) if not (part and metric.rail) else trial.primary_rail
-    if value is None or not part:
-        return _cell(value)
-    return _cell(value[int(part)] if part.isdigit() else getattr(value, part))
+def _value_of(get: Callable[[TrialSummary], Any], part: str, trial: TrialSummary) -> Cell:
+    """What a trial has, or a part of it: a field, a place in a tuple or a key."""
+    value = get(trial)
+    if value is not None and part:
+        if isinstance(value, Mapping):
+            value = value.get(part)
+            return json.dumps(value) if isinstance(value, list | dict) else _cell(value)
+        value = value[int(part)] if part.isdigit() else getattr(value, part)
+    return _cell(value)
 
 
 def _of_settings(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
@@ -207,16 +208,17 @@ def _of_settings(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
             f"Value of the setting {name}, in which targets of a sweep differ.",
             "",
             _described(TrialSummary, "settings").source,
-            partial(_item, attrgetter("settings"), name),
+            partial(_value_of, attrgetter("settings"), name),
             "any",
         )
 
 
 def _of_other_rails(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     """What each meter and rail sees that is not the primary one; their figures are never added up."""
-    parts = _each(part for metric in POWER_METRICS for part in (metric.rail, *metric.rail_bounds) if part)
+    parts = _each(part for metric in METRICS.values() for part in (metric.rail, *metric.rail_bounds) if part)
     rails = [rail for summary in summaries for rail in summary.power or () if not rail.primary]
-    for meter, channel in _each((rail.meter, rail.channel) for rail in rails):
+    for place in _each((rail.meter, rail.channel) for rail in rails):
+        meter, channel = place
         for part in parts:
             described = _described(PowerFigure, part)
             yield Column(
@@ -224,14 +226,14 @@ def _of_other_rails(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
                 f"As {meter} sees it on {channel}, which is not the primary rail: {described.text}",
                 described.unit,
                 described.source,
-                partial(_of_rail, (meter, channel), part),
+                partial(_value_of, partial(_other_rail, place), part),
                 "number",
             )
 
 
-def _of_rail(place: tuple[str, str], part: str, trial: TrialSummary) -> Cell:
+def _other_rail(place: tuple[str, str], trial: TrialSummary) -> PowerFigure | None:
     rails = {(rail.meter, rail.channel): rail for rail in trial.power or () if not rail.primary}
-    return _cell(getattr(rails.get(place), part, None))
+    return rails.get(place)
 
 
 def _of_published(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
@@ -244,21 +246,15 @@ def _of_published(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
             yield Column(
                 f"published:{quantity}" + ("" if part == "value" else f":{part}"),
                 f"As published of {quantity}: {described.text}",
-                _UNITS.get(metric.unit, metric.unit) if metric is not None and is_figure else "",
+                metric.unit_text if metric is not None and is_figure else "",
                 described.source,
-                partial(_published_value, quantity, part),
+                partial(_value_of, partial(_published, quantity), part),
                 _kind(get_type_hints(Published)[part]),
             )
 
 
-def _published_value(quantity: str, part: str, trial: TrialSummary) -> Cell:
-    figures = {figure.quantity: figure for figure in reversed(trial.published)}
-    return _cell(getattr(figures.get(quantity), part, None))
-
-
-def _item(mapping: Callable[[TrialSummary], Mapping[str, Any] | None], key: str, trial: TrialSummary) -> Cell:
-    value = (mapping(trial) or {}).get(key)
-    return json.dumps(value) if isinstance(value, list | dict) else _cell(value)
+def _published(quantity: str, trial: TrialSummary) -> Published | None:
+    return next((figure for figure in trial.published if figure.quantity == quantity), None)
 
 
 def _cell(value: Any) -> Cell:
@@ -282,7 +278,7 @@ def _fields() -> Mapping[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(TrialSummary)}
 
 
-def _record_in(hint: Any) -> type | None:
+def _record_in(hint: Any) -> Any:
     """The dataclass of a field, be it optional or one of several; None for what holds none."""
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return hint
@@ -291,11 +287,11 @@ def _record_in(hint: Any) -> type | None:
 
 def _kind_of(metric: Metric, part: str) -> Kind:
     """What a metric's column holds; of one that is no field of the summary numbers."""
-    if metric.name == "declared_power":  # watts and their sources
+    if metric.keyed and metric.source == DECLARED:  # watts and their sources
         return "any"
     if not part or part.isdigit():
         return "number"
-    return _kind(get_type_hints(_record_of(metric, part))[part])
+    return _kind(get_type_hints(_record_of(metric))[part])
 
 
 def _kind(hint: Any) -> Kind:
@@ -310,7 +306,7 @@ def _described(record: type, name: str) -> Described:
     """The text of a field of a record; KeyError where it has none."""
     metric = METRICS.get(name) if record is TrialSummary else None
     if metric is not None:
-        return Described(metric.sentence, metric.source, _UNITS.get(metric.unit, metric.unit))
+        return Described(metric.sentence, metric.source, metric.unit_text)
     return texts_of(record)[name]
 
 

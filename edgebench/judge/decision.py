@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from edgebench.judge.figure import PERCENTILES
-from edgebench.judge.metric import OF_MISSIONS, Metric, Sampled
+from edgebench.judge.metric import DECLARED, Metric, Sampled, Stated
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import NO_SCHEDULE, OVERLOADED
 from edgebench.judge.power import WIDE_SCOPES
@@ -130,7 +130,8 @@ def under_loosest_limit(trial: TrialSummary, requirement: Requirement) -> Verdic
 
 def depends_on_limit(requirement: Requirement) -> bool:
     """Whether another figure may be judged under another limit."""
-    return bool(requirement.metric.rail) or callable(requirement.metric.judged)
+    metric = requirement.metric
+    return bool(metric.rail) or not (metric.of_schedule or isinstance(metric.judged, Sampled | Stated))
 
 
 def _least(trial: TrialSummary, requirement: Requirement, verdict: Verdict) -> float | None:
@@ -337,12 +338,12 @@ def settled_by(trial: TrialSummary, verdict: Verdict) -> str:
     if verdict.verdict not in ("unknown", "inconclusive") or metric is None:
         return ""
     is_of_meter, rail = metric.is_power or bool(metric.rail), trial.primary_rail
-    is_of_body = metric.name in ("mass_g", "size_mm")
+    is_of_body = isinstance(metric.judged, Stated) and metric.source == DECLARED
     ways = (
         (is_of_body and trial.body, "--board FILE.toml that gives it"),
         (is_of_body and trial.published, "--board TARGET=NAME"),
         # No run brings what is declared of a board.
-        (trial.published, "" if metric.judged == "boot" else _MEASURE),
+        (trial.published, "" if metric.source == DECLARED else _MEASURE),
         (trial.emulated or trial.status == "unsupported", ""),
         (trial.status in ("not_run", "failed"), "--resume"),
         (
@@ -355,17 +356,15 @@ def settled_by(trial: TrialSummary, verdict: Verdict) -> str:
         return way
     if is_of_meter:
         return _of_power(trial, verdict, metric)
-    if metric.judged == "boot":  # a maximum above the limit may never be reached, whatever else is declared
-        return metric.brought_by if trial.boot_s and trial.boot_s.kind == "typical" else ""
-    if metric.judged in ("accuracy", "accuracy drop"):
+    if verdict.declared:  # a maximum above the limit may never be reached, whatever else is declared
+        return metric.brought_by if verdict.declared == "typical" else ""
+    if metric.share_of == "image" and not metric.of_schedule:
         return _of_images(trial, verdict)
     if isinstance(metric.judged, Sampled):
         return _of_sessions(metric.judged.values(trial), verdict, metric)
-    return _more_sessions(None, len(trial.latency_values)) if metric.judged in _COUNTED else ""
-
-
-_COUNTED = ("failures", "deadlines", "load", "mission")
-"""Decided by the number of sessions, in a way that is not foretold."""
+    # The number of sessions decides these, in a way that is not foretold.
+    is_counted = metric.share_of or metric.of_schedule
+    return _more_sessions(None, len(trial.latency_values)) if is_counted else ""
 
 
 def _of_missing(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
@@ -373,10 +372,10 @@ def _of_missing(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
     ways = (
         (trial.other_machine and metric.of_machine, "a run on the declared board"),
         (trial.unpooled and verdict.reason == trial.unpooled, "a run with one worker"),
-        (metric.judged in OF_MISSIONS and verdict.reason == NO_SCHEDULE, "a [schedule] in the profile"),
+        (metric.of_schedule and verdict.reason == NO_SCHEDULE, "a [schedule] in the profile"),
         # No meter gives the energy of a cycle that is not kept.
         (verdict.reason.startswith(OVERLOADED), ""),
-        (metric.judged == "deadlines" and trial.untimed_reason, ""),
+        (metric.json_place == "paced" and trial.untimed_reason, ""),
     )
     return next((way for holds, way in ways if holds), metric.brought_by)
 

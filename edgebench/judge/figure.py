@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from edgebench.judge.schedule import Schedule
 from edgebench.judge.trial_summary import Bound
 from edgebench.records.target import PowerKind
 from edgebench.stats.intervals import (
@@ -102,13 +103,44 @@ class Figure:
         )
 
 
-def over_sessions(values_by_session: Sequence[Sequence[float]], certainty: Certainty = STATED) -> Figure:
-    """The headline statistic with its interval over sessions; at least one value is there."""
-    return over_medians(session_medians(values_by_session), certainty)
+class Asked(Protocol):
+    """What of a requirement its figure may depend on; `edgebench.judge.requirement` describes it."""
+
+    quantity: str
+    statistic: str
+    averaging_s: float | None
+    uplink_bps: float | None
+    schedule: Schedule | None
+
+    @property
+    def metric(self) -> Any:
+        """The quantity's entry in the catalogue."""
+
+    @property
+    def base_limit(self) -> float:
+        """The limit in the figures' unit."""
+
+
+def over_values(
+    values_by_session: Sequence[Sequence[float]], of: str, statistic: str, certainty: Certainty = STATED
+) -> Figure:
+    """A statistic of values with its bounds over sessions: median, max or one of PERCENTILES.
+
+    Args:
+        values_by_session: at least one value.
+        of: what the values are, in the plural.
+        statistic: which one.
+        certainty: how sure the bounds have to be.
+    """
+    if statistic == "median":
+        return over_medians(session_medians(values_by_session), certainty)
+    if statistic == "max":
+        return largest(values_by_session, of, certainty)
+    return over_percentile(values_by_session, statistic, certainty)
 
 
 def over_medians(medians: Sequence[float], certainty: Certainty = STATED) -> Figure:
-    """The same of one number a session; at least one is there."""
+    """The mean of one number a session with its interval; at least one is there."""
     if few := interval_reason(len(medians)):
         return Figure(float(mean_over_sessions(np.array(medians))), reason=few)
     value, low, high = map(float, mean_interval(np.array(medians), certainty.interval))

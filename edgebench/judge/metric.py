@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from edgebench.judge.figure import Certainty, Figure
+    from edgebench.judge.figure import Asked, Certainty, Figure
     from edgebench.judge.trial_summary import TrialSummary
+
+# What judges takes numpy, which commands about profiles do without: it is imported where it is used.
 
 
 SHARE_UNITS = {"1": 1.0, "%": 0.01}
@@ -22,15 +25,16 @@ BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "Mi
 MASS_UNITS = {"g": 1.0, "kg": 1e3}
 LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
 
+DECLARED = "the target's description"
+"""Source of what no run measures."""
 
-Judge = Callable[["TrialSummary", Any, "Certainty"], "Figure"]
-"""What gives a trial's figure for a requirement, in the metric's base unit. A `Requirement` knows its metric,
-so that its type cannot be named here."""
+Judge = Callable[["TrialSummary", "Asked", "Certainty"], "Figure"]
+"""Gives a trial's figure for a requirement, in the metric's base unit."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Judged by the values of the sessions, with an interval over sessions.
+    """Judges by the values of the sessions, with an interval over sessions.
 
     Attributes:
         values: of a trial, by session; sessions without any are left out.
@@ -42,20 +46,56 @@ class Sampled:
     of: Literal["passes", "requests", "sessions"]
     absent: str
 
+    def __call__(self, trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+        """The figure, computed once for all limits."""
+        about = (asked.metric.name, asked.statistic, certainty)
+        return trial.once(about, lambda: self._figure(trial, asked.metric, asked.statistic, certainty))
+
+    def _figure(self, trial: TrialSummary, metric: Metric, statistic: str, certainty: Certainty) -> Figure:
+        from edgebench.judge.figure import Figure, over_values
+
+        values = self.values(trial)
+        if not values:
+            return Figure(reason=metric.missing(trial) or self.absent)
+        if impossible := impossible_reason(values, metric.name):
+            return Figure(reason=impossible)
+        if self.of == "sessions":
+            return over_values(values, "sessions", statistic, certainty)
+        of = "windows" if self.of == "passes" and trial.has_windows else self.of
+        figure = over_values(values, of, statistic, certainty.at_least(trial.interval_confidence))
+        notes = (figure.note, trial.omission if metric.part else "", trial.reason)
+        return replace(figure, note="; ".join(filter(None, notes)))
+
 
 @dataclass(frozen=True)
 class Stated:
-    """Judged by one number that was declared or recorded, and has no interval.
+    """Judges by one number that was declared or recorded, and has no interval.
 
     Attributes:
         what: it is, in words.
         absent: why there is no figure where it is missing.
-        doubted: whether the trial's `board_doubts` may say that it is another machine's.
     """
 
     what: str
     absent: str
-    doubted: bool = False
+
+    def __call__(self, trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+        """The number; with the trial's `board_doubts` that it is another machine's."""
+        from edgebench.judge.figure import Figure
+
+        value = asked.metric.value(trial)
+        if value is None:
+            return Figure(reason=self.absent)
+        note = trial.board_doubts.get(asked.metric.name, "")
+        return Figure(
+            value if isinstance(value, tuple) else float(value), exact=True, what=self.what, note=note
+        )
+
+
+def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:
+    """Why there is no figure where a value cannot have been measured: nothing takes no time and no memory."""
+    least = min((min(session) for session in values if session), default=math.inf)
+    return f"a session says {name} {least:g}: it is above 0" if least <= 0 else ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +119,10 @@ Form = Literal[
 ]  # fmt: skip
 """How a value is printed; `edgebench.report.metric_text.FORMS` does it."""
 
+ShownIn = Literal[
+    "terminal", "latency", "requests", "instructions", "stages", "cold", "accuracy", "power", "memory"
+]
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -87,30 +131,16 @@ class Shown:
     Attributes:
         table: `latency` gives it a table of its own, the others a column; `terminal` is what a run ends
             with, `instructions` is of emulated trials alone.
-        heading: of the column, or of the table of its own; empty for what a pass is, in words.
+        heading: of the column, or of the table of its own; empty for what a pass is, in words. `{label}`
+            stands for the metric's label with its unit.
         form: how the value is printed.
         where_present: whether the column is left out where no trial has a value.
     """
 
-    table: Literal[
-        "terminal", "latency", "requests", "instructions", "stages", "cold", "accuracy", "power", "memory"
-    ]
-    heading: str
-    form: Form
+    table: ShownIn
+    heading: str = "{label}"
+    form: Form = "number"
     where_present: bool = False
-
-
-Judging = (
-    Sampled
-    | Stated
-    | Literal["accuracy", "accuracy drop", "deadlines", "failures", "peak power", "mean power", "energy"]
-    | Literal["boot", "update", "cycle energy", "load", "mission"]
-    | Judge
-)
-
-
-OF_MISSIONS = ("cycle energy", "load", "mission")
-"""Judged by the schedule of the requirement's profile."""
 
 
 @dataclass(frozen=True)
@@ -123,28 +153,34 @@ class Metric:
         value: of a trial: a number, an Interval, an Accuracy, a mapping by stage, ...; None where missing.
         units: unit -> how many of the base unit it is, the base unit (that of the figures) first.
         source: the file or the clock that it comes from.
+        label: heads its columns, with its unit; its name where empty.
         better: which values are better.
         statistics: those that a requirement may ask for, the default first; none where no requirement may be
             about it. `declared` is what the target's description says, `share` is k of n, `recorded` is a
             single number, `difference` one of two shares of the same images.
-        judged: how a requirement's figure comes about.
+        judged: gives a requirement's figure; None where no requirement may be about it.
+        conditions: fields of a requirement, besides its limit, that the figure depends on.
+        part: a metric that is part of it, and so never larger; empty for none.
+        of_board: whether it is the board's and not the work's of one worker or machine.
         missing: why the value is missing in a trial that was measured; empty where only a trial that was not
             measured lacks it. Of the metrics that share a field, the first says it.
         json_field: the field of a trial's document that holds it; None for one of its own name.
         csv: heading -> which field of the value, its place where the value is a tuple, or which field of the
             meter and rail that it is of (see `rail`); the value itself where that is empty; None for one
-            column of the metric's name.
+            column a field of the value where it is a record, else one of the metric's name.
         keyed: whether the value is a mapping whose keys differ between trials; `{key}` in a heading of `csv`
             stands for them.
         shown: where it is printed, in the order of the columns.
         rail: which field of a meter and rail it is, of power; empty for what no meter sees.
         rail_sessions: which field of a meter and rail has a value a session; empty for none.
         rail_bounds: which fields of a meter and rail are the ends of its interval; empty for none.
+        is_size: whether it is three sides of a body.
         share_of: what a share is of, in the singular; empty for what is no share.
-        compared: how two results are compared by it; None where they are not, or by what it is `judged` by.
-        of_a_pass: whether it is the time or the energy of a pass, and only passes over alike scenes compare.
         brought_by: what brings its figure where a requirement's is not known: an option of `edgebench run` or
             `fit`, or what to write in the profile; behind `with`. Every metric with statistics has it.
+        compared: how two results are compared by it; None where they are not, or by what it is `judged` by.
+        of_a_pass: whether it is of passes: the longer their stamps, the larger it is, and only passes over
+            alike scenes compare.
     """
 
     name: str
@@ -152,9 +188,13 @@ class Metric:
     value: Callable[[TrialSummary], Any]
     units: Mapping[str, float]
     source: str
+    label: str = ""
     better: Literal["lower", "higher"] = "lower"
     statistics: tuple[str, ...] = ()
-    judged: Judging | None = None
+    judged: Judge | None = None
+    conditions: tuple[Literal["averaging_s", "uplink_bps", "schedule"], ...] = ()
+    part: str = ""
+    of_board: bool = False
     missing: Callable[[TrialSummary], str] = field(default=lambda trial: "")
     json_field: str | None = None
     csv: Mapping[str, str] | None = None
@@ -163,7 +203,6 @@ class Metric:
     rail: str = ""
     rail_sessions: str = ""
     rail_bounds: tuple[str, str] | tuple[()] = ()
-    is_power: bool = False
     is_size: bool = False
     share_of: str = ""
     brought_by: str = ""
@@ -171,10 +210,20 @@ class Metric:
     of_a_pass: bool = False
 
     @property
+    def is_power(self) -> bool:
+        """Whether a limit on it may state an averaging time."""
+        return "averaging_s" in self.conditions
+
+    @property
+    def of_schedule(self) -> bool:
+        """Whether it is judged by the schedule of the requirement's profile."""
+        return "schedule" in self.conditions
+
+    @property
     def of_stamps(self) -> bool:
         """Whether it is larger the longer passes or requests take by the device's stamps."""
         timed = isinstance(self.judged, Sampled) and self.judged.of != "sessions"
-        return timed or self.of_a_pass or self.judged in ("deadlines", *OF_MISSIONS)
+        return timed or self.of_a_pass or self.of_schedule
 
     @property
     def comparison(self) -> Compared | None:
@@ -186,13 +235,17 @@ class Metric:
     @property
     def of_machine(self) -> bool:
         """Whether its figure is that of the machine that was measured, as times, power and energy are."""
-        is_measured = self.unit in ("s", "ms", "W", "J") and self.judged not in ("boot", "update")
-        return is_measured or self.judged == "deadlines"
+        return self.of_a_pass or (self.unit in ("s", "ms", "W", "J") and not self.of_board)
 
     @property
     def unit(self) -> str:
         """The base unit."""
         return next(iter(self.units))
+
+    @property
+    def unit_text(self) -> str:
+        """The base unit as descriptions call it; empty for a pure number."""
+        return {"1": "", "bytes": "byte"}.get(self.unit, self.unit)
 
     @property
     def at_least(self) -> bool:
@@ -210,19 +263,14 @@ class Metric:
         return (1.0, 1.0, 1.0) if self.is_size else 0.5
 
     @property
-    def csv_fields(self) -> Mapping[str, str]:
-        """Heading -> which field of the value, the value itself where that is empty."""
-        return {self.name: ""} if self.csv is None else self.csv
-
-    @property
     def json_place(self) -> str:
         """The field of a trial's document that holds it."""
         return self.json_field or self.name
 
-
-def csv_columns(name: str, *parts: str) -> dict[str, str]:
-    """A column for each part of a figure: its name and what it holds."""
-    return {f"{name}_{part}": part for part in parts}
+    @property
+    def titled(self) -> str:
+        """Its label with its unit: `start [s]`."""
+        return f"{self.label or self.name} [{self.unit}]" if self.unit_text else self.label or self.name
 
 
 def by_session(name: str) -> Callable[[TrialSummary], Sequence[Sequence[float]]]:
@@ -233,3 +281,8 @@ def by_session(name: str) -> Callable[[TrialSummary], Sequence[Sequence[float]]]
 def was_measured(trial: TrialSummary) -> bool:
     """Whether there is a figure of it: a latency, or what an emulated device did."""
     return trial.latency is not None or trial.emulated
+
+
+def where_measured(reason: str) -> Callable[[TrialSummary], str]:
+    """Why a trial lacks a figure, where that is not that it was not measured."""
+    return lambda trial: reason if was_measured(trial) else ""

@@ -15,9 +15,8 @@ from operator import attrgetter
 import numpy as np
 
 from edgebench.errors import UsageError
-from edgebench.judge.figure import STATED, Certainty, Figure, over_medians
+from edgebench.judge.figure import STATED, Asked, Certainty, Figure, over_medians
 from edgebench.judge.power_limits import bounded
-from edgebench.judge.requirement import Requirement
 from edgebench.judge.schedule import Schedule
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, TrialSummary
 from edgebench.stats.mission_cycles import Cycle, Worked, load_of, work_through
@@ -319,7 +318,7 @@ MOST_LIMITED_IMAGES = 1_000_000
 NO_SCHEDULE = "the profile says no time at which images come ([schedule])"
 
 
-def cycle_energy_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
+def cycle_energy_figure(summary: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
     """Energy of a cycle in J, of a device that stays on between images."""
     if asked.schedule is None:
         return Figure(reason=NO_SCHEDULE)
@@ -331,7 +330,7 @@ def cycle_energy_figure(summary: TrialSummary, asked: Requirement, certainty: Ce
     return replace(bounded(rail, replace(figure, what=what)), scope=rail.scope or UNKNOWN_SCOPE)
 
 
-def kept_up_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
+def kept_up_figure(summary: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
     """Load of the schedule as a share of a cycle; above 1 it is overloaded."""
     schedule = asked.schedule
     if schedule is None:
@@ -347,7 +346,7 @@ def _kept_up(summary: TrialSummary, schedule: Schedule, certainty: Certainty) ->
     return replace(figure, what="the whole 95 % interval of the load", note=note, reason=reason)
 
 
-def played_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
+def played_figure(summary: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
     """What the cycles come to: storage in bytes, backlog, age in s, or the share of missed deadlines.
 
     Of what is overloaded all but the last grow without end, and are above every limit, and in the end every

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from edgebench.errors import UsageError
-from edgebench.judge.metric import OF_MISSIONS, Metric
+from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS, required_metrics
 from edgebench.judge.schedule import Budget, Faults, Schedule, Strict
 from edgebench.judge.units import measured
@@ -143,19 +143,15 @@ class Requirement(Strict):
             if value not in known:
                 yield (name,), problem(f"unknown {name} {short(value)} of {quantity}", choose(value, known))
                 table[name] = known[0]
-        for name, belongs in (
-            ("averaging_s", metric.is_power),
-            ("uplink_bps", metric.judged == "update"),
-            ("schedule", metric.judged in OF_MISSIONS),
-            ("budget", "s" in metric.units),
-        ):
-            if table.get(name) is not None and not belongs:
+        belonging = (*metric.conditions, "budget" if "s" in metric.units else "")
+        for name in ("averaging_s", "uplink_bps", "schedule", "budget"):
+            if table.get(name) is not None and name not in belonging:
                 yield (name,), problem(f"{name} does not belong to {quantity}", "leave it out")
                 table |= {name: None, "limit": table.get("limit", metric.valid_limit)}
-        if metric.judged == "update":
+        if "uplink_bps" in metric.conditions:
             table.setdefault("uplink_bps", defaults.uplink_bps)
         schedule = defaults.schedule
-        if schedule is not None and metric.judged in OF_MISSIONS:
+        if schedule is not None and metric.of_schedule:
             table.setdefault("schedule", schedule)
         bare = table.get("limit") is None and table.get("budget") is None
         if schedule is not None and defaults.limits and bare and metric.is_latency:

@@ -8,72 +8,17 @@ an interval with one end, which is open where it leaves its own number out (abov
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
-from edgebench.judge.figure import STATED, Certainty, Figure, largest, over_percentile, over_sessions
-from edgebench.judge.metric import Judge, Metric, Sampled, Stated
-from edgebench.judge.metrics import METRICS, NO_BOOT
-from edgebench.judge.mission import cycle_energy_figure, kept_up_figure, played_figure
-from edgebench.judge.power_limits import energy_figure, mean_figure, peak_figure
+from edgebench.judge.figure import STATED, Certainty, Figure
+from edgebench.judge.metric import Sampled, Stated
+from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial_summary import EMULATED, TrialSummary, Verdict
-from edgebench.stats.compare import share_over_sessions, wilson
-from edgebench.stats.intervals import CONFIDENCE, interval_reason
-
-# What was declared of a target's boot, as it is judged against a limit.
-#
-# Nothing here measures it. A boot time that is declared as a maximum passes a limit that it does not
-# exceed,
-# and fails none, since it may never be reached; a typical one above the limit fails it, and passes none.
-
-
-def boot_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
-    """The declared boot time, in s."""
-    boot = summary.boot_s
-    if boot is None:
-        return Figure(reason=NO_BOOT)
-    is_maximum = boot.kind == "maximum"
-    return Figure(
-        boot.seconds,
-        low=None if is_maximum else boot.seconds,
-        high=boot.seconds if is_maximum else None,
-        reason=f"the {boot} may never be reached: it can pass this limit, never fail it"
-        if is_maximum
-        else f"the {boot} bounds no single boot: it can fail this limit, never pass it",
-        what=f"the {boot}",
-        note=summary.board_doubts.get("boot_s", ""),
-        declared=boot.kind,
-        lasting=True,
-    )
-
-
-# How long a new artifact takes to reach the device, over the link that a profile states.
-
-
-BITS = 8
-
-
-def update_figure(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
-    """The artifact's bytes over the profile's uplink, in s, without whatever a protocol adds.
-
-    A bound from below where files travel with it whose sizes are not recorded.
-    """
-    if asked.uplink_bps is None:
-        return Figure(reason="the profile states no uplink: add uplink_bps, such as '9.6 kbit/s'")
-    if summary.update_bytes is None:
-        return Figure(reason="the artifact's size was not recorded")
-    seconds = BITS * summary.update_bytes / asked.uplink_bps
-    what = f"the artifact's {summary.update_bytes} bytes over {asked.uplink_bps:g} bit/s"
-    if summary.update_companions:
-        others = ", ".join(summary.update_companions)
-        reason = f"with it travel files whose sizes were not recorded: {others}"
-        return Figure(seconds, low=seconds, reason=reason, what=what, lasting=True)
-    return Figure(seconds, exact=True, what=what)
-
 
 # What published figures can say about a limit.
 #
@@ -96,11 +41,12 @@ def published_figure(summary: TrialSummary, asked: Requirement) -> Figure:
     """The figure that a requirement asks of a published trial, with its source; in its base unit."""
     known = {figure.quantity: figure for figure in summary.published}
     figure = known.get(asked.quantity)
-    part = known.get("infer_s") if asked.quantity == "image_s" else None
+    part = known.get(asked.metric.part)
     if part and not (figure and (figure.value or figure.bound)):
         least_s = part.low if part.value is None else part.value
         if least_s is not None and least_s > asked.base_limit:
-            what = f"the published infer_s, which is a part of image_s and at least {least_s:.4g} s,"
+            whole = f"which is a part of {asked.quantity} and at least {least_s:.4g} s,"
+            what = f"the published {part.quantity}, {whole}"
             return Figure(low=least_s, bound="at least", what=what, note=part.quote)
     if figure is None:
         return Figure(reason=summary.unpublished(asked.quantity))
@@ -148,174 +94,35 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
 def _figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     metric = requirement.metric
     judged = metric.judged
-    is_stated = isinstance(judged, Stated)
-    if summary.published and not (is_stated and metric.value(summary) is not None):
+    if summary.published and not (isinstance(judged, Stated) and metric.value(summary) is not None):
         return published_figure(summary, requirement)
     if summary.other_machine and metric.of_machine:
         return Figure(reason=summary.other_machine)
-    if summary.unpooled and not (is_stated or metric.is_power or judged in _BOARD_WIDE):
+    if summary.unpooled and not (metric.of_board or metric.is_power):
         return Figure(reason=summary.unpooled)
-    if isinstance(judged, str):
-        return _RULES[judged](summary, requirement, certainty)
     assert judged is not None, f"{metric.name} has statistics and nothing that judges them"
-    if callable(judged):
-        return judged(summary, requirement, certainty)
-    # Whatever the limit: it serves every profile.
-    figure = summary.once(
-        (metric.name, requirement.statistic, certainty),
-        lambda: (
-            _sampled(judged, summary, metric, requirement.statistic, certainty)
-            if isinstance(judged, Sampled)
-            else _stated(judged, summary, metric)
-        ),
-    )
-    if metric.name == "image_s" and not summary.image_s_values:
+    figure = judged(summary, requirement, certainty)
+    if metric.part and isinstance(judged, Sampled) and not judged.values(summary):
         return _of_its_part(figure, summary, requirement, certainty)
     return figure
 
 
-def _sampled(
-    sampled: Sampled, summary: TrialSummary, metric: Metric, statistic: str, certainty: Certainty
-) -> Figure:
-    values = sampled.values(summary)
-    if not values:
-        return Figure(reason=metric.missing(summary) or sampled.absent)
-    if impossible := _impossible(values, metric.name):
-        return impossible
-    if sampled.of == "sessions":
-        return _of_values(values, "sessions", statistic, certainty)
-    sure = certainty.at_least(summary.interval_confidence)
-    windows = sampled.of == "passes" and summary.has_windows
-    of = "windows" if windows else sampled.of
-    figure = _of_values(values, of, statistic, sure)
-    lacks = summary.omission if metric.name == "image_s" else ""
-    return replace(figure, note="; ".join(note for note in (figure.note, lacks, summary.reason) if note))
-
-
-def _impossible(values: Sequence[Sequence[float]], quantity: str) -> Figure | None:
-    """No figure where one of these cannot have been measured: nothing takes no time and no memory."""
-    least = min((min(session) for session in values if session), default=math.inf)
-    return Figure(reason=f"a session says {quantity} {least:g}: it is above 0") if least <= 0 else None
-
-
-def _of_values(values: Sequence[Sequence[float]], of: str, statistic: str, certainty: Certainty) -> Figure:
-    if statistic == "median":
-        return over_sessions(values, certainty)
-    if statistic == "max":
-        return largest(values, of, certainty)
-    return over_percentile(values, statistic, certainty)
-
-
 def _of_its_part(
-    image: Figure, summary: TrialSummary, requirement: Requirement, certainty: Certainty
+    whole: Figure, summary: TrialSummary, requirement: Requirement, certainty: Certainty
 ) -> Figure:
-    """Of an image_s that was not timed: above the limit where infer_s, which is a part of it, is already."""
-    inference = requirement.model_copy(update={"quantity": "infer_s"})
-    part = figure_of(summary, inference, certainty)
+    """Of a metric that was not timed: above the limit where the one that is part of it is already."""
+    name, part_name = requirement.quantity, requirement.metric.part
+    part = figure_of(summary, requirement.model_copy(update={"quantity": part_name}), certainty)
     if part.low is None or part.low <= requirement.base_limit:
-        return image
-    reason = f"; {image.reason}" if image.reason else ""
+        return whole
+    reason = f"; {whole.reason}" if whole.reason else ""
+    statistic = requirement.statistic
     return Figure(
         low=part.low,
         bound="above",
-        what=f"infer_s {requirement.statistic}, which is a part of image_s and at least {part.low:.4g} s,",
-        note=f"image_s itself is not known{reason}",
+        what=f"{part_name} {statistic}, which is a part of {name} and at least {part.low:.4g} s,",
+        note=f"{name} itself is not known{reason}",
     )
-
-
-def _stated(stated: Stated, summary: TrialSummary, metric: Metric) -> Figure:
-    if (value := metric.value(summary)) is None:
-        return Figure(reason=stated.absent)
-    note = summary.board_doubts.get(metric.name, "") if stated.doubted else ""
-    return Figure(
-        value if isinstance(value, tuple) else float(value), exact=True, what=stated.what, note=note
-    )
-
-
-def _accuracy(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
-    accuracy = summary.accuracy
-    if accuracy is None:
-        return Figure(reason=summary.accuracy_reason or "accuracy was not taken")
-    notes = ["overlapping crops make it a little too narrow"] if accuracy.overlapping else []
-    notes += [f"assumed of the input: {assumption}" for assumption in summary.assumed]
-    return Figure(
-        accuracy.k / accuracy.n,
-        accuracy.low,
-        accuracy.high,
-        what=f"the whole Wilson interval of {accuracy.k} of {accuracy.n}",
-        note="; ".join(notes),
-        lasting=True,  # taken once a trial
-    )
-
-
-def _accuracy_drop(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
-    drop = summary.accuracy_drop
-    if drop is None:
-        return Figure(reason=summary.accuracy_drop_reason or "there is no fp32 variant to compare with")
-    if summary.precision == "fp32":
-        return Figure(0.0, 0.0, 0.0, what="this is the fp32 variant, which", lasting=True)
-    overlapping = summary.accuracy is not None and summary.accuracy.overlapping
-    only = f"{drop.only_fp32_right} right with fp32 alone and {drop.only_this_right} with this alone"
-    return Figure(
-        drop.points,
-        drop.low,
-        drop.high,
-        what=f"the whole paired interval of {drop.n} images ({only})",
-        note="overlapping crops make it a little too narrow" if overlapping else "",
-        lasting=True,  # taken once a trial
-    )
-
-
-def _failures(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
-    failed = summary.failed_sessions
-    if failed is None:
-        return Figure(reason="no session has come to an end by itself")
-    low, high = wilson(failed.k, failed.n, max(certainty.interval, CONFIDENCE))
-    return Figure(
-        failed.k / failed.n,
-        low,
-        high,
-        what=f"the whole Wilson interval of {failed.k} failed of {failed.n} sessions",
-    )
-
-
-def _deadline_misses(summary: TrialSummary, asked: Requirement, certainty: Certainty) -> Figure:
-    paced = summary.paced
-    if paced is None or not paced.passes:
-        timed = bool(summary.image_s_values)
-        why = "the passes were not paced (--period)" if timed else "no finished session holds a paced pass"
-        return Figure(reason=summary.untimed_reason or why)
-    if impossible := _impossible(summary.image_s_values, "image_s"):
-        return impossible  # the passes that were late or in time
-    sure = certainty.at_least(summary.interval_confidence)
-    low, high = share_over_sessions(paced.by_session, sure.interval) or (None, None)
-    return Figure(
-        paced.misses / paced.passes,
-        low,
-        high,
-        reason=interval_reason(len(paced.by_session)),
-        what=f"the whole 95 % interval of {paced.misses} misses in {paced.passes} passes",
-        note=f"a scene every {paced.period_s:g} s",
-    )
-
-
-_BOARD_WIDE = ("failures", "boot", "update")
-"""What is said of a board whose several workers have each their own figures."""
-
-_RULES: Mapping[str, Judge] = {
-    "accuracy": _accuracy,
-    "boot": boot_figure,
-    "update": update_figure,
-    "cycle energy": cycle_energy_figure,
-    "load": kept_up_figure,
-    "mission": played_figure,
-    "accuracy drop": _accuracy_drop,
-    "failures": _failures,
-    "deadlines": _deadline_misses,
-    "peak power": lambda trial, asked, sure: peak_figure(trial, asked.base_limit, asked.averaging_s, sure),
-    "mean power": lambda trial, asked, sure: mean_figure(trial, asked.base_limit, asked.averaging_s, sure),
-    "energy": lambda trial, asked, sure: energy_figure(trial, asked.base_limit, sure),
-}
 
 
 Word = Literal["pass", "fail", "inconclusive", "unknown"]
@@ -473,7 +280,7 @@ def _unmeasured(summary: TrialSummary, requirement: Requirement) -> Figure | Non
     if summary.emulated:
         return Figure(reason=EMULATED)
     why = _UNMEASURED.get(summary.status)
-    if why is None or (requirement.metric.judged == "failures" and summary.failed_sessions):
+    if why is None or (requirement.metric.share_of == "session" and summary.failed_sessions):
         return None
     return Figure(reason=f"{why}: {summary.reason}" if summary.reason else why)
 

@@ -14,7 +14,6 @@ from edgebench.errors import UsageError
 from edgebench.files import require_file_name, require_writable, unwritten, write_output
 from edgebench.judge.columns import trial_columns
 from edgebench.judge.judged import Judged
-from edgebench.judge.metric import OF_MISSIONS
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes as verdict_groups
@@ -226,7 +225,7 @@ def _figures_of_profiles(verdicts: Sequence[Verdict]) -> dict[str, dict[str, Any
     figures: dict[str, dict[str, Any]] = {}
     for verdict in verdicts:
         metric = METRICS.get(verdict.quantity)
-        if metric is None or metric.judged not in (*OF_MISSIONS, "update"):
+        if metric is None or not {"schedule", "uplink_bps"} & {*metric.conditions}:
             continue
         heading = f"{metric.name}:{verdict.profile}"
         for end, value in (("", verdict.value), (":low", verdict.low), (":high", verdict.high)):

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from edgebench.judge.metrics import SAME_AS_FP32
+from edgebench.judge.metrics.accuracy import SAME_AS_FP32
 from edgebench.report import words
 from edgebench.report.console import cell, line, lines, print_table
 from edgebench.report.words import SCHEMA_VERSION, as_json, clean

@@ -11,14 +11,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
-from typing import Any, get_type_hints
-
-from pydantic import TypeAdapter
+from typing import Any
 
 from edgebench.judge.answers import ExcludedBy, Front
 from edgebench.judge.columns import document_names
 from edgebench.judge.decision import Decision, Nearest
-from edgebench.judge.metric import BYTE_UNITS, Metric
+from edgebench.judge.metric import BYTE_UNITS
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.records.described import Described, object_schema
@@ -93,19 +91,16 @@ def _list_of(entry: Schema, text: str) -> Schema:
     return Described(text, "fit").schema({"type": "array", "items": entry})
 
 
-def _described(metric: Metric) -> Described:
-    return Described(metric.sentence, metric.source, {"1": "", "bytes": "byte"}.get(metric.unit, metric.unit))
-
-
 def _trial() -> Schema:
     metrics = {name: metric for name, metric in METRICS.items() if metric.json_place == name}
-    texts = {name: _described(metric) for name, metric in metrics.items()}
+    texts = {
+        name: Described(metric.sentence, metric.source, metric.unit_text) for name, metric in metrics.items()
+    }
     fields = object_schema(TrialSummary, {"TrialSummary": texts})
-    stored = {field.name for field in dataclasses.fields(TrialSummary)}
+    computed = metrics.keys() - {field.name for field in dataclasses.fields(TrialSummary)}
     for name, metric in metrics.items():
-        if name not in stored:  # computed: its type is what its function returns
-            returned = TypeAdapter(get_type_hints(metric.value)["return"]).json_schema()
-            fields["properties"][name] = _described(metric).schema(returned)
+        if name in computed:
+            fields["properties"][name] = texts[name].schema({"type": ["number", "null"]})
             fields["required"].append(name)
         if metric.units is BYTE_UNITS:
             fields["properties"][name]["minimum"] = 0

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS, shown_in
+from edgebench.judge.metrics.power import rail_value
 from edgebench.judge.power import headline_rails
-from edgebench.judge.power_metrics import rail_value
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes as verdict_groups
 from edgebench.report import words
@@ -135,7 +136,7 @@ def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
             quantity,
             (
                 *of_figures("trial", "median [s]", "95 % interval [s]", "half-width", "sessions"),
-                Column(_counted_in(summaries, quantity), figures=True),
+                Column(_counted_in(summaries, metric), figures=True),
                 why,
             ),
             tuple(rows),
@@ -144,18 +145,18 @@ def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
     )
 
 
-def _counted_in(summaries: Sequence[TrialSummary], quantity: str) -> str:
+def _counted_in(summaries: Sequence[TrialSummary], metric: Metric) -> str:
     """What a trial's values are counted in: windows, where all of these have no other."""
-    shown = [summary for summary in summaries if getattr(summary, quantity) is not None]
+    shown = [summary for summary in summaries if metric.value(summary) is not None]
     windows = [summary.has_windows for summary in shown]
     if not any(windows):
         return "passes"
     return "windows" if all(windows) else "passes or windows"
 
 
-def _interval_cells(figure: Interval | None) -> tuple[str, ...]:
-    if figure is None:
-        return (words.MISSING,) * 5
+def _interval_cells(figure: Interval | float | None) -> tuple[str, ...]:
+    if not isinstance(figure, Interval):
+        return (metric_text(figure, "number"), *[words.MISSING] * 4)
     counts = (str(figure.sessions), str(figure.n))
     median = words.interval(figure).split(" ")[0]
     if figure.low is None or figure.high is None:
@@ -302,7 +303,8 @@ def power_tables(
             delivered = () if headline else (rail.p99_w, rail.effective_hz, rail.longest_gap_s)
             cells = (metric_text(value, "number") for value in delivered)
             figures = (
-                metric_text(rail_value(rail, metric), shown.form) for metric, shown in shown_in("power")
+                metric_text(rail_value(rail, metric) if metric.rail else metric.value(summary), shown.form)
+                for metric, shown in shown_in("power")
             )
             row = (names[summary.key], *figures, *cells)
             is_other = not headline and not rail.primary

@@ -9,7 +9,7 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
-from edgebench.judge.power_metrics import rail_interval
+from edgebench.judge.metrics.power import rail_interval
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
 from edgebench.report.plots.panels import (

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from edgebench.judge.power_metrics import rail_interval
+from edgebench.judge.metrics.power import rail_interval
 from edgebench.judge.power_trace import PowerTrace, RailTrace, power_traces
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import PowerFigure, TrialSummary

@@ -1,4 +1,4 @@
-"""The catalogue's power and energy, as the meter and rail see them that a board is judged by."""
+"""Power and energy, as the meter and rail see them that a board is judged by."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import ENERGY_UNITS, POWER_UNITS, Metric, Shown
+from edgebench.judge.metric import DECLARED, ENERGY_UNITS, POWER_UNITS, Metric, Shown
 from edgebench.stats.interval import Interval
 
 if TYPE_CHECKING:
+    from edgebench.judge.figure import Asked, Certainty, Figure
     from edgebench.judge.trial_summary import PowerFigure, TrialSummary
 
 
@@ -30,7 +31,6 @@ def _of_rail(
         units,
         source="probes.parquet",
         json_field="power",
-        is_power=units is POWER_UNITS,
         rail=field,
         **fields,
     )
@@ -43,7 +43,7 @@ def rail_value(rail: PowerFigure, metric: Metric) -> float | Interval | None:
 
 def rail_interval(rail: PowerFigure, name: str) -> Interval | None:
     """The same, always with its interval, whose ends may be None; None where the metric is missing."""
-    metric = next(metric for metric in POWER_METRICS if metric.name == name)
+    metric = next(metric for metric in METRICS if metric.name == name)
     value = getattr(rail, metric.rail)
     if value is None:
         return None
@@ -51,7 +51,31 @@ def rail_interval(rail: PowerFigure, name: str) -> Interval | None:
     return Interval(value, low, high, sessions=len(rail.mean_w_sessions), n=rail.samples)
 
 
-POWER_METRICS = (
+def _mean(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.power_limits import mean_figure
+
+    return mean_figure(trial, asked.base_limit, asked.averaging_s, certainty)
+
+
+def _peak(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.power_limits import peak_figure
+
+    return peak_figure(trial, asked.base_limit, asked.averaging_s, certainty)
+
+
+def _energy(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.power_limits import energy_figure
+
+    return energy_figure(trial, asked.base_limit, certainty)
+
+
+def _cycle_energy(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.mission import cycle_energy_figure
+
+    return cycle_energy_figure(trial, asked, certainty)
+
+
+METRICS = (
     _of_rail(
         "power_mean_w",
         "Mean power within the steady passes, or of whole cycles, as the primary meter and rail see it.",
@@ -59,7 +83,8 @@ POWER_METRICS = (
         POWER_UNITS,
         statistics=("median",),
         brought_by="--meter KIND, or --declared-power POWER",
-        judged="mean power",
+        judged=_mean,
+        conditions=("averaging_s",),
         missing=attrgetter("power_reason"),
         csv={
             "power_meter": "meter",
@@ -92,7 +117,8 @@ POWER_METRICS = (
         POWER_UNITS,
         statistics=("max",),
         brought_by="--meter KIND, or --declared-power POWER",
-        judged="peak power",
+        judged=_peak,
+        conditions=("averaging_s",),
         csv={"peak_w": "", "p99_w": "p99_w", "peak_high_w": "peak_high_w"},
         shown=(Shown("power", "peak [W]", "number"),),
     ),
@@ -112,7 +138,7 @@ POWER_METRICS = (
         "energy_j",
         statistics=("median",),
         brought_by="--meter KIND",
-        judged="energy",
+        judged=_energy,
         csv={"energy_j": "", "energy_low_j": "energy_low_j", "energy_high_j": "energy_high_j"},
         shown=(Shown("power", "energy [J]", "interval"),),
         rail_sessions="energy_j_sessions",
@@ -126,7 +152,8 @@ POWER_METRICS = (
         "energy_j",
         statistics=("simulated",),
         brought_by="--meter KIND",
-        judged="cycle energy",
+        judged=_cycle_energy,
+        conditions=("schedule",),
         csv={},
     ),
     _of_rail(
@@ -144,9 +171,8 @@ POWER_METRICS = (
         "maximum can pass a limit, a typical power can fail one.",
         _declared,
         POWER_UNITS,
-        source="the target's description",
+        source=DECLARED,
         csv={"declared_{key}": ""},
         keyed=True,
     ),
 )
-"""In the order of the CSV's columns."""

@@ -1,0 +1,121 @@
+"""Accuracy and agreement: what a trial predicts, against labels and against fp32."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Shown, where_measured
+
+if TYPE_CHECKING:
+    from edgebench.judge.figure import Asked, Certainty, Figure
+    from edgebench.judge.trial_summary import TrialSummary
+
+SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one
+OVERLAPPING = "overlapping crops make it a little too narrow"
+
+
+def _accuracy(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.figure import Figure
+
+    accuracy = trial.accuracy
+    if accuracy is None:
+        return Figure(reason=trial.accuracy_reason or "accuracy was not taken")
+    notes = [OVERLAPPING] if accuracy.overlapping else []
+    notes += [f"assumed of the input: {assumption}" for assumption in trial.assumed]
+    return Figure(
+        accuracy.k / accuracy.n,
+        accuracy.low,
+        accuracy.high,
+        what=f"the whole Wilson interval of {accuracy.k} of {accuracy.n}",
+        note="; ".join(notes),
+        lasting=True,  # taken once a trial
+    )
+
+
+def _accuracy_drop(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.figure import Figure
+
+    drop = trial.accuracy_drop
+    if drop is None:
+        return Figure(reason=trial.accuracy_drop_reason or "there is no fp32 variant to compare with")
+    if trial.precision == "fp32":
+        return Figure(0.0, 0.0, 0.0, what="this is the fp32 variant, which", lasting=True)
+    overlapping = trial.accuracy is not None and trial.accuracy.overlapping
+    only = f"{drop.only_fp32_right} right with fp32 alone and {drop.only_this_right} with this alone"
+    return Figure(
+        drop.points,
+        drop.low,
+        drop.high,
+        what=f"the whole paired interval of {drop.n} images ({only})",
+        note=OVERLAPPING if overlapping else "",
+        lasting=True,  # taken once a trial
+    )
+
+
+METRICS = (
+    Metric(
+        "accuracy",
+        "Right ones of the labelled images, predicted by the very artifact that was timed.",
+        attrgetter("accuracy"),
+        SHARE_UNITS,
+        source="sessions",
+        better="higher",
+        statistics=("share",),
+        judged=_accuracy,
+        compared="images",
+        brought_by="--images DIR|CSV",
+        missing=attrgetter("accuracy_reason"),
+        share_of="image",
+        shown=(
+            Shown("terminal", "right of n", "right of n"),
+            Shown("accuracy", "right of n", "right of n"),
+            Shown("accuracy", "top-1", "share"),
+            Shown("accuracy", "95 % interval (Wilson)", "Wilson interval"),
+        ),
+    ),
+    Metric(
+        "accuracy_drop",
+        "Points of accuracy (hundredths of the images) below the fp32 variant of its depth on the same "
+        "target, over the same images, with Tango's paired interval; below 0 where it is right more often. "
+        "Of an fp32 variant it is 0.",
+        attrgetter("accuracy_drop"),
+        POINT_UNITS,
+        source="sessions",
+        statistics=("difference",),
+        judged=_accuracy_drop,
+        brought_by="--images DIR|CSV and --precision fp32 beside the others",
+        missing=attrgetter("accuracy_drop_reason"),
+        share_of="image",
+        shown=(Shown("accuracy", "points below fp32", "points"),),
+    ),
+    Metric(
+        "scene_accuracy",
+        "Right ones of the scene's own patches.",
+        attrgetter("scene_accuracy"),
+        SHARE_UNITS,
+        source="sessions",
+        better="higher",
+        compared="scene",
+        missing=where_measured("the scene has no labels in the artifact's classes"),
+        shown=(Shown("accuracy", "scene's patches", "right of n"),),
+    ),
+    Metric(
+        "agreement",
+        "How often it predicts what the fp32 variant of its depth predicts on the same target.",
+        attrgetter("agreement"),
+        SHARE_UNITS,
+        source="sessions",
+        better="higher",
+        missing=lambda trial: (
+            "this is the fp32 variant"
+            if trial.precision == "fp32"
+            else "there is no fp32 variant to compare with"
+        ),
+        shown=(
+            Shown("terminal", SAME_AS_FP32, "share"),
+            Shown("accuracy", SAME_AS_FP32, "right of n"),
+            Shown("accuracy", "McNemar p", "p"),
+        ),
+    ),
+)

@@ -1,0 +1,119 @@
+"""What a profile's schedule makes of the latencies, and its uplink of the artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from edgebench.judge.metric import BYTE_UNITS, IMAGE_UNITS, SHARE_UNITS, TIME_UNITS, Metric, where_measured
+
+if TYPE_CHECKING:
+    from edgebench.judge.figure import Asked, Certainty, Figure
+    from edgebench.judge.trial_summary import TrialSummary
+
+BITS = 8
+
+
+def _kept_up(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.mission import kept_up_figure
+
+    return kept_up_figure(trial, asked, certainty)
+
+
+def _played(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.mission import played_figure
+
+    return played_figure(trial, asked, certainty)
+
+
+def _update(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    """The artifact's bytes over the profile's uplink, without whatever a protocol adds; a bound from below
+    where files travel with it whose sizes are not recorded.
+    """
+    from edgebench.judge.figure import Figure
+
+    if asked.uplink_bps is None:
+        return Figure(reason="the profile states no uplink: add uplink_bps, such as '9.6 kbit/s'")
+    if trial.update_bytes is None:
+        return Figure(reason="the artifact's size was not recorded")
+    seconds = BITS * trial.update_bytes / asked.uplink_bps
+    what = f"the artifact's {trial.update_bytes} bytes over {asked.uplink_bps:g} bit/s"
+    if trial.update_companions:
+        others = ", ".join(trial.update_companions)
+        reason = f"with it travel files whose sizes were not recorded: {others}"
+        return Figure(seconds, low=seconds, reason=reason, what=what, lasting=True)
+    return Figure(seconds, exact=True, what=what)
+
+
+def _of_schedule(
+    name: str,
+    sentence: str,
+    units: Mapping[str, float],
+    value: Callable[[TrialSummary], Any] = attrgetter("image_s"),
+    **fields: Any,
+) -> Metric:
+    """What a schedule makes of a value, by default the latency: a trial has it under a profile alone."""
+    common: dict[str, Any] = {
+        "source": "passes.parquet",
+        "statistics": ("simulated",),
+        "judged": _played,
+        "json_field": "image_s",
+        "csv": {},
+        "brought_by": "a [schedule] in the profile",
+    }
+    return Metric(name, sentence, value, units, conditions=("schedule",), **common | fields)
+
+
+METRICS = (
+    _of_schedule(
+        "storage_bytes",
+        "Pictures that are not done at once, the most of a cycle of the profile's schedule: their pixels.",
+        BYTE_UNITS,
+        attrgetter("image_bytes"),
+        source="experiment.json",
+        missing=lambda trial: "its samples have no pixels",
+        json_field="image_bytes",
+        csv={"image_bytes": ""},
+    ),
+    _of_schedule(
+        "load",
+        "Work that comes in a cycle of the profile's schedule, as a share of the cycle: above 1 the device "
+        "is overloaded. A profile with a schedule requires at most 1, whether or not it says so.",
+        SHARE_UNITS,
+        statistics=("mean",),
+        judged=_kept_up,
+    ),
+    _of_schedule(
+        "backlog",
+        "Images that are not done at once, the most of a cycle of the profile's schedule.",
+        IMAGE_UNITS,
+    ),
+    _of_schedule(
+        "age_s",
+        "Age of a result under the profile's schedule, from an image's arrival on: the mean.",
+        TIME_UNITS,
+    ),
+    _of_schedule(
+        "missed_deadlines",
+        "Share of the images without a result at the deadline of the profile's schedule.",
+        SHARE_UNITS,
+        share_of="image",
+    ),
+    Metric(
+        "update_s",
+        "Time in which the artifact reaches the device at the profile's uplink_bps. Where the device builds "
+        "what it loads, the artifact is what it builds from.",
+        attrgetter("update_bytes"),
+        TIME_UNITS,
+        source="experiment.json",
+        statistics=("recorded",),
+        judged=_update,
+        conditions=("uplink_bps",),
+        of_board=True,
+        brought_by="uplink_bps in the profile",
+        missing=where_measured("the session did not say"),
+        json_field="update_bytes",
+        csv={"update_bytes": ""},
+    ),
+)
