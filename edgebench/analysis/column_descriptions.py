@@ -86,77 +86,10 @@ def _of_table(name: str) -> Columns:
     return {**{column: found[column] for column in [*order, "predicted_name"]}, **found}
 
 
-def _of_trials() -> Columns:
-    trial = ("experiment", "trials", "items")
-    ended = {
-        "ok": "Sessions that ended well.",
-        "failed": "Sessions that failed: all that neither ended well nor were interrupted.",
-        "interrupted": "Sessions that were interrupted.",
-    }
-    return {
-        **_from(trial, "key", "target"),
-        **_from(("experiment", "targets", "items"), "device"),
-        **_from(trial, "variant", "depth_multiplier", "precision", "batch"),
-        "concurrency": Described("Inferences that the device has in flight.", "experiment.json"),
-        "settings": Described(
-            "Settings in which its target differs from the others of its sweep, by name.", "experiment.json"
-        ),
-        "status": Described("How far it came: done, partial, failed, unsupported or not_run.", "sessions"),
-        "reason": Described("Why it could not be measured; empty where it could.", "experiment.json"),
-        **_from(trial, "artifact_bytes", "artifact_sha256"),
-        **{f"sessions_{name}": Described(text, "sessions") for name, text in ended.items()},
-    }
-
-
-def _of_sessions() -> Columns:
-    session = ("session",)
-    parts = {f"{part}_{name}": text for part in PARTS for name, text in _from((*session, part)).items()}
-    return {
-        "trial": _TRIAL,
-        "session": _SESSION,
-        **_from(session, "round", "status", "started_utc", "duration_s", "harness_s"),
-        **{column: parts[column] for column in part_kinds()},
-    }
-
-
-def _of_summaries() -> Columns:
-    """Those of a table of no trials, then one for each kind of those that stages and settings add."""
-    fixed = {
-        column.heading: Described(column.text, column.source, column.unit) for column in trial_columns([])
-    }
-    stages, declared = METRICS["stages_ms"], METRICS["declared_power"]
-    return {
-        **fixed,
-        "<stage>_ms": Described(stages.sentence, stages.source, stages.unit),
-        "declared_<kind>_w": Described(declared.sentence, declared.source, declared.unit),
-        "declared_<kind>_source": Described("Where that figure is from.", declared.source),
-        "setting:<name>": Described("A setting in which targets of a sweep differ.", "experiment.json"),
-        "rail:<meter>:<channel>:<figure>": Described(
-            "A figure of a meter and rail that is not the primary one, called as in `rails`.", "sessions"
-        ),
-        **{
-            "published:<quantity>" + ("" if part == "value" else f":{part}"): text
-            for part, text in texts_of(Published).items()
-            if part != "quantity"
-        },
-    }
-
-
-def _of_verdicts() -> Columns:
-    stated = _from(("result", "verdicts", "items"))
-    sides = {
-        "limit_sides": Described("Limit of a size: three sides in unit, None for all else.", "profile"),
-        "value_sides": Described("Size that was judged: three sides, None for all else.", "trial"),
-    }
-    named = {"target": Described("Its target.", "plan"), "variant": Described("Its variant.", "plan")}
-    sides["settled_by"] = Described(
-        "What would make an open verdict a pass or a fail, such as an option of a further run; empty where "
-        "it is one, and where nothing is known to.",
-        "fit",
-    )
-    order = ("trial", "target", "variant", "profile", "requirement", "quantity", "statistic", "limit", "unit")
-    known = {**stated, **named, **sides}
-    return {**{name: known[name] for name in order}, **known}
+_NAMED = {"target": Described("Its target.", "plan"), "variant": Described("Its variant.", "plan")}
+_TRIALS = ("experiment", "trials", "items")
+_PAIR = ("comparison", "results", "items", "pairs", "items")
+_SIDES = {"a": "the baseline's trial", "b": "the other result's trial"}
 
 
 def _of_mission() -> Columns:
@@ -173,18 +106,6 @@ def _of_mission() -> Columns:
     return described
 
 
-def _of_rails() -> Columns:
-    stated = _from(("trial", "power", "items"))
-    return {
-        "trial": _TRIAL,
-        "target": Described("Its target.", "plan"),
-        "variant": Described("Its variant.", "plan"),
-        "mark": Described("What has to stand beside its figures, such as `on the CPU`.", "fit"),
-        "sessions": Described("Sessions whose windows the meter saw.", "sessions"),
-        **{name: text for name, text in stated.items() if not name.endswith("_sessions")},
-    }
-
-
 _PUBLISHED = {
     "target": "Name of the published target.", "device": "What it is.", "variant": "Its variant.",
     "depth_multiplier": "Width of the network; missing for a model of one width.",
@@ -195,21 +116,6 @@ _PUBLISHED = {
     "up to the scene's 400.", "words": "", "covers": "", "source": "", "address": "Where the source is.",
 }  # fmt: skip
 """Columns of `edgebench.published().figures`; empty where the schema says it."""
-
-
-def _of_comparison() -> Columns:
-    pair = ("comparison", "results", "items", "pairs", "items")
-    trial = _from((*pair, "a"), "variant", "batch", "concurrency")
-    item = (*pair, "comparisons", "items")
-    sides = {"a": "the baseline's trial", "b": "the other result's trial"}
-    return {
-        "baseline": Described("Name of the baseline, A.", "command line"),
-        "result": Described("Name of the result that is held against it, B.", "command line"),
-        **{f"target_{side}": Described(f"Target of {of}.", "plan") for side, of in sides.items()},
-        **trial,
-        **{f"trial_{side}": Described(f"Key of {of}.", "plan") for side, of in sides.items()},
-        **_from(item),
-    }
 
 
 _RESULT = Described("Name of the result that is held against the baseline.", "command line")
@@ -225,17 +131,82 @@ _BOARD = {
     "note": ("What else is to be known.", ""),
 }
 _MAKERS: Mapping[str, Callable[[], Columns]] = {
-    "trials": _of_trials,
-    "sessions": _of_sessions,
-    "summaries": _of_summaries,
+    "trials": lambda: {
+        **_from(_TRIALS, "key", "target"),
+        **_from(("experiment", "targets", "items"), "device"),
+        **_from(_TRIALS, "variant", "depth_multiplier", "precision", "batch"),
+        "concurrency": Described("Inferences that the device has in flight.", "experiment.json"),
+        "settings": Described(
+            "Settings in which its target differs from the others of its sweep, by name.", "experiment.json"
+        ),
+        "status": Described("How far it came: done, partial, failed, unsupported or not_run.", "sessions"),
+        "reason": Described("Why it could not be measured; empty where it could.", "experiment.json"),
+        **_from(_TRIALS, "artifact_bytes", "artifact_sha256"),
+        "sessions_ok": Described("Sessions that ended well.", "sessions"),
+        "sessions_failed": Described(
+            "Sessions that failed: all that neither ended well nor were interrupted.", "sessions"
+        ),
+        "sessions_interrupted": Described("Sessions that were interrupted.", "sessions"),
+    },
+    "sessions": lambda: {
+        "trial": _TRIAL,
+        "session": _SESSION,
+        **_from(("session",), "round", "status", "started_utc", "duration_s", "harness_s"),
+        # Those of the parts that have a type in the frame.
+        **{
+            f"{part}_{name}": text
+            for part in PARTS
+            for name, text in _from(("session", part)).items()
+            if f"{part}_{name}" in part_kinds()
+        },
+    },
+    # Those of a table of no trials, then one for each kind of those that stages and settings add.
+    "summaries": lambda: {
+        **{
+            column.heading: Described(column.text, column.source, column.unit) for column in trial_columns([])
+        },
+        "<stage>_ms": _metric("stages_ms"),
+        "declared_<kind>_w": _metric("declared_power"),
+        "declared_<kind>_source": Described("Where that figure is from.", METRICS["declared_power"].source),
+        "setting:<name>": Described("A setting in which targets of a sweep differ.", "experiment.json"),
+        "rail:<meter>:<channel>:<figure>": Described(
+            "A figure of a meter and rail that is not the primary one, called as in `rails`.", "sessions"
+        ),
+        **{
+            "published:<quantity>" + ("" if part == "value" else f":{part}"): text
+            for part, text in texts_of(Published).items()
+            if part != "quantity"
+        },
+    },
     "reasons": lambda: {
         "trial": _TRIAL,
         "column": Described("Column of `summaries` that has no figure of it.", "fit"),
         "reason": Described("Why.", "fit"),
     },
-    "verdicts": _of_verdicts,
+    "verdicts": lambda: {
+        **_from(("result", "verdicts", "items"), "trial"),
+        **_NAMED,
+        **_from(("result", "verdicts", "items")),
+        "limit_sides": Described("Limit of a size: three sides in unit, None for all else.", "profile"),
+        "value_sides": Described("Size that was judged: three sides, None for all else.", "trial"),
+        "settled_by": Described(
+            "What would make an open verdict a pass or a fail, such as an option of a further run; empty "
+            "where it is one, and where nothing is known to.",
+            "fit",
+        ),
+    },
     "mission": _of_mission,
-    "rails": _of_rails,
+    "rails": lambda: {
+        "trial": _TRIAL,
+        **_NAMED,
+        "mark": Described("What has to stand beside its figures, such as `on the CPU`.", "fit"),
+        "sessions": Described("Sessions whose windows the meter saw.", "sessions"),
+        **{
+            name: text
+            for name, text in _from(("trial", "power", "items")).items()
+            if not name.endswith("_sessions")
+        },
+    },
     "published": lambda: {
         name: Described(text, "results/reference")
         if text
@@ -245,7 +216,14 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
     "boards": lambda: {
         name: Described(text, "edgebench/run/boards.toml", unit) for name, (text, unit) in _BOARD.items()
     },
-    "comparison": _of_comparison,
+    "comparison": lambda: {
+        "baseline": Described("Name of the baseline, A.", "command line"),
+        "result": Described("Name of the result that is held against it, B.", "command line"),
+        **{f"target_{side}": Described(f"Target of {of}.", "plan") for side, of in _SIDES.items()},
+        **_from((*_PAIR, "a"), "variant", "batch", "concurrency"),
+        **{f"trial_{side}": Described(f"Key of {of}.", "plan") for side, of in _SIDES.items()},
+        **_from((*_PAIR, "comparisons", "items")),
+    },
     "differences": lambda: {
         "result": _RESULT,
         **_from(("comparison", "results", "items", "differences", "items")),
@@ -279,3 +257,8 @@ def _from(place: tuple[str, ...], *names: str) -> dict[str, Described]:
         )
         for name in names or properties
     }
+
+
+def _metric(name: str) -> Described:
+    metric = METRICS[name]
+    return Described(metric.sentence, metric.source, metric.unit)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from edgebench.judge.columns import Column, csv_fields, missing_reasons, trial_columns
 from edgebench.judge.decision import settled_by
@@ -79,46 +78,31 @@ def named_predictions(
         record: the experiment, which has the classes of each trial.
         image_paths: by the SHA-256 of a set, the path of each image by its index.
     """
-    images, labels, predicted = (_Names(len(rows)) for _ in range(3))
     places: Mapping[Any, Any] = rows.groupby(["trial", "set"], observed=True).indices
     trials = {trial.key: trial for trial in record.trials}
-    index, label, predicted_class = (rows[name].to_numpy() for name in ("index", "label", "predicted"))
+    numbers = {"image": "index", "label_name": "label", "predicted_name": "predicted"}
+    codes = {name: np.full(len(rows), -1, dtype=np.int32) for name in numbers}
+    code_by_name: dict[str, dict[str, int]] = {name: {} for name in numbers}
     for (key, set_name), at in places.items():
         trial = trials[key]
-        image_set = record.images_of(trial)
-        predicted.fill(at, predicted_class[at], trial.class_names)
-        if set_name == "scene":
-            labels.fill(at, label[at], record.scene_of(trial).class_names)
-        elif image_set is not None:
-            labels.fill(at, label[at], image_set.class_names)
-            images.fill(at, index[at], image_paths.get(image_set.sha256, ()))
+        images = record.images_of(trial) if set_name != "scene" else None
+        labelled = record.scene_of(trial) if set_name == "scene" else images
+        names_of = {
+            "image": image_paths.get(images.sha256, ()) if images else (),
+            "label_name": labelled.class_names if labelled else (),
+            "predicted_name": trial.class_names,
+        }
+        for column, names in names_of.items():
+            known = code_by_name[column]
+            of_names = np.array([*(known.setdefault(name, len(known)) for name in names), -1], dtype=np.int32)
+            number = rows[numbers[column]].to_numpy()[at]
+            codes[column][at] = of_names[np.where((number >= 0) & (number < len(names)), number, len(names))]
     named = rows.copy(deep=False)
-    for name, names in (("image", images), ("label_name", labels), ("predicted_name", predicted)):
-        beside = {"image": "index"}.get(name, name.removesuffix("_name"))
-        named.insert(list(named.columns).index(beside) + 1, name, names.column())
+    for column, beside in numbers.items():
+        categories = pd.Index(list(code_by_name[column]), dtype="str")
+        values = pd.Categorical.from_codes(codes[column].tolist(), categories=categories)
+        named.insert(list(named.columns).index(beside) + 1, column, pd.Series(values))
     return named
-
-
-class _Names:
-    """A column of names, filled from numbers into lists of names."""
-
-    def __init__(self, rows: int) -> None:
-        self._codes: NDArray[np.int32] = np.full(rows, -1, dtype=np.int32)
-        self._code_by_name: dict[str, int] = {}
-
-    def fill(self, at: NDArray[np.int64], numbers: NDArray[np.int64], names: Sequence[str]) -> None:
-        """Name the rows `at` by their numbers; those without a name stay missing."""
-        codes = np.array([*self._codes_of(names), -1], dtype=np.int32)
-        known = (numbers >= 0) & (numbers < len(names))
-        self._codes[at] = codes[np.where(known, numbers, len(names))]
-
-    def _codes_of(self, names: Iterable[str]) -> list[int]:
-        return [self._code_by_name.setdefault(name, len(self._code_by_name)) for name in names]
-
-    def column(self) -> pd.Series:
-        """The names as categories."""
-        categories = pd.Index(list(self._code_by_name), dtype="str")
-        return pd.Series(pd.Categorical.from_codes(self._codes.tolist(), categories=categories))
 
 
 # Rails of meters as a frame: one row a trial and rail, where a summary has the primary one alone (pure).

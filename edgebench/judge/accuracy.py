@@ -119,56 +119,20 @@ def _shortened(names: Sequence[str]) -> str:
     return shown if len(names) <= 8 else f"{shown}, ... {len(names)} in all"
 
 
-# A trial's agreement with the fp32 variant of its model, which is another trial.
-
-
-def with_agreement(
-    summary: TrialSummary,
-    trial: TrialRecord,
-    trials: Sequence[TrialRecord],
-    images: Mapping[str, Predictions | None],
-) -> TrialSummary:
-    """The summary with its agreement with the fp32 variant of the same model, depth, target and batch.
-
-    As it is where there is none.
-
-    Args:
-        summary: of `trial`.
-        trial: one of the `trials`.
-        trials: all of the experiment.
-        images: by trial key the predictions of the labelled images.
-    """
-    mine = images[trial.key]
-    if trial.precision == "fp32" or mine is None:
-        return summary
-    for other in fp32_variants(trial, trials):
-        if (theirs := images[other.key]) is not None:
-            return replace(summary, agreement=agreement_of(mine, theirs))
-    return summary
-
-
-def fp32_variants(trial: TrialRecord, trials: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """The trials at fp32 of the same model, depth, target and batch."""
-    return [other for other in trials if other.precision == "fp32" and _model(other) == _model(trial)]
-
-
-def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
-    return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
-
-
-# By how many points a trial's accuracy is below that of its fp32 variant, on the very same images.
+# A trial held against the fp32 variant of its model, which is another trial.
 
 
 POINTS = 100.0
 """Of a share of one: a point is a hundredth of the images."""
 
 
-def with_accuracy_drop(
+def against_fp32(
     summaries: Sequence[TrialSummary],
     experiment: ExperimentRecord,
     images: Mapping[str, Predictions | None],
 ) -> list[TrialSummary]:
-    """The trials, each with its drop below fp32 of its model, depth, target and batch, or why it has none.
+    """The trials, each with its agreement with fp32 of its model, depth, target and batch, and with its drop
+    below it or why it has none.
 
     An fp32 variant is not below itself: its drop is 0.
 
@@ -179,31 +143,40 @@ def with_accuracy_drop(
     """
     by_key = {summary.key: summary for summary in summaries}
 
-    def drop_or_reason(summary: TrialSummary, trial: TrialRecord) -> AccuracyDrop | str:
+    def compared(summary: TrialSummary, trial: TrialRecord) -> TrialSummary:
+        mine, is_fp32 = images[trial.key], trial.precision == "fp32"
+        references = [] if is_fp32 else _fp32_variants(trial, experiment.trials)
+        theirs = next((images[other.key] for other in references if images[other.key] is not None), None)
+        if mine is not None and theirs is not None:
+            summary = replace(summary, agreement=agreement_of(mine, theirs))
         if summary.accuracy is None:
-            return summary.accuracy_reason or summary.unpooled
-        if trial.precision == "fp32":
-            return AccuracyDrop(0.0, 0.0, 0.0, summary.accuracy.n, 0, 0)
-        references = fp32_variants(trial, experiment.trials)
+            return replace(summary, accuracy_drop_reason=summary.accuracy_reason or summary.unpooled)
+        if is_fp32:
+            return replace(summary, accuracy_drop=AccuracyDrop(0.0, 0.0, 0.0, summary.accuracy.n, 0, 0))
         if not references:
-            return f"the fp32 variant of this model was not measured on {trial.target}"
+            reason = f"the fp32 variant of this model was not measured on {trial.target}"
+            return replace(summary, accuracy_drop_reason=reason)
         reference = next((other for other in references if by_key[other.key].accuracy), references[0])
-        theirs, mine = images[reference.key], images[trial.key]
+        theirs = images[reference.key]
         if by_key[reference.key].accuracy is None or theirs is None or mine is None:
             why = by_key[reference.key].accuracy_reason
-            return f"the fp32 variant of this model has no accuracy on {trial.target}: {why}"
-        tested = [experiment.images_of(each) for each in (trial, reference)]
-        is_same = len({of and of.sha256 for of in tested}) == 1
-        drop = drop_of(mine, theirs) if is_same else None
-        return drop or "its fp32 variant was tested with other images"
+            reason = f"the fp32 variant of this model has no accuracy on {trial.target}: {why}"
+            return replace(summary, accuracy_drop_reason=reason)
+        tested = {of and of.sha256 for of in map(experiment.images_of, (trial, reference))}
+        if len(tested) == 1 and (drop := drop_of(mine, theirs)):
+            return replace(summary, accuracy_drop=drop)
+        return replace(summary, accuracy_drop_reason="its fp32 variant was tested with other images")
 
-    drops = [drop_or_reason(*pair) for pair in zip(summaries, experiment.trials, strict=True)]
-    return [
-        replace(summary, accuracy_drop_reason=drop)
-        if isinstance(drop, str)
-        else replace(summary, accuracy_drop=drop)
-        for summary, drop in zip(summaries, drops, strict=True)
-    ]
+    return [compared(*pair) for pair in zip(summaries, experiment.trials, strict=True)]
+
+
+def _fp32_variants(trial: TrialRecord, trials: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """The trials at fp32 of the same model, depth, target and batch."""
+    return [other for other in trials if other.precision == "fp32" and _model(other) == _model(trial)]
+
+
+def _model(trial: TrialRecord) -> tuple[str, float | None, str, int]:
+    return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
 
 
 def drop_of(this: Predictions, fp32: Predictions) -> AccuracyDrop | None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from edgebench.judge.metric import DECLARED, Metric
 from edgebench.judge.metrics import METRICS
@@ -27,7 +27,6 @@ Cell = str | int | float | bool | None
 """What a row holds; None for a figure that is missing."""
 
 Kind = Literal["number", "flag", "text", "any"]
-Key = TypeVar("Key")
 
 _BY_PASS = "one value a pass, which the JSON document has"
 _BY_SESSION = "one value a session, which the JSON document has"
@@ -162,7 +161,7 @@ def _of_metric(metric: Metric, summaries: Sequence[TrialSummary]) -> Iterator[Co
             get = attrgetter("primary_rail") if part and metric.rail else metric.value
             yield Column(heading, text, unit, source, partial(_value_of, get, part), kind)
             continue
-        keys = _each(key for summary in summaries for key in metric.value(summary) or {})
+        keys = dict.fromkeys(key for summary in summaries for key in metric.value(summary) or {})
         taken = {fixed.heading for fixed in _columns(())} if keys else set()
         for key in keys:
             keyed = heading.format(key=key)
@@ -202,7 +201,7 @@ def _value_of(get: Callable[[TrialSummary], Any], part: str, trial: TrialSummary
 
 
 def _of_settings(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
-    for name in _each(name for summary in summaries for name in summary.settings):
+    for name in dict.fromkeys(name for summary in summaries for name in summary.settings):
         yield Column(
             f"setting:{name}",
             f"Value of the setting {name}, in which targets of a sweep differ.",
@@ -215,9 +214,11 @@ def _of_settings(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
 
 def _of_other_rails(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     """What each meter and rail sees that is not the primary one; their figures are never added up."""
-    parts = _each(part for metric in METRICS.values() for part in (metric.rail, *metric.rail_bounds) if part)
+    parts = dict.fromkeys(
+        part for metric in METRICS.values() for part in (metric.rail, *metric.rail_bounds) if part
+    )
     rails = [rail for summary in summaries for rail in summary.power or () if not rail.primary]
-    for place in _each((rail.meter, rail.channel) for rail in rails):
+    for place in dict.fromkeys((rail.meter, rail.channel) for rail in rails):
         meter, channel = place
         for part in parts:
             described = _described(PowerFigure, part)
@@ -237,7 +238,7 @@ def _other_rail(place: tuple[str, str], trial: TrialSummary) -> PowerFigure | No
 
 
 def _of_published(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
-    for quantity in _each(figure.quantity for summary in summaries for figure in summary.published):
+    for quantity in dict.fromkeys(figure.quantity for summary in summaries for figure in summary.published):
         metric = METRICS.get(quantity)
         for part, described in texts_of(Published).items():
             if part == "quantity":  # the heading has it
@@ -308,11 +309,6 @@ def _described(record: type, name: str) -> Described:
     if metric is not None:
         return Described(metric.sentence, metric.source, metric.unit_text)
     return texts_of(record)[name]
-
-
-def _each(keys: Iterable[Key]) -> list[Key]:
-    """Each key once, in the order in which they come."""
-    return list(dict.fromkeys(keys))
 
 
 # What a trial comes to, metric by metric: the fields of its document, and why some of them are missing.

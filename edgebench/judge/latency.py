@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,9 @@ from edgebench.results.layout import session_folder
 from edgebench.results.tables import union_ns
 from edgebench.stats.intervals import trial_median
 from edgebench.stats.percentiles import percentile_over_sessions
+
+Values = tuple[tuple[float, ...], ...]
+"""By session, in time order."""
 
 _NO_STAGES = {"start_ns", "end_ns", "image_ns", *PACED_COLUMNS}
 
@@ -42,17 +45,17 @@ class SteadyPasses:
         instructions: of an inference, by session, of the windows in which an emulator counted them.
     """
 
-    image_s: tuple[tuple[float, ...], ...]
-    infer_s: tuple[tuple[float, ...], ...]
-    at_s: tuple[tuple[float, ...], ...]
-    images: dict[int, float]
-    stages_ms: dict[str, float]
-    extrapolated: int
+    image_s: Values = ()
+    infer_s: Values = ()
+    at_s: Values = ()
+    images: dict[int, float] = field(default_factory=dict)
+    stages_ms: dict[str, float] = field(default_factory=dict)
+    extrapolated: int = 0
     numbers: tuple[int, ...] = ()
-    lateness_s: tuple[tuple[float, ...], ...] = ()
+    lateness_s: Values = ()
     measured_patches: int | None = None
     unit: Literal["passes", "windows"] = "passes"
-    instructions: tuple[tuple[float, ...], ...] = ()
+    instructions: Values = ()
     scene_patches: int | None = None
 
     @property
@@ -62,7 +65,7 @@ class SteadyPasses:
         return "infer_s" if alone else "image_s"
 
     @property
-    def latency_s(self) -> tuple[tuple[float, ...], ...]:
+    def latency_s(self) -> Values:
         """Seconds of a whole image by session: `image_s`, or `infer_s` where that stands for it."""
         return self.infer_s if self.quantity == "infer_s" else self.image_s
 
@@ -74,16 +77,11 @@ class SteadyPasses:
 
 def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
     """The steady passes of `sessions` among a trial's rows of `passes` (see store.records.PASS_COLUMNS)."""
-    usable = (passes["phase"] == "steady") & passes["session"].isin(sessions) & (passes["patches"] > 0)
-    frame = passes[usable].sort_values(["session", "start_ns"], kind="stable")
+    frame, at_s, rows = _steady(passes[passes["patches"] > 0], sessions)
     whole = scene_patches / frame["patches"].to_numpy(np.float64)
-    by_session = frame["session"].to_numpy()
-    image_s = frame["image_ns"].to_numpy(np.float64) / 1e9 * whole
-    infer_s = _floats(frame["infer_ns"]) / 1e9 * whole
-    start_ns = frame["start_ns"].to_numpy(np.int64)
+    image_s, infer_s = (frame[name].pipe(_floats) / 1e9 * whole for name in ("image_ns", "infer_ns"))
     is_paced = set(PACED_COLUMNS) <= set(map(str, frame.columns))
     late_s = _floats(frame["lateness_ns"]) / 1e9 if is_paced else np.empty(0)
-    rows_by_session = [(int(number), by_session == number) for number in np.unique(by_session)]
     stages = [name for name in map(str, frame.columns) if name.endswith("_ns") and name not in _NO_STAGES]
     stages_ms = {}
     # Their order in time is that of the columns; infer comes last, wherever its column stands.
@@ -91,24 +89,16 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
         values = _floats(frame[stage]) / 1e6 * whole / scene_patches
         taken = np.isfinite(values)
         if taken.any():
-            stages_ms[stage.removesuffix("_ns")] = trial_median(
-                [values[rows & taken] for _, rows in rows_by_session]
-            )
+            stages_ms[stage.removesuffix("_ns")] = trial_median([values[of & taken] for _, of in rows])
     return SteadyPasses(
-        image_s=tuple(tuple(image_s[rows].tolist()) for _, rows in rows_by_session),
-        infer_s=tuple(
-            tuple(infer_s[rows].tolist()) for _, rows in rows_by_session if np.isfinite(infer_s[rows]).all()
-        ),
-        at_s=tuple(
-            tuple(((start_ns[rows] - start_ns[rows][0]) / 1e9).tolist()) for _, rows in rows_by_session
-        ),
-        images={number: float((1 / whole[rows]).sum()) for number, rows in rows_by_session},
+        image_s=_split(image_s, rows),
+        infer_s=_split(infer_s, [(number, of) for number, of in rows if np.isfinite(infer_s[of]).all()]),
+        at_s=_split(at_s, rows),
+        images={number: float((1 / whole[of]).sum()) for number, of in rows},
         stages_ms=stages_ms,
         extrapolated=int((whole > 1).sum()),
-        numbers=tuple(number for number, _ in rows_by_session),
-        lateness_s=tuple(
-            tuple(late_s[rows & np.isfinite(late_s)].tolist()) for _, rows in rows_by_session if len(late_s)
-        ),
+        numbers=tuple(number for number, _ in rows),
+        lateness_s=_split(late_s, rows) if is_paced else (),
         measured_patches=int(frame["patches"].min()) if len(frame) else None,
         scene_patches=scene_patches,
     )
@@ -119,34 +109,38 @@ def steady_windows(windows: pd.DataFrame, sessions: Sequence[int], scene_patches
 
     A window's `infer_s` is its duration, divided by its inferences, times the scene's patches.
     """
-    usable = (windows["phase"] == "steady") & windows["session"].isin(sessions)
-    frame = windows[usable].sort_values(["session", "start_ns"], kind="stable")
-    by_session = frame["session"].to_numpy()
-    start_ns = frame["start_ns"].to_numpy(np.int64)
-    inferences = frame["inferences"].to_numpy(np.float64)
-    patches = frame["patch"].to_numpy(np.int64)
-    patch_s = (frame["end_ns"].to_numpy(np.int64) - start_ns) / 1e9 / inferences
-    instructions = _floats(frame["instructions"]) / inferences
-    rows_by_session = [(int(number), by_session == number) for number in np.unique(by_session)]
+    frame, at_s, rows = _steady(windows, sessions)
+    inferences, patches = frame["inferences"].to_numpy(np.float64), frame["patch"].to_numpy(np.int64)
+    patch_s = (frame["end_ns"] - frame["start_ns"]).to_numpy(np.int64) / 1e9 / inferences
     return SteadyPasses(
-        image_s=(),
-        infer_s=tuple(tuple((patch_s[rows] * scene_patches).tolist()) for _, rows in rows_by_session),
-        at_s=tuple(
-            tuple(((start_ns[rows] - start_ns[rows][0]) / 1e9).tolist()) for _, rows in rows_by_session
-        ),
-        images={number: float(inferences[rows].sum()) / scene_patches for number, rows in rows_by_session},
-        stages_ms={"infer": trial_median([1e3 * patch_s[rows] for _, rows in rows_by_session])}
-        if rows_by_session
-        else {},
+        infer_s=_split(patch_s * scene_patches, rows),
+        at_s=_split(at_s, rows),
+        images={number: float(inferences[of].sum()) / scene_patches for number, of in rows},
+        stages_ms={"infer": trial_median([1e3 * patch_s[of] for _, of in rows])} if rows else {},
         extrapolated=len(frame) if scene_patches > 1 else 0,
-        numbers=tuple(number for number, _ in rows_by_session),
-        measured_patches=min((len(set(patches[rows])) for _, rows in rows_by_session), default=None),
+        numbers=tuple(number for number, _ in rows),
+        measured_patches=min((len(set(patches[of])) for _, of in rows), default=None),
         unit="windows",
         scene_patches=scene_patches,
-        instructions=tuple(
-            tuple(instructions[rows & np.isfinite(instructions)].tolist()) for _, rows in rows_by_session
-        ),
+        instructions=_split(_floats(frame["instructions"]) / inferences, rows),
     )
+
+
+def _steady(rows: pd.DataFrame, sessions: Sequence[int]) -> tuple[pd.DataFrame, Any, list[tuple[int, Any]]]:
+    """The steady rows of these sessions in time order, when each began in seconds since its session's first,
+    and by session which are its own.
+    """
+    usable = (rows["phase"] == "steady") & rows["session"].isin(sessions)
+    frame = rows[usable].sort_values(["session", "start_ns"], kind="stable")
+    numbers, first, place = np.unique(frame["session"].to_numpy(), return_index=True, return_inverse=True)
+    start_ns = frame["start_ns"].to_numpy(np.int64)
+    at_s = (start_ns - start_ns[first[place]]) / 1e9
+    return frame, at_s, [(int(number), place == at) for at, number in enumerate(numbers)]
+
+
+def _split(values: Any, rows: Sequence[tuple[int, Any]]) -> Values:
+    """Those that are numbers, by session."""
+    return tuple(tuple(values[of & np.isfinite(values)].tolist()) for _, of in rows)
 
 
 def without_images(steady: SteadyPasses) -> SteadyPasses:
@@ -154,21 +148,6 @@ def without_images(steady: SteadyPasses) -> SteadyPasses:
     if len(steady.infer_s) < len(steady.image_s):
         return replace(steady, image_s=(), infer_s=(), at_s=(), stages_ms={})
     return replace(steady, image_s=())
-
-
-def without_seconds(steady: SteadyPasses) -> SteadyPasses:
-    """The same where no device carried it out: nothing of it is a device's time."""
-    return SteadyPasses(
-        (),
-        (),
-        (),
-        {},
-        {},
-        0,
-        measured_patches=steady.measured_patches,
-        unit=steady.unit,
-        instructions=steady.instructions,
-    )
 
 
 def _floats(column: pd.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

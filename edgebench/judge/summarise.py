@@ -13,9 +13,8 @@ import pandas as pd
 from edgebench.judge.accuracy import (
     Predictions,
     accuracy_of,
+    against_fp32,
     predictions_of,
-    with_accuracy_drop,
-    with_agreement,
 )
 from edgebench.judge.cautions import (
     board_doubts,
@@ -35,7 +34,6 @@ from edgebench.judge.latency import (
     steady_requests,
     steady_windows,
     without_images,
-    without_seconds,
 )
 from edgebench.judge.power import PowerOfTrial, power_figures, power_reason, steady_times
 from edgebench.judge.power_limits import with_power_doubts
@@ -112,67 +110,6 @@ def _cause(record: SessionRecord) -> str:
     return f"{sentence}; {failure.fix}" if failure.fix else sentence
 
 
-# Figures of several workers that shared a device: of each its own, because together they mean nothing.
-#
-# What one of them took depends on what the others did meanwhile; the median over all of their passes would
-# be
-# the latency of none.
-
-
-def worker_numbers(records: Sequence[SessionRecord], *tables: pd.DataFrame) -> tuple[int, ...]:
-    """Which workers a trial's finished sessions had; (0,) where nothing names another.
-
-    Args:
-        records: the trial's finished sessions.
-        tables: the trial's rows of what its sessions timed, each with its `session` and `worker`.
-    """
-    sessions = [record.n for record in records]
-    recorded = {_number(worker) for record in records for worker in record.workers}
-    timed = {
-        int(number)
-        for table in tables
-        for number in table["worker"][table["session"].isin(sessions)].unique()
-    }
-    return tuple(sorted(recorded | timed | {0}))
-
-
-def worker_figures(
-    worker: int,
-    records: Sequence[SessionRecord],
-    steady: SteadyPasses,
-    requests: SteadyRequests,
-    confidence: float,
-    accuracy: Accuracy | None,
-) -> dict[str, Any]:
-    """One worker's figures as plain data: latency, requests, stages, cold, memory, accuracy, cautions.
-
-    Args:
-        worker: its number.
-        records: the trial's finished sessions.
-        steady: its steady passes or windows.
-        requests: those of its steady passes, where the device has several in flight.
-        confidence: of the intervals.
-        accuracy: of its own predictions.
-    """
-    intervals = {
-        name: asdict(session_interval(values, confidence)) if values else None
-        for name, values in (("image_s", steady.image_s), ("infer_s", steady.infer_s))
-    }
-    is_emulated = any(each.emulated for each in records)
-    entries = [entry for each in records for entry in each.workers if _number(entry) == worker]
-    return {
-        "worker": worker,
-        **intervals,
-        "request_ms": None if requests.latency is None else asdict(requests.latency),
-        "in_flight": requests.mean_in_flight,
-        "stages_ms": steady.stages_ms,
-        "load_s": None if is_emulated else _mean(_figures(entries, "cold", "load_s")),
-        "memory_bytes": _mean(_figures(entries, "memory", "peak_bytes")),
-        "accuracy": None if accuracy is None else asdict(accuracy),
-        "warnings": [caution.sentence() for caution in cautions((), steady)],
-    }
-
-
 def _number(worker: Mapping[str, Any]) -> int:
     number = worker.get("worker")
     return number if isinstance(number, int) else 0
@@ -229,11 +166,7 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
         for summary, part in zip(unended, parts, strict=True)
     ]
     images = {part.trial.key: part.predictions("images") for part in parts}
-    agreeing = [
-        with_agreement(summary, part.trial, experiment.trials, images)
-        for summary, part in zip(summaries, parts, strict=True)
-    ]
-    return with_accuracy_drop(agreeing, experiment, images)
+    return against_fp32(summaries, experiment, images)
 
 
 def summarise_one(results: StoredResults, key: str) -> TrialSummary:
@@ -290,19 +223,24 @@ class _Part:
     predicted: pd.DataFrame
     read_batches: Callable[[], pd.DataFrame]
 
-    @property
+    @cached_property
     def ok(self) -> list[SessionRecord]:
         return [record for record in self.records if record.status == "ok"]
+
+    @cached_property
+    def emulated(self) -> bool:
+        """Whether no device carried out one of its finished sessions."""
+        return any(record.emulated for record in self.ok)
 
     def summary(self) -> TrialSummary:
         """Everything but the agreement and the accuracy drop, which take another trial."""
         trial, ok = self.trial, self.ok
         scene = self.experiment.scene_of(trial)
-        steady = self._steady(scene.patches)
-        measured_patches = self._measured_patches(steady, scene.patches)
-        emulated = any(record.emulated for record in ok)
-        covers_part = measured_patches is not None and measured_patches < scene.patches
-        extrapolated = covers_part and not emulated
+        steady, emulated = self._steady(), self.emulated
+        of_each = [self._steady(worker) for worker in self.workers] if self.several else [steady]
+        counts = [each.measured_patches for each in of_each if each.measured_patches is not None]
+        measured_patches = min(counts, default=None)
+        extrapolated = not emulated and min(counts, default=scene.patches) < scene.patches
         requests_by_worker = {} if emulated else self._requests()
         requests = SteadyRequests() if self.several else requests_by_worker.get(0, SteadyRequests())
         observed = observe(ok, self.probes)
@@ -319,7 +257,8 @@ class _Part:
         on_scene = self.predictions("scene")
         accuracy = self._accuracy(images)
         built = next((record.built for record in ok if record.built), None)
-        starts_s = [] if emulated else self._cold("start_s")
+        cold = {} if emulated else {name: tuple(self._cold(name)) for name in (*COLD, "start_s")}
+        starts_s = cold.pop("start_s", ())
         memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
         return TrialSummary(
             **planned_fields(trial),
@@ -328,7 +267,7 @@ class _Part:
             image_s=self._interval(steady.image_s),
             infer_s=self._interval(steady.infer_s),
             stages_ms=steady.stages_ms,
-            cold={name: None if emulated else _mean(self._cold(name)) for name in COLD},
+            cold={name: _mean(cold.get(name, ())) for name in COLD},
             accuracy=accuracy,
             accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
             scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
@@ -337,7 +276,7 @@ class _Part:
             power_reason=EMULATED
             if emulated
             else self._power_reason(bool(power), reason, target.meters if target else ()),
-            memory_bytes=None if not memory else round(trial_median([[float(peak)] for peak in memory])),
+            memory_bytes=round(_mean(memory) or 0) if memory else None,
             artifact_bytes=built.bytes if built else trial.artifact_bytes,
             mass_g=target.mass_g if target else None,
             size_mm=target.size_mm if target else None,
@@ -355,10 +294,10 @@ class _Part:
             in_flight=requests.mean_in_flight,
             request_ms_values=requests.latency_ms,
             power_curves=power.curves if power else (),
-            cold_values={} if emulated else {name: tuple(self._cold(name)) for name in COLD},
-            load_s_values=() if emulated else tuple(self._cold("load_s")),
+            cold_values=cold,
+            load_s_values=cold.get("load_s", ()),
             start_s=self._interval([[start_s] for start_s in starts_s]),
-            start_s_values=tuple(starts_s),
+            start_s_values=starts_s,
             memory_bytes_values=tuple(memory),
             workers=self._workers(requests_by_worker),
             paced=paced_of(steady, self.experiment.period_s),
@@ -393,12 +332,12 @@ class _Part:
             ),
         )
 
-    def _steady(self, patches: int, worker: int | None = None) -> SteadyPasses:
+    def _steady(self, worker: int | None = None) -> SteadyPasses:
         """Of its passes, else of its windows; without seconds where it was emulated.
 
         Those of several workers are none's: each, named by `worker`, is summed up on its own.
         """
-        ok = self.ok
+        ok, patches = self.ok, self.experiment.scene_of(self.trial).patches
         sessions = [record.n for record in ok]
         steady = steady_passes(self._of_worker(self.passes, worker), sessions, patches)
         if not steady.image_s:
@@ -412,7 +351,10 @@ class _Part:
             steady = replace(steady, measured_patches=fewest, extrapolated=count)
         if steady.unit == "passes" and not times_images(self.untimed_stages):
             steady = without_images(steady)
-        return without_seconds(steady) if any(record.emulated for record in ok) else steady
+        if self.emulated:  # nothing of it is a device's time
+            patches_measured, counts = steady.measured_patches, steady.instructions
+            return SteadyPasses(measured_patches=patches_measured, unit=steady.unit, instructions=counts)
+        return steady
 
     def _power(self, steady: SteadyPasses) -> PowerOfTrial | None:
         rows = self.windows if steady.unit == "windows" else self.passes
@@ -440,12 +382,6 @@ class _Part:
             return rows.iloc[:0] if self.several else rows
         return rows[rows["worker"] == worker]
 
-    def _measured_patches(self, steady: SteadyPasses, patches: int) -> int | None:
-        """The fewest that a steady pass or window of any worker covered."""
-        each = [self._steady(patches, worker) for worker in self.workers] if self.several else [steady]
-        counts = [of_worker.measured_patches for of_worker in each if of_worker.measured_patches is not None]
-        return min(counts, default=None)
-
     @cached_property
     def untimed_stages(self) -> tuple[str, ...]:
         """Of an image, those that the passes of one of its finished sessions do not hold."""
@@ -453,8 +389,15 @@ class _Part:
 
     @cached_property
     def workers(self) -> tuple[int, ...]:
-        """The numbers of those that its finished sessions had."""
-        return worker_numbers(self.ok, self.passes, self.windows)
+        """The numbers of those that its finished sessions had; 0 of a lone one that nothing names."""
+        recorded = {_number(worker) for record in self.ok for worker in record.workers}
+        sessions = [record.n for record in self.ok]
+        timed = {
+            int(number)
+            for table in (self.passes, self.windows)
+            for number in table["worker"][table["session"].isin(sessions)].unique()
+        }
+        return tuple(sorted(recorded | timed | {0}))
 
     @property
     def several(self) -> bool:
@@ -481,18 +424,29 @@ class _Part:
         """The workers of the last session; of several, each with its figures over all sessions."""
         if not self.several:
             return self.ok[-1].workers if self.ok else ()
-        patches = self.experiment.scene_of(self.trial).patches
-        return tuple(
-            worker_figures(
-                worker,
-                self.ok,
-                self._steady(patches, worker),
-                requests.get(worker, SteadyRequests()),
-                self.confidence,
-                self._accuracy(self.predictions("images", worker)),
-            )
-            for worker in self.workers
-        )
+        return tuple(self._of_one(worker, requests.get(worker, SteadyRequests())) for worker in self.workers)
+
+    def _of_one(self, worker: int, requests: SteadyRequests) -> dict[str, Any]:
+        """The figures of one of several workers as plain data.
+
+        They are never pooled: what one of them took depends on what the others did meanwhile, and the median
+        over all of their passes would be the latency of none.
+        """
+        steady = self._steady(worker)
+        accuracy = self._accuracy(self.predictions("images", worker))
+        entries = [entry for each in self.ok for entry in each.workers if _number(entry) == worker]
+        intervals = {"image_s": self._interval(steady.image_s), "infer_s": self._interval(steady.infer_s)}
+        return {
+            "worker": worker,
+            **{name: interval and asdict(interval) for name, interval in intervals.items()},
+            "request_ms": None if requests.latency is None else asdict(requests.latency),
+            "in_flight": requests.mean_in_flight,
+            "stages_ms": steady.stages_ms,
+            "load_s": None if self.emulated else _mean(_figures(entries, "cold", "load_s")),
+            "memory_bytes": _mean(_figures(entries, "memory", "peak_bytes")),
+            "accuracy": None if accuracy is None else asdict(accuracy),
+            "warnings": [caution.sentence() for caution in cautions((), steady)],
+        }
 
     def _interval(self, values: Sequence[Sequence[float]]) -> Interval | None:
         return session_interval(values, self.confidence) if values else None

@@ -10,45 +10,47 @@ from edgebench.judge.power import scope_rank
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
 from edgebench.report import words
 from edgebench.report.words import FigureText
+from edgebench.stats.interval import Interval
 
-FORMS: Mapping[Form, Callable[[Any], str]] = {
-    "interval": words.interval,
-    "share": lambda figure: words.percent(figure.k / figure.n) if figure.n else words.MISSING,
-    "right of n": words.right_of,
-    "Wilson interval": lambda figure: f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %",
-    "points": lambda drop: (  # below fp32; the sign for fp32 itself
-        f"{drop.points:.2f} ({drop.low:.2f} to {drop.high:.2f})" if drop.low or drop.high else words.MISSING
+FORMS: Mapping[Form, tuple[str, Callable[[Any], str]]] = {
+    "interval": ("", words.interval),
+    "share": ("", lambda figure: words.percent(figure.k / figure.n) if figure.n else words.MISSING),
+    "right of n": ("", words.right_of),
+    "Wilson interval": ("", lambda figure: f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %"),
+    "points": (
+        "",
+        lambda drop: (  # below fp32; the sign for fp32 itself
+            f"{drop.points:.2f} ({drop.low:.2f} to {drop.high:.2f})"
+            if drop.low or drop.high
+            else words.MISSING
+        ),
     ),
-    "k of n": lambda figure: f"{figure.k} of {figure.n}",
-    "p": lambda figure: _number(figure.mcnemar_p, 2),
-    "bytes": words.size,
-    "number": words.number,
-    "milliseconds": lambda seconds: words.number(seconds * 1e3),
-    "median and p99": lambda figure: (
-        words.number(figure.median) + ("" if figure.p99 is None else f" (p99 {words.number(figure.p99)})")
+    "k of n": ("", lambda figure: f"{figure.k} of {figure.n}"),
+    "p": ("mcnemar_p", lambda p: words.number(p, 2)),
+    "bytes": ("", words.size),
+    "number": ("", lambda figure: (words.interval if isinstance(figure, Interval) else words.number)(figure)),
+    "milliseconds": ("", lambda seconds: words.number(seconds * 1e3)),
+    "median and p99": (
+        "",
+        lambda figure: (
+            words.number(figure.median) + ("" if figure.p99 is None else f" (p99 {words.number(figure.p99)})")
+        ),
     ),
-    "median": lambda figure: words.number(figure.median),
-    "p99": lambda figure: _number(figure.p99),
-    "count": words.count,
+    "median": ("median", words.number),
+    "p99": ("p99", words.number),
+    "count": ("", words.count),
 }
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return words.MISSING if value is None else words.number(value, digits)
+"""Which field of the value is printed, the value itself where that is empty, and how."""
 
 
 def metric_text(value: Any, form: Form) -> str:
     """The value of a metric as its entry says, which knows the value; the sign for a missing one."""
-    if value is None:
+    part, text_of = FORMS[form]
+    figure = getattr(value, part) if part and value is not None else value
+    if figure is None:
         return words.MISSING
-    text = FORMS[form](value)
-    if form in ("p", "p99"):
-        figure = value.mcnemar_p if form == "p" else value.p99
-    elif isinstance(value, int | float):
-        figure = value
-    else:
-        figure = getattr(value, "median", None)
-    return text if figure is None else FigureText(text, figure)
+    number = figure if isinstance(figure, int | float) else getattr(figure, "median", None)
+    return text_of(figure) if number is None else FigureText(text_of(figure), number)
 
 
 # Which figures of power and energy may be compared: those of meters that cover the same.

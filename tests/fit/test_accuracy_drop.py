@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.judge.accuracy import Predictions, drop_of, with_accuracy_drop
+from edgebench.judge.accuracy import Predictions, against_fp32, drop_of
 from edgebench.records.stored import ExperimentRecord, ImagesRecord, SceneRecord, TrialRecord
 from tests.fit.summaries import summary
 
@@ -40,7 +40,7 @@ def drops(trials, images, **changes):
         )
         for each in trials
     ]
-    return with_accuracy_drop(summaries, experiment, images)
+    return against_fp32(summaries, experiment, images)
 
 
 THEIRS, MINE = [True] * 38 + [False] * 2, [True] * 34 + [False] * 5 + [True]
