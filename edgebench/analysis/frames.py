@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from edgebench.judge.columns import Column, csv_fields, missing_reasons, trial_columns
 from edgebench.judge.decision import settled_by
@@ -80,29 +81,33 @@ def named_predictions(
     """
     places: Mapping[Any, Any] = rows.groupby(["trial", "set"], observed=True).indices
     trials = {trial.key: trial for trial in record.trials}
-    numbers = {"image": "index", "label_name": "label", "predicted_name": "predicted"}
-    codes = {name: np.full(len(rows), -1, dtype=np.int32) for name in numbers}
-    code_by_name: dict[str, dict[str, int]] = {name: {} for name in numbers}
+    known: dict[str, list[tuple[Any, Sequence[str]]]] = {"index": [], "label": [], "predicted": []}
     for (key, set_name), at in places.items():
         trial = trials[key]
-        images = record.images_of(trial) if set_name != "scene" else None
-        labelled = record.scene_of(trial) if set_name == "scene" else images
-        names_of = {
-            "image": image_paths.get(images.sha256, ()) if images else (),
-            "label_name": labelled.class_names if labelled else (),
-            "predicted_name": trial.class_names,
-        }
-        for column, names in names_of.items():
-            known = code_by_name[column]
-            of_names = np.array([*(known.setdefault(name, len(known)) for name in names), -1], dtype=np.int32)
-            number = rows[numbers[column]].to_numpy()[at]
-            codes[column][at] = of_names[np.where((number >= 0) & (number < len(names)), number, len(names))]
+        image_set = record.images_of(trial)
+        known["predicted"].append((at, trial.class_names))
+        if set_name == "scene":
+            known["label"].append((at, record.scene_of(trial).class_names))
+        elif image_set is not None:
+            known["label"].append((at, image_set.class_names))
+            known["index"].append((at, image_paths.get(image_set.sha256, ())))
     named = rows.copy(deep=False)
-    for column, beside in numbers.items():
-        categories = pd.Index(list(code_by_name[column]), dtype="str")
-        values = pd.Categorical.from_codes(codes[column].tolist(), categories=categories)
-        named.insert(list(named.columns).index(beside) + 1, column, pd.Series(values))
+    for column, groups in known.items():
+        name = "image" if column == "index" else f"{column}_name"
+        named.insert(list(named.columns).index(column) + 1, name, _names(rows[column].to_numpy(), groups))
     return named
+
+
+def _names(numbers: NDArray[np.int64], groups: Iterable[tuple[Any, Sequence[str]]]) -> pd.Series:
+    """A column of names as categories: in each group of rows, those that its numbers have in its list."""
+    codes = np.full(len(numbers), -1, dtype=np.int32)
+    code_by_name: dict[str, int] = {}
+    for at, names in groups:
+        of_names = [code_by_name.setdefault(name, len(code_by_name)) for name in names]
+        known = (numbers[at] >= 0) & (numbers[at] < len(names))
+        codes[at] = np.array([*of_names, -1], dtype=np.int32)[np.where(known, numbers[at], len(names))]
+    categories = pd.Index(list(code_by_name), dtype="str")
+    return pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=categories))
 
 
 # Rails of meters as a frame: one row a trial and rail, where a summary has the primary one alone (pure).

@@ -115,26 +115,6 @@ class Observed:
         return others or _above(self.stolen_share, STEAL_LIMIT)
 
 
-@dataclass(frozen=True)
-class ClockDrops:
-    """What the sessions have in common whose clock fell: how many, the worst, and whose clocks in words."""
-
-    count: int
-    worst: float
-    clocks: str
-
-    @classmethod
-    def of(cls, observed: Sequence[Observed]) -> ClockDrops | None:
-        """None where no clock fell by more than 5 %."""
-        dropped = [session for session in observed if session.dropped]
-        if not dropped:
-            return None
-        channels = {session.clock for session in dropped}
-        clocks = {CLOCKS.get(name.partition("_")[0], f"the clock {name}".strip()) for name in channels}
-        worst = max(session.clock_drop or 0.0 for session in dropped)
-        return cls(len(dropped), worst, " and ".join(sorted(clocks)))
-
-
 def hottest(observed: Sequence[Observed]) -> float | None:
     """The highest temperature of the sessions in degrees Celsius; None where no sensor tells."""
     return _most(session.hottest_c for session in observed)
@@ -325,15 +305,15 @@ def _by_latency(trends: Sequence[Heat], of: int) -> Iterator[str]:
 
 
 def _by_telemetry(observed: Sequence[Observed]) -> Iterator[str]:
-    of = len(observed)
-    if drops := ClockDrops.of(observed):
+    found = {caution.flag: caution for caution in _telemetry_cautions(observed)}
+    if drop := found.get(Flag.CLOCK_DROP):
         yield (
-            f"{drops.clocks} dropped by up to {drops.worst:.0%}, more than {CLOCK_DROP_LIMIT:.0%}, "
-            f"in {drops.count} of {of} sessions"
+            f"{drop.what} dropped by up to {drop.ratio:.0%}, more than {CLOCK_DROP_LIMIT:.0%}, "
+            f"in {drop.count} of {drop.of} sessions"
         )
-    if throttled := [session.throttled for session in observed if session.throttled]:
-        what = ", ".join(dict.fromkeys(word for words in throttled for word in words))
-        yield f"the board reported throttling ({what}) in {len(throttled)} of {of} sessions"
+    if throttled := found.get(Flag.THROTTLED):
+        sessions = f"{throttled.count} of {throttled.of} sessions"
+        yield f"the board reported throttling ({throttled.what}) in {sessions}"
 
 
 # What is declared of a target's boards, and whether the machine that was measured bears it out.
@@ -342,14 +322,6 @@ def _by_telemetry(observed: Sequence[Observed]) -> Iterator[str]:
 WITHOUT_HOST = "its boards are sticks or cards alone, and the host that they are plugged into is not counted"
 REPLAY = "replay"
 """The device whose figures were measured elsewhere, or written down."""
-
-
-def board_caution(doubts: Mapping[str, str]) -> Caution | None:
-    """The warning of a trial with those doubts; None where there are none."""
-    if not doubts:
-        return None
-    figures = " and ".join(BOARD_FIGURES[name] for name in doubts)
-    return Caution(Flag.BOARD_UNCONFIRMED, what=f"{figures}; {next(iter(doubts.values()))}")
 
 
 def board_doubts(target: Target | None, records: Sequence[SessionRecord]) -> dict[str, str]:
@@ -413,7 +385,8 @@ def cautions(
     drifts_w = [abs(drift.drift_w) for drift in idle_drifts if drift.unexplained]
     late_s = [late for session in steady.lateness_s for late in session]
     omissions = " or ".join(dict.fromkeys(map(omission, untimed)))
-    doubts = board_caution(board_doubts or {})
+    doubts = board_doubts or {}
+    doubted = " and ".join(BOARD_FIGURES[name] for name in doubts)
     return (
         *_counted(Flag.SEVERAL_WORKERS, workers if workers > 1 else 0),
         *_counted(Flag.FEW_SESSIONS, len(steady.latency_s) if few else 0, MIN_SESSIONS),
@@ -448,7 +421,7 @@ def cautions(
             what=omissions,
         ),
         *_counted(Flag.EMULATED, sum(record.emulated for record in ok), len(ok)),
-        *((doubts,) if doubts else ()),
+        *(Caution(Flag.BOARD_UNCONFIRMED, what=f"{doubted}; {doubt}") for doubt in list(doubts.values())[:1]),
         # What the device or its runtime had to say to a reader, and in how many sessions.
         *_by_text(Flag.SAID, len(records), (record.warnings for record in records)),
     )
@@ -498,25 +471,31 @@ def _thermal_cautions(steady: SteadyPasses, celsius: float | None) -> list[Cauti
 
 
 def _telemetry_cautions(observed: Sequence[Observed]) -> list[Caution]:
-    of, drops = len(observed), ClockDrops.of(observed)
+    of = len(observed)
     throttled = [session.throttled for session in observed if session.throttled]
-    what = ", ".join(dict.fromkeys(word for words in throttled for word in words))
-    warnings = _counted(Flag.THROTTLED, len(throttled), of, what=what)
-    if drops:
-        celsius = hottest(observed)
-        warnings.append(
-            Caution(Flag.CLOCK_DROP, drops.count, of, ratio=drops.worst, what=drops.clocks, celsius=celsius)
-        )
-    if interfered := [session for session in observed if session.interfered]:
-        worst = _worst_interference(interfered)
-        warnings.append(Caution(Flag.INTERFERENCE, len(interfered), of, what=worst))
-    return warnings
+    flags = ", ".join(dict.fromkeys(word for words in throttled for word in words))
+    dropped = [session for session in observed if session.dropped]
+    names = {session.clock for session in dropped}
+    clocks = {CLOCKS.get(name.partition("_")[0], f"the clock {name}".strip()) for name in names}
+    interfered = [session for session in observed if session.interfered]
+    return [
+        *_counted(Flag.THROTTLED, len(throttled), of, what=flags),
+        *_counted(
+            Flag.CLOCK_DROP,
+            len(dropped),
+            of,
+            ratio=_most(session.clock_drop for session in dropped),
+            what=" and ".join(sorted(clocks)),
+            celsius=hottest(observed),
+        ),
+        *_counted(Flag.INTERFERENCE, len(interfered), of, what=_worst_interference(interfered)),
+    ]
 
 
 def _worst_interference(interfered: Sequence[Observed]) -> Interference:
     """What was taken from the worker at the worst, by whom; nothing of what stays within its limit."""
     rate, waited, stolen, others = (
-        max(getattr(session, name) or 0.0 for session in interfered) for name in INTERFERING
+        _most(getattr(session, name) for session in interfered) or 0.0 for name in INTERFERING
     )
     put_off = rate > INVOLUNTARY_LIMIT_PER_S or waited > WAITING_LIMIT
     return Interference(

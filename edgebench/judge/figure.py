@@ -93,13 +93,14 @@ class Figure:
         """The same in a unit that is `scale` of the base unit."""
         if scale == 1:
             return self
-        value = tuple(side / scale for side in self.value) if isinstance(self.value, tuple) else self.value
+        names = ("value", "low", "high", "ceiling")
+        numbers = {name: number for name in names if (number := getattr(self, name)) is not None}
         return replace(
             self,
-            value=value / scale if isinstance(value, float | int) else value,
-            low=None if self.low is None else self.low / scale,
-            high=None if self.high is None else self.high / scale,
-            ceiling=None if self.ceiling is None else self.ceiling / scale,
+            **{
+                name: tuple(side / scale for side in number) if isinstance(number, tuple) else number / scale
+                for name, number in numbers.items()
+            },
         )
 
 

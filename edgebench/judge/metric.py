@@ -33,16 +33,25 @@ Judge = Callable[["TrialSummary", "Asked", "Certainty"], "Figure"]
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """Judges by the values of the sessions, with an interval over sessions.
+class BySession:
+    """Compared between results by the sessions' values: the median of each session's.
 
     Attributes:
         values: of a trial, by session; sessions without any are left out.
+    """
+
+    values: Callable[[TrialSummary], Sequence[Sequence[float]]]
+
+
+@dataclass(frozen=True)
+class Sampled(BySession):
+    """Judges by the values of the sessions, with an interval over sessions.
+
+    Attributes:
         of: what a value is of, in the plural.
         absent: why there is no figure where there are no values.
     """
 
-    values: Callable[[TrialSummary], Sequence[Sequence[float]]]
     of: Literal["passes", "requests", "sessions"]
     absent: str
 
@@ -96,17 +105,6 @@ def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:
     """Why there is no figure where a value cannot have been measured: nothing takes no time and no memory."""
     least = min((min(session) for session in values if session), default=math.inf)
     return f"a session says {name} {least:g}: it is above 0" if least <= 0 else ""
-
-
-@dataclass(frozen=True)
-class BySession:
-    """Compared between results by the sessions' values: the median of each session's.
-
-    Attributes:
-        values: of a trial, by session; sessions without any are left out.
-    """
-
-    values: Callable[[TrialSummary], Sequence[Sequence[float]]]
 
 
 Compared = BySession | Literal["rails", "images", "scene", "failures", "exact"]
@@ -228,9 +226,8 @@ class Metric:
     @property
     def comparison(self) -> Compared | None:
         """How two results are compared by it; None where they are not."""
-        if self.compared is None and isinstance(self.judged, Sampled):
-            return BySession(self.judged.values)
-        return self.compared
+        sampled = self.judged if isinstance(self.judged, Sampled) else None
+        return self.compared or sampled
 
     @property
     def of_machine(self) -> bool:

@@ -83,11 +83,6 @@ def omission(untimed: Sequence[str]) -> str:
     return f"image_s without {_sentence(untimed)}" if untimed else ""
 
 
-def mark(untimed: Sequence[str]) -> str:
-    """What stands beside the figures of passes without these stages."""
-    return f"without {_listed(untimed)}" if untimed and times_images(untimed) else ""
-
-
 def _sentence(untimed: Sequence[str]) -> str:
     done = [_DONE_BEFORE.get(stage, f"through {stage}") for stage in untimed]
     sent = "patches" if times_images(untimed) else "inputs"
@@ -705,7 +700,7 @@ def mark_of(
         trial.mark: bool(trial.mark),
         "on a test clock": any("test_clock" in record.clock for record in ok),
         "extrapolated": extrapolated,
-        mark(untimed): bool(untimed),
+        f"without {' and '.join(untimed)}": bool(untimed) and times_images(untimed),
         "emulated": any(record.emulated for record in ok),
     }
     return " ".join(mark for mark, holds in marks.items() if mark and holds)

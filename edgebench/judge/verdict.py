@@ -15,7 +15,6 @@ from typing import Literal
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.judge.figure import STATED, Certainty, Figure
 from edgebench.judge.metric import Sampled, Stated
-from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial_summary import EMULATED, TrialSummary, Verdict
@@ -42,12 +41,11 @@ def published_figure(summary: TrialSummary, asked: Requirement) -> Figure:
     known = {figure.quantity: figure for figure in summary.published}
     figure = known.get(asked.quantity)
     part = known.get(asked.metric.part)
-    if part and not (figure and (figure.value or figure.bound)):
-        least_s = part.low if part.value is None else part.value
-        if least_s is not None and least_s > asked.base_limit:
-            whole = f"which is a part of {asked.quantity} and at least {least_s:.4g} s,"
-            what = f"the published {part.quantity}, {whole}"
-            return Figure(low=least_s, bound="at least", what=what, note=part.quote)
+    least_s = part and (part.low if part.value is None else part.value)
+    if part and least_s and least_s > asked.base_limit and not (figure and (figure.value or figure.bound)):
+        whole = f"which is a part of {asked.quantity} and at least {least_s:.4g} s,"
+        what = f"the published {part.quantity}, {whole}"
+        return Figure(low=least_s, bound="at least", what=what, note=part.quote)
     if figure is None:
         return Figure(reason=summary.unpublished(asked.quantity))
     if asked.statistic != figure.statistic:
@@ -58,8 +56,7 @@ def published_figure(summary: TrialSummary, asked: Requirement) -> Figure:
     notes = [f"it covers {figure.covers}"] if figure.covers else []
     if asked.averaging_s is not None:
         notes.append("over what time it is averaged was not published")
-    unit = METRICS[figure.quantity].unit
-    unit = "" if unit == "1" else f" {unit}"
+    unit = "" if asked.metric.unit == "1" else f" {asked.metric.unit}"
     sourced = "; ".join([figure.quote, *notes])
     if not figure.bound and figure.k is None:
         scaled = f" (the published number times {figure.scaled:g})" if figure.scaled > 1 else ""
@@ -145,27 +142,21 @@ def judge(summary: TrialSummary, profile: Profile) -> list[Verdict]:
 
     Where the load is not known, or no interval of it reaches above 1, the other requirements decide.
     """
-    return _judged(summary, profile, profile.implied)
-
-
-def _judged(summary: TrialSummary, profile: Profile, implied: Requirement | None) -> list[Verdict]:
-    verdicts = [judge_one(summary, profile.name, requirement) for requirement in profile.requirements]
-    if implied is None:
-        return verdicts
-    kept = judge_one(summary, profile.name, implied)
-    is_doubted = any(isinstance(end, float) and end > 1 for end in (kept.value, kept.low, kept.high))
-    return [*verdicts, kept] if is_doubted else verdicts
+    return judge_all([summary], [profile])
 
 
 def judge_all(summaries: Sequence[TrialSummary], profiles: Sequence[Profile]) -> list[Verdict]:
     """Every trial against every profile: by trial, then profile, then requirement."""
-    asked = [(profile, profile.implied) for profile in profiles]
-    return [
-        verdict
-        for summary in summaries
-        for profile, implied in asked
-        for verdict in _judged(summary, profile, implied)
-    ]
+    implied = [profile.implied for profile in profiles]
+    verdicts = []
+    for summary in summaries:
+        for profile, on_schedule in zip(profiles, implied, strict=True):
+            verdicts += [judge_one(summary, profile.name, each) for each in profile.requirements]
+            if on_schedule is not None:
+                kept = judge_one(summary, profile.name, on_schedule)
+                ends = (kept.value, kept.low, kept.high)
+                verdicts += [kept] if any(isinstance(end, float) and end > 1 for end in ends) else []
+    return verdicts
 
 
 def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
@@ -178,12 +169,7 @@ def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
     for verdict in verdicts:
         groups.setdefault((verdict.trial, verdict.profile), []).append(verdict)
     return [
-        Overall(
-            trial,
-            profile,
-            next((word for word in WORDS if word in _words(group)), "pass"),
-            tuple(group),
-        )
+        Overall(trial, profile, next((word for word in WORDS if word in _words(group)), "pass"), tuple(group))
         for (trial, profile), group in groups.items()
     ]
 
@@ -211,11 +197,8 @@ def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], st
     if any(lacking):
         return EXIT_TRIALS_FAILED
     words = _words(verdicts)
-    if "fail" in words:
-        return EXIT_NOT_MET
-    if strict and words & {"inconclusive", "unknown"}:
-        return EXIT_UNDECIDED
-    return EXIT_OK
+    undecided = EXIT_UNDECIDED if strict and words & {"inconclusive", "unknown"} else EXIT_OK
+    return EXIT_NOT_MET if "fail" in words else undecided
 
 
 def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> bool:

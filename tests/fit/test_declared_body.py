@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.judge.cautions import board_caution, board_doubts
+from edgebench.judge.cautions import board_doubts, cautions
+from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.verdict import judge
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import DeclaredBoard, Target
@@ -31,7 +32,7 @@ def test_a_machine_that_is_the_board_leaves_no_doubt():
     assert board_doubts(PI, [session("Raspberry Pi 4 Model B Rev 1.4")] * 3) == {}
     assert board_doubts(PI, []) == {}
     assert board_doubts(None, [session(None)]) == {}
-    assert board_caution({}) is None
+    assert cautions((), SteadyPasses(), board_doubts={}) == ()
 
 
 @pytest.mark.parametrize(
@@ -47,8 +48,7 @@ def test_another_machine_is_said_at_both_verdicts_and_once_among_the_warnings(bo
         assert verdict.verdict in ("pass", "fail")
         assert "the machine was declared as Raspberry Pi 4 Model B" in verdict.reason
         assert words in verdict.reason
-    caution = board_caution(doubts)
-    assert caution is not None
+    [caution] = cautions((), SteadyPasses(), board_doubts=doubts)
     assert caution.sentence().startswith("not confirmed: mass and size; the machine was declared as Raspb")
 
 
