@@ -128,14 +128,16 @@ def _columns(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
 def _of_field(name: str) -> Iterator[Column]:
     """The column of a field of the summary; of a record one a field of it."""
     record = _record_in(_fields()[name])
-    get = attrgetter(name)
-    if name == "settings":
-        get = lambda trial: whole_settings_text(trial.settings)  # noqa: E731
+    get: Callable[[TrialSummary], Any] = attrgetter(name) if name != "settings" else _settings_text
     for heading, part in _parts(name).items():
         described = _described(record or TrialSummary, part or name)
         text = f"{name}: {described.text}" if part else described.text
         kind = _kind(get_type_hints(record)[part] if record else _fields()[name])
         yield Column(heading, text, described.unit, described.source, partial(_value_of, get, part), kind)
+
+
+def _settings_text(trial: TrialSummary) -> str:
+    return whole_settings_text(trial.settings)
 
 
 def _parts(name: str) -> Mapping[str, str]:

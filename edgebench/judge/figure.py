@@ -93,15 +93,12 @@ class Figure:
         """The same in a unit that is `scale` of the base unit."""
         if scale == 1:
             return self
-        names = ("value", "low", "high", "ceiling")
-        numbers = {name: number for name in names if (number := getattr(self, name)) is not None}
-        return replace(
-            self,
-            **{
-                name: tuple(side / scale for side in number) if isinstance(number, tuple) else number / scale
-                for name, number in numbers.items()
-            },
-        )
+        numbers: dict[str, Any] = {
+            name: tuple(side / scale for side in number) if isinstance(number, tuple) else number / scale
+            for name in ("value", "low", "high", "ceiling")
+            if (number := getattr(self, name)) is not None
+        }
+        return replace(self, **numbers)
 
 
 class Asked(Protocol):

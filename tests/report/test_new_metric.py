@@ -17,6 +17,7 @@ from edgebench.analysis.column_descriptions import columns_of
 from edgebench.cli.main import app
 from edgebench.judge import metrics
 from edgebench.judge.judged import judge_folder
+from edgebench.judge.metric import Metric
 from edgebench.report.run_tables import definitions
 from edgebench.report.schemas import schema
 from edgebench.results.load import load
@@ -101,12 +102,12 @@ CACHES = (schema, columns_of)
 
 
 @pytest.fixture(autouse=True)
-def overhead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[metrics.Metric]:
+def overhead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Metric]:
     """The metric of a file that was put into the catalogue's folder."""
     (tmp_path / "overhead.py").write_text(FILE)
     monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(tmp_path)])
     for name, metric in metrics.catalogue().items():
-        monkeypatch.setitem(metrics.METRICS, name, metric)  # type: ignore[misc]
+        monkeypatch.setitem(metrics.METRICS, name, metric)
     for function in CACHES:
         function.cache_clear()
     yield metrics.METRICS["overhead_s"]
@@ -131,7 +132,7 @@ def call(*words: object, exit_code: int = 0) -> str:
     return done.stdout
 
 
-def expected(folder: Path, metric: metrics.Metric) -> list[float]:
+def expected(folder: Path, metric: Metric) -> list[float]:
     return [metric.value(trial) for trial in judge_folder(folder).summaries]
 
 
@@ -176,8 +177,9 @@ def test_schemas_and_documentation_describe_it(overhead):
     }
     assert schema("trial")["properties"]["overhead_s"] == described
     assert schema("result")["properties"]["trials"]["items"]["properties"]["overhead_s"] == described
-    page = edgebench.columns("summaries").set_index("column")
-    assert page.loc["overhead_s", ["unit", "meaning"]].tolist() == ["s", overhead.sentence]
+    page = edgebench.columns("summaries")
+    [row] = page[page["column"] == "overhead_s"].to_dict("records")
+    assert (row["unit"], row["meaning"]) == ("s", overhead.sentence)
 
 
 def test_fit_judges_by_it(results, tmp_path):
