@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import io
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pandas as pd
 from matplotlib.axes import Axes
 
+from edgebench.analysis.published import several
 from edgebench.analysis.results import Results, loaded, sentences_html, table_html
-from edgebench.judge.comparison import MINIMUM_POINTS, MetricComparison, Threshold, Word
-from edgebench.judge.result_comparison import ResultsComparison, compare_results, metrics_of
-from edgebench.report import comparison as comparison_words
-from edgebench.report.comparison import comparison_rows, differences_table, metric_tables
+from edgebench.judge.comparison import (
+    MINIMUM_POINTS,
+    MetricComparison,
+    ResultsComparison,
+    Threshold,
+    Word,
+    compare_results,
+)
+from edgebench.report.blocks import Fold, Heading, Notes, Text
+from edgebench.report.comparison import blocks, comparison_rows, print_comparison, summary
+from edgebench.report.console import make_console
 from edgebench.report.plots.history import ratios
 from edgebench.report.plots.panels import Place
 from edgebench.report.tables import Table
-from edgebench.report.words import MISSING
+from edgebench.results.load import frame_of
 from edgebench.stats.compare import MINIMUM_EFFECT
 
 _WORST_FIRST: tuple[Word, ...] = ("worse", "undecided", "not compared", "better", "same")
-_CATEGORIES = ("baseline", "result", "target_a", "target_b", "variant", "metric", "unit", "scale", "test")
+_KINDS: Mapping[Any, str] = {bool: "bool", int: "int64", float | None: "float64", int | None: "Int64"}
+"""By the type of a field."""
+_CATEGORIES = {"baseline", "result", "target_a", "target_b", "variant", "metric", "unit", "scale", "test"}
 
 
 class Comparison:
@@ -48,8 +59,14 @@ class Comparison:
         `--fail-on regression` decides nothing by it), warnings (what disturbed the sessions), in_words.
         """
         rows = comparison_rows(self._compared)
-        names = list(rows[0]) if rows else []
-        return pd.DataFrame({name: _column(name, [row[name] for row in rows]) for name in names})
+        hints = get_type_hints(MetricComparison)
+        kinds = {name: _KINDS.get(hints.get(name), "str") for name in (rows[0] if rows else ())}
+        kinds |= dict.fromkeys(kinds.keys() & _CATEGORIES, "category")
+        kinds |= dict.fromkeys(kinds.keys() & {"batch", "concurrency"}, "int64")
+        frame = frame_of(rows, kinds)
+        if rows:
+            frame["word"] = pd.Categorical(frame["word"], categories=get_args(Word))
+        return frame
 
     @property
     def word(self) -> Word:
@@ -60,7 +77,7 @@ class Comparison:
     @property
     def words(self) -> list[str]:
         """What it comes to in sentences: how many of each word, and what is worst."""
-        return comparison_words.summary(self._compared)
+        return summary(self._compared)
 
     @property
     def regressed(self) -> bool:
@@ -86,7 +103,7 @@ class Comparison:
     def unpaired(self) -> pd.DataFrame:
         """Trials without a partner: result, of (baseline or result), trial, target, variant, reason."""
         rows = [
-            (result.name, of, each.trial.key, each.trial.target, each.trial.variant, each.reason)
+            (result.name, of, each.key, each.target, each.variant, each.reason)
             for result in self._compared.results
             for of, left_over in (("baseline", result.only_baseline), ("result", result.only_this))
             for each in left_over
@@ -99,44 +116,22 @@ class Comparison:
         return ratios(self._compared, ax=ax)
 
     def __repr__(self) -> str:
-        lines = []
-        for result in self._compared.results:
-            lines += comparison_words.titles(self._compared, result)
-            for table in metric_tables(self._compared, result):
-                lines.append(f"{table.title}:")
-                lines += [
-                    f"  {name}: {word}, {change}" if change != MISSING else f"  {name}: {word}"
-                    for name, _, _, change, word in table.rows
-                ]
-            lines += [*comparison_words.remarks(result), *comparison_words.unpaired(result)]
-        return "\n".join([*lines, *self.words])
+        file = io.StringIO()
+        print_comparison(make_console(file), self._compared)
+        return file.getvalue()
 
     def _repr_html_(self) -> str:
         """A table of what differs and one a metric for each result, all text in them escaped."""
         parts = []
-        for result in self._compared.results:
-            notes = [*comparison_words.remarks(result), *comparison_words.unpaired(result)]
-            tables = [differences_table(result), *metric_tables(self._compared, result)]
-            parts.append(sentences_html(comparison_words.titles(self._compared, result)))
-            parts += [_html(table) for table in tables if table.rows]
-            parts.append(sentences_html(notes))
+        for block in blocks(self._compared):
+            match block:
+                case Heading(text) | Text(text) | Fold(text):
+                    parts.append(sentences_html([text]))
+                case Notes(notes):
+                    parts.append(sentences_html([note.line for note in notes]))
+                case Table(title, columns, rows):
+                    parts.append(table_html(title, [column.heading for column in columns], rows))
         return "".join([*parts, sentences_html(self.words)])
-
-
-def _html(table: Table) -> str:
-    return table_html(table.title, [column.heading for column in table.columns], table.rows)
-
-
-def _column(name: str, values: list[object]) -> pd.Series:
-    if name == "word":
-        return pd.Series(pd.Categorical(values, categories=get_args(Word)))
-    if name in _CATEGORIES:
-        return pd.Series(pd.Categorical(values, categories=list(dict.fromkeys(values))))
-    if name in ("batch", "concurrency"):
-        return pd.Series(values, dtype="int64")
-    hint = get_type_hints(MetricComparison).get(name, str)
-    kinds = {bool: "bool", int: "int64", float | None: "float64", int | None: "Int64"}
-    return pd.Series(values, dtype=kinds.get(hint, "str"))
 
 
 def compare(
@@ -166,12 +161,11 @@ def compare(
             common.
         StoredResultError: a result cannot be read or has no finished session.
     """
-    metrics = metrics_of([metric] if isinstance(metric, str) else list(metric))
     return Comparison(
         compare_results(
             [loaded(each) for each in (baseline, *results)],
-            metrics=metrics,
-            against=[pair] if isinstance(pair, str) else list(pair),
+            metrics=several(metric),
+            against=several(pair),
             threshold=Threshold(minimum_effect, minimum_points, include_contaminated=include_contaminated),
         )
     )

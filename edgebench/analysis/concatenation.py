@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,7 @@ from matplotlib.axes import Axes
 
 from edgebench.analysis.frames import stacked
 from edgebench.analysis.plots import Names, TrialPlots
-from edgebench.analysis.published import Profiles
+from edgebench.analysis.published import Profiles, several
 from edgebench.analysis.results import Results, headline, loaded, trial_table
 from edgebench.errors import UsageError
 from edgebench.judge.history import followed_metrics, history
@@ -45,16 +46,12 @@ class PlotsOfSeveral(TrialPlots):
         """
         if metric is not None and metric not in (known := followed_metrics()):
             raise UsageError(f"unknown metric {short(metric)}", fix=choose(metric, known))
-        targets, variants = (set([names] if isinstance(names, str) else names) for names in (target, variant))
+        targets, variants = several(target), several(variant)
+        stored = [
+            StoredResult(each.path, each.experiment, created_s(each.experiment)) for each in self._results
+        ]
         series = history(
-            sorted(
-                (
-                    StoredResult(each.path, each.experiment, created_s(each.experiment))
-                    for each in self._results
-                ),
-                key=lambda result: result.begun_s,
-                reverse=True,
-            ),
+            sorted(stored, key=lambda result: result.begun_s, reverse=True),
             metric=metric,
             wanted=lambda trial: (
                 (not targets or trial.target in targets) and (not variants or trial.variant in variants)
@@ -182,16 +179,9 @@ def concat(
             results = [results]
         named = {}
         for entry in map(loaded, results):
-            named[_free_name(entry.path.resolve().name, named)] = entry
+            name = entry.path.resolve().name
+            names = chain([name], (f"{name} ({number})" for number in count(2)))
+            named[next(free for free in names if free not in named)] = entry
     if not named:
         raise UsageError("there are no results to put together", fix="name one at least: concat([a, b])")
     return ConcatenatedResults(named)
-
-
-def _free_name(name: str, taken: Mapping[str, Results]) -> str:
-    number = 2
-    free = name
-    while free in taken:
-        free = f"{name} ({number})"
-        number += 1
-    return free

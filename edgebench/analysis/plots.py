@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
-from edgebench.analysis.published import Profiles, chosen_profiles
+from edgebench.analysis.published import Profiles, chosen_profiles, several
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import schedule_of
 from edgebench.judge.mission import DAY_S, cycle_of, mission_of
@@ -153,7 +153,7 @@ class TrialPlots:
     def _trials(self, target: Names, variant: Names) -> list[TrialSummary]:
         trials = list(self._all_trials())
         for what, wanted in (("target", target), ("variant", variant)):
-            names = [wanted] if isinstance(wanted, str) else list(wanted)
+            names = several(wanted)
             known = dict.fromkeys(getattr(trial, what) for trial in trials)
             if unknown := [name for name in names if name not in known]:
                 raise UsageError(

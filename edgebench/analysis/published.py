@@ -20,7 +20,12 @@ from edgebench.judge.verdict import judge_all
 from edgebench.results.load import frame_of
 from edgebench.run.boards import Board, known_boards
 
-# Profiles as a user of Python names them.
+# Names as a user of Python gives them: one, or several.
+
+
+def several(names: str | Iterable[str]) -> tuple[str, ...]:
+    """One name, or several, as a tuple."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 Profiles = str | Path | Profile | Iterable[str | Path | Profile]

@@ -18,7 +18,7 @@ from edgebench.analysis.frames import (
     verdict_frame,
 )
 from edgebench.analysis.plots import Plots
-from edgebench.analysis.published import Profiles, chosen_profiles
+from edgebench.analysis.published import Profiles, chosen_profiles, several
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged, missions, run_profiles, with_declarations
 from edgebench.judge.metric import Metric, Shown
@@ -274,7 +274,7 @@ class Results(StoredResults):
 
         The arguments and errors are those of `summaries`.
         """
-        declarations = (_several(declared_power), _several(board), _several(declared))
+        declarations = (several(declared_power), several(board), several(declared))
         if declarations not in self._summaries_by_declarations:
             results, _ = with_declarations(self, *declarations)
             self._summaries_by_declarations[declarations] = summarise(results)
@@ -298,10 +298,6 @@ class Results(StoredResults):
             return sentences_html([headline(self.experiment), error.what, error.why, error.fix])
         verdicts = judge_all(summaries, self._run_profiles())
         return trial_table(headline(self.experiment), summaries, verdicts)
-
-
-def _several(texts: Texts) -> tuple[str, ...]:
-    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def loaded(results: Results | str | Path) -> Results:

@@ -20,7 +20,7 @@ from edgebench.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from edgebench.judge.result_comparison import ResultsComparison
+    from edgebench.judge.comparison import ResultsComparison
     from edgebench.results.load import StoredResults
 
 
@@ -142,8 +142,13 @@ def compare(
     """
     from edgebench.cli.figure_files import require_figure
     from edgebench.errors import UsageError
-    from edgebench.judge.comparison import Threshold
-    from edgebench.judge.result_comparison import compare_results, distinct_names, exit_code, metrics_of
+    from edgebench.judge.comparison import (
+        Threshold,
+        compare_results,
+        distinct_names,
+        exit_code,
+        metrics_of,
+    )
     from edgebench.report.comparison import (
         as_text,
         gate_warning,

@@ -102,6 +102,7 @@ def _track(folder: Path, store: str, experiment: str) -> str:
     from edgebench.judge.judged import judge_folder
     from edgebench.report.forms import export as write_report
     from edgebench.report.mlflow import record_result, tracked_runs, tracking_uri
+    from edgebench.results.listing import created_s
 
     tracking_uri(store)  # a store that is not there is told before anything is made
     judged = judge_folder(folder)
@@ -119,7 +120,7 @@ def _track(folder: Path, store: str, experiment: str) -> str:
             {"edgebench.version": record.edgebench_version, "edgebench.scene": record.scene.name},
             (archive, report),
             checksum,
-            record.created_utc,
+            created_s(record),
         )
 
 

@@ -1,26 +1,43 @@
-"""One metric of two trials: is B better than A, worse, or the same?
+"""Results against a baseline: trials in pairs, each pair by each metric, and what else differs.
 
-A metric of which sessions have values is compared by `stats.compare`; power and energy where meters of one
-scope took both sides, and never as declared. Accuracy is compared image by image where both trials predicted
-the very same set, with McNemar's exact test and the paired interval. What is one exact number a trial, such
-as the size of a file, is compared as that.
+A metric with values by session is compared by `stats.compare`; power and energy by meters of one scope, never
+as declared. Accuracy is compared image by image where both trials predicted the same set, with McNemar's
+exact test and the paired interval. One exact number a trial, such as the size of a file, is not tested.
+
+Of all comparisons of one call together the words better and worse are wrong in at most alpha of calls on
+results that are alike: p is adjusted by Holm. Twenty comparisons at 5 % each would find a difference in 64 %
+of them.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
+from pydantic import ConfigDict
+from pydantic.json_schema import SkipJsonSchema
 
-from edgebench.judge.accuracy import Predictions, drop_of
+from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_UNDECIDED, StoredResultError, UsageError
+from edgebench.judge.accuracy import Predictions, drop_of, predictions_of
 from edgebench.judge.columns import missing_reasons
+from edgebench.judge.conditions import conditions_of
 from edgebench.judge.metric import BYTE_UNITS, BySession, Metric
+from edgebench.judge.metrics import METRICS, compared_metrics
 from edgebench.judge.power import headline_rails
+from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, Accuracy, FailedSessions, PowerFigure, TrialSummary
-from edgebench.records.stored import ImagesRecord, SceneRecord, SessionRecord
+from edgebench.records.stored import ImagesRecord, SceneRecord, SessionRecord, TrialRecord
+from edgebench.results.load import StoredResults
+from edgebench.results.redaction import exported_path
+from edgebench.results.revisions import planned_name
 from edgebench.stats import compare as session_compare
 from edgebench.stats.compare import (
     ALPHA,
@@ -31,10 +48,11 @@ from edgebench.stats.compare import (
     sessions_to_decide,
     share_difference,
 )
-from edgebench.stats.intervals import MIN_SESSIONS, session_medians, trial_median
+from edgebench.stats.intervals import MIN_SESSIONS, holm, session_medians, trial_median
 from edgebench.stats.warnings import CONTAMINATION, DISTURBANCES
+from edgebench.suggest import choose, short
 
-# What a comparison of two trials by one metric says, and what it takes of each.
+# What a comparison says. These are the documents of `edgebench compare --json`, too.
 
 
 Word = Literal["better", "worse", "same", "undecided", "not compared"]
@@ -45,17 +63,10 @@ MINIMUM_POINTS = 1.0
 
 @dataclass(frozen=True)
 class Threshold:
-    """What counts as a difference.
-
-    Attributes:
-        minimum_effect: of a ratio, as a share: 0.03 is 3 % more or less.
-        minimum_points: of a share, such as accuracy, in points.
-        alpha: in so many calls on results that are alike some comparison may say better or worse.
-        include_contaminated: whether a gate decides by sessions that were disturbed, too.
-    """
+    """What counts as a difference."""
 
     minimum_effect: float = MINIMUM_EFFECT
-    """The smallest ratio that counts, as a share. Source: command line."""
+    """The smallest ratio that counts, as a share: 0.03 is 3 % more or less. Source: command line."""
     minimum_points: float = MINIMUM_POINTS
     """The smallest difference of shares that counts. Unit: points. Source: command line."""
     alpha: float = ALPHA
@@ -66,26 +77,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """B against A by one metric.
-
-    Attributes:
-        metric: its name.
-        unit: of `a` and `b`, the metric's base unit.
-        word: of B; `not compared` where a side has no figure or the two are not of the same thing.
-        a, b: the figures: means of session medians, shares, or exact numbers; None where missing.
-        scale: whether `difference` is B over A, or B less A in points (hundredths).
-        difference: with the ends of its interval at 1 - alpha, `low` and `high`; None where there is none.
-        test: Welch, McNemar or Fisher; empty where nothing was tested.
-        p: of that test alone; `adjusted_p` among all comparisons of the call (Holm).
-        a_n, b_n: how many sessions or images there are; of an exact number 1.
-        of: what they are, in the plural; empty for an exact number.
-        sessions_needed: how many sessions a side would decide it; None where that is not known.
-        identical: whether both sides are the very same sessions.
-        reason: why it was not compared, or is undecided.
-        note: what else a reader should know.
-        gate: why a gate (`--fail-on regression`) decides nothing by it; empty where it does.
-        warnings: what disturbed the sessions of a side, such as `B: interference: ...`.
-    """
+    """B against A by one metric."""
 
     metric: str
     """Its name in the catalogue of metrics. Source: fit."""
@@ -112,7 +104,7 @@ class MetricComparison:
     adjusted_p: float | None = None
     """Among all tests of the call, by Holm. Source: fit."""
     a_n: int = 0
-    """Sessions or images of the baseline. Source: sessions."""
+    """Sessions or images of the baseline; of an exact number 1. Source: sessions."""
     b_n: int = 0
     """Of the other. Source: sessions."""
     of: Literal["sessions", "images", "patches", ""] = ""
@@ -129,29 +121,509 @@ class MetricComparison:
     """Why --fail-on regression decides nothing by it; empty where it does. Source: fit."""
     warnings: tuple[str, ...] = ()
     """What disturbed the sessions of a side, which is named first. Source: sessions."""
+    in_words: str = ""
+    """The difference in words. Source: fit."""
 
 
 @dataclass(frozen=True)
-class TrialSide:
-    """A trial with what else of its result a comparison takes.
+class TrialIdentity:
+    """What two trials share that are compared, or are of one series; versions and hosts may differ."""
 
-    Attributes:
-        summary: its figures.
-        records: its sessions that ended well.
-        scene: what it was timed with.
-        images: what its accuracy was taken on; None where there is nothing.
-        period_s: between its passes; None where they followed each other.
-        artifact_sha256: of the file that was placed; None where it is not known.
-        predictions: gives those of `images` or `scene`.
+    target: str
+    """Its target. Source: experiment.json."""
+    variant: str
+    """Its variant. Source: experiment.json."""
+    batch: int
+    """Images in one inference. Source: experiment.json."""
+    concurrency: int
+    """Inferences that the device has in flight. Source: experiment.json."""
+    settings: dict[str, Any]
+    """Those in which its target differs within a sweep. Source: experiment.json."""
+
+
+@dataclass(frozen=True)
+class ComparedTrial(TrialIdentity):
+    """A trial of a result that is compared."""
+
+    __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)  # for what is in no document
+
+    key: str
+    """Key of the trial. Source: experiment.json."""
+    mark: str
+    """What has to stand beside its figures. Source: fit."""
+    summary: SkipJsonSchema[TrialSummary] = field(repr=False)
+    """Internal: its figures."""
+    results: SkipJsonSchema[StoredResults] = field(repr=False)
+    """Internal: the result that holds it."""
+
+    @classmethod
+    def of(cls, summary: TrialSummary, results: StoredResults) -> Self:
+        """The trial of a summary."""
+        names = ("target", "variant", "batch", "concurrency", "settings", "key", "mark")
+        return cls(*(getattr(summary, name) for name in names), summary, results)
+
+    @property
+    def planned(self) -> str:
+        """The target of the plan that its target is, or is a revision of."""
+        names = {target.name: planned_name(target) for target in self.results.experiment.targets}
+        return names.get(self.target, self.target)
+
+    @cached_property
+    def trial(self) -> TrialRecord:
+        """What was planned."""
+        return next(trial for trial in self.results.experiment.trials if trial.key == self.key)
+
+    @cached_property
+    def sessions(self) -> list[SessionRecord]:
+        """Those that ended well."""
+        return [record for record in self.results.session_records(self.key) if record.status == "ok"]
+
+    @property
+    def scene(self) -> SceneRecord:
+        """What it was timed with."""
+        return self.results.experiment.scene_of(self.trial)
+
+    @property
+    def images(self) -> ImagesRecord | None:
+        """What its accuracy was taken on; None where there is nothing."""
+        return self.results.experiment.images_of(self.trial)
+
+    def predictions(self, set_name: Literal["images", "scene"]) -> Predictions | None:
+        """Those of a lone worker; reads them from disk."""
+        source = self.images if set_name == "images" else self.scene
+        columns = ["worker", "set", "index", "label", "predicted"]
+        rows = self.results.table("predictions", columns, [self.key])
+        if rows["worker"].nunique() > 1:
+            return None
+        numbers = [record.n for record in self.sessions]
+        labels = source.class_names if source else ()
+        return predictions_of(rows, set_name, numbers, labels, self.trial.class_names)
+
+
+@dataclass(frozen=True)
+class Unpaired(ComparedTrial):
+    """One without a partner."""
+
+    reason: str = ""
+    """Why it has no partner. Source: fit."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two trials."""
+
+    a: ComparedTrial
+    """The baseline's trial. Source: experiment.json."""
+    b: ComparedTrial
+    """Its counterpart. Source: experiment.json."""
+    comparisons: tuple[MetricComparison, ...]
+    """One entry a metric. Source: fit."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One fact that two results do not share."""
+
+    subject: str
+    """What it is a fact of: a target's name, scene, images, experiment or host. Source: fit."""
+    fact: str
+    """Its name. Source: fit."""
+    a: str
+    """What the baseline says; empty for nothing. Source: sessions."""
+    b: str
+    """What this result says; empty for nothing. Source: sessions."""
+
+
+@dataclass(frozen=True)
+class NamedResult:
+    """A result, and when it was measured with what."""
+
+    name: str
+    """What it is called here: its folder's name. Source: command line."""
+    path: str
+    """The result folder. Source: command line."""
+    created_utc: str
+    """When it was begun, ISO 8601. Source: experiment.json."""
+    edgebench_version: str
+    """Version of EdgeBench that measured it. Source: experiment.json."""
+
+
+@dataclass(frozen=True)
+class ComparedResult(NamedResult):
+    """A result against the baseline."""
+
+    across: dict[str, str]
+    """By target of the baseline the target that it is compared with, where their names differ. Source:
+    command line."""
+    differences: tuple[Difference, ...]
+    """What differs beside the figures. Source: fit."""
+    pairs: tuple[Pair, ...]
+    """The trials that both have. Source: fit."""
+    only_baseline: tuple[Unpaired, ...]
+    """Trials of the baseline without a partner. Source: fit."""
+    only_this: tuple[Unpaired, ...]
+    """Its own trials without a partner. Source: fit."""
+
+
+@dataclass(frozen=True)
+class ResultsComparison:
+    """Results against the first of them."""
+
+    baseline: NamedResult
+    """What the others are compared with, A. Source: command line."""
+    metrics: tuple[str, ...]
+    """Those that are compared of any pair. Source: command line."""
+    threshold: Threshold
+    """What counts as different. Source: command line."""
+    tests: int
+    """Comparisons that were tested, for which p is adjusted. Source: fit."""
+    counts: dict[str, int]
+    """How many comparisons come to each word: better, worse, same, undecided, not_compared. Source: fit."""
+    regressed: bool
+    """Whether anything by which a gate decides is worse: what --fail-on regression asks. Source: fit."""
+    undecided: bool
+    """Whether anything of the baseline is undecided, by itself or by a gate, is not compared though the
+    baseline has a figure, or has no partner: what --strict asks. Source: fit."""
+    results: tuple[ComparedResult, ...]
+    """The results that are compared with the baseline, each as B. Source: fit."""
+
+    @property
+    def comparisons(self) -> list[MetricComparison]:
+        """All of them."""
+        return [item for result in self.results for pair in result.pairs for item in pair.comparisons]
+
+
+def metrics_of(texts: Sequence[str]) -> tuple[str, ...]:
+    """Names of metrics, each text with one or several after commas; UsageError for one that none has."""
+    known = compared_metrics()
+    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    for name in names:
+        if name in METRICS and name not in known:
+            raise UsageError(
+                f"--metric: results are not compared by {name}",
+                why="it is no figure with a session's values, a share of images or an exact number",
+                fix=f"known: {', '.join(known)}",
+            )
+        if name not in known:
+            raise UsageError(f"--metric: unknown metric {short(name)}", fix=choose(name, known))
+    return tuple(dict.fromkeys(names))
+
+
+def compare_results(
+    results: Sequence[StoredResults],
+    *,
+    names: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    against: Sequence[str] = (),
+    threshold: Threshold | None = None,
+) -> ResultsComparison:
+    """The results after the first against the first.
+
+    Args:
+        results: at least two, as `edgebench.load` gives them; the first is the baseline.
+        names: what to call them; their folders' names by default.
+        metrics: names of the catalogue (`metrics_of`); by default the latency, and accuracy and energy where
+            both sides have them.
+        against: `TARGET_A=TARGET_B`, where targets have other names.
+        threshold: what counts as a difference; 3 %, 1 point and 5 % by default.
+
+    Raises:
+        UsageError: fewer than two results, an unknown metric or target, or a result without a trial in
+            common with the baseline.
+        StoredResultError: a result has no finished session, or a stored table is damaged.
+    """
+    if len(results) < 2:
+        raise UsageError("a comparison takes two results or more", fix="name a baseline and what is compared")
+    threshold = threshold or Threshold()
+    chosen = metrics_of(metrics)
+    targets = targets_against(against)
+    called = list(names) or distinct_names([each.path for each in results])
+    trials = [[ComparedTrial.of(summary, each) for summary in summarise(each)] for each in results]
+    for name, of_result in zip(called, trials, strict=True):
+        if not any(trial.summary.status in ("done", "partial") for trial in of_result):
+            raise StoredResultError(
+                f"{name} has no finished session",
+                why=next((trial.summary.reason for trial in of_result if trial.summary.reason), ""),
+                fix="measure it first: go on with its command and --resume",
+            )
+    baseline, *others = trials
+    require_targets(targets, baseline, [trial for of_result in others for trial in of_result])
+    pairings = [paired(baseline, of_result, targets) for of_result in others]
+    for name, of_result, pairing in zip(called[1:], others, pairings, strict=True):
+        if not pairing.pairs:
+            held = [
+                f"{who} has {_some({trial.variant for trial in whose})}"
+                f" on {_some({trial.target for trial in whose})}"
+                for who, whose in ((called[0], baseline), (name, of_result))
+            ]
+            raise UsageError(
+                f"{called[0]} and {name} have no trial in common",
+                why="; ".join(held),
+                fix="trials are paired by target, variant, batch and settings; "
+                "where targets have other names, say which belong together: --pair TARGET_A=TARGET_B",
+            )
+    unadjusted = [
+        [
+            compare_metric(METRICS[metric], a, b, threshold)
+            for metric in chosen or usual_metrics(a.summary, b.summary)
+        ]
+        for pairing in pairings
+        for a, b in pairing.pairs
+    ]
+    tested = [item.p for items in unadjusted for item in items if item.p is not None]
+    adjusted = iter(holm(tested).tolist())
+    by_pair = iter(
+        [tuple(_among_all(item, adjusted, len(tested), threshold) for item in items) for items in unadjusted]
+    )
+    compared = tuple(
+        ComparedResult(
+            **vars(named_result(name, each)),
+            across=pairing.across,
+            differences=tuple(_differences(pairing)),
+            pairs=tuple(Pair(a, b, next(by_pair)) for a, b in pairing.pairs),
+            only_baseline=pairing.only_baseline,
+            only_this=pairing.only_this,
+        )
+        for name, each, pairing in zip(called[1:], results[1:], pairings, strict=True)
+    )
+    items = [item for each in compared for pair in each.pairs for item in pair.comparisons]
+    counts = Counter(item.word for item in items)
+    is_open = any(
+        item.word == "undecided" or item.gate or (item.word == "not compared" and item.a is not None)
+        for item in items
+    )
+    return ResultsComparison(
+        baseline=named_result(called[0], results[0]),
+        metrics=tuple(dict.fromkeys(item.metric for item in items)),
+        threshold=threshold,
+        tests=len(tested),
+        counts={word.replace(" ", "_"): counts[word] for word in get_args(Word)},
+        regressed=any(item.word == "worse" and not item.gate for item in items),
+        undecided=is_open or any(each.only_baseline for each in compared),
+        results=compared,
+    )
+
+
+def named_result(name: str, results: StoredResults) -> NamedResult:
+    """A result under the name that it has here."""
+    record = results.experiment
+    path = exported_path(Path(results.path), record)
+    return NamedResult(name, path, record.created_utc, record.edgebench_version)
+
+
+def exit_code(comparison: ResultsComparison, *, fail_on_regression: bool, strict: bool) -> int:
+    """What a command ends with: 3 where something is worse, 4 where something is open and that was asked."""
+    if fail_on_regression and comparison.regressed:
+        return EXIT_NOT_MET
+    return EXIT_UNDECIDED if strict and comparison.undecided else EXIT_OK
+
+
+def distinct_names(paths: Sequence[Path]) -> list[str]:
+    """The folders' own names, with the folder above where they are alike."""
+    names = [path.resolve().name for path in paths]
+    if len(set(names)) == len({path.resolve() for path in paths}):
+        return names
+    return [str(Path(path.resolve().parent.name) / path.resolve().name) for path in paths]
+
+
+def _some(several: set[str]) -> str:
+    names = sorted(several)
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _among_all(
+    item: MetricComparison, adjusted: Iterator[float], tests: int, threshold: Threshold
+) -> MetricComparison:
+    """With the next adjusted p; a difference that is significant by itself alone is undecided."""
+    if item.p is None:
+        return item
+    item = replace(item, adjusted_p=next(adjusted))
+    if item.word not in ("better", "worse") or (item.adjusted_p or 0.0) < threshold.alpha:
+        return item
+    reason = f"by itself it would be {item.word}, among {tests} comparisons it may be chance: "
+    reason += "take more sessions, or compare fewer metrics"
+    return replace(item, word="undecided", reason=reason)
+
+
+def _differences(pairing: Pairing) -> Iterator[Difference]:
+    """What the two results say differently of the trials that are compared."""
+    sides = []
+    for side in (0, 1):
+        trials = [pair[side] for pair in pairing.pairs]
+        names = [a.target if a.target == b.target else f"{a.target} and {b.target}" for a, b in pairing.pairs]
+        targets = {trial.key: name for trial, name in zip(trials, names, strict=True)}
+        sides.append(conditions_of(trials[0].results, targets))
+    for subject, fact in dict.fromkeys([*sides[0], *sides[1]]):
+        a, b = (conditions.get((subject, fact), "") for conditions in sides)
+        if a != b:
+            yield Difference(subject, fact, a, b)
+
+
+# Which trials of two results are compared: those of one target, variant, batch and settings.
+#
+# Not those of one key: a key hashes versions and weights too, and what has changed between two results is
+# what a comparison is for.
+
+
+class Pairing(NamedTuple):
+    """The trials of two results: pairs in the order of the baseline's, and those without a partner.
+
+    `across` says which target of the baseline is compared with which of the other where the names differ.
     """
 
-    summary: TrialSummary
-    records: Sequence[SessionRecord]
-    scene: SceneRecord
-    images: ImagesRecord | None
-    period_s: float | None
-    artifact_sha256: str | None
-    predictions: Callable[[Literal["images", "scene"]], Predictions | None]
+    pairs: list[tuple[ComparedTrial, ComparedTrial]]
+    only_baseline: tuple[Unpaired, ...]
+    only_this: tuple[Unpaired, ...]
+    across: dict[str, str]
+
+
+_TARGETS = re.compile(r"((?:[^=\[]|\[(?:[^\[\]]|\[[^\]]*\])*\])+)=(.+)", re.DOTALL)
+"""Two targets about the first `=` outside square brackets, in which a swept target has its settings."""
+
+
+def targets_against(texts: Sequence[str]) -> dict[str, str]:
+    """`TARGET_A=TARGET_B`, each target of A once; UsageError for another text."""
+    against: dict[str, str] = {}
+    for text in texts:
+        match = _TARGETS.fullmatch(text)
+        a, b = (each.strip() for each in match.groups()) if match else ("", "")
+        if not (a and b):
+            raise UsageError(
+                f"--pair {short(text)} names no two targets",
+                fix="write TARGET_A=TARGET_B, such as --pair nano=coral",
+            )
+        if a in against or b in against.values():
+            raise UsageError(f"--pair: {short(a if a in against else b)} is there twice", fix="leave one out")
+        against[a] = b
+    return against
+
+
+def require_targets(
+    against: Mapping[str, str], baseline: Sequence[ComparedTrial], others: Sequence[ComparedTrial]
+) -> None:
+    """UsageError where the baseline, or none of the other results, has a target that is to be compared.
+
+    Args:
+        against: targets of the baseline by which they are compared with.
+        baseline: its trials.
+        others: the trials of all other results together.
+    """
+    for who, names, trials in (
+        ("the baseline has", against.keys(), baseline),
+        ("what is compared with it has", against.values(), others),
+    ):
+        known = dict.fromkeys(name for trial in trials for name in (trial.summary.swept_target, trial.target))
+        for name in names:
+            if name not in known:
+                raise UsageError(f"--pair: {who} no target {short(name)}", fix=choose(name, known))
+
+
+def trial_identity(trial: TrialSummary | TrialIdentity, target: str) -> Hashable:
+    """A trial's identity as one value; `target` is its name without the settings of a sweep."""
+    settings = json.dumps(trial.settings, sort_keys=True, default=str)
+    return target, settings, trial.variant, trial.batch, trial.concurrency
+
+
+def paired(
+    a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], against: Mapping[str, str] | None = None
+) -> Pairing:
+    """The trials of A beside those of B.
+
+    Targets go by their names; a revision (`nano (2)`) is its target where that is clear. Where each result
+    has one target and their names differ, these two are compared.
+
+    Args:
+        a: the trials of the baseline.
+        b: those of the other.
+        against: targets of A by which of B's they are compared with, where the names differ. A swept target
+            may be named with its settings (`nano[power_mode=10W]`), which then have no part in it.
+
+    A pair in `against` of which B does not have the target plays no part (see `require_targets`).
+    """
+    names_a, names_b = ({trial.summary.swept_target for trial in trials} for trials in (a, b))
+    there = names_b | {trial.target for trial in b}
+    across = {mine: theirs for mine, theirs in (against or {}).items() if theirs in there}
+    if not across and len(names_a) == len(names_b) == 1:
+        across = dict(zip(names_a, names_b, strict=True))
+    swept = {trial.target for trial in (*a, *b) if trial.settings}
+    exact = {mine: theirs for mine, theirs in across.items() if {mine, theirs} & swept}
+    left_a, left_b = list(a), list(b)
+    partners: dict[int, ComparedTrial] = {}
+    alike: set[int] = set()
+    # By the targets' own names first: of a result with revisions each has its own partner then.
+    for is_planned in (False, True):
+        mine_left = [trial for trial in left_a if id(trial) not in alike]
+        groups_b = _grouped(left_b, {}, {theirs: theirs for theirs in exact.values()}, is_planned)
+        for identity, mine in _grouped(mine_left, across, exact, is_planned).items():
+            theirs = groups_b.get(identity, [])
+            if len(mine) == len(theirs) == 1:
+                partners[id(mine[0])] = theirs[0]
+            elif len(mine) > 1 or len(theirs) > 1:
+                # Nothing but the key tells them apart.
+                by_key = {trial.key: trial for trial in theirs}
+                partners |= {id(trial): by_key[trial.key] for trial in mine if trial.key in by_key}
+                alike |= {id(trial) for trial in (*mine, *theirs)}
+        taken = {id(trial) for trial in partners.values()}
+        left_a = [trial for trial in left_a if id(trial) not in partners]
+        left_b = [trial for trial in left_b if id(trial) not in taken]
+    back = {theirs: mine for mine, theirs in across.items()}
+    return Pairing(
+        [(trial, partners[id(trial)]) for trial in a if id(trial) in partners],
+        tuple(_unpaired(trial, across, names_b, id(trial) in alike) for trial in left_a),
+        tuple(_unpaired(trial, back, names_a, id(trial) in alike) for trial in left_b),
+        {mine: theirs for mine, theirs in across.items() if mine != theirs},
+    )
+
+
+def _grouped(
+    trials: Sequence[ComparedTrial], across: Mapping[str, str], exact: Mapping[str, str], is_planned: bool
+) -> dict[Hashable, list[ComparedTrial]]:
+    """The trials by what they are paired by."""
+    groups: dict[Hashable, list[ComparedTrial]] = {}
+    for trial in trials:
+        if trial.target in exact:
+            identity = trial_identity(replace(trial, settings={}), exact[trial.target])
+        else:
+            name = trial.planned if is_planned else trial.target
+            name = name.partition("[")[0] if trial.settings else name
+            # What another target was said to belong to is nobody else's, even of the same name.
+            own = f"{name} itself" if name in across.values() else name
+            identity = trial_identity(trial, across.get(name, own))
+        groups.setdefault(identity, []).append(trial)
+    return groups
+
+
+def _unpaired(
+    trial: ComparedTrial, counterparts: Mapping[str, str], targets: set[str], is_alike: bool
+) -> Unpaired:
+    target = trial.summary.swept_target
+    target = counterparts.get(target, counterparts.get(trial.target, target))
+    reason = "the other result has no trial of this variant, batch and settings"
+    if is_alike:
+        reason = "several trials are of this target, variant, batch and settings"
+    elif target.partition("[")[0] not in targets:
+        reason = "the other result has no such target"
+    return replace(Unpaired.of(trial.summary, trial.results), reason=reason)
+
+
+# A pair by one metric. Each way to compare fills in a blank that has the two figures.
+
+
+SPEEDS = ("image_s", "infer_s", "instructions")
+"""Of these the first that both sides have is compared where no metric is named."""
+
+ALSO = ("accuracy", "energy_j")
+"""Compared beside the latency where no metric is named and both sides have them."""
+
+
+def usual_metrics(a: TrialSummary, b: TrialSummary) -> list[str]:
+    """The latency that both have, of emulated trials their instructions, and of the others what both have."""
+    both = [
+        name for name in (*SPEEDS, *ALSO) if all(METRICS[name].value(trial) is not None for trial in (a, b))
+    ]
+    fallback = a.latency_quantity or b.latency_quantity or "image_s"
+    speed = next((name for name in both if name in SPEEDS), fallback)
+    return [speed, *(name for name in both if name in ALSO)]
 
 
 def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
@@ -164,86 +636,37 @@ def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def missing_figure(metric: Metric, a: TrialSide, b: TrialSide) -> str:
-    """Why there is nothing to compare, side by side."""
-    reasons = {
-        name: missing_reasons(side.summary).get(metric.json_place)
-        or metric.missing(side.summary)
-        or f"no finished session has a value of {metric.name}"
-        for name, side in (("A", a), ("B", b))
-    }
-    absent = [name for name, side in (("A", a), ("B", b)) if metric.value(side.summary) is None]
-    if len(absent) != 1 and reasons["A"] == reasons["B"]:
-        return f"neither has it: {reasons['A']}"
-    return "; ".join(f"{name} has none: {reasons[name]}" for name in absent or reasons)
+def session_values(metric: Metric, trial: TrialSummary) -> Sequence[float]:
+    """One number a session, of power as the primary meter and rail see it; nothing where there are none."""
+    if isinstance(metric.comparison, BySession):
+        return session_medians(metric.comparison.values(trial))
+    rail = trial.primary_rail if metric.rail_sessions else None
+    return () if rail is None else getattr(rail, metric.rail_sessions)
 
 
-# Two trials compared by the values of their sessions, or by one exact number each.
-
-
-def by_sessions(
-    blank: MetricComparison,
-    metric: Metric,
-    a: TrialSide,
-    b: TrialSide,
-    values: Sequence[Sequence[float]],
-    threshold: Threshold,
+def compare_metric(
+    metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
 ) -> MetricComparison:
-    """By one value a session and side, `values`, of any unit, which may be none."""
-    of_a, of_b = values
-    if not of_a or not of_b:
-        return replace(blank, reason=missing_figure(metric, a, b))
-    counted = replace(
-        blank,
-        a=trial_median([[value] for value in of_a]),
-        b=trial_median([[value] for value in of_b]),
-        a_n=len(of_a),
-        b_n=len(of_b),
-        of="sessions",
-    )
-    if min(*of_a, *of_b) <= 0:
-        return replace(counted, reason="a session's value is not above 0, and a ratio says nothing of it")
-    outcome = session_compare.compare(
-        of_a,
-        of_b,
-        lower_is_better=metric.better == "lower",
-        minimum_effect=threshold.minimum_effect,
-        alpha=threshold.alpha,
-    )
-    compared = replace(
-        counted,
-        word=outcome.word,
-        difference=outcome.ratio,
-        low=outcome.low,
-        high=outcome.high,
-        p=outcome.p,
-        test="Welch" if outcome.p is not None else "",
-        note=_shared_sessions(a, b),
-    )
-    if outcome.p is None:
-        lacking = ", ".join(
-            f"{name} has {len(each)} and lacks {MIN_SESSIONS - len(each)}"
-            for name, each in (("A", of_a), ("B", of_b))
-            if len(each) < MIN_SESSIONS
+    """B against A, for itself: `adjusted_p` is not known yet."""
+    figure_a, figure_b = (figure_of(metric, side.summary) for side in (a, b))
+    blank = MetricComparison(metric.name, metric.unit, "not compared", figure_a, figure_b)
+    if reason := _unlike(metric, a, b):
+        return replace(blank, reason=reason)
+    way = "sessions" if isinstance(metric.comparison, BySession) else metric.comparison
+    assert way is not None, f"results are not compared by {metric.name}"
+    item = _WAYS[way](blank, metric, a, b, threshold)
+    # The records hold the hashes of what was measured.
+    if way != "exact" and item.word != "not compared" and a.sessions and a.sessions == b.sessions:
+        nothing = 1.0 if item.scale == "ratio" else 0.0
+        return replace(
+            item,
+            **{"word": "same", "difference": nothing, "low": nothing, "high": nothing, "identical": True},
+            **{"test": "", "p": None, "sessions_needed": None, "reason": ""},
+            note="the very same sessions",
         )
-        reason = f"a comparison takes {MIN_SESSIONS} sessions a side: {lacking}"
-        return replace(compared, reason=reason, sessions_needed=MIN_SESSIONS)
-    if outcome.word != "undecided":
-        return compared
-    needed = sessions_to_decide(of_a, of_b, minimum_effect=threshold.minimum_effect, alpha=threshold.alpha)
-    return replace(compared, reason="the sessions differ by too much to tell", sessions_needed=needed)
-
-
-def gated(
-    item: MetricComparison, metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold
-) -> MetricComparison:
-    """With what disturbed the sessions of a side, and why a gate decides nothing by it.
-
-    Only what sessions are compared by is concerned. A load on the machine does not change how many bytes
-    are used.
-    """
-    if item.of != "sessions" or item.scale != "ratio" or item.identical:
+    if item.of != "sessions" or item.scale != "ratio":
         return item
+    # A load on the machine does not change how many bytes are used.
     disturbed = [
         (side, caution)
         for side, trial in (("A", a), ("B", b))
@@ -256,23 +679,111 @@ def gated(
         if caution.flag in CONTAMINATION and not threshold.include_contaminated
     ]
     fewest = min(item.a_n, item.b_n)
-    reasons = (
-        [f"a gate takes {GATE_SESSIONS} sessions a side, not {fewest}"] if fewest < GATE_SESSIONS else []
-    )
-    reasons += [f"contaminated: {', '.join(contaminated)}"] if contaminated else []
+    open_ = [f"a gate takes {GATE_SESSIONS} sessions a side, not {fewest}"] * (fewest < GATE_SESSIONS)
+    open_ += [f"contaminated: {', '.join(contaminated)}"] if contaminated else []
     warnings = tuple(f"{side}: {caution.sentence()}" for side, caution in disturbed)
-    return replace(item, gate="; ".join(reasons), warnings=warnings)
+    return replace(item, gate="; ".join(open_), warnings=warnings)
 
 
-def _shared_sessions(a: TrialSide, b: TrialSide) -> str:
+def _unlike(metric: Metric, a: ComparedTrial, b: ComparedTrial) -> str:
+    """Why the figures of two trials are not of the same thing; empty where they are."""
+    if metric.of_a_pass and _pass_of(a.scene) != _pass_of(b.scene):
+        texts = [
+            f"{scene.patches} patches of {scene.patch_width or scene.patch} x {scene.patch} "
+            f"in {scene.width} x {scene.height} pixels"
+            if scene.kind == "picture"
+            else f"{scene.patches} samples"
+            for scene in (a.scene, b.scene)
+        ]
+        return f"a pass of A is {texts[0]}, of B {texts[1]}"
+    if metric.name == "image_s" and a.summary.untimed_stages != b.summary.untimed_stages:
+        lacks = [
+            f"{name} is without {' and '.join(side.summary.untimed_stages)}"
+            for name, side in (("A", a), ("B", b))
+            if side.summary.untimed_stages and metric.value(side.summary) is not None
+        ]
+        if lacks:
+            return f"image_s of {', of '.join(lacks)}"
+    periods = [side.results.experiment.period_s for side in (a, b)]
+    if metric.rail and periods[0] != periods[1]:
+        paces = ["back to back" if period is None else f"every {period:g} s" for period in periods]
+        return f"A was measured {paces[0]}, B {paces[1]}: power and energy hold the pauses"
+    return ""
+
+
+def _pass_of(scene: SceneRecord) -> Hashable:
+    """What two scenes share of which a pass is the same work."""
+    size = scene.height, scene.width, scene.rows, scene.columns
+    return scene.kind, size, scene.patch, scene.patch_width or scene.patch, scene.stride
+
+
+def _missing_figure(metric: Metric, a: ComparedTrial, b: ComparedTrial) -> str:
+    """Why there is nothing to compare, side by side."""
+    reasons, absent = {}, []
+    for name, trial in (("A", a.summary), ("B", b.summary)):
+        rail = trial.primary_rail if metric.rail else None
+        reasons[name] = (
+            (rail and rail.reason)
+            or missing_reasons(trial).get(metric.json_place)
+            or metric.missing(trial)
+            or f"no finished session has a value of {metric.name}"
+        )
+        absent += [name] if metric.value(trial) is None else []
+    if len(absent) != 1 and reasons["A"] == reasons["B"]:
+        return f"neither has it: {reasons['A']}"
+    return "; ".join(f"{name} has none: {reasons[name]}" for name in absent or reasons)
+
+
+def _by_sessions(
+    blank: MetricComparison,
+    metric: Metric,
+    a: ComparedTrial,
+    b: ComparedTrial,
+    threshold: Threshold,
+    rails: tuple[PowerFigure, PowerFigure] | None = None,
+) -> MetricComparison:
+    """By one value a session and side, of any unit; of power as these rails saw it."""
+    if rails is None:
+        of_a, of_b = (session_values(metric, side.summary) for side in (a, b))
+    else:
+        of_a, of_b = (getattr(rail, metric.rail_sessions) for rail in rails)
+    if not of_a or not of_b:
+        return replace(blank, reason=_missing_figure(metric, a, b))
+    means = (trial_median([[value] for value in side]) for side in (of_a, of_b))
+    counted = replace(
+        blank, **dict(zip("ab", means, strict=True)), a_n=len(of_a), b_n=len(of_b), of="sessions"
+    )
+    if min(*of_a, *of_b) <= 0:
+        return replace(counted, reason="a session's value is not above 0, and a ratio says nothing of it")
+    rule = {"minimum_effect": threshold.minimum_effect, "alpha": threshold.alpha}
+    outcome = session_compare.compare(of_a, of_b, lower_is_better=metric.better == "lower", **rule)
+    reason, needed = outcome.reason, MIN_SESSIONS if outcome.p is None else None
+    if outcome.p is not None and outcome.word == "undecided":
+        reason = "the sessions differ by too much to tell"
+        needed = sessions_to_decide(of_a, of_b, **rule)
+    return replace(
+        counted,
+        word=outcome.word,
+        difference=outcome.ratio,
+        low=outcome.low,
+        high=outcome.high,
+        p=outcome.p,
+        test="" if outcome.p is None else "Welch",
+        reason=reason,
+        sessions_needed=needed,
+        note=_shared_sessions(a, b),
+    )
+
+
+def _shared_sessions(a: ComparedTrial, b: ComparedTrial) -> str:
     """That some sessions are in both results, so that they are not independent."""
-    theirs = {tuple(sorted(record.tables.items())) for record in b.records if record.tables}
-    shared = sum(tuple(sorted(record.tables.items())) in theirs for record in a.records)
+    theirs = {tuple(sorted(record.tables.items())) for record in b.sessions if record.tables}
+    shared = sum(tuple(sorted(record.tables.items())) in theirs for record in a.sessions)
     return f"{shared} of the sessions {'is' if shared == 1 else 'are'} in both results" if shared else ""
 
 
-def by_rails(
-    blank: MetricComparison, metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold
+def _by_rails(
+    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
 ) -> MetricComparison:
     """By the sessions of one meter a side that see the same part of the board; neither is declared."""
     sides = [
@@ -280,82 +791,52 @@ def by_rails(
         for side in (a, b)
     ]
     if not all(sides):
-        return replace(blank, reason=_why_unmetered(metric, a, b) or missing_figure(metric, a, b))
-    rails = _of_one_scope(*sides)
-    if rails is None:
+        return replace(blank, reason=_missing_figure(metric, a, b))
+    of_one_scope = [
+        (mine, theirs)
+        for mine in sides[0]
+        for theirs in sides[1]
+        if mine.scope == theirs.scope and mine.scope not in ("", UNKNOWN_SCOPE)
+    ]
+    if not of_one_scope:
         scopes = [" and ".join(dict.fromkeys(rail.scope or UNKNOWN_SCOPE for rail in side)) for side in sides]
         reason = f"no meters of one scope: A was measured at the {scopes[0]}, B at the {scopes[1]}"
         return replace(blank, reason=reason)
-    values = [getattr(rail, metric.rail_sessions) for rail in rails]
-    outcome = by_sessions(blank, metric, a, b, values, threshold)
-    mine, theirs = rails
+    # Those of one meter and channel before others, else in A's order.
+    mine, theirs = min(
+        of_one_scope, key=lambda pair: (pair[0].meter, pair[0].channel) != (pair[1].meter, pair[1].channel)
+    )
+    item = _by_sessions(blank, metric, a, b, threshold, (mine, theirs))
     seen = f"by meters of the {mine.scope}"
     if (mine.meter, mine.channel) != (theirs.meter, theirs.channel):
         seen += f", {mine.meter} ({mine.channel}) and {theirs.meter} ({theirs.channel})"
-    return replace(outcome, note="; ".join(note for note in (seen, outcome.note) if note))
+    return replace(item, note="; ".join(filter(None, (seen, item.note))))
 
 
-def _why_unmetered(metric: Metric, a: TrialSide, b: TrialSide) -> str:
-    """Why a meter that was there gave no figure, side by side; empty where there was none."""
-    reasons = []
-    for name, side in (("A", a), ("B", b)):
-        rail = side.summary.primary_rail
-        if rail is not None and getattr(rail, metric.rail) is None and rail.reason:
-            reasons.append(f"{name} has none: {rail.reason}")
-        elif rail is None:
-            reasons.append(f"{name} has none: {side.summary.power_reason or 'no meter was asked for'}")
-    return "; ".join(reasons) if any(side.summary.power for side in (a, b)) else ""
-
-
-def _of_one_scope(
-    a: Sequence[PowerFigure], b: Sequence[PowerFigure]
-) -> tuple[PowerFigure, PowerFigure] | None:
-    """The first rails in A's order that see the same part; of one meter and channel where there are such."""
-    known = [
-        (mine, theirs)
-        for mine in a
-        for theirs in b
-        if mine.scope == theirs.scope and mine.scope not in ("", UNKNOWN_SCOPE)
-    ]
-    same = [pair for pair in known if (pair[0].meter, pair[0].channel) == (pair[1].meter, pair[1].channel)]
-    return next(iter([*same, *known]), None)
-
-
-def exactly(
-    blank: MetricComparison, metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold
+def _exactly(
+    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
 ) -> MetricComparison:
     """Two numbers without any scatter: nothing is tested, and the difference is what it is."""
     if blank.a is None or blank.b is None:
-        return replace(blank, reason=missing_figure(metric, a, b))
+        return replace(blank, reason=_missing_figure(metric, a, b))
     if blank.a <= 0 or blank.b <= 0:
         return replace(blank, reason="a figure is not above 0, and a ratio says nothing of it")
     ratio = blank.b / blank.a
     word: Word = "same"
     if not math.isclose(ratio, 1) and abs(ratio - 1) >= threshold.minimum_effect:
         word = "better" if (ratio < 1) == (metric.better == "lower") else "worse"
-    return replace(
-        blank,
-        word=word,
-        difference=ratio,
-        low=ratio,
-        high=ratio,
-        a_n=1,
-        b_n=1,
-        note="exact, nothing to test",
-    )
+    ends = dict.fromkeys(("difference", "low", "high"), ratio)
+    return replace(blank, word=word, **ends, a_n=1, b_n=1, note="exact, nothing to test")
 
 
-# Two trials compared by shares: of the images that are right, of the sessions that failed.
-
-
-def by_images(
-    blank: MetricComparison, metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold
+def _by_images(
+    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
 ) -> MetricComparison:
     """Image by image where both predicted one set; else as two shares, where the sets are of one kind."""
-    set_name: Literal["images", "scene"] = "scene" if metric.compared == "scene" else "images"
     of_a, of_b = metric.value(a.summary), metric.value(b.summary)
     if not isinstance(of_a, Accuracy) or not isinstance(of_b, Accuracy):
-        return replace(blank, reason=missing_figure(metric, a, b))
+        return replace(blank, reason=_missing_figure(metric, a, b))
+    set_name: Literal["images", "scene"] = "scene" if metric.compared == "scene" else "images"
     of: Literal["images", "patches"] = "images" if set_name == "images" else "patches"
     counted = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=of)
     overlap = "; overlapping crops make its interval a little too narrow" if of_a.overlapping else ""
@@ -365,143 +846,71 @@ def by_images(
     drop = drop_of(mine, theirs) if mine is not None and theirs is not None else None
     if mine is not None and theirs is not None and drop is not None:  # of A below B
         # One file that gave both and agrees throughout: nothing is left to chance then.
-        same_file = a.artifact_sha256 is not None and a.artifact_sha256 == b.artifact_sha256
-        if same_file and np.array_equal(mine.predicted, theirs.predicted):
+        files = [side.trial.artifact_sha256 for side in (a, b)]
+        if files[0] is not None and files[0] == files[1] and np.array_equal(mine.predicted, theirs.predicted):
             note = "the same file predicts the same of each image"
             return replace(counted, word="same", difference=0.0, low=0.0, high=0.0, note=note)
         right, wrong = drop.only_fp32_right, drop.only_this_right
-        p = mcnemar(wrong, right)
-        outcome = replace(counted, difference=drop.points, low=drop.low, high=drop.high, p=p, test="McNemar")
         note = f"right on {right} that A is wrong on, wrong on {wrong} that A is right on{overlap}"
-        return _by_points(outcome, metric, threshold, note=note)
+        tested = (drop.points, drop.low, drop.high), mcnemar(wrong, right)
+        return _by_points(replace(counted, test="McNemar", note=note), metric, threshold, *tested)
     if sorted(of_a.class_names) != sorted(of_b.class_names):
         return replace(counted, reason="the images have other classes")
     note = "not of the same images: the sets may differ in how hard they are"
     if is_same_set:
         note = "predictions of both sides cannot be matched image by image"
-    return _by_points(_of_shares(counted, of_a, of_b), metric, threshold, note=f"{note}{overlap}")
+    return _by_shares(replace(counted, note=f"{note}{overlap}"), metric, of_a, of_b, threshold)
 
 
-def _of_shares(
-    blank: MetricComparison, of_a: Accuracy | FailedSessions, of_b: Accuracy | FailedSessions
-) -> MetricComparison:
-    """Two shares of different things, tested against each other."""
-    a, b = (of_a.k, of_a.n), (of_b.k, of_b.n)
-    difference, low, high = (100 * share for share in share_difference(a, b))
-    return replace(
-        blank,
-        scale="points",
-        difference=difference,
-        low=low,
-        high=high,
-        p=fisher(a, b),
-        test="Fisher",
-        a_n=of_a.n,
-        b_n=of_b.n,
-    )
-
-
-def _by_points(
-    outcome: MetricComparison, metric: Metric, threshold: Threshold, *, note: str
-) -> MetricComparison:
-    """With its word: different where it is significant and large enough, the same where that is excluded."""
-    assert outcome.difference is not None and outcome.low is not None and outcome.high is not None
-    word: Word = "undecided"
-    if (outcome.p or 0.0) < threshold.alpha and abs(outcome.difference) >= threshold.minimum_points:
-        word = "better" if (outcome.difference > 0) == (metric.better == "higher") else "worse"
-    elif -threshold.minimum_points < outcome.low and outcome.high < threshold.minimum_points:
-        word = "same"
-    of_each = f"{outcome.a_n}" if outcome.a_n == outcome.b_n else f"{outcome.a_n} and {outcome.b_n}"
-    reason = f"{of_each} {outcome.of} are too few to tell" if word == "undecided" else ""
-    return replace(outcome, word=word, reason=reason, note=note)
-
-
-def by_failures(
-    blank: MetricComparison, metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold
+def _by_failures(
+    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
 ) -> MetricComparison:
     """By how many of the sessions failed that came to an end by themselves."""
     of_a, of_b = a.summary.failed_sessions, b.summary.failed_sessions
     if of_a is None or of_b is None:
-        return replace(blank, reason=missing_figure(metric, a, b))
-    return _by_points(replace(_of_shares(blank, of_a, of_b), of="sessions"), metric, threshold, note="")
+        return replace(blank, reason=_missing_figure(metric, a, b))
+    counted = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of="sessions")
+    return _by_shares(counted, metric, of_a, of_b, threshold)
 
 
-def compare_metric(metric: Metric, a: TrialSide, b: TrialSide, threshold: Threshold) -> MetricComparison:
-    """B against A, for itself: `adjusted_p` is not known yet."""
-    figure_a, figure_b = (figure_of(metric, side.summary) for side in (a, b))
-    blank = MetricComparison(metric.name, metric.unit, "not compared", figure_a, figure_b)
-    if reason := _unlike(metric, a, b):
-        return replace(blank, reason=reason)
-    compared = metric.comparison
-    if isinstance(compared, BySession):
-        values = [session_medians(compared.values(side.summary)) for side in (a, b)]
-        outcome = by_sessions(blank, metric, a, b, values, threshold)
-    else:
-        assert compared is not None, f"results are not compared by {metric.name}"
-        outcome = _WAYS[compared](blank, metric, a, b, threshold)
-    measured = compared != "exact" and outcome.word != "not compared"
-    # The records hold the hashes of what was measured.
-    if measured and a.records and list(a.records) == list(b.records):
-        nothing = 1.0 if outcome.scale == "ratio" else 0.0
-        outcome = replace(
-            outcome,
-            word="same",
-            difference=nothing,
-            low=nothing,
-            high=nothing,
-            test="",
-            p=None,
-            sessions_needed=None,
-            identical=True,
-            reason="",
-            note="the very same sessions",
-        )
-    return gated(outcome, metric, a, b, threshold)
+def _by_shares(
+    counted: MetricComparison,
+    metric: Metric,
+    of_a: Accuracy | FailedSessions,
+    of_b: Accuracy | FailedSessions,
+    threshold: Threshold,
+) -> MetricComparison:
+    """Two shares of different things, tested against each other."""
+    a, b = (of_a.k, of_a.n), (of_b.k, of_b.n)
+    difference, low, high = (100 * share for share in share_difference(a, b))
+    tested = replace(counted, test="Fisher")
+    return _by_points(tested, metric, threshold, (difference, low, high), fisher(a, b))
 
 
-_WAYS = {
-    "rails": by_rails,
-    "images": by_images,
-    "scene": by_images,
-    "failures": by_failures,
-    "exact": exactly,
+def _by_points(
+    counted: MetricComparison,
+    metric: Metric,
+    threshold: Threshold,
+    points: tuple[float, float, float],
+    p: float,
+) -> MetricComparison:
+    """With its word: different where it is significant and large enough, the same where that is excluded."""
+    difference, low, high = points
+    outcome = replace(counted, difference=difference, low=low, high=high, p=p)
+    if p < threshold.alpha and abs(difference) >= threshold.minimum_points:
+        is_better = (difference > 0) == (metric.better == "higher")
+        return replace(outcome, word="better" if is_better else "worse")
+    if -threshold.minimum_points < low and high < threshold.minimum_points:
+        return replace(outcome, word="same")
+    of_each = f"{counted.a_n}" if counted.a_n == counted.b_n else f"{counted.a_n} and {counted.b_n}"
+    return replace(outcome, word="undecided", reason=f"{of_each} {counted.of} are too few to tell")
+
+
+_WAYS: Mapping[str, Callable[..., MetricComparison]] = {
+    "sessions": _by_sessions,
+    "rails": _by_rails,
+    "images": _by_images,
+    "scene": _by_images,
+    "failures": _by_failures,
+    "exact": _exactly,
 }
-
-
-def _unlike(metric: Metric, a: TrialSide, b: TrialSide) -> str:
-    """Why the figures of two trials are not of the same thing; empty where they are."""
-    if metric.of_a_pass and (reason := _unlike_passes(a.scene, b.scene)):
-        return reason
-    if metric.name == "image_s" and a.summary.untimed_stages != b.summary.untimed_stages:
-        lacks = [
-            f"{name} is without {' and '.join(side.summary.untimed_stages)}"
-            for name, side in (("A", a), ("B", b))
-            if side.summary.untimed_stages and metric.value(side.summary) is not None
-        ]
-        if lacks:
-            return f"image_s of {', of '.join(lacks)}"
-    if metric.rail and a.period_s != b.period_s:
-        periods = [
-            "back to back" if side.period_s is None else f"every {side.period_s:g} s" for side in (a, b)
-        ]
-        return f"A was measured {periods[0]}, B {periods[1]}: power and energy hold the pauses"
-    return ""
-
-
-def _unlike_passes(a: SceneRecord, b: SceneRecord) -> str:
-    """Why a pass over the one scene is not one over the other."""
-    passes = [
-        (scene.kind, scene.rows, scene.columns, scene.patch, scene.patch_width or scene.patch)
-        for scene in (a, b)
-    ]
-    sizes = [(scene.height, scene.width, scene.stride) for scene in (a, b)]
-    if passes[0] == passes[1] and sizes[0] == sizes[1]:
-        return ""
-    texts = [
-        f"{scene.patches} patches of {scene.patch_width or scene.patch} x {scene.patch} "
-        f"in {scene.width} x {scene.height} pixels"
-        if scene.kind == "picture"
-        else f"{scene.patches} samples"
-        for scene in (a, b)
-    ]
-    return f"a pass of A is {texts[0]}, of B {texts[1]}"

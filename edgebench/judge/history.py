@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError
-from edgebench.judge.comparison import figure_of as single_figure
-from edgebench.judge.metric import Metric, Sampled
+from edgebench.judge.comparison import TrialIdentity, figure_of, session_values, trial_identity
+from edgebench.judge.conditions import conditions_of
+from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.result_comparison import trial_identity
 from edgebench.judge.summarise import summarise_one
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord
+from edgebench.records.stored import SessionRecord, TrialRecord
 from edgebench.results.layout import SCHEMA_VERSION, TRIAL_FILE, trial_folder
 from edgebench.results.listing import StoredResult, UnreadableResult
 from edgebench.results.load import StoredResults
-from edgebench.results.record_reading import read_bounded, read_sessions
-from edgebench.results.redaction import exported
-from edgebench.results.revisions import differences, identity_of, swept_name
+from edgebench.results.record_reading import read_bounded
+from edgebench.results.revisions import differences, swept_name
 from edgebench.stats.change_point import ChangePoint, change_points, change_reason
 from edgebench.stats.compare import MINIMUM_EFFECT, Comparison, Word, compare
-from edgebench.stats.interval import Interval
-from edgebench.stats.intervals import session_medians
 
 # The summaries that a run left in trial.json, for what looks at many results: no table is read for them.
 #
@@ -51,17 +48,14 @@ def stored_summary(folder: Path, key: str, sessions: Sequence[SessionRecord]) ->
         key: the trial's.
         sessions: those of the trial that are on disk, failed ones too.
     """
-    try:
-        data = read_bounded(trial_folder(folder, key) / TRIAL_FILE, folder)
-        document: Any = None if data is None else from_json(data, allow_inf_nan=False)
-    except (StoredResultError, ValueError):
-        return None
-    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
-        return None
     adapter, names = _reader()
     try:
+        data = read_bounded(trial_folder(folder, key) / TRIAL_FILE, folder)
+        document: Any = from_json(data or b"null", allow_inf_nan=False)
+        if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
+            return None
         summary = adapter.validate_python({name: document[name] for name in names & document.keys()})
-    except ValidationError:
+    except (StoredResultError, ValueError):
         return None
     counted = summary.failed_sessions
     ok = 0 if counted is None else counted.n - counted.k
@@ -80,7 +74,6 @@ _MEASURED_UNITS = frozenset({"s", "ms", "W", "J", "bytes", "instruction"})
 _NOT_MEASURED = frozenset({"boot_s", "update_s", "storage_bytes", "age_s", "energy_cycle_j"})
 _SHARES = frozenset({"accuracy", "scene_accuracy"})
 _NOTHING_REACHES = 1e15  # in seconds, watts or bytes: a summary on disk may say anything
-_NO_SESSION_VALUES = "it has no value a session that a test could be made of"
 
 
 @dataclass(frozen=True)
@@ -110,7 +103,7 @@ class HistoryPoint:
 
 
 @dataclass(frozen=True)
-class LevelChange:
+class LevelChange(ChangePoint):
     """A change of a series' level."""
 
     result: str
@@ -119,24 +112,12 @@ class LevelChange:
     """The last result before it. Source: fit."""
     word: Literal["better", "worse"]
     """Whether it is for the better. Source: fit."""
-    before: float
-    """Level before, in the series' unit. Source: fit."""
-    after: float
-    """Level after. Source: fit."""
-    ratio: float
-    """After over before. Source: fit."""
-    low: float
-    """Lower end of the ratio's interval at 1 - alpha. Source: fit."""
-    high: float
-    """Upper end of the ratio's interval at 1 - alpha. Source: fit."""
-    p: float
-    """Share of the orders of the tested part that look as much like a change. Source: fit."""
     differences: tuple[str, ...]
     """What else differs there. Source: sessions."""
 
 
 @dataclass(frozen=True)
-class TrialSeries:
+class TrialSeries(TrialIdentity):
     """A trial over the results that have it."""
 
     metric: str
@@ -145,16 +126,6 @@ class TrialSeries:
     """Of values and levels. Source: fit."""
     better: str
     """The metric's better direction. Source: fit."""
-    target: str
-    """Of the trials. Source: experiment.json."""
-    variant: str
-    """Of the trials. Source: experiment.json."""
-    batch: int
-    """Images in one inference. Source: experiment.json."""
-    concurrency: int
-    """Inferences that the device has in flight. Source: experiment.json."""
-    settings: dict[str, Any]
-    """Those in which its target differs within a sweep. Source: experiment.json."""
     scope: str
     """What the meter covers; empty for a metric without one. Source: session.json."""
     scene: str
@@ -211,121 +182,89 @@ def history(
         if last is not None and taken >= last:
             break
         try:
-            members = _members(result, metric, wanted)
+            members = list(_members(result, metric, wanted))
         except StoredResultError as error:
             if left_out is None:
                 raise
             left_out(UnreadableResult.of(result.path, error))
             continue
         taken += bool(members)
-        for identity, member in members.items():
+        for identity, member in members:
             series.setdefault(identity, []).append(member)
     return [_series(members[::-1], baseline, minimum_effect) for members in series.values()]
 
 
 def _members(
     result: StoredResult, metric: str | None, wanted: Callable[[TrialRecord], bool]
-) -> dict[Hashable, TrialSeries]:
-    """The trials of a result that have a figure, by what makes them one series."""
+) -> Iterator[tuple[Hashable, TrialSeries]]:
+    """The trials of a result that have a figure, each as a series, behind what two of one series share."""
     experiment = result.experiment
-    trials = [trial for trial in experiment.trials if trial.status == "planned" and wanted(trial)]
-    if not trials:
-        return {}
-    shown = {trial.key: trial for trial in exported(experiment).trials}
+    stored = StoredResults(result.path, experiment)
     targets = {target.name: swept_name(target) for target in experiment.targets}
-    members: dict[Hashable, TrialSeries] = {}
-    for trial in trials:
-        sessions, _ = read_sessions(result.path, trial.key)
-        ok = [session for session in sessions if session.status == "ok"]
-        if not ok:
+    for trial in experiment.trials:
+        if trial.status != "planned" or not wanted(trial):
             continue
-        summary = stored_summary(result.path, trial.key, sessions) or summarise_one(
-            StoredResults(result.path, experiment), trial.key
-        )
+        sessions = stored.session_records(trial.key)
+        if not any(session.status == "ok" for session in sessions):
+            continue
+        summary = stored_summary(result.path, trial.key, sessions) or summarise_one(stored, trial.key)
         followed = METRICS[metric or summary.latency_quantity or "image_s"]
-        figure = figure_of(summary, followed)
+        figure = _figure(followed, summary)
         if figure is None:
             continue
-        target = targets.get(trial.target, trial.target)
+        value, low, high = figure
+        values = session_values(followed, summary)
         # A revision of a target comes after it, and is what the device has become.
+        target = targets.get(trial.target, trial.target)
         scene, rail = experiment.scene_of(trial), summary.primary_rail
         # Power and energy of a board are not those of its chip.
         scope = rail.scope if followed.rail and rail is not None else ""
         images = experiment.images_of(trial) if followed.name == "accuracy" else None
-        # What else a comparison would list as different makes another series.
-        identity = (
-            trial_identity(summary, target),
-            followed.name,
-            scope,
-            scene.sha256,
-            trial.patches,
-            images.sha256 if images else None,
-        )
+        conditions = conditions_of(stored, {trial.key: target})
         point = HistoryPoint(
             result=result.path.name,
             begun_utc=result.begun_utc or None,
             trial=trial.key,
-            value=figure.median,
-            low=figure.low,
-            high=figure.high,
-            session_values=_session_values(summary, followed),
+            value=value,
+            low=low,
+            high=high,
+            session_values=tuple(values) if all(0 < each < _NOTHING_REACHES for each in values) else (),
             to_previous=None,
             to_baseline=None,
-            facts=_facts(experiment, shown[trial.key], ok[-1]),
+            facts={
+                fact if subject == "experiment" else f"{subject} {fact}": text
+                for (subject, fact), text in conditions.items()
+            },
         )
-        members[identity] = TrialSeries(
-            metric=followed.name,
-            unit=followed.unit,
-            better=followed.better,
-            target=summary.swept_target,
-            variant=trial.variant,
-            batch=trial.batch,
-            concurrency=trial.concurrency,
-            settings=summary.settings,
-            scope=scope,
-            scene=scene.name,
-            results=(point,),
+        # What else a comparison would list as different makes another series.
+        of_what = scope, scene.sha256, trial.patches, images and images.sha256
+        yield (
+            (trial_identity(summary, target), followed.name, of_what),
+            TrialSeries(
+                metric=followed.name,
+                unit=followed.unit,
+                better=followed.better,
+                target=summary.swept_target,
+                variant=trial.variant,
+                batch=trial.batch,
+                concurrency=trial.concurrency,
+                settings=summary.settings,
+                scope=scope,
+                scene=scene.name,
+                results=(point,),
+            ),
         )
-    return members
 
 
-def figure_of(summary: TrialSummary, metric: Metric) -> Interval | None:
-    """A metric of a trial as one number with its interval; None where it is missing, or not above 0."""
-    value = single_figure(metric, summary)
-    low, high = (getattr(metric.value(summary), end, None) for end in ("low", "high"))
+def _figure(metric: Metric, trial: TrialSummary) -> tuple[float, float | None, float | None] | None:
+    """A metric of a trial with the ends of its interval; None where it is missing, or not above 0."""
+    value = figure_of(metric, trial)
     if value is None or not 0 < value < _NOTHING_REACHES:
         return None
+    low, high = (getattr(metric.value(trial), end, None) for end in ("low", "high"))
     if low is None or high is None or not 0 <= low <= value <= high < _NOTHING_REACHES:
-        low = high = None
-    return Interval(value, low, high, sessions=0, n=0)
-
-
-def _session_values(summary: TrialSummary, metric: Metric) -> tuple[float, ...]:
-    """One number a session, where all of them are above 0; nothing else is compared as a ratio."""
-    values: Sequence[float] = ()
-    if isinstance(metric.judged, Sampled):
-        values = session_medians(metric.judged.values(summary))
-    elif metric.rail and summary.primary_rail is not None:
-        values = getattr(summary.primary_rail, f"{metric.rail}_sessions", ())
-    return tuple(values) if all(0 < value < _NOTHING_REACHES for value in values) else ()
-
-
-def _facts(experiment: ExperimentRecord, trial: TrialRecord, session: SessionRecord) -> dict[str, str]:
-    """What may explain a change: the device's identity, versions, and settings; as an export may show it."""
-    settings = trial.inputs.get("settings")
-    options = settings.get("options") if isinstance(settings, dict) else None
-    artifact = session.built.sha256 if session.built else trial.artifact_sha256
-    stated = {
-        "EdgeBench": experiment.edgebench_version,
-        "artifact": (artifact or "")[:12],
-        "passes a session": trial.passes or experiment.passes,
-        "period": "none" if experiment.period_s is None else f"{experiment.period_s:g} s",
-        "sustained": "no" if experiment.sustained_s is None else f"{experiment.sustained_s:g} s",
-        "host": experiment.host.get("platform"),
-        **(options if isinstance(options, dict) else {}),
-    }
-    known = {name: str(value)[:200] for name, value in stated.items() if value not in (None, "")}
-    return {**known, **identity_of(session.device, session.runtime)}
+        return value, None, None
+    return value, low, high
 
 
 def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect: float) -> TrialSeries:
@@ -343,29 +282,29 @@ def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect
             return compare(*sides, lower_is_better=lower_is_better, minimum_effect=minimum_effect)
         ratio = point.value / other.value
         word: Word = "same" if ratio == 1 else "undecided"
-        return Comparison(word, ratio, None, None, None, reason=_NO_SESSION_VALUES)
+        reason = "it has no value a session that a test could be made of"
+        return Comparison(word, ratio, None, None, None, reason=reason)
 
-    compared = tuple(
-        replace(point, to_previous=against(point, previous), to_baseline=against(point, reference))
-        for previous, point in zip([points[0], *points], points, strict=False)
-    )
-    changes = change_points([point.value for point in points], minimum_effect=minimum_effect)
+    def level_change(change: ChangePoint) -> LevelChange:
+        before, after = points[change.at - 1], points[change.at]
+        return LevelChange(
+            **vars(change),
+            result=after.result,
+            after_result=before.result,
+            word="better" if (change.ratio < 1) == lower_is_better else "worse",
+            differences=differences(before.facts, after.facts),
+        )
+
     return replace(
         newest,
-        results=compared,
-        changes=tuple(_level_change(change, points, lower_is_better) for change in changes),
+        results=tuple(
+            replace(point, to_previous=against(point, previous), to_baseline=against(point, reference))
+            for previous, point in zip([points[0], *points], points, strict=False)
+        ),
+        changes=tuple(
+            map(level_change, change_points([point.value for point in points], minimum_effect=minimum_effect))
+        ),
         change_reason=change_reason(len(points)),
-    )
-
-
-def _level_change(change: ChangePoint, points: Sequence[HistoryPoint], lower_is_better: bool) -> LevelChange:
-    before, after = points[change.at - 1], points[change.at]
-    return LevelChange(
-        result=after.result,
-        after_result=before.result,
-        word="better" if (change.ratio < 1) == lower_is_better else "worse",
-        differences=differences(before.facts, after.facts),
-        **{name: value for name, value in vars(change).items() if name != "at"},
     )
 
 

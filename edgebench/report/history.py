@@ -15,7 +15,7 @@ from rich.text import Text
 from edgebench.judge.history import HistoryPoint, LevelChange, TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.report import words
-from edgebench.report.console import cell, line, new_table
+from edgebench.report.console import cell, line, new_table, print_table
 from edgebench.report.words import SCHEMA_VERSION, clean
 from edgebench.results.listing import ResultOverview, UnreadableResult
 from edgebench.stats.compare import ALPHA, Comparison
@@ -50,13 +50,9 @@ def history_document(
     series: Sequence[TrialSeries], left_out: Sequence[UnreadableResult], minimum_effect: float
 ) -> dict[str, Any]:
     """Plain data as `history.schema.json` describes it, in the metric's base unit."""
-    document = HistoryDocument(
-        alpha=ALPHA,
-        minimum_effect=minimum_effect,
-        series=tuple(series),
-        left_out=tuple(LeftOut(each.path.name, each.reason) for each in left_out),
-    )
-    cleaned: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **asdict(document)})
+    passed_over = tuple(LeftOut(each.path.name, each.reason) for each in left_out)
+    document = HistoryDocument(ALPHA, minimum_effect, tuple(series), passed_over)
+    cleaned: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **vars(document)})
     return cleaned
 
 
@@ -87,24 +83,16 @@ def print_history(console: Console, series: Sequence[TrialSeries]) -> None:
         line(console, sentence, indent=2)
     if not any(each.changes or each.change_reason for each in series):
         line(console, "No change of the level was found.", indent=2)
-    baselines = list(
-        dict.fromkeys(
-            next(point.result for point in each.results if point.to_baseline is None) for each in series
-        )
-    )
-    which = words.plain(baselines[0], 80) if len(baselines) == 1 else "the oldest result of each"
+    first, *others = {
+        next(point.result for point in each.results if point.to_baseline is None): None for each in series
+    }
+    which = "the oldest result of each" if others else words.plain(first, 80)
     line(console, f"Baseline: {which}.", indent=2)
     if len(series) > 1:
-        line(console, f"Result by result: {_narrower(series)}", indent=2)
-
-
-def _narrower(series: Sequence[TrialSeries]) -> str:
-    """A command that shows the first series alone, or nearly so."""
-    first = series[0]
-    command = f"edgebench history {shlex.quote(words.plain(first.target, 60))}"
-    if len({each.variant for each in series}) > 1:
-        command += f" --trial {shlex.quote(words.plain(first.variant, 120))}"
-    return command
+        alone = f"edgebench history {shlex.quote(words.plain(series[0].target, 60))}"
+        if len({each.variant for each in series}) > 1:
+            alone += f" --trial {shlex.quote(words.plain(series[0].variant, 120))}"
+        line(console, f"Result by result: {alone}", indent=2)
 
 
 def series_names(series: Sequence[TrialSeries]) -> list[str]:
@@ -236,20 +224,21 @@ def dates(points: Sequence[HistoryPoint]) -> list[str]:
 
 def _print_results(console: Console, series: TrialSeries, name: str) -> None:
     line(console, f"{words.plain(series.target, 60)}: {name}", "bold")
-    table = new_table(
+    changed = {change.result for change in series.changes}
+    print_table(
         console,
         [("date", True), ("result", False), (heading(series), True), *_change_headings([series])],
+        [
+            (
+                day,
+                f"{point.result} *" if point.result in changed else point.result,
+                value_text(series, point),
+                change_cell(series, point, point.to_previous),
+                change_cell(series, point, point.to_baseline),
+            )
+            for day, point in zip(dates(series.results), series.results, strict=True)
+        ],
     )
-    changed = {change.result: change.word for change in series.changes}
-    for day, point in zip(dates(series.results), series.results, strict=True):
-        mark = changed.get(point.result, "")
-        table.add_row(
-            cell(console, day),
-            cell(console, f"{point.result} *" if mark else point.result, "bold" if mark else ""),
-            cell(console, value_text(series, point)),
-            *_change_cells(console, series, point),
-        )
-    console.print(table)
     shown = min(len(series.results), max(8, console.width - 24))
     line(console, f"Trend of the last {shown}: {trend(series.results, shown)}", indent=2)
     if changed:
@@ -261,39 +250,23 @@ def _print_overview(console: Console, series: Sequence[TrialSeries], names: Sequ
     targets = {each.target for each in series}
     title = [words.plain(series[0].target, 60)] if len(targets) == 1 else []
     line(console, ": ".join([*title, shared.rstrip("-: ")] if shared else title), "bold")
-    headings = list(dict.fromkeys(map(heading, series)))
-    table = new_table(
+    headings = {heading(each) for each in series}
+    latest = f"latest\n{headings.pop()}" if len(headings) == 1 else "latest"
+    print_table(
         console,
+        [("trial", False), ("results", True), (latest, True), *_change_headings(series), ("trend", True)],
         [
-            ("trial", False),
-            ("results", True),
-            (f"latest\n{headings[0]}" if len(headings) == 1 else "latest", True),
-            *_change_headings(series),
-            ("trend", True),
+            (
+                name.removeprefix(shared),
+                str(len(each.results)),
+                value_text(each, each.results[-1]).replace(" (", "\n("),
+                change_cell(each, each.results[-1], each.results[-1].to_previous),
+                change_cell(each, each.results[-1], each.results[-1].to_baseline),
+                trend(each.results, _TREND),
+            )
+            for name, each in zip(names, series, strict=True)
         ],
     )
-    for name, each in zip(names, series, strict=True):
-        latest = each.results[-1]
-        table.add_row(
-            cell(console, name.removeprefix(shared)),
-            str(len(each.results)),
-            cell(console, value_text(each, latest).replace(" (", "\n(")),
-            *_change_cells(console, each, latest),
-            cell(console, trend(each.results, _TREND)),
-        )
-    console.print(table)
-
-
-def _change_cells(console: Console, series: TrialSeries, point: HistoryPoint) -> list[Text]:
-    """Against the result before and the baseline."""
-    return [
-        cell(
-            console,
-            change_cell(series, point, comparison),
-            "" if comparison is None else _STYLES.get(comparison.word, ""),
-        )
-        for comparison in (point.to_previous, point.to_baseline)
-    ]
 
 
 def _change_headings(series: Sequence[TrialSeries]) -> list[tuple[str, bool]]:

@@ -14,15 +14,14 @@ import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 from unittest.mock import patch
 
 from edgebench.errors import StoredResultError, UnavailableError, UsageError
-from edgebench.judge.columns import Column, trial_columns
+from edgebench.judge.columns import trial_columns
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes as verdict_groups
 from edgebench.report import tables, words
@@ -50,74 +49,48 @@ class TrackedRun:
 
     Attributes:
         name: what reports call the trial.
+        measured: whether the trial has its figures.
         parameters, tags: texts by name, none of them empty.
         metrics: finite numbers by name: `edgebench.judge.columns` says what each holds, with its unit.
         series: a number a session, in order, by name.
-        measured: whether the trial has its figures.
     """
 
     name: str
-    parameters: dict[str, str]
-    metrics: dict[str, float]
-    series: dict[str, tuple[float, ...]]
-    tags: dict[str, str]
     measured: bool
+    parameters: dict[str, str] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    series: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
 
 
 def tracked_runs(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[TrackedRun]:
     """A run a trial. A figure that is missing is no metric."""
     columns = trial_columns(summaries)
     names = tables.trial_names(summaries)
-    wholes = verdict_groups.wholes(verdicts)
-    runs = []
+    runs = {
+        each.key: TrackedRun(words.plain(names[each.key], 120), each.status in ("done", "partial"))
+        for each in summaries
+    }
     for summary in summaries:
-        parameters, metrics, tags = _cells(columns, summary)
-        tags |= {
-            _name(f"verdict.{profile}"): whole.verdict
-            for (trial, profile), whole in wholes.items()
-            if trial == summary.key
-        }
-        tags |= {
-            _name(f"verdict.{verdict.profile}.{verdict.requirement}"): verdict.verdict
-            for verdict in verdicts
-            if verdict.trial == summary.key
-        }
-        series = {
-            f"{figure}_of_session": tuple(map(median, filter(None, getattr(summary, f"{figure}_values"))))
-            for figure in BY_SESSION
-        }
-        runs.append(
-            TrackedRun(
-                name=words.plain(names[summary.key], 120),
-                parameters=parameters,
-                metrics=metrics,
-                series={name: values for name, values in series.items() if values},
-                tags=tags,
-                measured=summary.status in ("done", "partial"),
-            )
-        )
-    return runs
-
-
-def _cells(
-    columns: Sequence[Column], summary: TrialSummary
-) -> tuple[dict[str, str], dict[str, float], dict[str, str]]:
-    parameters: dict[str, str] = {}
-    metrics: dict[str, float] = {}
-    tags: dict[str, str] = {}
-    for column in columns:
-        value = column.value(summary)
-        if value is None or value == "":
-            continue
-        name = _name(column.heading)
-        if column.heading in PARAMETERS or column.heading.startswith("setting:"):
-            parameters[name] = words.plain(value, LONGEST_TEXT)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            if math.isfinite(value):
-                metrics[name] = float(value)
-        else:
-            tags[name] = words.plain(value, LONGEST_TEXT)
-    return parameters, metrics, tags
+        run = runs[summary.key]
+        for column in columns:
+            value, name = column.value(summary), _name(column.heading)
+            if value is None or value == "":
+                continue
+            if column.heading in PARAMETERS or column.heading.startswith("setting:"):
+                run.parameters[name] = words.plain(value, LONGEST_TEXT)
+            elif isinstance(value, str | bool):
+                run.tags[name] = words.plain(value, LONGEST_TEXT)
+            elif math.isfinite(value):
+                run.metrics[name] = float(value)
+        for figure in BY_SESSION:
+            if values := tuple(map(median, filter(None, getattr(summary, f"{figure}_values")))):
+                run.series[f"{figure}_of_session"] = values
+    for (trial, profile), whole in verdict_groups.wholes(verdicts).items():
+        runs[trial].tags[_name(f"verdict.{profile}")] = whole.verdict
+    for verdict in verdicts:
+        runs[verdict.trial].tags[_name(f"verdict.{verdict.profile}.{verdict.requirement}")] = verdict.verdict
+    return list(runs.values())
 
 
 def _name(text: str) -> str:
@@ -189,7 +162,7 @@ def record_result(
     tags: dict[str, str],
     files: Sequence[Path],
     checksum: str,
-    started_utc: str,
+    started_s: float,
 ) -> str:
     """Put a result into a store; returns the id of its run.
 
@@ -201,7 +174,7 @@ def record_result(
         tags: of the result as a whole.
         files: what is kept with it.
         checksum: of its archive; a result with the same one is in the store already.
-        started_utc: when it was measured.
+        started_s: when it was measured, seconds since 1970.
 
     Raises:
         UnavailableError: MLflow is not installed.
@@ -226,7 +199,7 @@ def record_result(
                 why=f"run {finished[0].info.run_id} of experiment {experiment!r}",
                 fix="choose another --experiment, or remove that run",
             )
-        began_ms = _milliseconds(started_utc)
+        began_ms = int(1000 * started_s)
         opened: list[str] = []
         try:
             parent = client.create_run(experiment_id, start_time=began_ms, run_name=name, tags=tags)
@@ -289,13 +262,6 @@ def _quiet_mlflow(store: str) -> Iterator[Any]:
             raise _unusable(store, str(error).splitlines()[0]) from error
         except (OSError, sqlite3.Error) as error:
             raise _unusable(store, getattr(error, "strerror", None) or str(error)) from error
-
-
-def _milliseconds(utc: str) -> int:
-    try:
-        return int(datetime.fromisoformat(utc).timestamp() * 1000)
-    except ValueError:
-        return 0
 
 
 def _missing(store: str, fix: str) -> UsageError:

@@ -15,13 +15,13 @@ from typing import Any
 
 from edgebench.judge.answers import ExcludedBy, Front
 from edgebench.judge.columns import document_names
+from edgebench.judge.comparison import ResultsComparison
 from edgebench.judge.decision import Decision, Nearest
 from edgebench.judge.metric import BYTE_UNITS
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
-from edgebench.report.comparison import ComparisonDocument
 from edgebench.report.document import CONDITIONS, IDENTITY
 from edgebench.report.history import HistoryDocument, ResultsDocument
 from edgebench.report.meters import CheckedMeter, Meter, RecordedMeter
@@ -221,7 +221,7 @@ _MAKERS: Mapping[str, Callable[[], Schema]] = {
         "comparison",
         "the document of `edgebench compare`",
         "Results against a baseline: trials in pairs, each by metrics, and what else differs.",
-        ComparisonDocument,
+        ResultsComparison,
     ),
     "history": lambda: _printed(
         "history",

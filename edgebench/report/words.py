@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from edgebench.judge.metrics import METRICS
@@ -363,7 +364,12 @@ def as_json(document: Mapping[str, Any]) -> str:
 
 
 def clean(value: Any) -> Any:
-    """A value as JSON can carry it: numbers that are not finite become null, numpy's become Python's."""
+    """A value as JSON can carry it: numbers that are not finite become null, numpy's become Python's.
+
+    Of a dataclass it has the fields that its `repr` has; the others are internal.
+    """
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value) if field.repr}
     if isinstance(value, Mapping):
         return {str(key): clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

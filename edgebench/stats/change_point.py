@@ -17,7 +17,7 @@ change.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,23 +38,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A change of the level.
+    """A change of the level."""
 
-    Attributes:
-        at: index of the first value after it.
-        before, after: the levels beside it, in the values' unit: means as far as the next change.
-        ratio: after over before.
-        low, high: the ratio's interval at 1 - alpha, as of `edgebench.stats.compare.ratios`.
-        p: share of the orders of the tested part that look as much like a change.
-    """
-
-    at: int
+    at: int = field(repr=False)
+    """Internal: index of the first value after it."""
     before: float
+    """Level before, in the values' unit: the mean as far as the next change. Source: fit."""
     after: float
+    """Level after. Source: fit."""
     ratio: float
+    """After over before. Source: fit."""
     low: float
+    """Lower end of the ratio's interval at 1 - alpha. Source: fit."""
     high: float
+    """Upper end of the ratio's interval at 1 - alpha. Source: fit."""
     p: float
+    """Share of the orders of the tested part that look as much like a change. Source: fit."""
 
 
 def change_points(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.result_comparison import Pairing, paired, require_targets, targets_against
+from edgebench.judge.comparison import ComparedTrial, Pairing, paired, require_targets, targets_against
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import ExperimentRecord, SceneRecord
 from edgebench.records.target import Target
+from edgebench.results.load import StoredResults
 from tests.fit.summaries import summary
 
 SCENE = SceneRecord(name="s", sha256="0", height=1, width=1, patch=1, rows=1, columns=1)
@@ -26,12 +28,9 @@ def swept(target: str, **settings: Any) -> TrialSummary:
     return trial(f"{target}[{text}]", settings=settings)
 
 
-def pair(
-    a: list[TrialSummary],
-    b: list[TrialSummary],
-    *against: str,
-    revisions: dict[str, str | None] | None = None,
-) -> Pairing:
+def of_result(
+    summaries: list[TrialSummary], revisions: dict[str, str | None] | None = None
+) -> list[ComparedTrial]:
     targets = tuple(
         Target(name=name, device="cpu", revision_of=planned) for name, planned in (revisions or {}).items()
     )
@@ -39,22 +38,31 @@ def pair(
         name="e", created_utc="", edgebench_version="", command=(), seed=0, sessions=1, passes=1, scene=SCENE,
         targets=targets, trials=(),
     )  # fmt: skip
-    return paired(a, b, (record, record), targets_against(against))
+    return [ComparedTrial.of(each, StoredResults(Path("e"), record)) for each in summaries]
+
+
+def pair(
+    a: list[TrialSummary],
+    b: list[TrialSummary],
+    *against: str,
+    revisions: dict[str, str | None] | None = None,
+) -> Pairing:
+    return paired(of_result(a, revisions), of_result(b, revisions), targets_against(against))
 
 
 def names(pairing: Pairing) -> list[tuple[str, str]]:
-    return [(each.a.target, each.b.target) for each in pairing.pairs]
+    return [(a.target, b.target) for a, b in pairing.pairs]
 
 
 def test_trials_pair_by_what_they_are_and_not_by_key() -> None:
     a = [trial(), trial(variant="m-fp32"), trial(batch=4), trial(concurrency=2), trial("nano")]
     b = [trial(key="other"), trial("nano", key="x"), trial(batch=8), trial("coral")]
     pairing = pair(a, b)
-    assert [(each.a.key, each.b.key) for each in pairing.pairs] == [
+    assert [(a.key, b.key) for a, b in pairing.pairs] == [
         ("cpum-int8", "other"),
         ("nanom-int8", "x"),
     ]
-    assert [each.trial.batch for each in pairing.only_baseline] == [1, 4, 1]
+    assert [each.batch for each in pairing.only_baseline] == [1, 4, 1]
     assert {each.reason for each in pairing.only_baseline} == {
         "the other result has no trial of this variant, batch and settings"
     }
@@ -66,12 +74,12 @@ def test_settings_of_a_sweep_have_to_be_the_same() -> None:
     b = [swept("nano", power_mode="5W"), trial("nano")]
     pairing = pair(a, b)
     assert names(pairing) == [("nano[power_mode=5W]", "nano[power_mode=5W]")]
-    assert [each.trial.target for each in pairing.only_baseline] == ["nano[power_mode=10W]"]
+    assert [each.target for each in pairing.only_baseline] == ["nano[power_mode=10W]"]
 
 
 def test_the_one_target_of_each_result_is_compared_whatever_its_name() -> None:
     pairing = pair([trial("nano"), trial("nano", "m-fp32")], [trial("coral")])
-    assert names(pairing) == [("nano", "coral")] and pairing.across == (("nano", "coral"),)
+    assert names(pairing) == [("nano", "coral")] and pairing.across == {"nano": "coral"}
     assert not pair([trial("nano"), trial("cpu")], [trial("coral")]).pairs
 
 
@@ -82,7 +90,7 @@ def test_targets_can_be_said_to_belong_together() -> None:
     assert names(pairing) == [
         ("nano", "coral"), ("cpu", "laptop"), ("stick[threads=4]", "ncs[threads=4]")
     ]  # fmt: skip
-    assert [each.trial.target for each in pairing.only_baseline] == ["stick[threads=1]"]
+    assert [each.target for each in pairing.only_baseline] == ["stick[threads=1]"]
 
 
 def test_a_swept_target_that_is_named_whole_needs_no_partner_with_its_settings() -> None:
@@ -113,7 +121,7 @@ def test_a_revision_is_its_target_where_that_is_clear() -> None:
 def test_of_trials_that_are_alike_those_of_one_key_pair() -> None:
     a, b = [trial(key="1"), trial(key="2")], [trial(key="2"), trial(key="3")]
     pairing = pair(a, b)
-    assert [(each.a.key, each.b.key) for each in pairing.pairs] == [("2", "2")]
+    assert [(a.key, b.key) for a, b in pairing.pairs] == [("2", "2")]
     # What is left on each side is alone now, and yet nobody knows that it belongs together.
     assert [each.reason for each in (*pairing.only_baseline, *pairing.only_this)] == [
         "several trials are of this target, variant, batch and settings"
@@ -130,7 +138,9 @@ def test_a_target_is_named_once_and_has_to_be_there() -> None:
     with pytest.raises(UsageError, match="there twice"):
         targets_against(["nano=coral", "cpu=coral"])
     with pytest.raises(UsageError, match="the baseline has no target 'nanno'") as error:
-        require_targets({"nanno": "coral"}, [trial("nano")], [trial("coral")])
+        require_targets({"nanno": "coral"}, of_result([trial("nano")]), of_result([trial("coral")]))
     assert "did you mean 'nano'" in error.value.fix
     with pytest.raises(UsageError, match="compared with it has no target 'corall'"):
-        require_targets({"nano": "corall"}, [trial("nano")], [trial("coral"), trial("cpu")])
+        require_targets(
+            {"nano": "corall"}, of_result([trial("nano")]), of_result([trial("coral"), trial("cpu")])
+        )

@@ -79,7 +79,7 @@ def put(store, runs, files=(), checksum="ab" * 32):
         {"edgebench.version": "0.3.0"},
         files,
         checksum,
-        "2026-03-01T12:00:00Z",
+        1_772_366_400.0,
     )
 
 

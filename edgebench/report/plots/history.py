@@ -11,12 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.ticker import FuncFormatter
 
-from edgebench.judge.comparison import MetricComparison, Threshold, Word
+from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold, Word
 from edgebench.judge.history import TrialSeries
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.result_comparison import ResultsComparison
-from edgebench.report import comparison as comparison_words
 from edgebench.report import drawing
+from edgebench.report.comparison import in_words, named_comparisons
 from edgebench.report.history import heading, ratio_text, series_names
 from edgebench.report.plots.panels import Place, bars_note, draw_panels, name_rows, set_title
 from edgebench.stats.interval import Interval
@@ -117,9 +116,8 @@ def ratios(comparison: ResultsComparison, *, ax: Place = None) -> list[Axes]:
     several = len(comparison.results) > 1
     panels: dict[str, list[tuple[str, MetricComparison]]] = {name: [] for name in comparison.metrics}
     for result in comparison.results:
-        names = comparison_words.pair_names(result.pairs)
-        for name, pair in zip(names, result.pairs, strict=True):
-            for item in pair.comparisons:
+        for name, items in named_comparisons(result):
+            for item in items:
                 if item.difference is not None:
                     panels[item.metric].append((f"{result.name}: {name}" if several else name, item))
     shown = [("", lines[:MOST_LINES]) for lines in panels.values() if lines]
@@ -153,7 +151,7 @@ def _draw_ratios(axes: Axes, lines: Sequence[tuple[str, MetricComparison]], thre
             capsize=3,
             label=item.word,
         )
-        text = f"{name}: {metric} {comparison_words.change(item, threshold)}"
+        text = f"{name}: {metric} {in_words(item, threshold)}"
         drawing.mark(drawn.lines[0], "trial", text)
     ends = [end for item in items for end in (item.low, item.difference, item.high) if end is not None]
     low, high = min(nothing - 2 * width, *ends), max(nothing + 2 * width, *ends)
