@@ -142,13 +142,8 @@ def compare(
     """
     from edgebench.cli.figure_files import require_figure
     from edgebench.errors import UsageError
-    from edgebench.judge.comparison import (
-        Threshold,
-        compare_results,
-        distinct_names,
-        exit_code,
-        metrics_of,
-    )
+    from edgebench.judge.comparison import compare_results, distinct_names, exit_code, metrics_of
+    from edgebench.judge.metric_comparison import Threshold
     from edgebench.report.comparison import (
         as_text,
         gate_warning,

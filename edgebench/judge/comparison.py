@@ -1,9 +1,5 @@
 """Results against a baseline: trials in pairs, each pair by each metric, and what else differs.
 
-A metric with values by session is compared by `stats.compare`; power and energy by meters of one scope, never
-as declared. Accuracy is compared image by image where both trials predicted the same set, with McNemar's
-exact test and the paired interval. One exact number a trial, such as the size of a file, is not tested.
-
 Of all comparisons of one call together the words better and worse are wrong in at most alpha of calls on
 results that are alike: p is adjusted by Holm. Twenty comparisons at 5 % each would find a difference in 64 %
 of them.
@@ -11,193 +7,32 @@ of them.
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, get_args
-
-import numpy as np
-from pydantic import ConfigDict
-from pydantic.json_schema import SkipJsonSchema
+from typing import NamedTuple, get_args
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_UNDECIDED, StoredResultError, UsageError
-from edgebench.judge.accuracy import Predictions, drop_of, predictions_of
-from edgebench.judge.columns import missing_reasons
 from edgebench.judge.conditions import conditions_of
-from edgebench.judge.metric import BYTE_UNITS, BySession, Metric
-from edgebench.judge.metrics import METRICS, compared_metrics
-from edgebench.judge.power import headline_rails
-from edgebench.judge.summarise import summarise
-from edgebench.judge.trial_summary import UNKNOWN_SCOPE, Accuracy, FailedSessions, PowerFigure, TrialSummary
-from edgebench.records.stored import ImagesRecord, SceneRecord, SessionRecord, TrialRecord
-from edgebench.results.load import StoredResults
-from edgebench.results.redaction import exported_path
-from edgebench.results.revisions import planned_name
-from edgebench.stats import compare as session_compare
-from edgebench.stats.compare import (
-    ALPHA,
-    GATE_SESSIONS,
-    MINIMUM_EFFECT,
-    fisher,
-    mcnemar,
-    sessions_to_decide,
-    share_difference,
+from edgebench.judge.metric_comparison import (
+    ComparedTrial,
+    MetricComparison,
+    Threshold,
+    Word,
+    compare_metric,
+    trial_identity,
+    usual_metrics,
 )
-from edgebench.stats.intervals import MIN_SESSIONS, holm, session_medians, trial_median
-from edgebench.stats.warnings import CONTAMINATION, DISTURBANCES
+from edgebench.judge.metrics import METRICS, compared_metrics
+from edgebench.judge.summarise import summarise
+from edgebench.results.load import StoredResults
+from edgebench.results.redaction import exported, exported_path
+from edgebench.stats.intervals import holm
 from edgebench.suggest import choose, short
 
 # What a comparison says. These are the documents of `edgebench compare --json`, too.
-
-
-Word = Literal["better", "worse", "same", "undecided", "not compared"]
-
-MINIMUM_POINTS = 1.0
-"""The smallest difference of two shares that counts, in points: hundredths of the images."""
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """What counts as a difference."""
-
-    minimum_effect: float = MINIMUM_EFFECT
-    """The smallest ratio that counts, as a share: 0.03 is 3 % more or less. Source: command line."""
-    minimum_points: float = MINIMUM_POINTS
-    """The smallest difference of shares that counts. Unit: points. Source: command line."""
-    alpha: float = ALPHA
-    """In so many calls on results that are alike some comparison may say better or worse. Source: fit."""
-    include_contaminated: bool = False
-    """Whether a gate decides by sessions that were disturbed, too. Source: command line."""
-
-
-@dataclass(frozen=True)
-class MetricComparison:
-    """B against A by one metric."""
-
-    metric: str
-    """Its name in the catalogue of metrics. Source: fit."""
-    unit: str
-    """Of a and b. Source: fit."""
-    word: Word
-    """What B is, in the metric's better direction. Source: fit."""
-    a: float | None = None
-    """The baseline's figure, in unit; null where missing. Source: sessions."""
-    b: float | None = None
-    """The other's. Source: sessions."""
-    scale: Literal["ratio", "points"] = "ratio"
-    """Whether difference is b over a, or b less a in points, hundredths. Source: fit."""
-    difference: float | None = None
-    """As scale says; null where there is none. Source: fit."""
-    low: float | None = None
-    """Lower end of the interval of difference at 1 - alpha; null without one. Source: fit."""
-    high: float | None = None
-    """Upper end of the interval of difference at 1 - alpha; null without one. Source: fit."""
-    test: Literal["Welch", "McNemar", "Fisher", ""] = ""
-    """The test; empty where nothing was tested. Source: fit."""
-    p: float | None = None
-    """Of that test alone, two-sided. Source: fit."""
-    adjusted_p: float | None = None
-    """Among all tests of the call, by Holm. Source: fit."""
-    a_n: int = 0
-    """Sessions or images of the baseline; of an exact number 1. Source: sessions."""
-    b_n: int = 0
-    """Of the other. Source: sessions."""
-    of: Literal["sessions", "images", "patches", ""] = ""
-    """What a_n and b_n count; empty for an exact number. Source: fit."""
-    sessions_needed: int | None = None
-    """Sessions a side that would decide it; null where that is not known. Source: fit."""
-    identical: bool = False
-    """Whether both are the very same sessions. Source: fit."""
-    reason: str = ""
-    """Why it is undecided or not compared. Source: fit."""
-    note: str = ""
-    """What else a reader should know. Source: fit."""
-    gate: str = ""
-    """Why --fail-on regression decides nothing by it; empty where it does. Source: fit."""
-    warnings: tuple[str, ...] = ()
-    """What disturbed the sessions of a side, which is named first. Source: sessions."""
-    in_words: str = ""
-    """The difference in words. Source: fit."""
-
-
-@dataclass(frozen=True)
-class TrialIdentity:
-    """What two trials share that are compared, or are of one series; versions and hosts may differ."""
-
-    target: str
-    """Its target. Source: experiment.json."""
-    variant: str
-    """Its variant. Source: experiment.json."""
-    batch: int
-    """Images in one inference. Source: experiment.json."""
-    concurrency: int
-    """Inferences that the device has in flight. Source: experiment.json."""
-    settings: dict[str, Any]
-    """Those in which its target differs within a sweep. Source: experiment.json."""
-
-
-@dataclass(frozen=True)
-class ComparedTrial(TrialIdentity):
-    """A trial of a result that is compared."""
-
-    __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)  # for what is in no document
-
-    key: str
-    """Key of the trial. Source: experiment.json."""
-    mark: str
-    """What has to stand beside its figures. Source: fit."""
-    summary: SkipJsonSchema[TrialSummary] = field(repr=False)
-    """Internal: its figures."""
-    results: SkipJsonSchema[StoredResults] = field(repr=False)
-    """Internal: the result that holds it."""
-
-    @classmethod
-    def of(cls, summary: TrialSummary, results: StoredResults) -> Self:
-        """The trial of a summary."""
-        names = ("target", "variant", "batch", "concurrency", "settings", "key", "mark")
-        return cls(*(getattr(summary, name) for name in names), summary, results)
-
-    @property
-    def planned(self) -> str:
-        """The target of the plan that its target is, or is a revision of."""
-        names = {target.name: planned_name(target) for target in self.results.experiment.targets}
-        return names.get(self.target, self.target)
-
-    @cached_property
-    def trial(self) -> TrialRecord:
-        """What was planned."""
-        return next(trial for trial in self.results.experiment.trials if trial.key == self.key)
-
-    @cached_property
-    def sessions(self) -> list[SessionRecord]:
-        """Those that ended well."""
-        return [record for record in self.results.session_records(self.key) if record.status == "ok"]
-
-    @property
-    def scene(self) -> SceneRecord:
-        """What it was timed with."""
-        return self.results.experiment.scene_of(self.trial)
-
-    @property
-    def images(self) -> ImagesRecord | None:
-        """What its accuracy was taken on; None where there is nothing."""
-        return self.results.experiment.images_of(self.trial)
-
-    def predictions(self, set_name: Literal["images", "scene"]) -> Predictions | None:
-        """Those of a lone worker; reads them from disk."""
-        source = self.images if set_name == "images" else self.scene
-        columns = ["worker", "set", "index", "label", "predicted"]
-        rows = self.results.table("predictions", columns, [self.key])
-        if rows["worker"].nunique() > 1:
-            return None
-        numbers = [record.n for record in self.sessions]
-        labels = source.class_names if source else ()
-        return predictions_of(rows, set_name, numbers, labels, self.trial.class_names)
 
 
 @dataclass(frozen=True)
@@ -452,7 +287,8 @@ def _differences(pairing: Pairing) -> Iterator[Difference]:
         trials = [pair[side] for pair in pairing.pairs]
         names = [a.target if a.target == b.target else f"{a.target} and {b.target}" for a, b in pairing.pairs]
         targets = {trial.key: name for trial, name in zip(trials, names, strict=True)}
-        sides.append(conditions_of(trials[0].results, targets))
+        results = trials[0].results
+        sides.append(conditions_of(results, exported(results.experiment), targets))
     for subject, fact in dict.fromkeys([*sides[0], *sides[1]]):
         a, b = (conditions.get((subject, fact), "") for conditions in sides)
         if a != b:
@@ -516,12 +352,6 @@ def require_targets(
         for name in names:
             if name not in known:
                 raise UsageError(f"--pair: {who} no target {short(name)}", fix=choose(name, known))
-
-
-def trial_identity(trial: TrialSummary | TrialIdentity, target: str) -> Hashable:
-    """A trial's identity as one value; `target` is its name without the settings of a sweep."""
-    settings = json.dumps(trial.settings, sort_keys=True, default=str)
-    return target, settings, trial.variant, trial.batch, trial.concurrency
 
 
 def paired(
@@ -604,313 +434,3 @@ def _unpaired(
     elif target.partition("[")[0] not in targets:
         reason = "the other result has no such target"
     return replace(Unpaired.of(trial.summary, trial.results), reason=reason)
-
-
-# A pair by one metric. Each way to compare fills in a blank that has the two figures.
-
-
-SPEEDS = ("image_s", "infer_s", "instructions")
-"""Of these the first that both sides have is compared where no metric is named."""
-
-ALSO = ("accuracy", "energy_j")
-"""Compared beside the latency where no metric is named and both sides have them."""
-
-
-def usual_metrics(a: TrialSummary, b: TrialSummary) -> list[str]:
-    """The latency that both have, of emulated trials their instructions, and of the others what both have."""
-    both = [
-        name for name in (*SPEEDS, *ALSO) if all(METRICS[name].value(trial) is not None for trial in (a, b))
-    ]
-    fallback = a.latency_quantity or b.latency_quantity or "image_s"
-    speed = next((name for name in both if name in SPEEDS), fallback)
-    return [speed, *(name for name in both if name in ALSO)]
-
-
-def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
-    """The number that a metric's value comes to; None where it is missing or has several."""
-    value = metric.value(trial)
-    if hasattr(value, "median"):
-        value = value.median
-    elif hasattr(value, "k"):
-        value = value.k / value.n if value.n else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def session_values(metric: Metric, trial: TrialSummary) -> Sequence[float]:
-    """One number a session, of power as the primary meter and rail see it; nothing where there are none."""
-    if isinstance(metric.comparison, BySession):
-        return session_medians(metric.comparison.values(trial))
-    rail = trial.primary_rail if metric.rail_sessions else None
-    return () if rail is None else getattr(rail, metric.rail_sessions)
-
-
-def compare_metric(
-    metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
-) -> MetricComparison:
-    """B against A, for itself: `adjusted_p` is not known yet."""
-    figure_a, figure_b = (figure_of(metric, side.summary) for side in (a, b))
-    blank = MetricComparison(metric.name, metric.unit, "not compared", figure_a, figure_b)
-    if reason := _unlike(metric, a, b):
-        return replace(blank, reason=reason)
-    way = "sessions" if isinstance(metric.comparison, BySession) else metric.comparison
-    assert way is not None, f"results are not compared by {metric.name}"
-    item = _WAYS[way](blank, metric, a, b, threshold)
-    # The records hold the hashes of what was measured.
-    if way != "exact" and item.word != "not compared" and a.sessions and a.sessions == b.sessions:
-        nothing = 1.0 if item.scale == "ratio" else 0.0
-        return replace(
-            item,
-            **{"word": "same", "difference": nothing, "low": nothing, "high": nothing, "identical": True},
-            **{"test": "", "p": None, "sessions_needed": None, "reason": ""},
-            note="the very same sessions",
-        )
-    if item.of != "sessions" or item.scale != "ratio":
-        return item
-    # A load on the machine does not change how many bytes are used.
-    disturbed = [
-        (side, caution)
-        for side, trial in (("A", a), ("B", b))
-        for caution in trial.summary.cautions
-        if caution.flag in DISTURBANCES and metric.units is not BYTE_UNITS
-    ]
-    contaminated = [
-        f"{side} has {caution.flag.name.lower().replace('_', ' ')}"
-        for side, caution in disturbed
-        if caution.flag in CONTAMINATION and not threshold.include_contaminated
-    ]
-    fewest = min(item.a_n, item.b_n)
-    open_ = [f"a gate takes {GATE_SESSIONS} sessions a side, not {fewest}"] * (fewest < GATE_SESSIONS)
-    open_ += [f"contaminated: {', '.join(contaminated)}"] if contaminated else []
-    warnings = tuple(f"{side}: {caution.sentence()}" for side, caution in disturbed)
-    return replace(item, gate="; ".join(open_), warnings=warnings)
-
-
-def _unlike(metric: Metric, a: ComparedTrial, b: ComparedTrial) -> str:
-    """Why the figures of two trials are not of the same thing; empty where they are."""
-    if metric.of_a_pass and _pass_of(a.scene) != _pass_of(b.scene):
-        texts = [
-            f"{scene.patches} patches of {scene.patch_width or scene.patch} x {scene.patch} "
-            f"in {scene.width} x {scene.height} pixels"
-            if scene.kind == "picture"
-            else f"{scene.patches} samples"
-            for scene in (a.scene, b.scene)
-        ]
-        return f"a pass of A is {texts[0]}, of B {texts[1]}"
-    if metric.name == "image_s" and a.summary.untimed_stages != b.summary.untimed_stages:
-        lacks = [
-            f"{name} is without {' and '.join(side.summary.untimed_stages)}"
-            for name, side in (("A", a), ("B", b))
-            if side.summary.untimed_stages and metric.value(side.summary) is not None
-        ]
-        if lacks:
-            return f"image_s of {', of '.join(lacks)}"
-    periods = [side.results.experiment.period_s for side in (a, b)]
-    if metric.rail and periods[0] != periods[1]:
-        paces = ["back to back" if period is None else f"every {period:g} s" for period in periods]
-        return f"A was measured {paces[0]}, B {paces[1]}: power and energy hold the pauses"
-    return ""
-
-
-def _pass_of(scene: SceneRecord) -> Hashable:
-    """What two scenes share of which a pass is the same work."""
-    size = scene.height, scene.width, scene.rows, scene.columns
-    return scene.kind, size, scene.patch, scene.patch_width or scene.patch, scene.stride
-
-
-def _missing_figure(metric: Metric, a: ComparedTrial, b: ComparedTrial) -> str:
-    """Why there is nothing to compare, side by side."""
-    reasons, absent = {}, []
-    for name, trial in (("A", a.summary), ("B", b.summary)):
-        rail = trial.primary_rail if metric.rail else None
-        reasons[name] = (
-            (rail and rail.reason)
-            or missing_reasons(trial).get(metric.json_place)
-            or metric.missing(trial)
-            or f"no finished session has a value of {metric.name}"
-        )
-        absent += [name] if metric.value(trial) is None else []
-    if len(absent) != 1 and reasons["A"] == reasons["B"]:
-        return f"neither has it: {reasons['A']}"
-    return "; ".join(f"{name} has none: {reasons[name]}" for name in absent or reasons)
-
-
-def _by_sessions(
-    blank: MetricComparison,
-    metric: Metric,
-    a: ComparedTrial,
-    b: ComparedTrial,
-    threshold: Threshold,
-    rails: tuple[PowerFigure, PowerFigure] | None = None,
-) -> MetricComparison:
-    """By one value a session and side, of any unit; of power as these rails saw it."""
-    if rails is None:
-        of_a, of_b = (session_values(metric, side.summary) for side in (a, b))
-    else:
-        of_a, of_b = (getattr(rail, metric.rail_sessions) for rail in rails)
-    if not of_a or not of_b:
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    means = (trial_median([[value] for value in side]) for side in (of_a, of_b))
-    counted = replace(
-        blank, **dict(zip("ab", means, strict=True)), a_n=len(of_a), b_n=len(of_b), of="sessions"
-    )
-    if min(*of_a, *of_b) <= 0:
-        return replace(counted, reason="a session's value is not above 0, and a ratio says nothing of it")
-    rule = {"minimum_effect": threshold.minimum_effect, "alpha": threshold.alpha}
-    outcome = session_compare.compare(of_a, of_b, lower_is_better=metric.better == "lower", **rule)
-    reason, needed = outcome.reason, MIN_SESSIONS if outcome.p is None else None
-    if outcome.p is not None and outcome.word == "undecided":
-        reason = "the sessions differ by too much to tell"
-        needed = sessions_to_decide(of_a, of_b, **rule)
-    return replace(
-        counted,
-        word=outcome.word,
-        difference=outcome.ratio,
-        low=outcome.low,
-        high=outcome.high,
-        p=outcome.p,
-        test="" if outcome.p is None else "Welch",
-        reason=reason,
-        sessions_needed=needed,
-        note=_shared_sessions(a, b),
-    )
-
-
-def _shared_sessions(a: ComparedTrial, b: ComparedTrial) -> str:
-    """That some sessions are in both results, so that they are not independent."""
-    theirs = {tuple(sorted(record.tables.items())) for record in b.sessions if record.tables}
-    shared = sum(tuple(sorted(record.tables.items())) in theirs for record in a.sessions)
-    return f"{shared} of the sessions {'is' if shared == 1 else 'are'} in both results" if shared else ""
-
-
-def _by_rails(
-    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
-) -> MetricComparison:
-    """By the sessions of one meter a side that see the same part of the board; neither is declared."""
-    sides = [
-        [rail for rail in headline_rails(side.summary.power or ()) if getattr(rail, metric.rail_sessions)]
-        for side in (a, b)
-    ]
-    if not all(sides):
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    of_one_scope = [
-        (mine, theirs)
-        for mine in sides[0]
-        for theirs in sides[1]
-        if mine.scope == theirs.scope and mine.scope not in ("", UNKNOWN_SCOPE)
-    ]
-    if not of_one_scope:
-        scopes = [" and ".join(dict.fromkeys(rail.scope or UNKNOWN_SCOPE for rail in side)) for side in sides]
-        reason = f"no meters of one scope: A was measured at the {scopes[0]}, B at the {scopes[1]}"
-        return replace(blank, reason=reason)
-    # Those of one meter and channel before others, else in A's order.
-    mine, theirs = min(
-        of_one_scope, key=lambda pair: (pair[0].meter, pair[0].channel) != (pair[1].meter, pair[1].channel)
-    )
-    item = _by_sessions(blank, metric, a, b, threshold, (mine, theirs))
-    seen = f"by meters of the {mine.scope}"
-    if (mine.meter, mine.channel) != (theirs.meter, theirs.channel):
-        seen += f", {mine.meter} ({mine.channel}) and {theirs.meter} ({theirs.channel})"
-    return replace(item, note="; ".join(filter(None, (seen, item.note))))
-
-
-def _exactly(
-    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
-) -> MetricComparison:
-    """Two numbers without any scatter: nothing is tested, and the difference is what it is."""
-    if blank.a is None or blank.b is None:
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    if blank.a <= 0 or blank.b <= 0:
-        return replace(blank, reason="a figure is not above 0, and a ratio says nothing of it")
-    ratio = blank.b / blank.a
-    word: Word = "same"
-    if not math.isclose(ratio, 1) and abs(ratio - 1) >= threshold.minimum_effect:
-        word = "better" if (ratio < 1) == (metric.better == "lower") else "worse"
-    ends = dict.fromkeys(("difference", "low", "high"), ratio)
-    return replace(blank, word=word, **ends, a_n=1, b_n=1, note="exact, nothing to test")
-
-
-def _by_images(
-    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
-) -> MetricComparison:
-    """Image by image where both predicted one set; else as two shares, where the sets are of one kind."""
-    of_a, of_b = metric.value(a.summary), metric.value(b.summary)
-    if not isinstance(of_a, Accuracy) or not isinstance(of_b, Accuracy):
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    set_name: Literal["images", "scene"] = "scene" if metric.compared == "scene" else "images"
-    of: Literal["images", "patches"] = "images" if set_name == "images" else "patches"
-    counted = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=of)
-    overlap = "; overlapping crops make its interval a little too narrow" if of_a.overlapping else ""
-    sets = [side.images if set_name == "images" else side.scene for side in (a, b)]
-    is_same_set = sets[0] is not None and sets[1] is not None and sets[0].sha256 == sets[1].sha256
-    mine, theirs = (side.predictions(set_name) if is_same_set else None for side in (a, b))
-    drop = drop_of(mine, theirs) if mine is not None and theirs is not None else None
-    if mine is not None and theirs is not None and drop is not None:  # of A below B
-        # One file that gave both and agrees throughout: nothing is left to chance then.
-        files = [side.trial.artifact_sha256 for side in (a, b)]
-        if files[0] is not None and files[0] == files[1] and np.array_equal(mine.predicted, theirs.predicted):
-            note = "the same file predicts the same of each image"
-            return replace(counted, word="same", difference=0.0, low=0.0, high=0.0, note=note)
-        right, wrong = drop.only_fp32_right, drop.only_this_right
-        note = f"right on {right} that A is wrong on, wrong on {wrong} that A is right on{overlap}"
-        tested = (drop.points, drop.low, drop.high), mcnemar(wrong, right)
-        return _by_points(replace(counted, test="McNemar", note=note), metric, threshold, *tested)
-    if sorted(of_a.class_names) != sorted(of_b.class_names):
-        return replace(counted, reason="the images have other classes")
-    note = "not of the same images: the sets may differ in how hard they are"
-    if is_same_set:
-        note = "predictions of both sides cannot be matched image by image"
-    return _by_shares(replace(counted, note=f"{note}{overlap}"), metric, of_a, of_b, threshold)
-
-
-def _by_failures(
-    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
-) -> MetricComparison:
-    """By how many of the sessions failed that came to an end by themselves."""
-    of_a, of_b = a.summary.failed_sessions, b.summary.failed_sessions
-    if of_a is None or of_b is None:
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    counted = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of="sessions")
-    return _by_shares(counted, metric, of_a, of_b, threshold)
-
-
-def _by_shares(
-    counted: MetricComparison,
-    metric: Metric,
-    of_a: Accuracy | FailedSessions,
-    of_b: Accuracy | FailedSessions,
-    threshold: Threshold,
-) -> MetricComparison:
-    """Two shares of different things, tested against each other."""
-    a, b = (of_a.k, of_a.n), (of_b.k, of_b.n)
-    difference, low, high = (100 * share for share in share_difference(a, b))
-    tested = replace(counted, test="Fisher")
-    return _by_points(tested, metric, threshold, (difference, low, high), fisher(a, b))
-
-
-def _by_points(
-    counted: MetricComparison,
-    metric: Metric,
-    threshold: Threshold,
-    points: tuple[float, float, float],
-    p: float,
-) -> MetricComparison:
-    """With its word: different where it is significant and large enough, the same where that is excluded."""
-    difference, low, high = points
-    outcome = replace(counted, difference=difference, low=low, high=high, p=p)
-    if p < threshold.alpha and abs(difference) >= threshold.minimum_points:
-        is_better = (difference > 0) == (metric.better == "higher")
-        return replace(outcome, word="better" if is_better else "worse")
-    if -threshold.minimum_points < low and high < threshold.minimum_points:
-        return replace(outcome, word="same")
-    of_each = f"{counted.a_n}" if counted.a_n == counted.b_n else f"{counted.a_n} and {counted.b_n}"
-    return replace(outcome, word="undecided", reason=f"{of_each} {counted.of} are too few to tell")
-
-
-_WAYS: Mapping[str, Callable[..., MetricComparison]] = {
-    "sessions": _by_sessions,
-    "rails": _by_rails,
-    "images": _by_images,
-    "scene": _by_images,
-    "failures": _by_failures,
-    "exact": _exactly,
-}

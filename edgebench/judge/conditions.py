@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from edgebench.records.stored import ImagesRecord, SceneRecord, TrialRecord
+from edgebench.records.stored import ExperimentRecord, ImagesRecord, SceneRecord, TrialRecord
 from edgebench.results.load import StoredResults
-from edgebench.results.redaction import exported
 
 Conditions = Mapping[tuple[str, str], str]
 """By subject (a target, `scene`, `images`, `experiment` or `host`) and fact: what it is."""
@@ -32,16 +31,16 @@ _HASH_CHARACTERS = 12
 _LONGEST = 200
 
 
-def conditions_of(results: StoredResults, targets: Mapping[str, str]) -> Conditions:
+def conditions_of(results: StoredResults, record: ExperimentRecord, targets: Mapping[str, str]) -> Conditions:
     """What the results say of some trials, what bears most on figures first.
 
     A fact in which the trials or their sessions differ is left out, as is what changes from moment to moment.
 
     Args:
         results: which hold the trials.
+        record: their experiment, as an export may show it.
         targets: by key of a trial, what to call its target.
     """
-    record = exported(results.experiment)
     trials = [trial for trial in record.trials if trial.key in targets]
     declared = {
         target.name: {

@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError
-from edgebench.judge.comparison import TrialIdentity, figure_of, session_values, trial_identity
 from edgebench.judge.conditions import conditions_of
 from edgebench.judge.metric import Metric
+from edgebench.judge.metric_comparison import TrialIdentity, figure_of, session_values, trial_identity
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.summarise import summarise_one
 from edgebench.judge.trial_summary import TrialSummary
@@ -24,6 +24,7 @@ from edgebench.results.layout import SCHEMA_VERSION, TRIAL_FILE, trial_folder
 from edgebench.results.listing import StoredResult, UnreadableResult
 from edgebench.results.load import StoredResults
 from edgebench.results.record_reading import read_bounded
+from edgebench.results.redaction import exported
 from edgebench.results.revisions import differences, swept_name
 from edgebench.stats.change_point import ChangePoint, change_points, change_reason
 from edgebench.stats.compare import MINIMUM_EFFECT, Comparison, Word, compare
@@ -182,14 +183,14 @@ def history(
         if last is not None and taken >= last:
             break
         try:
-            members = list(_members(result, metric, wanted))
+            members = dict(_members(result, metric, wanted))
         except StoredResultError as error:
             if left_out is None:
                 raise
             left_out(UnreadableResult.of(result.path, error))
             continue
         taken += bool(members)
-        for identity, member in members:
+        for identity, member in members.items():
             series.setdefault(identity, []).append(member)
     return [_series(members[::-1], baseline, minimum_effect) for members in series.values()]
 
@@ -199,7 +200,7 @@ def _members(
 ) -> Iterator[tuple[Hashable, TrialSeries]]:
     """The trials of a result that have a figure, each as a series, behind what two of one series share."""
     experiment = result.experiment
-    stored = StoredResults(result.path, experiment)
+    stored, shown = StoredResults(result.path, experiment), exported(experiment)
     targets = {target.name: swept_name(target) for target in experiment.targets}
     for trial in experiment.trials:
         if trial.status != "planned" or not wanted(trial):
@@ -220,7 +221,7 @@ def _members(
         # Power and energy of a board are not those of its chip.
         scope = rail.scope if followed.rail and rail is not None else ""
         images = experiment.images_of(trial) if followed.name == "accuracy" else None
-        conditions = conditions_of(stored, {trial.key: target})
+        conditions = conditions_of(stored, shown, {trial.key: target})
         point = HistoryPoint(
             result=result.path.name,
             begun_utc=result.begun_utc or None,

@@ -14,16 +14,7 @@ from rich.console import Console
 
 from edgebench.errors import UsageError
 from edgebench.files import require_file_name, write_output
-from edgebench.judge.comparison import (
-    ComparedResult,
-    ComparedTrial,
-    MetricComparison,
-    NamedResult,
-    Pair,
-    ResultsComparison,
-    Threshold,
-    Word,
-)
+from edgebench.judge.comparison import ComparedResult, NamedResult, Pair, ResultsComparison
 from edgebench.judge.metric import (
     BYTE_UNITS,
     ENERGY_UNITS,
@@ -33,6 +24,7 @@ from edgebench.judge.metric import (
     SHARE_UNITS,
     TIME_UNITS,
 )
+from edgebench.judge.metric_comparison import ComparedTrial, MetricComparison, Threshold, Word
 from edgebench.judge.metrics import METRICS
 from edgebench.report import words
 from edgebench.report.blocks import Block, Fold, Heading, Notes, Text

@@ -12,7 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from edgebench.errors import UsageError
-from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold, compare_results
+from edgebench.judge.comparison import ResultsComparison, compare_results
+from edgebench.judge.metric_comparison import MetricComparison, Threshold
 from edgebench.report.comparison import (
     as_text,
     comparison_document,

@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.ticker import FuncFormatter
 
-from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold, Word
+from edgebench.judge.comparison import ResultsComparison
 from edgebench.judge.history import TrialSeries
+from edgebench.judge.metric_comparison import MetricComparison, Threshold, Word
 from edgebench.judge.metrics import METRICS
 from edgebench.report import drawing
 from edgebench.report.comparison import in_words, named_comparisons
