@@ -337,14 +337,12 @@ def require_output(path: Path) -> str:
     return form
 
 
-def write_comparison(comparison: ResultsComparison, path: Path) -> Path:
-    """Write it in one step, in the form of the file's ending, and return the path.
+def write_comparison(comparison: ResultsComparison, path: Path) -> None:
+    """Write it in one step, in the form of the file's ending.
 
     Raises UsageError as `require_output`, StoredResultError where it cannot be written.
     """
-    text = as_text(comparison, require_output(path))
-    write_output(path, text.encode("utf-8", "replace"), "-o")
-    return path
+    write_output(path, as_text(comparison, require_output(path)).encode("utf-8", "replace"), "-o")
 
 
 def as_text(comparison: ResultsComparison, form: str) -> str:

@@ -150,7 +150,8 @@ def test_csv_has_a_row_a_comparison(comparison: ResultsComparison) -> None:
 
 def test_a_file_is_written_in_the_form_of_its_ending(comparison: ResultsComparison, tmp_path: Path) -> None:
     for form in ("md", "json", "csv"):
-        path = write_comparison(comparison, tmp_path / f"out.{form}")
+        path = tmp_path / f"out.{form}"
+        write_comparison(comparison, path)
         assert path.read_text(encoding="utf-8") == as_text(comparison, form)
     with pytest.raises(UsageError, match="does not say in which form") as error:
         require_output(tmp_path / "out.doc")

@@ -138,9 +138,8 @@ def _draw_ratios(axes: Axes, lines: Sequence[tuple[str, MetricComparison]], thre
     axes.axvspan(nothing - width, nothing + width, color=drawing.QUIET, alpha=0.15, linewidth=0)
     axes.axvline(nothing, color=drawing.INK, linewidth=1)
     for place, (name, item) in enumerate(lines):
-        difference = nothing if item.difference is None else item.difference
-        low = difference if item.low is None else item.low
-        high = difference if item.high is None else item.high
+        difference = item.difference or 0.0
+        low, high = (difference if end is None else end for end in (item.low, item.high))
         drawn = axes.errorbar(
             [difference],
             [place],
