@@ -146,13 +146,5 @@ def _without_slight_ones(
 
 def _point(series: Floats, first: int, cut: int, end: int, p: float, alpha: float) -> ChangePoint:
     before, after = series[first:cut], series[cut:end]
-    b_over_a = ratios(before, after, alpha)
-    return ChangePoint(
-        at=cut,
-        before=float(before.mean()),
-        after=float(after.mean()),
-        ratio=float(b_over_a.ratio),
-        low=float(b_over_a.low),
-        high=float(b_over_a.high),
-        p=p,
-    )
+    ratio, low, high, _ = map(float, ratios(before, after, alpha))
+    return ChangePoint(cut, float(before.mean()), float(after.mean()), ratio, low, high, p)

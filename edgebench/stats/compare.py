@@ -95,13 +95,7 @@ def compare(
         reason = f"a comparison takes {MIN_SESSIONS} sessions a side and there are {fewest}"
         return Comparison("undecided", float(b.mean() / a.mean()), None, None, None, reason=reason)
     b_over_a = ratios(a, b, alpha)
-    return Comparison(
-        word=_word(b_over_a, lower_is_better, minimum_effect, alpha),
-        ratio=float(b_over_a.ratio),
-        low=float(b_over_a.low),
-        high=float(b_over_a.high),
-        p=float(b_over_a.p),
-    )
+    return Comparison(_word(b_over_a, lower_is_better, minimum_effect, alpha), *map(float, b_over_a))
 
 
 def ratios(a: Floats, b: Floats, alpha: float = ALPHA) -> Ratios:
