@@ -148,7 +148,8 @@ class ComparedTrial(TrialIdentity):
     def of(cls, summary: TrialSummary, results: StoredResults) -> Self:
         """The trial of a summary."""
         names = ("target", "variant", "batch", "concurrency", "settings", "key", "mark")
-        return cls(*(getattr(summary, name) for name in names), summary, results)
+        planned = {name: getattr(summary, name) for name in names}
+        return cls(**planned, summary=summary, results=results)
 
     @property
     def planned(self) -> str:
@@ -248,8 +249,15 @@ def compare_metric(
         nothing = 1.0 if item.scale == "ratio" else 0.0
         return replace(
             item,
-            **{"word": "same", "difference": nothing, "low": nothing, "high": nothing, "identical": True},
-            **{"test": "", "p": None, "sessions_needed": None, "reason": ""},
+            word="same",
+            difference=nothing,
+            low=nothing,
+            high=nothing,
+            test="",
+            p=None,
+            sessions_needed=None,
+            identical=True,
+            reason="",
             note="the very same sessions",
         )
     if item.of != "sessions" or item.scale != "ratio":
@@ -337,10 +345,8 @@ def _by_sessions(
         of_a, of_b = (getattr(rail, metric.rail_sessions) for rail in rails)
     if not of_a or not of_b:
         return replace(blank, reason=_missing_figure(metric, a, b))
-    means = (trial_median([[value] for value in side]) for side in (of_a, of_b))
-    counted = replace(
-        blank, **dict(zip("ab", means, strict=True)), a_n=len(of_a), b_n=len(of_b), of="sessions"
-    )
+    mean_a, mean_b = (trial_median([[value] for value in side]) for side in (of_a, of_b))
+    counted = replace(blank, a=mean_a, b=mean_b, a_n=len(of_a), b_n=len(of_b), of="sessions")
     if min(*of_a, *of_b) <= 0:
         return replace(counted, reason="a session's value is not above 0, and a ratio says nothing of it")
     rule = {"minimum_effect": threshold.minimum_effect, "alpha": threshold.alpha}
@@ -413,8 +419,8 @@ def _exactly(
     word: Word = "same"
     if not math.isclose(ratio, 1) and abs(ratio - 1) >= threshold.minimum_effect:
         word = "better" if (ratio < 1) == (metric.better == "lower") else "worse"
-    ends = dict.fromkeys(("difference", "low", "high"), ratio)
-    return replace(blank, word=word, **ends, a_n=1, b_n=1, note="exact, nothing to test")
+    note = "exact, nothing to test"
+    return replace(blank, word=word, difference=ratio, low=ratio, high=ratio, a_n=1, b_n=1, note=note)
 
 
 def _by_images(

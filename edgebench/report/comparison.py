@@ -109,7 +109,8 @@ def in_words(item: MetricComparison, threshold: Threshold) -> str:
     if value < 0:
         factors = (1 / item.difference, 1 / item.high, 1 / item.low)
     if factors[0] >= _TIMES_FROM:
-        interval = Interval(factors[0], *((None, None) if is_exact else factors[1:]), sessions=0, n=0)
+        interval = Interval(*factors, sessions=0, n=0)
+        interval = replace(interval, low=None, high=None) if is_exact else interval
         return f"{words.interval(interval)} times {verb}"
     nearer, farther = sorted((abs(low), abs(high)))
     span = "" if is_exact else f" ({_span(nearer, farther, places)})"

@@ -95,7 +95,8 @@ def compare(
         reason = f"a comparison takes {MIN_SESSIONS} sessions a side and there are {fewest}"
         return Comparison("undecided", float(b.mean() / a.mean()), None, None, None, reason=reason)
     b_over_a = ratios(a, b, alpha)
-    return Comparison(_word(b_over_a, lower_is_better, minimum_effect, alpha), *map(float, b_over_a))
+    ratio, low, high, p = map(float, b_over_a)
+    return Comparison(_word(b_over_a, lower_is_better, minimum_effect, alpha), ratio, low, high, p)
 
 
 def ratios(a: Floats, b: Floats, alpha: float = ALPHA) -> Ratios:
