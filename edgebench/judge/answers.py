@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from edgebench.judge.metrics.power import rail_interval
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement, metric_asked
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.stats.interval import Count, Interval
+from edgebench.stats.interval import Count
 
 # Which requirement excludes which targets: those all of whose trials fail it.
 
@@ -180,8 +180,7 @@ def axes_of(text: str) -> tuple[Requirement, ...]:
     UsageError for what is no quantity or statistic, for a size, which has three numbers, and for one twice.
     """
     axes: dict[tuple[str, str], Requirement] = {}
-    for part in text.split(","):
-        metric, statistic = metric_asked(part, "--pareto")
+    for metric, statistic in (metric_asked(part, "--pareto") for part in text.split(",")):
         name = metric.name
         if metric.is_size:
             raise UsageError(
@@ -211,25 +210,20 @@ def fronts(
     """
     if axes:
         return [_front("", axes, trials, {})]
-    fronts_ = []
-    for profile in profiles:
-        judged = {
-            (verdict.trial, verdict.requirement): verdict
-            for verdict in verdicts
-            if verdict.profile == profile.name
-        }
-        fronts_.append(_front(profile.name, _numeric_axes(profile), trials, judged))
-    return [front for front in fronts_ if front.axes]
+    judged: dict[str, dict[tuple[str, str], Verdict]] = {}
+    for verdict in verdicts:
+        judged.setdefault(verdict.profile, {})[verdict.trial, verdict.requirement] = verdict
+    named = ((profile.name, _numeric_axes(profile)) for profile in profiles)
+    made = [_front(name, of_profile, trials, judged.get(name, {})) for name, of_profile in named]
+    return [front for front in made if front.axes]
 
 
 def _numeric_axes(profile: Profile) -> list[Requirement]:
     """Its requirements, of several on the same statistic the first, without those of a body."""
-    about = {
-        (requirement.quantity, requirement.statistic, requirement.averaging_s): requirement
-        for requirement in reversed(profile.requirements)
-        if not requirement.metric.is_size
-    }
-    return [requirement for requirement in profile.requirements if requirement in about.values()]
+    about: dict[tuple[Any, ...], Requirement] = {}
+    for each in profile.requirements:
+        about.setdefault((each.quantity, each.statistic, each.averaging_s), each)
+    return [each for each in about.values() if not each.metric.is_size]
 
 
 def _front(
@@ -239,50 +233,44 @@ def _front(
     judged: Mapping[tuple[str, str], Verdict],
 ) -> Front:
     """`judged` are a profile's verdicts that are known already, by trial and requirement."""
-    verdicts = {
-        (trial.key, axis.name): judged[trial.key, axis.name]
-        if (trial.key, axis.name) in judged and not depends_on_limit(axis)
-        else under_loosest_limit(trial, axis)
-        for axis in axes
-        for trial in trials
-    }
-    if profile:
-        axes = [axis for axis in axes if any(_number(verdicts[trial.key, axis.name]) for trial in trials)]
-    lacking = tuple(
-        LacksFigure(trial.key, axis.quantity, verdicts[trial.key, axis.name].reason)
-        for trial in trials
-        for axis in axes
-        if not _number(verdicts[trial.key, axis.name])
-    )
-    without = {lack.trial for lack in lacking}
-    complete = [trial for trial in trials if trial.key not in without] if axes else []
-    figures = [
-        tuple(_figure(trial, axis, verdicts[trial.key, axis.name]) for axis in axes) for trial in complete
+    columns = [(axis, [_figure(trial, axis, judged) for trial in trials]) for axis in axes]
+    columns = [
+        (axis, figures)
+        for axis, figures in columns
+        if not profile or any(isinstance(figure, AxisFigure) for figure in figures)
     ]
+    rows = list(zip(*(figures for _, figures in columns), strict=True))
+    lacking = tuple(figure for row in rows for figure in row if isinstance(figure, LacksFigure))
+    complete = {
+        trial.key: row
+        for trial, row in zip(trials, rows, strict=False)
+        if not any(isinstance(figure, LacksFigure) for figure in row)
+    }
     return Front(
         profile,
         tuple(
             Axis(axis.quantity, axis.statistic, axis.averaging_s, axis.unit, axis.metric.better)
-            for axis in axes
+            for axis, _ in columns
         ),
-        tuple(_stand(complete, figures, [axis.at_least for axis in axes])),
+        tuple(_stand(complete, [axis.at_least for axis, _ in columns])) if complete else (),
         lacking,
     )
 
 
-def _number(verdict: Verdict) -> bool:
-    return isinstance(verdict.value, int | float)
-
-
-def _figure(trial: TrialSummary, axis: Requirement, verdict: Verdict) -> AxisFigure:
+def _figure(
+    trial: TrialSummary, axis: Requirement, judged: Mapping[tuple[str, str], Verdict]
+) -> AxisFigure | LacksFigure:
     """In its unit; of what a meter gives, the meter's own interval, whatever part of the board it sees."""
-    assert isinstance(verdict.value, int | float)
+    known = None if depends_on_limit(axis) else judged.get((trial.key, axis.name))
+    verdict = known or under_loosest_limit(trial, axis)
+    if not isinstance(verdict.value, int | float):
+        return LacksFigure(trial.key, axis.quantity, verdict.reason)
     value, low, high = float(verdict.value), verdict.low, verdict.high
     rail = trial.primary_rail
     if rail is not None and axis.metric.rail_bounds and not verdict.declared:
         interval = rail_interval(rail, axis.quantity)
-        if isinstance(interval, Interval) and interval.low is not None and interval.high is not None:
-            low, high = (end / axis.scale for end in (interval.low, interval.high))
+        if interval is not None and interval.low is not None and interval.high is not None:
+            low, high = interval.low / axis.scale, interval.high / axis.scale
     elif low is None and high is None and verdict.statistic in _EXACT:
         low = high = value
     return AxisFigure(axis.quantity, value, low, high, verdict.declared or verdict.scope)
@@ -292,42 +280,28 @@ _EXACT = ("recorded", "declared")
 """Statistics of single numbers, which have no interval and need none."""
 
 
-def _stand(
-    trials: Sequence[TrialSummary], figures: Sequence[tuple[AxisFigure, ...]], higher: Sequence[bool]
-) -> list[FrontTrial]:
-    """Where each trial stands; arrays are [axis, a, b], and less is better in them."""
-    if not trials:
-        return []
-    columns = list(zip(*figures, strict=True))
+def _stand(rows: Mapping[str, tuple[Any, ...]], higher: Sequence[bool]) -> Iterator[FrontTrial]:
+    """Where each trial stands; `rows` are figures by its key. Arrays are [axis, a, b], and less is better."""
+    keys, columns = list(rows), list(zip(*rows.values(), strict=True))
     signs = np.where(higher, -1.0, 1.0)[:, None]
-    values, low, high = (signs * np.array(ends) for ends in zip(*map(_ends, columns), strict=True))
-    best, worst = np.minimum(low, high), np.maximum(low, high)
+    values = signs * [[figure.value for figure in column] for column in columns]
+    low = signs * [[-math.inf if figure.low is None else figure.low for figure in each] for each in columns]
+    high = signs * [[math.inf if figure.high is None else figure.high for figure in each] for each in columns]
     bases = np.array([[figure.basis for figure in column] for column in columns])
-    apart = worst[:, :, None] <= best[:, None, :]
+    apart = np.maximum(low, high)[:, :, None] <= np.minimum(low, high)[:, None, :]
     ahead = (values[:, :, None] <= values[:, None, :]).all(axis=0)
     ahead &= (values[:, :, None] < values[:, None, :]).any(axis=0)
     ahead &= (bases[:, :, None] == bases[:, None, :]).all(axis=0)  # a is better than b by value
     overlapping = (~apart).sum(axis=0)
-    stands = []
-    for at, trial in enumerate(trials):
+    for at, (key, figures) in enumerate(rows.items()):
         if not ahead[:, at].any():
-            stands.append(FrontTrial(trial.key, "front", figures[at]))
+            yield FrontTrial(key, "front", figures)
             continue
         # The one with the fewest overlaps; with none, where some trial surely dominates.
         by = int(np.argmin(np.where(ahead[:, at], overlapping[:, at], len(higher) + 1)))
         standing: Standing = "overlapping" if overlapping[by, at] else "dominated"
-        overlaps = [figures[at][axis].quantity for axis in np.flatnonzero(~apart[:, by, at])]
-        stands.append(FrontTrial(trial.key, standing, figures[at], trials[by].key, tuple(overlaps)))
-    return stands
-
-
-def _ends(column: Sequence[AxisFigure]) -> tuple[list[float], list[float], list[float]]:
-    """Values and the ends of their intervals, infinite where nothing bounds them."""
-    return (
-        [figure.value for figure in column],
-        [-math.inf if figure.low is None else figure.low for figure in column],
-        [math.inf if figure.high is None else figure.high for figure in column],
-    )
+        overlaps = tuple(figures[axis].quantity for axis in np.flatnonzero(~apart[:, by, at]))
+        yield FrontTrial(key, standing, figures, keys[by], overlaps)
 
 
 @dataclass(frozen=True)
