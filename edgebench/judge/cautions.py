@@ -99,7 +99,7 @@ class Observed:
     @property
     def dropped(self) -> bool:
         """Whether the clock fell by more than 5 %."""
-        return self.clock_drop is not None and self.clock_drop > CLOCK_DROP_LIMIT
+        return (self.clock_drop or 0.0) > CLOCK_DROP_LIMIT
 
     @property
     def interfered(self) -> bool:
@@ -108,11 +108,11 @@ class Observed:
         Another process: the worker was put off them often, or half a core's worth of other work went on,
         and it had to wait, where that is known. Or another machine on the same processor.
         """
-        others = _above(self.involuntary_per_s, INVOLUNTARY_LIMIT_PER_S)
+        others = (self.involuntary_per_s or 0.0) > INVOLUNTARY_LIMIT_PER_S
         if self.waiting_share is not None:
-            others = others or _above(self.others_cores, OTHERS_LIMIT)
+            others = others or (self.others_cores or 0.0) > OTHERS_LIMIT
             others = others and self.waiting_share > WAITING_LIMIT
-        return others or _above(self.stolen_share, STEAL_LIMIT)
+        return others or (self.stolen_share or 0.0) > STEAL_LIMIT
 
 
 def hottest(observed: Sequence[Observed]) -> float | None:
@@ -122,10 +122,6 @@ def hottest(observed: Sequence[Observed]) -> float | None:
 
 def _most(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
-
-
-def _above(value: float | None, limit: float) -> bool:
-    return value is not None and value > limit
 
 
 def observe(records: Sequence[SessionRecord], probes: pd.DataFrame) -> tuple[Observed, ...]:

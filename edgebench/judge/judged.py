@@ -17,7 +17,7 @@ from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import PUBLISHED, TrialSummary, Verdict
 from edgebench.judge.verdict import judge_all, overall
 from edgebench.records.stored import ExperimentRecord
-from edgebench.records.target import BOARD_FIGURES, BoardFigure, Target
+from edgebench.records.target import BOARD_FIGURES, BoardFigure
 from edgebench.results.load import StoredResults, load
 from edgebench.results.revisions import planned_name, swept_name
 from edgebench.run.boards import body_of, declared_boards, declared_figures
@@ -43,41 +43,25 @@ def with_boards(record: ExperimentRecord, texts: Sequence[str]) -> tuple[Experim
         UsageError: as `plan.board_declarations.declared_boards`, and for a board that there is not.
     """
     boards = declared_boards(texts, target_aliases(record))
-    targets = tuple(
-        _made_of(target, boards[target.name]) if target.name in boards else target
-        for target in record.targets
-    )
-    pairs = [
-        (before, after) for before, after in zip(record.targets, targets, strict=True) if after.name in boards
-    ]
-    return record.model_copy(update={"targets": targets}), _notes(pairs)
+    targets = {target.name: target for target in record.targets}
+    names: dict[str, list[str]] = {}  # of the targets of which a note is, those of a sweep together
+    for before in (target for target in record.targets if target.name in boards):
+        own = {str(name): getattr(before, name) for name in FIGURES if name not in before.from_boards}
+        body: dict[str, Any] = {**dict.fromkeys(FIGURES), "declared_power": ()}
+        after = targets[before.name] = replace(before, **body | body_of(boards[before.name], own))
+        taken = " and ".join(BOARD_FIGURES[name] for name in after.from_boards) or "no figure"
+        names.setdefault(f"{taken} of {after.body}", []).append(after.name)
+        if before.body and before.device != PUBLISHED:
+            ran_with = " + ".join(board.title for board in before.boards) or "its boards"
+            note = f"in place of what it ran with, {ran_with}; the result's folder is left as it is"
+            names.setdefault(note, []).append(after.name)
+    notes = tuple(f"{', '.join(of_targets)}: {text}" for text, of_targets in names.items())
+    return record.model_copy(update={"targets": tuple(targets.values())}), notes
 
 
 def target_aliases(record: ExperimentRecord) -> dict[str, tuple[str, ...]]:
     """The names that each target answers to; a revision to its target's too."""
     return {target.name: (target.name, planned_name(target), swept_name(target)) for target in record.targets}
-
-
-def _made_of(target: Target, names: Sequence[str]) -> Target:
-    came = set(target.from_boards)
-    own = {str(name): getattr(target, name) for name in FIGURES if name not in came}
-    body: dict[str, Any] = {**dict.fromkeys(FIGURES), "declared_power": ()}
-    body |= body_of(names, own)
-    return replace(target, **body)
-
-
-def _notes(pairs: Sequence[tuple[Target, Target]]) -> tuple[str, ...]:
-    """What each target takes of its boards and from where; the targets of a sweep together."""
-    names: dict[str, list[str]] = {}
-    for before, after in pairs:
-        taken = " and ".join(BOARD_FIGURES[name] for name in after.from_boards) or "no figure"
-        texts = [f"{taken} of {after.body}"]
-        if before.body and before.device != PUBLISHED:
-            ran_with = " + ".join(board.title for board in before.boards) or "its boards"
-            texts.append(f"in place of what it ran with, {ran_with}; the result's folder is left as it is")
-        for text in texts:
-            names.setdefault(text, []).append(after.name)
-    return tuple(f"{', '.join(targets)}: {text}" for text, targets in names.items())
 
 
 @dataclass(frozen=True)
@@ -128,10 +112,7 @@ def with_declarations(
     The arguments and errors are those of `judge_folder`. Where nothing is declared the results come back as
     they are.
     """
-    experiment = results.experiment
-    notes: tuple[str, ...] = ()
-    if boards:
-        experiment, notes = with_boards(experiment, boards)
+    experiment, notes = with_boards(results.experiment, boards) if boards else (results.experiment, ())
     if declared_power or declared_conditions:
         declared = declared_figures(declared_power, declared_conditions, target_aliases(experiment))
         targets = tuple(
@@ -143,9 +124,8 @@ def with_declarations(
             for target in experiment.targets
         )
         experiment = experiment.model_copy(update={"targets": targets})
-    if experiment is results.experiment:
-        return results, notes
-    return StoredResults(results.path, experiment), notes
+    is_same = experiment is results.experiment
+    return results if is_same else StoredResults(results.path, experiment), notes
 
 
 # The trials of a result under the schedules of profiles.
