@@ -7,13 +7,13 @@ all validated by pydantic models; its own sentences name neither the value nor t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from edgebench.suggest import choose, short
 
@@ -26,31 +26,45 @@ _FORM = "form"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
-def problem(what: str, fix: str) -> PydanticCustomError:
-    """What a validator raises, with the two texts that the user is to see."""
-    return PydanticCustomError(_PROBLEM, "{what}", {"what": what, "fix": fix})
-
-
-def placed(place: Place, error: PydanticCustomError | ValidationError) -> list[InitErrorDetails]:
-    """What is wrong with a part of a document, to be raised with what is wrong with the rest of it.
+def problem(what: str, fix: str, *, named: bool = False) -> PydanticCustomError:
+    """What a validator raises, with the two texts that the user is to see.
 
     Args:
-        place: of the part; of a `problem` that of the value, which the problem names itself.
-        error: of validating the part, or a `problem`.
+        what: is wrong.
+        fix: what would do.
+        named: whether `what` names the key itself, so that its place is not said again.
     """
-    if isinstance(error, PydanticCustomError):
-        context = {**(error.context or {}), _NAMED: True}
-        return [
-            InitErrorDetails(type=PydanticCustomError(_PROBLEM, "{what}", context), loc=place, input=None)
-        ]
-    return [
-        InitErrorDetails(
-            type=PydanticCustomError(fault["type"], fault["msg"], fault.get("ctx")),
-            loc=(*place, *fault["loc"]),
-            input=fault["input"],
-        )
-        for fault in error.errors(include_url=False)
-    ]
+    return PydanticCustomError(_PROBLEM, "{what}", {"what": what, "fix": fix, _NAMED: named})
+
+
+Check = tuple[object, str, str]
+"""Whether something is wrong, what, and what would do."""
+
+
+def refuse(*checks: Check) -> None:
+    """Raise the first `problem` that there is."""
+    for is_wrong, what, fix in checks:
+        if is_wrong:
+            raise problem(what, fix)
+
+
+def attempt(read: Callable[..., Any], *args: Any) -> Any:
+    """What a function returns, or the `problem` that it raises.
+
+    A problem may take the place of a value: the model's field raises it there.
+    """
+    try:
+        return read(*args)
+    except PydanticCustomError as error:
+        return error
+
+
+def require_value(value: Any) -> Any:
+    """A value as it is; raise the `problem` that has taken its place."""
+    if isinstance(value, PydanticCustomError):
+        context = value.context or {}
+        raise problem(context["what"], context["fix"], named=True)
+    return value
 
 
 def form(words: str) -> dict[str, Any]:
@@ -100,11 +114,7 @@ def refusals(error: ValidationError, document: Any, model: type[object]) -> list
         model: knows the keys that an unknown one could have been meant for.
     """
     faults = [(_place(fault, document), fault) for fault in error.errors(include_url=False)]
-    unknown = [
-        (place, fault)
-        for place, fault in faults
-        if fault["type"] == "extra_forbidden" or fault["msg"].startswith("unknown key")
-    ]
+    unknown = [(place, fault) for place, fault in faults if fault["type"] == "extra_forbidden"]
     found = [_refusal(*fault, model) for fault in sorted(unknown, key=lambda fault: -len(fault[1]["loc"]))]
     faults = [fault for fault in faults if fault not in unknown]
     while faults:
@@ -131,7 +141,7 @@ def _refusal(place: Place, fault: ErrorDetails, model: type[object]) -> Refusal:
     if fault["type"] != _PROBLEM:  # that knows best
         is_key = fault["loc"][-1:] == ("[key]",)  # and not what lies under it
         fix = form_at(model, place[:-1] if is_key else place) or fix
-    named = _NAMED in fault.get("ctx", {})
+    named = fault.get("ctx", {}).get(_NAMED, False)
     return Refusal(place, what, fix, names_place=named, numeric=fault["type"] in _NUMERIC)
 
 
@@ -157,7 +167,7 @@ def names_at(model: Any, place: Place) -> list[str]:
     if place:
         names = [name for inner in _inside(model, place[0]) for name in names_at(inner, place[1:])]
     else:
-        tables = [kind for kind in _kinds(model) if _is_table(kind)]
+        tables = [kind for kind, _ in _kinds(model) if _is_table(kind)]
         names = [field.alias or name for table in tables for name, field in table.model_fields.items()]
     return list(dict.fromkeys(names))
 
@@ -165,25 +175,12 @@ def names_at(model: Any, place: Place) -> list[str]:
 def form_at(model: Any, place: Place) -> str:
     """The form in words of the value at a place, else of the nearest value around it; "" for none."""
     inner = [form_at(inside, place[1:]) for inside in _inside(model, place[0])] if place else []
-    return next((words for words in [*inner, *_forms(model)] if words), "")
-
-
-def _forms(annotation: Any) -> list[str]:
-    """The forms that the fields of an annotation's alternatives have."""
-    if _is_union(annotation):
-        return [words for kind in get_args(annotation) for words in _forms(kind)]
-    extras = [
-        item.json_schema_extra
-        for item in getattr(annotation, "__metadata__", ())
-        if isinstance(item, FieldInfo) and isinstance(item.json_schema_extra, dict)
-    ]
-    inner = _forms(get_args(annotation)[0]) if hasattr(annotation, "__metadata__") else []
-    return [*(str(extra[_FORM]) for extra in extras if _FORM in extra), *inner]
+    return next((words for words in [*inner, *(form for _, form in _kinds(model))] if words), "")
 
 
 def _inside(annotation: Any, part: int | str) -> Iterator[Any]:
     """The annotations of what a key or an index leads to, by alternative."""
-    for kind in _kinds(annotation):
+    for kind, _ in _kinds(annotation):
         if _is_table(kind):
             for name, field in kind.model_fields.items():
                 if part in (name, field.alias):
@@ -193,13 +190,16 @@ def _inside(annotation: Any, part: int | str) -> Iterator[Any]:
             yield arguments[1] if get_origin(kind) is dict else arguments[0]
 
 
-def _kinds(annotation: Any) -> list[Any]:
-    """The alternatives of an annotation."""
+def _kinds(annotation: Any, form: str = "") -> list[tuple[Any, str]]:
+    """The alternatives of an annotation, each with its form in words, else with that of the whole."""
     if _is_union(annotation):
-        return [kind for alternative in get_args(annotation) for kind in _kinds(alternative)]
-    if hasattr(annotation, "__metadata__"):  # Annotated
-        return _kinds(get_args(annotation)[0])
-    return [annotation]
+        return [kind for alternative in get_args(annotation) for kind in _kinds(alternative, form)]
+    if not hasattr(annotation, "__metadata__"):
+        return [(annotation, form)]
+    for item in annotation.__metadata__:
+        if isinstance(item, FieldInfo) and isinstance(item.json_schema_extra, dict):
+            form = form or str(item.json_schema_extra.get(_FORM, ""))
+    return _kinds(get_args(annotation)[0], form)
 
 
 def _is_union(annotation: Any) -> bool:
@@ -219,7 +219,7 @@ def _place(fault: ErrorDetails, document: Any) -> Place:
         if isinstance(inside, Mapping) and part in inside:
             value = inside[part]
             parts.append(part)
-    named = _NAMED in fault.get("ctx", {}) and fault["loc"][-1:] != tuple(parts[-1:])
+    named = fault.get("ctx", {}).get(_NAMED) and fault["loc"][-1:] != tuple(parts[-1:])
     return (*parts, fault["loc"][-1]) if fault["type"] == "missing" or named else tuple(parts)
 
 

@@ -255,11 +255,6 @@ class Metric:
         return any(shown.table == "latency" for shown in self.shown)
 
     @property
-    def valid_limit(self) -> float | tuple[float, ...]:
-        """A limit that a requirement on it may have, whatever its unit."""
-        return (1.0, 1.0, 1.0) if self.is_size else 0.5
-
-    @property
     def json_place(self) -> str:
         """The field of a trial's document that holds it."""
         return self.json_field or self.name

@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, JsonValue, ValidationError, ValidationInfo, field_validator
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import TomlFile, parse_toml, read_toml
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.requirement import Defaults, Requirement, Uplink
-from edgebench.judge.schedule import MAX_TIME_S, Budget, Faults, Schedule, Strict, read_times
+from edgebench.judge.requirement import WRITTEN, Requirement, Uplink
+from edgebench.judge.schedule import MAX_TIME_S, Budget, Schedule, Strict, read_times
 from edgebench.judge.units import one_measured
-from edgebench.refusals import form, problem, refusals
+from edgebench.refusals import attempt, form, problem, refusals, refuse, require_value
 from edgebench.suggest import choose, short
 
 # A profile as it is written, in a file or shipped, with what it takes from the one that it extends.
 #
 # The nearer file wins: a requirement takes the whole place of the inherited one on the same quantity and
-# statistic, a wish that of a wish; any other is added, `without` drops inherited ones by name. What is said
-# of
-# a profile (its name, title and description) is never inherited, because it would say it of another.
+# statistic, a wish that of a wish; any other is added, `without` drops inherited ones by name.
 
+OWN = ("name", "title", "description")
+"""What is about a profile itself, and never inherited."""
 
+MAX_REQUIREMENTS = 100
+COUNT: dict[str, JsonValue] = {"minItems": 1, "maxItems": MAX_REQUIREMENTS}
 VERSION_FORM = "write schema_version = 1, or leave it out"
 
-INHERITED = ("source", "schedule", "uplink_bps")
-"""What a profile has of the one that it extends, unless it says so itself; requirements are merged."""
 
-
-Origin = tuple[str, int]
-"""A file, and which one of its requirements."""
+Origin = tuple["Document", int]
+"""A document, and which one of its requirements."""
 
 
 @dataclass(frozen=True)
@@ -49,28 +46,21 @@ class Document:
     Attributes:
         tables: as they are written, without `extends`, `without` and files of times; not yet checked.
         where: the file, or the name of a shipped one.
-        origins: by requirement, the file in which it stands, and as which one of that file.
-        text: of the file alone, for the lines of what is wrong with it.
+        text: of the file, for the lines of what is wrong with it.
         folder: in which the files that it names are sought.
+        origins: where the inherited tables, by their keys, and all requirements, by their numbers, stand;
+            empty where it inherits nothing.
     """
 
     tables: dict[str, Any]
     where: str
-    origins: tuple[Origin, ...] = ()
     text: str = ""
     folder: Path = Path()
+    origins: Mapping[str | int, Origin] = field(default_factory=dict)
 
-    def origin(self, index: int) -> Origin:
-        """Where a requirement stands."""
-        return self.origins[index] if index < len(self.origins) else (self.where, index)
-
-    @property
-    def placed(self) -> list[tuple[Any, Origin]]:
-        """The requirements, each with its origin; none where they are no list."""
-        listed = self.tables.get("requirements")
-        return [
-            (entry, self.origin(at)) for at, entry in enumerate(listed if isinstance(listed, list) else ())
-        ]
+    def origin(self, part: str | int) -> Origin:
+        """Where a table or requirement stands."""
+        return self.origins.get(part, (self, part if isinstance(part, int) else 0))
 
 
 def shipped_names() -> list[str]:
@@ -94,72 +84,34 @@ def _shipped_files() -> Mapping[str, bytes]:
     return {name.removesuffix(".toml"): files[name].read_bytes() for name in sorted(files)}
 
 
-def _written(reference: str, extending: Document | None) -> Document:
-    """A profile by name or file as it is written; `extending` is the profile that extends it."""
+def _written(reference: str, by: Document | None) -> Document:
+    """A profile by name or file as it is written; `by` is the profile that extends it."""
     if data := _shipped_files().get(reference):
         return _with_times(parse_toml(data, f"profile {reference}"), reference, Path())
-    path = (extending.folder if extending else Path()) / reference
-    if path.suffix != ".toml" and len(Path(reference).parts) < 2 and not _is_file(path):
-        by = f"profile {extending.where} extends {short(reference)}" if extending else ""
-        missing = f"there is no profile {short(reference)}"
-        raise UsageError(
-            by or missing,
-            why=missing if by else "",
-            fix=f"{choose(reference, shipped_names())}, or a TOML file of your own",
-        )
-    if not extending:
-        file = read_toml(path, "profile", fix="name a profile, or another TOML file")
-        return _with_times(file, str(path), path.parent)
-    document = _with_times(
-        read_toml(path, "profile", fix=f"correct `extends` in {extending.where}"),
-        os.path.normpath(path),
-        path.parent,
-    )
-    # Only a part of it is taken: nobody else would read its other keys.
-    for key in document.tables:
-        if key not in KEYS:
-            raise UsageError(f"profile {document.where}: unknown key {short(key)}", fix=choose(key, KEYS))
-    version = document.tables.get("schema_version", 1)
-    if version != 1 or isinstance(version, bool):
-        what = f"profile {document.where}: schema_version: {short(version)} is not known"
-        raise UsageError(what, fix=VERSION_FORM)
-    return document
+    path = (by.folder if by else Path()) / reference
+    is_name = path.suffix != ".toml" and len(Path(reference).parts) < 2
+    if is_name and not os.path.exists(path):  # noqa: PTH110  # which takes a name that is too long
+        what = f"profile {by.where} extends {short(reference)}, which is none" if by else ""
+        known = f"{choose(reference, shipped_names())}, or a TOML file of your own"
+        raise UsageError(what or f"there is no profile {short(reference)}", fix=known)
+    fix = f"correct `extends` in {by.where}" if by else "name a profile, or another TOML file"
+    return _with_times(read_toml(path, "profile", fix=fix), os.path.normpath(path), path.parent)
 
 
 def _with_times(file: TomlFile, where: str, folder: Path) -> Document:
     """A document as it is written, with the times that the schedule's file lists."""
     tables = dict(file.tables)
-    schedule = tables.get("schedule")
-    if isinstance(schedule, Mapping) and "times" in schedule:
-        others = {key: value for key, value in schedule.items() if key != "times"}
-        named = schedule["times"]
-        if not isinstance(named, str) or not named or "times_s" in schedule:
-            raise UsageError(
-                f"profile {where}: schedule: times is not one file",
-                fix='write times = "FILE.csv", or times_s = [0.0, 4.42], in s',
-            )
-        tables["schedule"] = others | {"times_s": read_times(folder / named)}
-    listed = tables.get("requirements")
-    count = len(listed) if isinstance(listed, list) else 0
-    return Document(tables, where, tuple((where, at) for at in range(count)), file.text, folder)
+    match tables.get("schedule"):
+        case {"times": str(name), **others} if name and "times_s" not in others:
+            tables["schedule"] = others | {"times_s": read_times(folder / name)}
+    return Document(tables, where, file.text, folder)
 
 
 def _extended(own: Document) -> Document:
-    """The document with what it inherits."""
-    tables = dict(own.tables)
-    extends, without = tables.pop("extends", None), tables.pop("without", None)
-    if extends is None:
-        if without is not None:
-            raise UsageError(
-                f"profile {own.where}: without drops inherited requirements, and nothing is inherited",
-                fix='add extends = "a profile", or take `without` out',
-            )
-        return own
+    """The document with what it inherits; the fields refuse an `extends` or `without` of another type."""
+    extends = own.tables.get("extends")
     if not isinstance(extends, str) or not extends:
-        raise UsageError(
-            f"profile {own.where}: extends: {short(extends)} is not the name of a profile, nor a file",
-            fix='write extends = "disco-realtime", or "base.toml" beside this file',
-        )
+        return own
     base = _written(extends, own)
     if "extends" in base.tables:
         raise UsageError(
@@ -167,78 +119,101 @@ def _extended(own: Document) -> Document:
             why="a profile inherits from one profile, and that from none",
             fix=f"take `extends` out of {base.where}, and write what it inherits into it",
         )
-    tables = {key: base.tables[key] for key in INHERITED if key in base.tables} | tables
-    kept = _without(base, [] if without is None else without, own.where)
-    if not isinstance(tables.get("requirements", []), list):  # which the profile's model refuses
-        return replace(own, tables=tables)
-    merged: dict[Any, tuple[Any, Origin]] = {}
-    for entry, origin in [*kept, *own.placed]:
-        about = _about(entry)
-        # A second one of the same file is a duplicate, which the profile's model refuses.
-        if about is None or (about in merged and merged[about][1][0] == origin[0]):
-            about = len(merged)
-        merged[about] = (entry, origin)
-    tables["requirements"] = [entry for entry, _ in merged.values()]
-    return replace(own, tables=tables, origins=tuple(origin for _, origin in merged.values()))
+    if (version := base.tables.get("schema_version", 1)) != 1:
+        what = f"profile {base.where}: schema_version: {short(version)} is not known"
+        raise UsageError(what, fix=VERSION_FORM)
+    inherited = {key: value for key, value in base.tables.items() if key not in (*OWN, *own.tables)}
+    tables = inherited | {key: value for key, value in own.tables.items() if key != "extends"}
+    placed, without = _placed(base), []
+    if isinstance(tables.get("without", []), list):
+        without = tables.pop("without", [])
+        names = [str(_name(entry)) for entry, _ in placed.values()]
+        for name in without:
+            if name not in names:
+                what = f"without: {short(name)} is not a requirement of {base.where}"
+                tables["without"] = problem(what, choose(name, names))
+    origins: dict[str | int, Origin] = dict.fromkeys(inherited, (base, 0))
+    if isinstance(tables.get("requirements", []), list):
+        kept = {subject: entry for subject, entry in placed.items() if _name(entry[0]) not in without}
+        merged = (kept | _placed(own)).values()
+        tables["requirements"] = [entry for entry, _ in merged]
+        origins |= {at: origin for at, (_, origin) in enumerate(merged)}
+    return replace(own, tables=tables, origins=origins)
 
 
-def _without(base: Document, names: Any, where: str) -> list[tuple[Any, Origin]]:
-    """The requirements of a profile but for those of these names."""
-    named = [
-        (entry.get("name") if isinstance(entry, Mapping) else None, entry, at) for entry, at in base.placed
-    ]
-    known = [str(name) for name, _, _ in named]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UsageError(
-            f"profile {where}: without: {short(names)} is not a list of names",
-            fix=f'write without = ["mass"]; {base.where} has {", ".join(known) or "none"}',
+def _placed(document: Document) -> dict[Any, tuple[Any, Origin]]:
+    """The requirements with their origins, by quantity, statistic and whether they are wishes."""
+    placed: dict[Any, tuple[Any, Origin]] = {}
+    listed = document.tables.get("requirements")
+    for at, entry in enumerate(listed if isinstance(listed, list) else ()):
+        table = entry if isinstance(entry, Mapping) else {}
+        metric = required_metrics().get(str(table.get("quantity", "image_s")))
+        subject = metric and (
+            metric.name,
+            str(table.get("statistic", metric.statistics[0])),
+            table.get("wanted") is True,
         )
-    for name in names:
-        if name not in known:
-            raise UsageError(
-                f"profile {where}: without: {base.where} has no requirement {short(name)}",
-                fix=choose(name, known),
-            )
-    return [(entry, at) for name, entry, at in named if name not in names]
-
-
-def _about(entry: Any) -> Any:
-    """Quantity and statistic of a requirement, and whether it is a wish; None where unknown."""
-    quantity = entry.get("quantity", "image_s") if isinstance(entry, Mapping) else None
-    metric = required_metrics().get(str(quantity))
-    if metric is None:
-        return None
-    return metric.name, str(entry.get("statistic", metric.statistics[0])), entry.get("wanted") is True
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
+        # The model refuses a second one of a file: it replaces none.
+        placed[(document.where, at) if subject in (None, *placed) else subject] = (entry, (document, at))
+    return placed
 
 
 EXAMPLE = "see `edgebench profiles show disco-realtime`"
-MAX_REQUIREMENTS = 100
 _KEPT = Requirement.model_validate({"name": "schedule", "quantity": "load", "limit": 1.0})
 
 
 class Profile(Strict):
-    """A named set of requirements, with where they come from, and when images come."""
-
-    document_keys = ("extends", "without")
+    """A named set of requirements, as `edgebench run --profile FILE` takes it (TOML)."""
 
     schema_version: Literal[1] = Field(default=1, json_schema_extra=form(VERSION_FORM))
+    """Version of this layout. Default: 1."""
+
     name: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$",
         json_schema_extra=form("up to 80 letters, digits, '.', '_' and '-', a letter or digit first"),
     )
+    """What verdicts call it."""
+
     title: str = Field(default="", max_length=200)
+    """One line for the heads of reports."""
+
     description: str = Field(default="", max_length=4000)
+    """What it is for; several lines are fine."""
+
     source: str = Field(default="", max_length=1000)
+    """Where its limits come from, such as a paper."""
+
+    extends: None = Field(
+        default=None,
+        exclude=True,
+        json_schema_extra={
+            **form('write extends = "disco-realtime", or "base.toml" beside this file'),
+            **{"type": "string", "minLength": 1},
+        },
+    )
+    """Another profile, of which it takes source, schedule, uplink and requirements: a shipped one by name, or
+    a TOML file, sought beside this one. That one extends none."""
+
+    without: None = Field(
+        default=None,
+        exclude=True,
+        json_schema_extra={
+            **form('write without = ["mass"], beside `extends`: it drops what is inherited'),
+            **{"type": "array", "items": {"type": "string"}},
+        },
+    )
+    """Names of inherited requirements that it does not have."""
+
     schedule: Schedule | None = None
+    """When images come."""
+
     uplink_bps: Uplink | None = None
-    requirements: tuple[Requirement, ...] = Field(min_length=1, max_length=MAX_REQUIREMENTS)
+    """What reaches the device from outside, in bits a second, or as text such as "9.6 kbit/s"; update_s
+    follows from it."""
+
+    requirements: tuple[Requirement, ...] = Field(json_schema_extra=COUNT)
+    """Its limits. One on the same quantity and statistic takes the whole place of an inherited one, a wish
+    that of a wish; any other is added."""
 
     @property
     def stated_schedule(self) -> Schedule | None:
@@ -246,9 +221,7 @@ class Profile(Strict):
 
         None where they have none, or different ones.
         """
-        if self.schedule is not None:
-            return self.schedule
-        return _shared({requirement.budget for requirement in self.requirements if requirement.budget})
+        return _stated(self.schedule, self.requirements)
 
     @property
     def implied(self) -> Requirement | None:
@@ -273,44 +246,40 @@ class Profile(Strict):
         return self.requirements if self.implied is None else (*self.requirements, self.implied)
 
     @classmethod
-    def complete(cls, table: dict[str, Any], context: Any) -> Faults:
-        """The uplink as a number, and the requirements with what they take from the profile."""
-        schedule, listed = table.get("schedule"), table.get("requirements")
-        try:
-            schedule = None if schedule is None else Schedule.model_validate(schedule)
-        except ValidationError as error:
-            yield ("schedule",), error
-            schedule = Schedule(cycle_s=MAX_TIME_S, images=1)
-        table["schedule"] = schedule
-        try:
-            if isinstance(uplink := table.get("uplink_bps"), str):
-                table["uplink_bps"] = one_measured(uplink, "bit/s", "uplink_bps", "9.6 kbit/s")
-        except PydanticCustomError as error:
-            yield ("uplink_bps",), error
-            table["uplink_bps"] = 1.0
+    def complete(cls, table: dict[str, Any], context: Any) -> dict[str, Any]:
+        """The uplink as a number, and requirements that are there."""
+        if isinstance(uplink := table.get("uplink_bps"), str):
+            table["uplink_bps"] = attempt(one_measured, uplink, "bit/s", "uplink_bps", "9.6 kbit/s")
+        listed = table.get("requirements")
         if not isinstance(listed, list | tuple) or not 0 < len(listed) <= MAX_REQUIREMENTS:
-            return
-        uplink = table.get("uplink_bps")  # of what is none its own field says so
-        is_rate = isinstance(uplink, int | float) and uplink is not True and 0 < uplink < math.inf
-        defaults = Defaults(
-            schedule or _of_lone_budget(listed),
-            limits=schedule is not None,
-            uplink_bps=uplink if is_rate else None,
-            written=context == WRITTEN,
-        )
-        valid: list[Requirement] = []
-        for at, entry in enumerate(listed):
+            wrong = "is missing" if listed is None else f"= {short(listed)} is no list of tables"
+            fix = f"write 1 to {MAX_REQUIREMENTS} tables [[requirements]]"
+            table["requirements"] = problem(f"requirements {wrong}", fix)
+        return table
+
+    @field_validator("requirements", mode="before")
+    @classmethod
+    def _together(cls, listed: Any, info: ValidationInfo) -> Any:
+        """Latencies with what the schedule allows; a problem in place of what contradicts another."""
+        require_value(listed)
+        schedule = info.data.get("schedule", _ANY)
+        entries = [_limited(entry, schedule) for entry in listed]
+        for at, entry in enumerate(entries):
             try:
-                requirement = Requirement.model_validate(entry, context=defaults)
-                if clash := _clash(requirement, valid, schedule):
-                    raise clash
-                valid.append(requirement)
-            except (ValidationError, PydanticCustomError) as error:
-                yield ("requirements", at), error
-        table["requirements"] = tuple(valid) or (_KEPT,)
-        if len(valid) == len(listed) and all(requirement.wanted for requirement in valid):
+                requirement = Requirement.model_validate(entry, context=info.context)
+            except ValidationError:  # which the field says, with its place
+                continue
+            entries[at] = attempt(_beside, requirement, entries[:at], schedule)
+        return tuple(entries)
+
+    @field_validator("requirements")
+    @classmethod
+    def _completed_by_the_profile(cls, requirements: tuple[Requirement, ...], info: ValidationInfo) -> Any:
+        if all(requirement.wanted for requirement in requirements):
             what = "all requirements are wanted, and none is required"
-            yield (), problem(what, "take wanted out of one of them")
+            raise problem(what, "take wanted out of one of them", named=True)
+        schedule = _stated(info.data.get("schedule"), requirements)
+        return tuple(_with_defaults(each, schedule, info.data.get("uplink_bps")) for each in requirements)
 
     @field_validator("title", "description", "source")
     @classmethod
@@ -338,59 +307,77 @@ class Profile(Strict):
             ) from error
 
 
-KEYS = (*Profile.document_keys, *Profile.model_fields)
-"""What a document may say."""
-
-WRITTEN = "written by a user"
-"""The context in which a profile is validated whose slips are refused."""
+_ANY = Schedule(cycle_s=MAX_TIME_S, images=1)
+"""In the place of a schedule that is refused: latencies miss no limit then."""
 
 
-def _clash(
-    requirement: Requirement, others: Sequence[Requirement], schedule: Schedule | None
-) -> PydanticCustomError | None:
-    """What is wrong with a requirement beside those before it, and beside the schedule."""
-    name, budget = requirement.name, requirement.budget
+def _limited(entry: Any, schedule: Schedule | None) -> Any:
+    """A requirement's table, of a latency without a limit with what the schedule allows."""
+    if schedule is None or not isinstance(entry, Mapping):
+        return entry
+    table, metric = dict(entry), required_metrics().get(str(entry.get("quantity", "image_s")))
+    has_limit = any(table.get(key) is not None for key in ("limit", "budget"))
+    if metric is None or not metric.is_latency or has_limit:
+        return entry
+    if schedule.allowed_s == schedule.limit_s:
+        return table | {"budget": Budget(cycle_s=schedule.cycle_s, images=schedule.images)}
+    scale = metric.units.get(str(table.get("unit", metric.unit)), 1.0)
+    return table | {"limit": schedule.allowed_s * metric.units["s"] / scale}
+
+
+def _beside(requirement: Requirement, others: Sequence[Any], schedule: Schedule | None) -> Requirement:
+    """The requirement; the problem with it beside those before it, and beside the schedule, is raised."""
+    name, budget, what = (
+        requirement.name,
+        requirement.budget,
+        f"the {requirement.statistic} of {requirement.quantity}",
+    )
     for other in others:
-        if name == other.name:
-            return problem(f"two requirements are called {name!r}", "give each a name of its own")
-        if (requirement.quantity, requirement.statistic) != (other.quantity, other.statistic):
+        if not isinstance(other, Requirement):  # a wrong one
             continue
-        what = f"the {requirement.statistic} of {requirement.quantity}"
-        if requirement.wanted == other.wanted:
-            return problem(
+        is_same = (requirement.quantity, requirement.statistic) == (other.quantity, other.statistic)
+        wish, need = (requirement, other) if requirement.wanted else (other, requirement)
+        refuse(
+            (name == other.name, f"two requirements are called {name!r}", "give each a name of its own"),
+            (
+                is_same and requirement.wanted == other.wanted,
                 f"{other.name!r} and {name!r} both limit {what}",
                 "take one of the two out, or make it a wish: wanted = true",
-            )
-        wish, need = (requirement, other) if requirement.wanted else (other, requirement)
-        if not wish.asks_more_than(need):
-            return problem(
+            ),
+            (
+                is_same and not wish.asks_more_than(need),
                 f"{wish.name!r} is wanted, and {need.name!r} requires as much or more of {what}",
                 "take the wish out, or ask for more by it",
-            )
-    if budget and schedule and (budget.cycle_s, budget.images) != (schedule.cycle_s, schedule.images):
-        return problem(
-            f"{name!r} has a budget of {budget.images} in {budget.cycle_s:g} s, and the "
-            f"schedule has {schedule.images} in {schedule.cycle_s:g} s",
-            "take the budget out, or write a [schedule] of its own",
+            ),
         )
-    return None
+    if budget and schedule and schedule is not _ANY:
+        differs = (budget.cycle_s, budget.images) != (schedule.cycle_s, schedule.images)
+        of_budget, of_schedule = (f"{each.images} in {each.cycle_s:g} s" for each in (budget, schedule))
+        what = f"{name!r} has a budget of {of_budget}, and the schedule has {of_schedule}"
+        refuse((differs, what, "take the budget out, or write a [schedule] of its own"))
+    return requirement
 
 
-def _of_lone_budget(listed: Sequence[Any]) -> Schedule | None:
-    """That of the budget that its requirements share; None without one, or where they differ."""
-    stated = [entry.get("budget") for entry in listed if isinstance(entry, Mapping)]
-    try:
-        return _shared({Budget.model_validate(budget) for budget in stated if budget is not None})
-    except ValidationError:  # which the requirement says
-        return None
-
-
-def _shared(budgets: Set[Budget]) -> Schedule | None:
-    """The images of a lone budget, evenly over its cycle; None without one, or of several."""
-    if len(budgets) != 1:
-        return None
+def _stated(schedule: Schedule | None, requirements: Sequence[Requirement]) -> Schedule | None:
+    """The schedule, else the images of the budget that the requirements share, evenly over its cycle."""
+    budgets = {requirement.budget for requirement in requirements if requirement.budget}
+    if schedule is not None or len(budgets) != 1:
+        return schedule
     [budget] = budgets
     return Schedule(cycle_s=budget.cycle_s, images=budget.images)
+
+
+def _with_defaults(
+    requirement: Requirement, schedule: Schedule | None, uplink_bps: float | None
+) -> Requirement:
+    """A requirement with what missions and updates take from the profile, unless it has its own."""
+    defaults = {"schedule": schedule, "uplink_bps": uplink_bps}
+    missing = {
+        name: value
+        for name, value in defaults.items()
+        if name in requirement.metric.conditions and getattr(requirement, name) is None
+    }
+    return requirement.model_copy(update=missing)
 
 
 def shipped_profiles() -> list[Profile]:
@@ -488,19 +475,19 @@ def faults_of(document: Document, error: ValidationError) -> list[Problem]:
     """What a validation of a profile found, each with its requirement, file and line."""
     faults = []
     for refused in refusals(error, document.tables, Profile):
-        file, what, fix = document.where, refused.sentence(), refused.fix or EXAMPLE
-        table, number, key = "", 0, str(refused.place[0]) if refused.place else ""
+        what, fix = refused.sentence(), refused.fix or EXAMPLE
         match refused.place:
             case ("requirements", int(at), *inner):
-                file, number = document.origin(at)
-                what = f"requirement {_requirement_name(document.tables, at)}: {refused.sentence(skip=2)}"
-                table, key = "requirements", str(inner[0]) if inner else ""
-            case ("requirements",):
-                fix = f"write 1 to {MAX_REQUIREMENTS} tables [[requirements]]"
-            case ("schedule", str(inner_key), *_):
-                table, key = "schedule", inner_key
-        line = line_of(document.text, table, number, key) if file == document.where else None
-        faults.append(Problem(file, line, what, fix))
+                (source, number), table, key = document.origin(at), "requirements", str((*inner, "")[0])
+                name = _name(document.tables["requirements"][at])
+                called = short(name) if isinstance(name, str) else f"number {at + 1}"
+                what = f"requirement {called}: {refused.sentence(skip=2)}"
+            case (str(top), *inner):
+                source, number = document.origin(top)
+                table, key = (top, str(inner[0])) if inner else ("", top)
+            case _:
+                source, number, table, key = document, 0, "", ""
+        faults.append(Problem(source.where, line_of(source.text, table, number, key), what, fix))
     return faults
 
 
@@ -527,8 +514,6 @@ def line_of(text: str, table: str, number: int, key: str) -> int | None:
     return next(found, begin + 1 or None)
 
 
-def _requirement_name(table: Mapping[str, Any], index: int) -> str:
-    """How messages call a requirement: by its name in quotes, else by its number."""
-    requirement = table["requirements"][index]
-    name = requirement.get("name") if isinstance(requirement, Mapping) else None
-    return short(name) if isinstance(name, str) else f"number {index + 1}"
+def _name(requirement: Any) -> Any:
+    """The name that a requirement's table has."""
+    return requirement.get("name") if isinstance(requirement, Mapping) else None

@@ -4,76 +4,84 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from edgebench.errors import UsageError
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS, required_metrics
-from edgebench.judge.schedule import Budget, Faults, Schedule, Strict
-from edgebench.judge.units import measured
-from edgebench.refusals import form, problem
+from edgebench.judge.schedule import Budget, Schedule, Strict
+from edgebench.judge.units import TEXT_PATTERN, measured
+from edgebench.refusals import attempt, form, problem, refuse, require_value
 from edgebench.suggest import choose, short
 
-Comparison = Literal["at most", "at least"]
+WRITTEN = "written by a user"
+"""The context of a validation that refuses slips; a stored requirement is judged as it was."""
+
+_TEXT = {"type": "string", "pattern": TEXT_PATTERN}
+_ABOVE_0 = {"type": "number", "exclusiveMinimum": 0}
+_SIZE = {"type": "array", "items": _ABOVE_0, "minItems": 3, "maxItems": 3}
+
 Uplink = Annotated[
     float,
     Field(gt=0, le=1e15, json_schema_extra=form("write bits a second above 0, such as uplink_bps = 9600.0")),
+    WithJsonSchema({"anyOf": [_ABOVE_0, _TEXT]}),
 ]
-
-MIN_LIMIT, MAX_LIMIT = 1e-18, 1e18
-"""In any unit; far beyond what is measured, and a margin as a share of it can still be printed."""
-
-
-@dataclass(frozen=True)
-class Defaults:
-    """What the requirements of a profile take from it, unless they have their own.
-
-    Attributes:
-        schedule: when images come; None where it does not say so.
-        limits: whether the schedule limits a latency that has no limit.
-        uplink_bps: bits a second that reach the device; None where it does not say so.
-        written: whether a user wrote it, whose slips are refused; a stored profile is judged as it was.
-    """
-
-    schedule: Schedule | None = None
-    limits: bool = False
-    uplink_bps: float | None = None
-    written: bool = False
+MOST = 1e18
+Number = Annotated[float, Field(ge=1 / MOST, le=MOST, json_schema_extra=form("write a positive number"))]
+"""A limit's, far beyond what is measured; a margin as a share of it can still be printed."""
 
 
 class Requirement(Strict):
-    """One limit on one quantity.
-
-    Attributes:
-        limit: in `unit`; three numbers for `size_mm`, one for everything else; more than 0. A document may
-            say it as text with a unit of its own, which is converted where the quantity does not list it.
-        budget: where the limit was computed from; it is then limit's source.
-        uplink_bps: for update_s: bits a second that reach the device; the profile's, unless it has its own.
-        schedule: for what a mission comes to: when images come; the profile's, unless it has its own.
-        averaging_s: for power: the time over which the limit means its average.
-        wanted: whether it is a wish: missed or unknown, it is shown and spoils nothing.
-        weight: accepted and ignored; trials were once ranked by it.
-    """
+    """One limit on one quantity, complete."""
 
     name: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$",
         json_schema_extra=form("up to 64 letters, digits, '.', '_', '-' and blanks, a letter or digit first"),
     )
+    """What verdicts call it."""
+
     quantity: str = "image_s"
+    """What is limited. Default: image_s."""
+
     statistic: str
-    limit: float | tuple[float, float, float]
+    """Which statistic of it. Default: the quantity's first."""
+
+    limit: Annotated[
+        Number | tuple[Number, Number, Number],
+        WithJsonSchema({"anyOf": [{"type": "number"}, _TEXT, _SIZE]}),
+    ]
+    """A number in unit, or text with a unit of its own, such as "500 mW" or "65 x 30 x 8 mm"; three numbers
+    for a size. Default, for image_s and infer_s: what the schedule allows, which is the cycle divided by its
+    images, or the deadline where that is shorter."""
+
     unit: str
-    comparison: Comparison
+    """Of limit. Default: the quantity's first."""
+
+    comparison: Literal["at most", "at least"]
+    """Given by the quantity; may be left out."""
+
     budget: Budget | None = None
+    """The limit of a time as so many images in so long a cycle, for this requirement alone; a [schedule] says
+    it for all."""
+
     averaging_s: float | None = Field(default=None, gt=0, le=1e9)
+    """Of power: the time in s over which the limit means its average."""
+
     uplink_bps: Uplink | None = None
+    """Of update_s: bits a second that reach the device, for this requirement alone."""
+
     schedule: Schedule | None = None
+    """Of a mission's figures: when images come, for this requirement alone; [schedule] says it for all."""
+
     wanted: bool = False
+    """Whether it is a wish: missed or unknown, it is shown and spoils nothing. It may limit the same
+    statistic as a requirement of which it asks for more."""
+
     weight: float = Field(default=1.0, gt=0, le=1e6)
+    """Ignored, with a warning. Trials were once ranked by it."""
 
     @property
     def metric(self) -> Metric:
@@ -109,107 +117,88 @@ class Requirement(Strict):
         return any(limit > required if self.at_least else limit < required for limit, required in pairs)
 
     @classmethod
-    def complete(cls, table: dict[str, Any], context: Any) -> Faults:
-        """Fill in what the quantity decides, and refuse what does not belong to it."""
-        defaults = context if isinstance(context, Defaults) else Defaults()
+    def complete(cls, table: dict[str, Any], context: Any) -> dict[str, Any]:
+        """What the quantity decides, and what does not belong to it."""
         quantity, known_metrics = table.setdefault("quantity", "image_s"), required_metrics()
         metric = known_metrics.get(quantity) if isinstance(quantity, str) else None
-        if metric is None:
-            yield (
-                ("quantity",),
-                problem(f"unknown quantity {short(quantity)}", choose(quantity, known_metrics)),
-            )
-            valid = {"quantity": "mass_g", "statistic": "declared", "comparison": "at most", "unit": "g"}
-            table |= valid | dict.fromkeys(("averaging_s", "uplink_bps", "schedule", "budget"))
-            table["limit"] = 1.0
-            return
-        try:
-            if isinstance(text := table.get("limit"), str):
-                values, unit = measured(text, metric.units, metric.name, "limit")
-                if (stated := table.get("unit")) not in (None, unit):
-                    what = f"limit {short(text)} has its unit, and unit = {short(stated)}"
-                    raise problem(what, "leave unit out")
-                table |= {"limit": values if len(values) > 1 else values[0], "unit": unit}
-        except PydanticCustomError as error:
-            yield ("limit",), error
-            table["limit"] = metric.valid_limit
-        comparison = "at least" if metric.at_least else "at most"
+        if metric is None:  # nothing is said of what depends on the quantity
+            valid = {"statistic": "", "limit": 1.0, "unit": "", "comparison": "at most"}
+            valid |= dict.fromkeys(("averaging_s", "uplink_bps", "schedule", "budget"))
+            unknown = problem(f"unknown quantity {short(quantity)}", choose(quantity, known_metrics))
+            return table | valid | {"quantity": unknown}
+        if isinstance(text := table.get("limit"), str):
+            try:
+                table["limit"], table["unit"] = _from_text(text, table.get("unit"), metric)
+            except PydanticCustomError as error:
+                table["limit"] = error
         for name, known in (
             ("statistic", metric.statistics),
             ("unit", tuple(metric.units)),
-            ("comparison", (comparison,)),
+            ("comparison", ("at least" if metric.at_least else "at most",)),
         ):
             value = table.setdefault(name, known[0])
             if value not in known:
-                yield (name,), problem(f"unknown {name} {short(value)} of {quantity}", choose(value, known))
-                table[name] = known[0]
+                table[name] = problem(f"unknown {name} {short(value)} of {quantity}", choose(value, known))
         belonging = (*metric.conditions, "budget" if "s" in metric.units else "")
         for name in ("averaging_s", "uplink_bps", "schedule", "budget"):
             if table.get(name) is not None and name not in belonging:
-                yield (name,), problem(f"{name} does not belong to {quantity}", "leave it out")
-                table |= {name: None, "limit": table.get("limit", metric.valid_limit)}
-        if "uplink_bps" in metric.conditions:
-            table.setdefault("uplink_bps", defaults.uplink_bps)
-        schedule = defaults.schedule
-        if schedule is not None and metric.of_schedule:
-            table.setdefault("schedule", schedule)
-        bare = table.get("limit") is None and table.get("budget") is None
-        if schedule is not None and defaults.limits and bare and metric.is_latency:
-            if schedule.allowed_s == schedule.limit_s:
-                table["budget"] = Budget(cycle_s=schedule.cycle_s, images=schedule.images)
-            else:
-                table["limit"] = schedule.allowed_s * metric.units["s"] / metric.units[table["unit"]]
-        try:
-            table["limit"] = _limit(table, metric, written=defaults.written)
-        except PydanticCustomError as error:
-            yield ("limit",), error
-            table |= {"limit": metric.valid_limit, "budget": None}
+                table[name] = problem(f"{name} does not belong to {quantity}", "leave it out")
+        return table | {"limit": attempt(_limit, table, metric, context == WRITTEN)}
 
 
-def _limit(table: Mapping[str, Any], metric: Metric, *, written: bool) -> Any:
-    """The limit in the requirement's unit, from `limit` or from `budget`."""
-    limit, budget, scale = table.get("limit"), table.get("budget"), metric.units[table["unit"]]
+def _from_text(text: str, stated: Any, metric: Metric) -> tuple[float | tuple[float, ...], str]:
+    """The limit in a text, and its unit, which may be stated once more."""
+    values, unit = measured(text, metric.units, metric.name, "limit")
+    twice = f"limit {short(text)} has its unit, and unit = {short(stated)}"
+    refuse((stated not in (None, unit), twice, "leave unit out"))
+    return (values if len(values) > 1 else values[0]), unit
+
+
+def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
+    """The limit in the requirement's unit, from `limit` or from `budget`; a problem with it is raised."""
+    limit, budget = require_value(table.get("limit")), table.get("budget")
+    unit = table["unit"] if isinstance(table["unit"], str) else metric.unit  # a wrong one has a problem
+    scale = metric.units[unit]
     if budget is not None:
         try:
             computed = Budget.model_validate(budget).limit_s * metric.units["s"] / scale
-        except ValidationError:  # which the field's own validation says
-            return metric.valid_limit
+        except ValidationError:  # which the budget's own field says
+            return 1.0
         # A record keeps both; only a limit that says something else is a contradiction.
-        if limit is not None and limit != computed:
-            raise problem(f"limit {short(limit)} and a budget of {computed:g}", "keep one of the two")
+        twice = f"limit {short(limit)} and a budget of {computed:g}"
+        refuse((limit not in (None, computed), twice, "keep one of the two"))
         return computed
-    form_ = "three numbers, such as [10, 70, 80]" if metric.is_size else "a positive number"
-    if limit is None:
-        raise problem("the limit is missing", f"add limit =, {form_}, in {table['unit']}")
-    values = limit if isinstance(limit, list | tuple) else [limit]
-    if metric.is_size != isinstance(limit, list | tuple) or (metric.is_size and len(values) != 3):
-        raise problem(f"limit {short(limit)} does not fit {table['quantity']}", f"write {form_}")
-    share = metric.share_of
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise problem(f"limit {short(value)} is not a number", "write a number without quotes")
-        # Written so that nan fails it as well.
-        if not 0 < value < math.inf:
-            fix = "write a positive number"
-            if share and metric.unit == "1" and metric.better == "lower":
-                fix += f"; no number of {share.split()[-1]}s shows a share of none: limit = 1 with "
-                fix += 'unit = "%" takes some 380'
-            raise problem(f"limit {value} is not above 0 and finite", fix)
-        if not MIN_LIMIT <= value <= MAX_LIMIT:
-            raise problem(
-                f"limit {value} is not between {MIN_LIMIT:g} and {MAX_LIMIT:g}",
-                "write a limit that can be measured",
-            )
-        if share and value * scale > metric.units["1"]:
-            fix = 'write a share, such as 0.9, or a percentage with unit = "%"'
-            fix = fix if metric.unit == "1" else f"write {metric.unit}, such as 2.0"
-            raise problem(f"limit {value:g} is more than every {share}", fix)
-        if written and metric.name == "accuracy" and table["unit"] == "%" and value <= 1:
-            raise problem(
-                f"an accuracy of at least {value:g} %: at most one image in a hundred would have to be right",
-                f'write limit = {100 * value:g} with unit = "%", or limit = {value:g} without a unit',
-            )
-    return tuple(float(value) for value in values) if metric.is_size else float(limit)
+    is_list, share, is_share = isinstance(limit, list | tuple), metric.share_of, metric.unit == "1"
+    values = [each for each in (limit if is_list else [limit]) if isinstance(each, int | float)]
+    number = min((each for each in values if abs(each) <= MOST), default=1.0)
+    write = "write three numbers, such as [10, 70, 80]" if metric.is_size else "write a positive number"
+    of_share = 'write a share, such as 0.9, or a percentage with unit = "%"'
+    no_share = f"no number of {share.split(' ')[-1]}s shows a share of none"
+    refuse(
+        (limit is None, "the limit is missing", f"{write}: limit =, in {unit}"),
+        (
+            not is_list or len(limit) != 3 if metric.is_size else is_list,
+            f"limit {short(limit)} does not fit {metric.name}",
+            write,
+        ),
+        (
+            share and number == 0 and is_share and metric.better == "lower",
+            "limit 0 is not above 0",
+            f'{no_share}: limit = 1 with unit = "%" takes some 380',
+        ),
+        (number <= 0, f"limit {number} is not above 0", write),
+        (
+            share and number * scale > metric.units["1"],
+            f"limit {number:g} is more than every {share}",
+            of_share if is_share else f"write {metric.unit}, such as 2.0",
+        ),
+        (
+            written and metric.name == "accuracy" and unit == "%" and number <= 1,
+            f"an accuracy of at least {number:g} %: at most one image in a hundred would have to be right",
+            f'write limit = {100 * number:g} with unit = "%", or limit = {number:g} without a unit',
+        ),
+    )
+    return limit
 
 
 def metric_asked(text: str, option: str) -> tuple[Metric, str]:
@@ -217,13 +206,10 @@ def metric_asked(text: str, option: str) -> tuple[Metric, str]:
     quantity, _, statistic = text.strip().partition(":")
     metric = required_metrics().get(quantity)
     if metric is None:
-        raise UsageError(
-            f"{option}: unknown quantity {short(quantity)}", fix=choose(quantity, required_metrics())
-        )
+        unknown = f"unknown quantity {short(quantity)}"
+        raise UsageError(f"{option}: {unknown}", fix=choose(quantity, required_metrics()))
     statistic = statistic or metric.statistics[0]
     if statistic not in metric.statistics:
-        raise UsageError(
-            f"{option}: unknown statistic {short(statistic)} of {quantity}",
-            fix=choose(statistic, metric.statistics),
-        )
+        unknown = f"unknown statistic {short(statistic)} of {quantity}"
+        raise UsageError(f"{option}: {unknown}", fix=choose(statistic, metric.statistics))
     return metric, statistic

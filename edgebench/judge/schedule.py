@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationInfo, field_validator, model_validator
 
 from edgebench.errors import UsageError
-from edgebench.files import not_utf8, read_regular, reason
-from edgebench.judge.units import one_measured
-from edgebench.refusals import Place, placed, problem
-from edgebench.suggest import choose, short
+from edgebench.files import read_regular, reason
+from edgebench.judge.units import TEXT_PATTERN, one_measured
+from edgebench.refusals import attempt, problem, require_value
+from edgebench.suggest import short
 
 MIN_CYCLE_S = 1e-6
 """Below it the cycles of a mission are beyond counting."""
@@ -34,60 +26,45 @@ MAX_TIME_S = 1e12
 MAX_TIMES = 20_000
 """Stated times of a cycle, which every result keeps: one in four seconds for a day."""
 
-Faults = Iterator[tuple[Place, PydanticCustomError | ValidationError]]
-"""What is wrong with a table, each with its place in it."""
+TIME: dict[str, JsonValue] = {"type": "string", "pattern": TEXT_PATTERN}
+"""A time with its unit, as JSON Schema."""
 
 
 class Strict(BaseModel):
-    """Outside data: no unknown keys, no conversions, no NaN; all that is wrong is reported at once."""
+    """Outside data: no unknown keys, no conversions, no NaN; all that is wrong is reported at once.
+
+    `complete` puts a `problem` in the place of a value that is wrong, and the value's field raises it.
+    A field of the type None is of files alone: it is resolved before the fields are read.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
-    document_keys: ClassVar[tuple[str, ...]] = ()
-    """What a document may say beside the fields."""
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, data: Any, info: ValidationInfo) -> Any:
+        require_value(data)
+        return cls.complete(dict(data), info.context) if isinstance(data, Mapping) else data
 
     @field_validator("*", mode="before")
     @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
+    def _value(cls, value: Any) -> Any:
+        require_value(value)
         return tuple(value) if isinstance(value, list) else value
 
     @classmethod
-    def complete(cls, table: dict[str, Any], context: Any) -> Faults:
-        """Fill in what follows from other keys; yield what is wrong with keys that depend on each other.
-
-        What is yielded has something valid in its place afterwards, so that nothing is reported twice.
-        """
-        yield from ()
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _read(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        if not isinstance(data, Mapping):
-            return handler(data)
-        known = (*cls.document_keys, *cls.model_fields)
-        table = {key: value for key, value in data.items() if key in known}
-        errors = []
-        for key in [key for key in data if key not in known]:
-            errors += placed((key,), problem(f"unknown key {short(key)}", choose(key, known)))
-        for place, fault in cls.complete(table, info.context):
-            errors += placed(place, fault)
-        try:
-            model = handler(table)
-        except ValidationError as error:
-            errors += placed((), error)
-        if errors:
-            raise ValidationError.from_exception_data(cls.__name__, errors)
-        return model
-
-
-_TIMES_AS_TEXT = ("cycle", "burst", "deadline")
+    def complete(cls, table: dict[str, Any], context: Any) -> dict[str, Any]:
+        """The table with what follows from other keys, and what is wrong with keys that depend on others."""
+        return table
 
 
 class Budget(Strict):
     """How a limit on time comes about: so many images within so long a cycle."""
 
     cycle_s: float = Field(ge=MIN_CYCLE_S, le=MAX_TIME_S)
+    """Length of the cycle in s."""
+
     images: int = Field(gt=0, le=10**12)
+    """Images in a cycle. Default: the number of times."""
 
     @property
     def limit_s(self) -> float:
@@ -96,23 +73,29 @@ class Budget(Strict):
 
 
 class Schedule(Budget):
-    """When the images of a cycle come, over and over; a document gives each time as text, or in s (`_s`).
-
-    Attributes:
-        cycle_s: after which it begins again.
-        images: of a cycle; as many as `times_s` where these are stated.
-        burst_s: the images come evenly over so long from the cycle's start, all at once where it is 0; over
-            all of the cycle where it is None.
-        times_s: when each image comes, from the cycle's start, in order and within the cycle; None where
-            they come evenly.
-        deadline_s: after which an image that came is worth nothing; None where it may wait.
-    """
-
-    document_keys = (*_TIMES_AS_TEXT, "times")
+    """When the images of a cycle come, over and over."""
 
     burst_s: float | None = Field(default=None, ge=0, le=MAX_TIME_S)
+    """Time in s from the cycle's start within which its images come, evenly, or all at once where it is 0.
+    Default: the whole cycle."""
+
     times_s: tuple[float, ...] | None = Field(default=None, min_length=1, max_length=MAX_TIMES)
+    """When each image comes, in s from the cycle's start, in order and within the cycle. Default: evenly."""
+
     deadline_s: float | None = Field(default=None, gt=0, le=MAX_TIME_S)
+    """Time in s after which the result of an image is worth nothing. Default: unlimited."""
+
+    cycle: None = Field(default=None, exclude=True, json_schema_extra=TIME)
+    """cycle_s as text with its unit, such as "95.65 min"."""
+
+    burst: None = Field(default=None, exclude=True, json_schema_extra=TIME)
+    """burst_s as text with its unit, such as "6 min"."""
+
+    deadline: None = Field(default=None, exclude=True, json_schema_extra=TIME)
+    """deadline_s as text with its unit, such as "1 h"."""
+
+    times: None = Field(default=None, exclude=True, json_schema_extra={"type": "string", "minLength": 1})
+    """A CSV file, sought beside this one, with times_s: one column, or that headed time_s."""
 
     @property
     def allowed_s(self) -> float:
@@ -121,69 +104,50 @@ class Schedule(Budget):
 
     def arrivals_s(self) -> Iterator[float]:
         """When the images of one cycle come, from its start, in order; each before the cycle's end."""
-        if self.times_s is not None:
-            yield from self.times_s
-            return
         over_s = self.cycle_s if self.burst_s is None else self.burst_s
-        for number in range(self.images):
-            yield over_s * number / self.images
+        yield from self.times_s or (over_s * number / self.images for number in range(self.images))
 
     @classmethod
-    def complete(cls, table: dict[str, Any], context: Any) -> Faults:
+    def complete(cls, table: dict[str, Any], context: Any) -> dict[str, Any]:
         """Times as text in seconds, and the number of stated times."""
-        for name in [name for name in _TIMES_AS_TEXT if name in table]:
-            value = table.pop(name)
-            try:
-                if f"{name}_s" in table:
-                    raise problem(f"{name} and {name}_s say the same twice", "keep one of the two")
-                table[f"{name}_s"] = one_measured(value, "s", name, "95.65 min")
-            except PydanticCustomError as error:
-                yield (name,), error
-                table[f"{name}_s"] = MAX_TIME_S if name == "cycle" else None
-        if "cycle_s" not in table:
-            yield ("cycle",), problem("the schedule gives no time", 'add cycle = "95.65 min"')
-            table["cycle_s"] = MAX_TIME_S
+        for name in ("cycle", "burst", "deadline"):
+            if (text := table.pop(name, None)) is not None:
+                twice = problem(f"{name} and {name}_s say the same twice", "keep one of the two")
+                time_s = attempt(one_measured, text, "s", name, "95.65 min")
+                table[f"{name}_s"] = twice if f"{name}_s" in table else time_s
+        if table.get("times") is not None:  # which its reader has not read
+            fix = 'write times = "FILE.csv", or times_s = [0.0, 4.42], in s'
+            table = {"images": 1} | table | {"times": problem("times is not one file", fix)}
+        no_cycle = problem("the schedule gives no time", 'add cycle = "95.65 min"')
+        no_images = problem("the schedule has no images", 'add images = 80, or times = "FILE.csv"')
+        table.setdefault("cycle_s", no_cycle)
         times = table.get("times_s")
-        if isinstance(times, list | tuple) and times:
-            stated = table.setdefault("images", len(times))
-            if stated != len(times):
-                yield (
-                    ("images",),
-                    problem(f"images = {short(stated)} beside {len(times)} times", "leave images out"),
-                )
-                table["images"] = len(times)
-            if table.get("burst_s") is not None:
-                yield ("burst_s",), problem("a burst beside times that are stated", "keep one of the two")
-                table["burst_s"] = None
-        elif "images" not in table:
-            yield ("images",), problem("the schedule has no images", 'add images = 80, or times = "FILE.csv"')
-            table["images"] = 1
+        if not isinstance(times, list | tuple) or not times:
+            table.setdefault("images", no_images)
+            return table
+        if (images := table.setdefault("images", len(times))) != len(times):
+            table["images"] = problem(
+                f"images = {short(images)} beside {len(times)} times", "leave images out"
+            )
+        if table.get("burst_s") is not None:
+            table["burst_s"] = problem("a burst beside times that are stated", "keep one of the two")
+        return table
 
     @model_validator(mode="after")
     def _within_the_cycle(self) -> Self:
+        cycle = f"the cycle of {self.cycle_s:g} s"
         if self.burst_s is not None and self.burst_s > self.cycle_s:
             raise problem(
-                f"a burst of {self.burst_s:g} s is longer than the cycle of {self.cycle_s:g} s",
+                f"a burst of {self.burst_s:g} s is longer than {cycle}",
                 "write a shorter burst, or leave it out where images come evenly",
             )
-        before = 0.0
-        for number, time_s in enumerate(self.times_s or (), 1):
-            what = f"time {number}, {time_s:g} s,"
-            if time_s < 0:
-                raise problem(f"{what} is before the cycle's start", "count from that start")
-            if time_s < before:
-                raise problem(f"{what} comes after {before:g} s", "sort the times")
-            if time_s >= self.cycle_s:
+        for number, (before_s, time_s) in enumerate(pairwise((0.0, *(self.times_s or ()))), 1):
+            if not before_s <= time_s < self.cycle_s:
                 raise problem(
-                    f"{what} is not within the cycle of {self.cycle_s:g} s",
-                    "give the times of one cycle, or a longer one",
+                    f"time {number}, {time_s:g} s, is before {before_s:g} s or not within {cycle}",
+                    "give the times of one cycle, sorted, in s from its start",
                 )
-            before = time_s
         return self
-
-
-KEYS = (*Schedule.document_keys, *Schedule.model_fields)
-"""What a document may say of a schedule; `times` names a file, which the document's reader has read."""
 
 
 # The times at which images come, in s, from a CSV file: one column, or that which is headed `time_s`.
@@ -191,6 +155,7 @@ KEYS = (*Schedule.document_keys, *Schedule.model_fields)
 
 HEADING = "time_s"
 MAX_BYTES = 1024 * 1024
+_TIME = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _FORM = f"write a number of seconds a line, or head the column {HEADING}"
 
 
@@ -203,29 +168,19 @@ def read_times(path: Path) -> list[float]:
         text = read_regular(path, MAX_BYTES).decode("utf-8-sig")
         lines = enumerate(csv.reader(text.splitlines(keepends=True), strict=True), 1)
         rows = [(at, row) for at, row in lines if any(row)]
-    except OSError as error:
-        raise UsageError(
-            f"times {path} cannot be read", why=reason(error), fix="name a file beside the profile"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"times {path} is not text", why=not_utf8(error), fix="save it as UTF-8") from error
-    except csv.Error as error:
-        raise UsageError(f"times {path} is not CSV", why=str(error), fix=_FORM) from error
+    except (OSError, ValueError, csv.Error) as error:
+        raise UsageError(f"times {path} cannot be read", why=reason(error), fix=_FORM) from error
     names = [cell.strip() for cell in rows[0][1]] if rows else []
     column = names.index(HEADING) if HEADING in names else 0
     # A time that is miswritten is no heading: that would be one image less without a word.
     if names and names[column][:1].isalpha() and names[column].lower() not in ("nan", "inf", "infinity"):
         rows = rows[1:]
-    if not rows or len(rows) > MAX_TIMES:
+    if not 0 < len(rows) <= MAX_TIMES:
         why = f"it has {len(rows):,} times; 1 to {MAX_TIMES:,} are taken"
         raise UsageError(f"times {path} gives no schedule", why=why, fix="give the times of one cycle")
-    times = []
     for at, row in rows:
-        try:
-            times.append(float(row[column].replace("_", "no number")))  # Python takes it between digits
-        except (ValueError, IndexError):
-            times.append(math.nan)
-        if not math.isfinite(times[-1]) or (len(row) > 1 and HEADING not in names):
+        cell = row[column].strip() if column < len(row) and (len(row) == 1 or HEADING in names) else ""
+        if not _TIME.fullmatch(cell) or not math.isfinite(float(cell)):
             why = f"line {at}: {short(','.join(row))} is not a time in s"
             raise UsageError(f"times {path} is no list of times", why=why, fix=_FORM)
-    return times
+    return [float(row[column]) for _, row in rows]

@@ -8,7 +8,7 @@ it takes a while to import and is asked only for a unit that the quantity itself
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -40,28 +40,21 @@ _DEFINITIONS = (
     "watt = 1000 * gram * metre ** 2 / second ** 3 = W",
     "joule = watt * second = J",
     "watt_hour = watt * hour = Wh",
-    "byte = [information] = B",
+    "byte = [information] = B = bytes",
     "bit = byte / 8",
     "percent = 0.01 = %",
 )
 _KINDS = {
-    "a time": "s",
-    "a length": "m",
-    "a mass": "g",
-    "a power": "W",
-    "an energy": "J",
-    "an amount of data": "byte",
-    "a data rate": "bit/s",
-    "a share": "percent",
+    "a time": ("s", "ms", "µs", "min", "h", "d"),
+    "a length": ("mm", "cm", "m"),
+    "a mass": ("g", "kg", "mg"),
+    "a power": ("W", "mW", "kW"),
+    "an energy": ("J", "mJ", "kJ", "Wh", "mWh"),
+    "an amount of data": ("bytes", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "bit", "kbit", "Mbit"),
+    "a data rate": ("bit/s",),
+    "a share": ("%",),
 }
-_KNOWN = (
-    "s", "ms", "µs", "min", "h", "d", "mm", "cm", "m", "g", "kg", "mg", "W", "mW", "kW", "J", "mJ", "kJ",
-    "Wh", "mWh", "bytes", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "bit", "kbit", "Mbit", "bit/s",
-    "%",
-)  # fmt: skip
-"""What could have been meant by a unit that is none."""
-_OWN_WORDS = {"bytes": "byte", "1": ""}
-"""The units of quantities that have another name in the registry."""
+"""What units measure, and which of them are proposed."""
 
 _UNIT = r"[A-Za-zµμ°%]+(?:[/*][A-Za-zµμ]+)?"
 _PART = re.compile(rf"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{{1,3}})?)\s*({_UNIT})?")
@@ -91,12 +84,9 @@ def measured(
         words = [words[-1]] * len(parts)
     if not all(words):
         base = next(iter(units))
-        given = "is not a number" if len(parts) == 1 else "has no unit"
-        raise problem(
-            f"{field} {short(text)} {given}".lstrip(),
-            "write a number without quotes, such as 6.0"
-            + ("" if base == "1" else f", or one with its unit in them, such as '6.0 {base}'"),
-        )
+        bare = "write a number without quotes, such as 6.0"
+        fix = bare if base == "1" else f"write one with its unit, such as '6.0 {base}'"
+        raise problem(f"{field} {short(text)} has no unit".lstrip(), fix)
     if len(set(words)) == 1 and words[0] in units:
         return tuple(numbers), words[0]
     base = next(iter(units))
@@ -105,19 +95,16 @@ def measured(
 
 def one_measured(text: Any, unit: str, name: str, example: str) -> float:
     """A number with a unit as text, in `unit`; problems as `measured`, and for what is not one such text."""
-    if not isinstance(text, str) or re.fullmatch(r"[+-]?[0-9.]+", text.strip()):
-        raise problem(f"{name} {short(text)} has no unit", f"write one such as {example!r}")
-    values, _ = measured(text, {unit: 1.0}, name)
+    values, _ = measured(text, {unit: 1.0}, name, name) if isinstance(text, str) else ((), "")
     if len(values) != 1:
-        raise problem(f"{name} {short(text)} is not one number", f"write one such as {example!r}")
+        raise problem(f"{name} {short(text)} is not a number with its unit", f"write one such as {example!r}")
     return values[0]
 
 
 def fitting_units(units: Mapping[str, float]) -> list[str]:
     """All units in which a quantity may be written: those that it lists, then others of the same kind."""
-    base = next(iter(units))
-    word = _OWN_WORDS.get(base, base)
-    others = _fitting(_registry().parse_units(word)) if word == "" or word in _registry() else []
+    unit = _unit(next(iter(units)))
+    others = () if unit is None else _kind(unit)[1]
     return [unit for unit in dict.fromkeys([*units, *others]) if unit != "1"]
 
 
@@ -135,48 +122,39 @@ def _part(text: str, whole: str) -> tuple[float, str]:
 
 def _converted(number: float, word: str, base: str, quantity: str) -> float:
     """A number of one unit in another; a problem for an unknown unit and for one of another kind."""
-    from pint.errors import PintError, UndefinedUnitError
+    unit, goal = _unit(word), _unit(base)
+    if goal is None:
+        raise problem(f"{quantity} has no unit but {base}", f'write a number, with unit = "{base}" or none')
+    goal_kind, known = _kind(goal)
+    if unit is None:
+        # Capital letters mean something in a unit, and are no letters of difference to `choose`.
+        same = " or ".join(repr(each) for each in known if each.lower() == word.lower())
+        meant = f"did you mean {same}? known: {', '.join(known)}" if same else choose(word, known)
+        raise problem(f"unknown unit {short(word)}", meant)
+    if unit.dimensionality != goal.dimensionality:
+        what = f"{word} is {_kind(unit)[0]}, and {quantity} is {goal_kind}"
+        raise problem(what, f"write it in {', '.join(known)}")
+    return float(_registry().Quantity(number, unit).to(goal).magnitude)
 
-    units = _registry()
+
+def _kind(unit: Unit) -> tuple[str, tuple[str, ...]]:
+    """What a unit measures, in words, and the units that measure the same."""
+    alike = (
+        kind
+        for kind in _KINDS.items()
+        if _registry().parse_units(kind[1][0]).dimensionality == unit.dimensionality
+    )
+    return next(alike, ("of another kind", ()))
+
+
+def _unit(word: str) -> Unit | None:
+    """The unit of that name; None for none."""
+    from pint.errors import PintError
+
     try:
-        goal = units.parse_units(_OWN_WORDS.get(base, base))
-    except UndefinedUnitError as error:
-        raise problem(
-            f"{quantity} has no unit but {base}", f'write a number, with unit = "{base}" or none'
-        ) from error
-    try:
-        unit = units.parse_units(word)
-    except (PintError, ValueError, AttributeError, TypeError) as error:
-        raise problem(f"unknown unit {short(word)}", _meant(word, _fitting(goal))) from error
-    try:
-        return float(units.Quantity(number, unit).to(goal).magnitude)
-    except (PintError, OverflowError) as error:
-        raise problem(
-            f"{word} is {_kind(unit)}, and {quantity} is {_kind(goal)}",
-            f"write it in {', '.join(_fitting(goal))}",
-        ) from error
-
-
-def _meant(word: str, known: Sequence[str]) -> str:
-    """The units that differ in capital letters alone, which mean something in a unit; else the nearest."""
-    same = [unit for unit in known if unit.lower() == word.lower()]
-    if not same:
-        return choose(word, known)
-    return f"did you mean {' or '.join(repr(unit) for unit in same)}? known: {', '.join(known)}"
-
-
-def _kind(unit: Unit) -> str:
-    """What a unit measures, in words."""
-    return next((kind for kind, word in _KINDS.items() if _is_alike(unit, word)), "of another kind")
-
-
-def _fitting(unit: Unit) -> list[str]:
-    """The units that measure the same."""
-    return [word for word in _KNOWN if _is_alike(unit, _OWN_WORDS.get(word, word))]
-
-
-def _is_alike(unit: Unit, word: str) -> bool:
-    return bool(_registry().parse_units(word).dimensionality == unit.dimensionality)
+        return _registry().parse_units("" if word == "1" else word)
+    except (PintError, ValueError, AttributeError, TypeError):
+        return None
 
 
 @cache

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.profile_file import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, Fields
+from edgebench.judge.profile import Profile
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.schedule import Budget, Schedule
 from edgebench.judge.units import fitting_units
+from edgebench.records.described import texts_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "profiles.md"
 HEAD = """# Profiles
@@ -59,17 +62,17 @@ count (MB is a million bytes, mb and KB nothing), a comma is refused, and so is 
 def page() -> str:
     """The whole page."""
     tables = (
-        ("The file", PROFILE),
-        ("[schedule]", SCHEDULE),
-        ("[[requirements]]", REQUIREMENT),
-        ("budget", BUDGET),
+        ("The file", Profile),
+        ("[schedule]", Schedule),
+        ("[[requirements]]", Requirement),
+        ("budget", Budget),
     )
-    sections = [HEAD, *(f"## {title}\n\n{_fields(fields)}\n" for title, fields in tables)]
+    sections = [HEAD, *(f"## {title}\n\n{_fields(model)}\n" for title, model in tables)]
     return "\n".join([*sections, f"## Quantities\n\n{_quantities()}\n"])
 
 
-def _fields(fields: Fields) -> str:
-    rows = [f"| `{name}` | {_cell(text)} |" for name, (text, _) in fields.items()]
+def _fields(model: type) -> str:
+    rows = [f"| `{name}` | {_cell(text.text)} |" for name, text in texts_of(model).items()]
     return "\n".join(["| field | meaning |", "| --- | --- |", *rows])
 
 

@@ -7,11 +7,8 @@ import jsonschema
 import pytest
 
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.profile import KEYS, parse_profile, shipped_profiles
-from edgebench.judge.profile_file import BUDGET, PROFILE, REQUIREMENT, SCHEDULE, profile_schema
-from edgebench.judge.requirement import Requirement
-from edgebench.judge.schedule import KEYS as SCHEDULE_KEYS
-from edgebench.judge.schedule import Budget
+from edgebench.judge.profile import parse_profile, shipped_profiles
+from edgebench.judge.profile_file import profile_schema
 from tests.fit.profile_page import HEAD, PAGE, page
 
 REQUIRED = 'name = "x"\n[[requirements]]\nname = "r"\n'
@@ -27,11 +24,11 @@ def _is_valid(text):
     return _validator().is_valid(tomllib.loads(text))
 
 
-def test_every_field_is_described_and_no_other():
-    assert set(PROFILE) == set(KEYS)
-    assert set(SCHEDULE) == set(SCHEDULE_KEYS)
-    assert set(REQUIREMENT) == set(Requirement.model_fields)
-    assert set(BUDGET) == set(Budget.model_fields)
+def test_every_field_is_described():
+    schema = profile_schema()
+    for table in (schema, *schema["$defs"].values()):
+        assert table["properties"]
+        assert all(field["description"] for field in table["properties"].values())
 
 
 def test_the_page_is_the_fields():

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from edgebench.errors import UsageError
 from edgebench.judge.profile import Profile, load_profile, parse_profile
-from edgebench.judge.schedule import KEYS, MAX_BYTES, MAX_TIMES, Schedule, read_times
+from edgebench.judge.schedule import MAX_BYTES, MAX_TIMES, Schedule, read_times
 
 PROFILE = 'name = "mine"\n[schedule]\n{}\n[[requirements]]\nname = "latency"\n{}\n'
 
@@ -70,7 +70,7 @@ def test_a_record_gives_the_schedule_back():
         ({}, "the schedule gives no time"),
         ({"images": 3}, "the schedule gives no time"),
         ({"cycle": "1 s"}, "the schedule has no images"),
-        ({"cycle": 5739, "images": 80}, "cycle 5739 has no unit"),
+        ({"cycle": 5739, "images": 80}, "cycle 5739 is not a number with its unit"),
         ({"cycle": "5 g", "images": 80}, "g is a mass, and cycle is a time"),
         ({"cycle": "1 s", "cycle_s": 1.0, "images": 1}, "cycle and cycle_s say the same twice"),
         ({"cycle": "0 s", "images": 1}, "cycle_s"),
@@ -85,13 +85,13 @@ def test_a_record_gives_the_schedule_back():
         ({"cycle": "1 s", "images": True}, "images"),
         ({"cycle": "1 s", "images": 1, "deadline": "0 s"}, "deadline_s"),
         ({"cycle": "1 s", "images": 1, "burst": "2 s"}, "longer than the cycle"),
-        ({"cycle": "1 s", "images": 1, "brust": "2 s"}, "unknown key 'brust'"),
+        ({"cycle": "1 s", "images": 1, "brust": "2 s"}, "brust"),
         ({"cycle_s": 9.0, "times_s": []}, "images"),
         ({"cycle_s": 9.0, "times_s": [0.0] * (MAX_TIMES + 1)}, "times_s"),
         ({"cycle_s": 9.0, "times_s": "0, 1"}, "the schedule has no images"),
         ({"cycle_s": 9.0, "times_s": [0.0, float("nan")]}, "times_s"),
-        ({"cycle_s": 9.0, "times_s": [-1.0]}, "before the cycle's start"),
-        ({"cycle_s": 9.0, "times_s": [5.0, 4.0]}, "time 2, 4 s, comes after 5 s"),
+        ({"cycle_s": 9.0, "times_s": [-1.0]}, "is before 0 s or not within"),
+        ({"cycle_s": 9.0, "times_s": [5.0, 4.0]}, "time 2, 4 s, is before 5 s"),
         ({"cycle_s": 9.0, "times_s": [9.0]}, "not within the cycle of 9 s"),
         ({"cycle_s": 9.0, "times_s": [1.0], "images": 2}, "images = 2 beside 1 times"),
         ({"cycle_s": 9.0, "times_s": [1.0], "burst_s": 2.0}, "a burst beside times"),
@@ -220,7 +220,7 @@ def test_times_from_a_file_beside_the_profile(csv, tmp_path):
         ("time_s\n", "it has 0 times"),
         ("0\n" * (MAX_TIMES + 1), f"it has {MAX_TIMES + 1:,} times"),
         (b"0" * (MAX_BYTES + 1), "more than"),
-        (b"\xff\xfe0\n", "not text"),
+        (b"\xff\xfe0\n", "not UTF-8 text"),
         ("0\n5;6\n", "line 2: '5;6' is not a time in s"),
         ("0\nnan\n", "line 2: 'nan'"),
         ("0\n1e999\n", "line 2: '1e999'"),
@@ -232,8 +232,8 @@ def test_times_from_a_file_beside_the_profile(csv, tmp_path):
         ("1e999\n2\n", "line 1: '1e999'"),
         ("0\n1_0\n", "line 2: '1_0'"),
         ('"1\n2', "unexpected end of data"),
-        ("30\n4\n", "time 2, 4 s, comes after 30 s"),
-        ("-1\n", "before the cycle's start"),
+        ("30\n4\n", "time 2, 4 s, is before 30 s"),
+        ("-1\n", "is before 0 s or not within"),
         ("60\n", "not within the cycle"),
         ('0\n"' + "1" * 200_000 + '"\n', "field larger"),
     ],
@@ -271,7 +271,3 @@ def test_times_are_inherited_from_where_their_profile_lies(tmp_path):
 def test_read_times_of_a_file_alone(tmp_path):
     (tmp_path / "t.csv").write_text("3\n1\n")
     assert read_times(tmp_path / "t.csv") == [3.0, 1.0]  # sorting is the schedule's to ask for
-
-
-def test_the_keys_have_no_doubles():
-    assert len(set(KEYS)) == len(KEYS)

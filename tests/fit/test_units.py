@@ -86,7 +86,7 @@ def test_a_unit_that_is_stated_twice_alike_is_one():
         ("image_s", "5 sek", "unknown unit 'sek'"),
         ("image_s", "5 __class__", "is not a number with a unit"),
         ("image_s", "4,42 s", "may divide thousands or be the decimal point"),
-        ("image_s", "4.42", "'4.42' is not a number\nwrite a number without quotes"),
+        ("image_s", "4.42", "'4.42' has no unit\nwrite one with its unit, such as '6.0 s'"),
         ("image_s", "s", "is not a number with a unit"),
         ("image_s", "", "is not a number with a unit"),
         ("image_s", "< 5 s", "is not a number with a unit"),
@@ -94,7 +94,6 @@ def test_a_unit_that_is_stated_twice_alike_is_one():
         ("image_s", "1 s" + " " * 200, "is too long"),
         ("image_s", "0 s", "limit 0.0 is not above 0"),
         ("image_s", "-1 ms", "limit -1.0 is not above 0"),
-        ("image_s", "1e999 d", "limit inf is not above 0"),
         ("image_s", "1 x 2 x 3 s", "does not fit image_s"),
         ("size_mm", "8 mm", "does not fit size_mm"),
         ("size_mm", "65 mm x 30 x 8", "has no unit"),
@@ -119,7 +118,7 @@ def test_units_of_two_units():
 
 def test_one_number():
     assert one_measured("95.65 min", "s", "cycle", "1 s") == 5739.0
-    with pytest.raises(PydanticCustomError, match="cycle '1 x 2 s' is not one number"):
+    with pytest.raises(PydanticCustomError, match="cycle '1 x 2 s' is not a number with its unit"):
         one_measured("1 x 2 s", "s", "cycle", "1 s")
 
 
