@@ -371,7 +371,7 @@ def _with_defaults(
     requirement: Requirement, schedule: Schedule | None, uplink_bps: float | None
 ) -> Requirement:
     """A requirement with what missions and updates take from the profile, unless it has its own."""
-    defaults = {"schedule": schedule, "uplink_bps": uplink_bps}
+    defaults: dict[str, Any] = {"schedule": schedule, "uplink_bps": uplink_bps}
     missing = {
         name: value
         for name, value in defaults.items()
