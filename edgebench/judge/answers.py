@@ -309,9 +309,14 @@ class Answers:
     """Each by profile; all empty where nothing was judged."""
 
     decisions: tuple[Decision, ...]
+    """The answer to each profile: one entry a profile. Source: fit."""
     nearest: tuple[Nearest, ...]
+    """What would pass: one entry a profile and target with a trial that fails the profile. Source: fit."""
     pareto: tuple[Front, ...]
+    """The trials that no other is better than in all quantities of a profile, or of the command line.
+    Source: fit."""
     excluded_by: tuple[ExcludedBy, ...]
+    """Which requirement excludes which targets: a row a requirement, an entry a target. Source: fit."""
 
 
 def answers(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from edgebench.judge.answers import Answers
@@ -36,8 +35,8 @@ def document(
             "experiment": _experiment(results),
             "run": None if results.run is None else results.run.model_dump(mode="json"),
             "trials": [_trial(summary) for summary in summaries],
-            "verdicts": [asdict(verdict) for verdict in verdicts],
-            **({} if beyond is None else asdict(beyond)),
+            "verdicts": verdicts,
+            **({} if beyond is None else vars(beyond)),
             **({} if played is None else _missions(played, summaries)),
         }
     )
@@ -67,8 +66,8 @@ def _experiment(results: StoredResults) -> dict[str, Any]:
 def _trial(summary: TrialSummary) -> dict[str, Any]:
     return {
         **{name: getattr(summary, name) for name in IDENTITY},
-        **{name: _plain(value) for name, value in document_fields(summary).items()},
-        **{name: _plain(getattr(summary, name)) for name in CONDITIONS},
+        **document_fields(summary),
+        **{name: getattr(summary, name) for name in CONDITIONS},
         "reasons": reasons(summary),
     }
 
@@ -92,10 +91,3 @@ def reasons(summary: TrialSummary) -> dict[str, str]:
     if summary.scene_covered is None:
         missing["scene_covered"] = "the model takes no picture and was timed with samples"
     return missing
-
-
-def _plain(value: Any) -> Any:
-    """A value with its dataclasses as mappings."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -13,10 +13,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from edgebench.judge.answers import ExcludedBy, Front
+from edgebench.judge.answers import Answers
 from edgebench.judge.columns import document_names
 from edgebench.judge.comparison import ResultsComparison
-from edgebench.judge.decision import Decision, Nearest
 from edgebench.judge.metric import BYTE_UNITS
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
@@ -87,8 +86,8 @@ def _object(properties: Mapping[str, Any], required: Iterable[str] | None = None
     }
 
 
-def _list_of(entry: Schema, text: str) -> Schema:
-    return Described(text, "fit").schema({"type": "array", "items": entry})
+def _list_of(entry: Schema, text: str, source: str) -> Schema:
+    return Described(text, source).schema({"type": "array", "items": entry})
 
 
 def _trial() -> Schema:
@@ -142,26 +141,13 @@ def _result() -> Schema:
         "run": Described(
             "The last run of the experiment, as run.json has it; null without one.", "run.json"
         ).schema({**run, "type": ["object", "null"]}),
-        "trials": Described("One entry a planned trial.", "sessions").schema(
-            {"type": "array", "items": entry}
-        ),
+        "trials": _list_of(entry, "One entry a planned trial.", "sessions"),
         "verdicts": _list_of(
             object_schema(Verdict),
             "One entry a trial, profile and requirement; empty when no profile was asked for.",
+            "fit",
         ),
-        "decisions": _list_of(object_schema(Decision), "The answer to each profile: one entry a profile."),
-        "nearest": _list_of(
-            object_schema(Nearest),
-            "What would pass: one entry a profile and target with a trial that fails the profile.",
-        ),
-        "pareto": _list_of(
-            object_schema(Front),
-            "The trials that no other is better than in all quantities of a profile, or of the command line.",
-        ),
-        "excluded_by": _list_of(
-            object_schema(ExcludedBy),
-            "Which requirement excludes which targets: a row a requirement, an entry a target.",
-        ),
+        **object_schema(Answers)["properties"],
         **MISSIONS,
     }
     return _document(
@@ -176,7 +162,7 @@ def _meters() -> Schema:
     """Of those that were not checked, or cannot be read, without what a check adds."""
     entry = object_schema(CheckedMeter)
     entry["required"] = object_schema(Meter)["required"]
-    meters = Described("One entry a meter.", "probes").schema({"type": "array", "items": entry})
+    meters = _list_of(entry, "One entry a meter.", "probes")
     return _document(
         "meters",
         "the document of `edgebench meters list` and `check`",
