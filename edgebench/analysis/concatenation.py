@@ -16,13 +16,12 @@ from edgebench.analysis.plots import Names, TrialPlots
 from edgebench.analysis.published import Profiles, several
 from edgebench.analysis.results import Results, headline, loaded, trial_table
 from edgebench.errors import UsageError
-from edgebench.judge.history import followed_metrics, history
+from edgebench.judge.history import history
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import words
 from edgebench.report.plots.history import history as draw_history
 from edgebench.report.plots.panels import Place
 from edgebench.results.listing import StoredResult, created_s
-from edgebench.suggest import choose, short
 
 
 class PlotsOfSeveral(TrialPlots):
@@ -44,8 +43,6 @@ class PlotsOfSeveral(TrialPlots):
         their results. `metric` is image_s without it, or infer_s of what has no image_s. UsageError for one
         that is not followed, and where no trial has it.
         """
-        if metric is not None and metric not in (known := followed_metrics()):
-            raise UsageError(f"unknown metric {short(metric)}", fix=choose(metric, known))
         targets, variants = several(target), several(variant)
         stored = [
             StoredResult(each.path, each.experiment, created_s(each.experiment)) for each in self._results

@@ -99,12 +99,11 @@ def history(
     one that chance does not make, and that is large enough to matter; beside
     it stands what else differs there. It takes at least 8 results.
     """
-    from edgebench.judge.history import followed_metrics, targets_of
     from edgebench.judge.history import history as followed
+    from edgebench.judge.history import targets_of
     from edgebench.report.history import history_document, print_history
     from edgebench.results.listing import list_results
 
-    _require_known("metric", metric, followed_metrics())
     begun_from_s = _moment_s(since)
     require_figure(figure)
     folder = output_dir_setting(output_dir)

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from edgebench.errors import StoredResultError
+from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.conditions import conditions_of
-from edgebench.judge.metric import Metric
+from edgebench.judge.metric import SHARE_UNITS, Metric
 from edgebench.judge.metric_comparison import TrialIdentity, figure_of, session_values, trial_identity
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.summarise import summarise_one
@@ -28,6 +28,7 @@ from edgebench.results.redaction import exported
 from edgebench.results.revisions import differences, swept_name
 from edgebench.stats.change_point import ChangePoint, change_points, change_reason
 from edgebench.stats.compare import MINIMUM_EFFECT, Comparison, Word, compare
+from edgebench.suggest import choose, short
 
 # The summaries that a run left in trial.json, for what looks at many results: no table is read for them.
 #
@@ -71,9 +72,6 @@ def _reader() -> tuple[TypeAdapter[TrialSummary], frozenset[str]]:
     return TypeAdapter(TrialSummary), names - _DERIVED
 
 
-_MEASURED_UNITS = frozenset({"s", "ms", "W", "J", "bytes", "instruction"})
-_NOT_MEASURED = frozenset({"boot_s", "update_s", "storage_bytes", "age_s", "energy_cycle_j"})
-_SHARES = frozenset({"accuracy", "scene_accuracy"})
 _NOTHING_REACHES = 1e15  # in seconds, watts or bytes: a summary on disk may say anything
 
 
@@ -141,16 +139,17 @@ class TrialSeries(TrialIdentity):
     @property
     def is_share(self) -> bool:
         """Whether its values are shares, whose changes are in points."""
-        return self.metric in _SHARES
+        return METRICS[self.metric].units is SHARE_UNITS
 
 
 def followed_metrics() -> tuple[str, ...]:
-    """The metrics that a history can be of: numbers above zero that were measured."""
+    """The metrics that a history can be of: what results are compared by, and all measured power."""
     return tuple(
         name
         for name, metric in METRICS.items()
-        if name in _SHARES
-        or (metric.unit in _MEASURED_UNITS and not metric.keyed and name not in _NOT_MEASURED)
+        if (metric.rail or metric.comparison not in (None, "failures"))
+        and not metric.of_schedule
+        and "declared" not in metric.statistics
     )
 
 
@@ -176,7 +175,12 @@ def history(
         minimum_effect: the smallest change that counts, as a share.
         left_out: called with each result that turns out to be damaged, which is then left out; None:
             StoredResultError for the first.
+
+    Raises:
+        UsageError: the metric is not followed.
     """
+    if metric is not None and metric not in (known := followed_metrics()):
+        raise UsageError(f"there is no metric {short(metric)}", fix=choose(metric, known))
     series: dict[Hashable, list[TrialSeries]] = {}
     taken = 0
     for result in results:

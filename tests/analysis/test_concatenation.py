@@ -69,7 +69,7 @@ def test_results_have_the_names_that_they_are_given(two: tuple[Path, Path]) -> N
 def test_a_metric_is_followed_from_result_to_result(both: ConcatenatedResults) -> None:
     panels = both.plot.history("infer_s", target="cpu", ax=Figure())
     assert len(panels) >= 1 and all(panel.has_data() for panel in panels)
-    with pytest.raises(UsageError, match="unknown metric"):
+    with pytest.raises(UsageError, match="there is no metric"):
         both.plot.history("infer")
     with pytest.raises(UsageError, match="no result has"):
         both.plot.history(target="nano")
