@@ -51,15 +51,14 @@ class TrackedRun:
         name: what reports call the trial.
         measured: whether the trial has its figures.
         parameters, tags: texts by name, none of them empty.
-        metrics: finite numbers by name: `edgebench.judge.columns` says what each holds, with its unit.
-        series: a number a session, in order, by name.
+        metrics: finite numbers by name, one a step: `edgebench.judge.columns` says what each holds, with its
+            unit; `*_of_session` has a step a session.
     """
 
     name: str
     measured: bool
     parameters: dict[str, str] = field(default_factory=dict)
-    metrics: dict[str, float] = field(default_factory=dict)
-    series: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -82,10 +81,10 @@ def tracked_runs(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict])
             elif isinstance(value, str | bool):
                 run.tags[name] = words.plain(value, LONGEST_TEXT)
             elif math.isfinite(value):
-                run.metrics[name] = float(value)
+                run.metrics[name] = (float(value),)
         for figure in BY_SESSION:
             if values := tuple(map(median, filter(None, getattr(summary, f"{figure}_values")))):
-                run.series[f"{figure}_of_session"] = values
+                run.metrics[f"{figure}_of_session"] = values
     for (trial, profile), whole in verdict_groups.wholes(verdicts).items():
         runs[trial].tags[_name(f"verdict.{profile}")] = whole.verdict
     for verdict in verdicts:
@@ -113,14 +112,21 @@ def tracking_uri(store: str) -> str:
 
     UsageError where a folder or an SQLite database is not there: a mistyped name makes no store.
     """
-    if not _SCHEME.match(store):
-        folder = Path(store)
-        if not folder.is_dir():
-            raise _missing(store, f"an empty one is made by: mkdir {store}")
+    is_folder = not _SCHEME.match(store)
+    if not (is_folder or store.startswith("sqlite:")):
+        return store
+    path = Path(store) if is_folder else _database(store)
+    if not (path.is_dir() if is_folder else path.is_file()):
+        make = "mkdir" if is_folder else "touch"
+        raise UsageError(
+            f"there is no MLflow store {_shown(store)}", fix=f"an empty one is made by: {make} {path}"
+        )
+    if is_folder:
+        known = (".trash", "models", ".DS_Store")
         strangers = [
             entry.name
-            for entry in folder.iterdir()
-            if entry.name not in (".trash", "models", ".DS_Store") and not (entry / "meta.yaml").is_file()
+            for entry in path.iterdir()
+            if entry.name not in known and not (entry / "meta.yaml").is_file()
         ]
         if strangers:
             raise UsageError(
@@ -128,26 +134,15 @@ def tracking_uri(store: str) -> str:
                 why=f"{min(strangers)[:80]!r} lies in it",
                 fix="name a store, or an empty folder",
             )
-        return folder.resolve().as_uri()
-    if store.startswith("sqlite:"):
-        database = _database(store)
-        if not database.is_file():
-            raise _missing(store, f"an empty one is made by: touch {database}")
-        try:
-            with open(database, "rb") as file:  # noqa: PTH123  # sixteen bytes
-                head = file.read(16)
-        except OSError as error:
-            raise _unusable(store, error.strerror or str(error)) from error
-        if head and head != b"SQLite format 3\x00":
-            raise _unusable(store, f"{database} is no SQLite database")
+        return path.resolve().as_uri()
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise _unusable(store, error.strerror or str(error)) from error
+    if head not in (b"", b"SQLite format 3\x00"):
+        raise _unusable(store, f"{path} is no SQLite database")
     return store
-
-
-def _artifact_location(uri: str) -> str | None:
-    """Where a new experiment keeps files: beside a database, which would choose whoever's working folder."""
-    if not uri.startswith("sqlite:"):
-        return None
-    return (_database(uri).resolve().parent / "mlruns").as_uri()
 
 
 def _database(uri: str) -> Path:
@@ -186,10 +181,12 @@ def record_result(
     with _quiet_mlflow(store) as client_class:
         client = client_class(tracking_uri=uri)
         existing = client.get_experiment_by_name(experiment)
+        # Files lie beside a database, which would choose whoever's working folder.
+        place = (_database(uri).resolve().parent / "mlruns").as_uri() if uri.startswith("sqlite:") else None
         experiment_id = (
             existing.experiment_id
             if existing
-            else client.create_experiment(experiment, artifact_location=_artifact_location(uri))
+            else client.create_experiment(experiment, artifact_location=place)
         )
         earlier = client.search_runs([experiment_id], f"tags.`{CHECKSUM_TAG}` = '{checksum}'")
         finished = [run for run in earlier if run.info.status == "FINISHED"]
@@ -199,38 +196,37 @@ def record_result(
                 why=f"run {finished[0].info.run_id} of experiment {experiment!r}",
                 fix="choose another --experiment, or remove that run",
             )
-        began_ms = int(1000 * started_s)
-        opened: list[str] = []
-        try:
-            parent = client.create_run(experiment_id, start_time=began_ms, run_name=name, tags=tags)
-            opened.append(parent.info.run_id)
+        began = {"experiment_id": experiment_id, "start_time": int(1000 * started_s)}
+        with _open_run(client, run_name=name, tags=tags, **began) as parent_id:
             for run in runs:
-                _record_trial(client, experiment_id, run, opened[0], began_ms, opened)
+                parent = {"mlflow.parentRunId": parent_id}
+                status = "FINISHED" if run.measured else "FAILED"
+                with _open_run(client, status, run_name=run.name, tags=parent, **began) as run_id:
+                    _record_trial(client, run_id, run, began["start_time"])
             for file in files:
-                client.log_artifact(opened[0], str(file))
-            client.set_tag(opened[0], CHECKSUM_TAG, checksum)
-            client.set_terminated(opened.pop(0))
-        except BaseException:
-            for run_id in opened:
-                client.set_terminated(run_id, status="FAILED")
-            raise
-    return str(parent.info.run_id)
+                client.log_artifact(parent_id, str(file))
+            client.set_tag(parent_id, CHECKSUM_TAG, checksum)
+    return parent_id
 
 
-def _record_trial(
-    client: Any, experiment_id: str, run: TrackedRun, parent_id: str, began_ms: int, opened: list[str]
-) -> None:
+@contextmanager
+def _open_run(client: Any, status: str = "FINISHED", **about: Any) -> Iterator[str]:
+    """The id of a new run, which ends with this status, or as failed."""
+    run_id = str(client.create_run(**about).info.run_id)
+    try:
+        yield run_id
+    except BaseException:
+        client.set_terminated(run_id, status="FAILED")
+        raise
+    client.set_terminated(run_id, status=status)
+
+
+def _record_trial(client: Any, run_id: str, run: TrackedRun, began_ms: int) -> None:
     from mlflow.entities import Metric, Param, RunTag
 
-    child = client.create_run(
-        experiment_id, start_time=began_ms, run_name=run.name, tags={"mlflow.parentRunId": parent_id}
-    )
-    run_id = child.info.run_id
-    opened.append(run_id)
-    metrics = [Metric(name, value, began_ms, 0) for name, value in run.metrics.items()]
-    metrics += [
+    metrics = [
         Metric(name, value, began_ms, step)
-        for name, values in run.series.items()
+        for name, values in run.metrics.items()
         for step, value in enumerate(values)
     ]
     parameters = [Param(name, text) for name, text in run.parameters.items()]
@@ -238,8 +234,6 @@ def _record_trial(
     for at in range(0, max(len(metrics), len(parameters), len(tags)), 100):  # of a kind a call takes so many
         part = slice(at, at + 100)
         client.log_batch(run_id, metrics[part], parameters[part], tags[part])
-    client.set_terminated(run_id, status="FINISHED" if run.measured else "FAILED")
-    opened.remove(run_id)
 
 
 @contextmanager
@@ -262,10 +256,6 @@ def _quiet_mlflow(store: str) -> Iterator[Any]:
             raise _unusable(store, str(error).splitlines()[0]) from error
         except (OSError, sqlite3.Error) as error:
             raise _unusable(store, getattr(error, "strerror", None) or str(error)) from error
-
-
-def _missing(store: str, fix: str) -> UsageError:
-    return UsageError(f"there is no MLflow store {_shown(store)}", fix=fix)
 
 
 def _shown(text: str) -> str:
