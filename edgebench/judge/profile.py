@@ -371,8 +371,8 @@ def _with_defaults(
     requirement: Requirement, schedule: Schedule | None, uplink_bps: float | None
 ) -> Requirement:
     """A requirement with what missions and updates take from the profile, unless it has its own."""
-    defaults: dict[str, Any] = {"schedule": schedule, "uplink_bps": uplink_bps}
-    missing = {
+    defaults = {"schedule": schedule, "uplink_bps": uplink_bps}
+    missing: dict[str, Any] = {
         name: value
         for name, value in defaults.items()
         if name in requirement.metric.conditions and getattr(requirement, name) is None
