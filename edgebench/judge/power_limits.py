@@ -24,8 +24,6 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from edgebench.judge.figure import NEARLY_ALL, STATED, Certainty, Figure, over_medians, too_few
 from edgebench.judge.power import WIDE_SCOPES, scope_rank
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
@@ -254,7 +252,9 @@ def _averaged(
         return Figure(reason=_missing_reason(power))
     if short := _window_objection(power, averaging_s):
         return Figure(undecided=True, reason=short, lasting=True)
-    seen = [curve for curve in curves if len(curve.t_ns) and np.ptp(curve.t_ns) / 1e9 >= averaging_s]
+    seen = [
+        curve for curve in curves if len(curve.t_ns) and (curve.t_ns[-1] - curve.t_ns[0]) / 1e9 >= averaging_s
+    ]
     if not seen:
         return Figure(
             undecided=True, reason=f"{_name(power)}: no samples over {averaging_s:g} s", lasting=True

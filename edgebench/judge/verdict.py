@@ -221,10 +221,17 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
 
 
 def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
-    """One trial against one requirement of the profile of that name."""
-    figure = _unmeasured(summary, requirement) or figure_of(summary, requirement).in_unit(requirement.scale)
-    margin = _margin(figure, requirement)
-    word = _word(figure, requirement, margin)
+    """One trial against one requirement of the profile of that name; what others ask alike is judged once."""
+    question = (
+        requirement.quantity,
+        requirement.statistic,
+        requirement.limit,
+        requirement.unit,
+        requirement.averaging_s,
+        requirement.uplink_bps,
+        requirement.schedule,
+    )
+    figure, word, margin, reason = summary.once(question, lambda: _outcome(summary, requirement))
     return Verdict(
         trial=summary.key,
         profile=profile,
@@ -238,13 +245,20 @@ def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> 
         high=figure.high,
         verdict=word,
         margin=margin,
-        reason=_reason(word, figure, requirement),
+        reason=reason,
         averaging_s=requirement.averaging_s,
         scope=figure.scope,
         declared=figure.declared,
         wanted=requirement.wanted,
         bound=figure.bound,
     )
+
+
+def _outcome(summary: TrialSummary, requirement: Requirement) -> tuple[Figure, Word, float | None, str]:
+    figure = _unmeasured(summary, requirement) or figure_of(summary, requirement).in_unit(requirement.scale)
+    margin = _margin(figure, requirement)
+    word = _word(figure, requirement, margin)
+    return figure, word, margin, _reason(word, figure, requirement)
 
 
 _UNMEASURED = {
