@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from operator import attrgetter
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 from edgebench.judge.metric import DECLARED, Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import PowerFigure, Published, RequestLatency, TrialSummary
-from edgebench.records.described import Described, texts_of
+from edgebench.records.described import Described, object_schema
 from edgebench.run.targets import whole_settings_text
 from edgebench.stats.interval import Interval
 
@@ -27,6 +26,7 @@ Cell = str | int | float | bool | None
 """What a row holds; None for a figure that is missing."""
 
 Kind = Literal["number", "flag", "text", "any"]
+Schema = dict[str, Any]
 
 _BY_PASS = "one value a pass, which the JSON document has"
 _BY_SESSION = "one value a session, which the JSON document has"
@@ -111,7 +111,7 @@ def _columns(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
         yield from _of_metric(metric, summaries)
     yield from _of_other_rails(summaries)
     held = {heading for metric in METRICS.values() for heading in (metric.name, *csv_fields(metric))}
-    for name in _fields():
+    for name in summary_schema():
         if name not in {*_IDENTITY, *held, *NO_COLUMN, "cold", "power", "published", "workers"}:
             yield from _of_field(name)
     yield Column(
@@ -127,25 +127,28 @@ def _columns(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
 
 def _of_field(name: str) -> Iterator[Column]:
     """The column of a field of the summary; of a record one a field of it."""
-    record = _record_in(_fields()[name])
     get: Callable[[TrialSummary], Any] = attrgetter(name) if name != "settings" else _settings_text
     for heading, part in _parts(name).items():
-        described = _described(record or TrialSummary, part or name)
-        text = f"{name}: {described.text}" if part else described.text
-        kind = _kind(get_type_hints(record)[part] if record else _fields()[name])
-        yield Column(heading, text, described.unit, described.source, partial(_value_of, get, part), kind)
+        of_part = _described(name, part)
+        text = f"{name}: {of_part['description']}" if part else ""
+        yield _column(heading, of_part, partial(_value_of, get, part), text)
 
 
 def _settings_text(trial: TrialSummary) -> str:
     return whole_settings_text(trial.settings)
 
 
+def _column(heading: str, described: Schema, value: Callable[[TrialSummary], Cell], text: str = "") -> Column:
+    """A column of what a schema describes."""
+    unit, source = described.get("x-unit", ""), described["x-source"]
+    return Column(heading, text or described["description"], unit, source, value, _kind(described))
+
+
 def _parts(name: str) -> Mapping[str, str]:
     """Heading -> which field of its record, empty without one, of the columns of a field of the summary."""
-    record = _record_in(_fields().get(name))
-    if record is None:
+    parts = summary_schema().get(name, {}).get("properties")
+    if parts is None:
         return {name: ""}
-    parts = (field.name for field in dataclasses.fields(record))
     return {f"{name}_{part}": part for part in parts if f"{name}.{part}" not in NO_COLUMN}
 
 
@@ -156,39 +159,30 @@ def csv_fields(metric: Metric) -> Mapping[str, str]:
 
 def _of_metric(metric: Metric, summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     """The columns of a metric; one a key where its values are mappings."""
-    for heading, part in csv_fields(metric).items():
-        text, unit, source = _description_of(metric, heading, part)
-        kind = _kind_of(metric, part)
+    own = Described(metric.sentence, metric.source, metric.unit_text).schema({"type": "number"})
+    for at, (heading, part) in enumerate(csv_fields(metric).items()):
+        described, text, get = own, "", metric.value
+        if not part and heading != metric.name and heading in summary_schema():
+            described = _described(heading)  # a field that the metric is made of
+        elif part and metric.rail:
+            described, get = _described("power", part), attrgetter("primary_rail")
+            text = f"Of the primary meter and rail: {described['description']}"
+        elif part and not part.isdigit():
+            described = {**_described(metric.json_place, part), "x-source": metric.source}
+            # The figure's first part also says what the figure is.
+            text = f"{metric.name}: {described['description']}"
+            text = text if at else f"{metric.sentence} {described['description']}"
+        elif metric.keyed and metric.source == DECLARED:
+            described = own | {"type": ["number", "string"]}
         if not metric.keyed:
-            get = attrgetter("primary_rail") if part and metric.rail else metric.value
-            yield Column(heading, text, unit, source, partial(_value_of, get, part), kind)
+            yield _column(heading, described, partial(_value_of, get, part), text)
             continue
         keys = dict.fromkeys(key for summary in summaries for key in metric.value(summary) or {})
         taken = {fixed.heading for fixed in _columns(())} if keys else set()
         for key in keys:
             keyed = heading.format(key=key)
             keyed += "_" * (keyed in taken)  # a stage, named by its device, that is called as a figure is
-            yield Column(keyed, text, unit, source, partial(_value_of, metric.value, key), kind)
-
-
-def _description_of(metric: Metric, heading: str, part: str) -> tuple[str, str, str]:
-    """Text, unit and source of a metric's column; of a figure's first part also what the figure is."""
-    if not part and heading != metric.name and heading in _fields():  # a field that the metric is made of
-        described = _described(TrialSummary, heading)
-        return described.text, described.unit, described.source
-    if not part or part.isdigit():
-        return metric.sentence, metric.unit_text, metric.source
-    described = _described(_record_of(metric), part)
-    if metric.rail:
-        return f"Of the primary meter and rail: {described.text}", described.unit, described.source
-    first = part == next(iter(csv_fields(metric).values()))
-    text = f"{metric.sentence} {described.text}" if first else f"{metric.name}: {described.text}"
-    return text, described.unit, metric.source
-
-
-def _record_of(metric: Metric) -> Any:
-    """The record that a metric's figure has its parts in."""
-    return PowerFigure if metric.rail else _record_in(_fields()[metric.json_place])
+            yield _column(keyed, described, partial(_value_of, metric.value, key))
 
 
 def _value_of(get: Callable[[TrialSummary], Any], part: str, trial: TrialSummary) -> Cell:
@@ -208,7 +202,7 @@ def _of_settings(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
             f"setting:{name}",
             f"Value of the setting {name}, in which targets of a sweep differ.",
             "",
-            _described(TrialSummary, "settings").source,
+            _described("settings")["x-source"],
             partial(_value_of, attrgetter("settings"), name),
             "any",
         )
@@ -216,22 +210,15 @@ def _of_settings(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
 
 def _of_other_rails(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     """What each meter and rail sees that is not the primary one; their figures are never added up."""
-    parts = dict.fromkeys(
-        part for metric in METRICS.values() for part in (metric.rail, *metric.rail_bounds) if part
-    )
+    fields = [field for metric in METRICS.values() for field in (metric.rail, *metric.rail_bounds) if field]
     rails = [rail for summary in summaries for rail in summary.power or () if not rail.primary]
     for place in dict.fromkeys((rail.meter, rail.channel) for rail in rails):
         meter, channel = place
-        for part in parts:
-            described = _described(PowerFigure, part)
-            yield Column(
-                f"rail:{meter}:{channel}:{part}",
-                f"As {meter} sees it on {channel}, which is not the primary rail: {described.text}",
-                described.unit,
-                described.source,
-                partial(_value_of, partial(_other_rail, place), part),
-                "number",
-            )
+        for part in dict.fromkeys(fields):
+            described = _described("power", part)
+            text = f"As {meter} sees it on {channel}, which is not the primary rail: "
+            value = partial(_value_of, partial(_other_rail, place), part)
+            yield _column(f"rail:{meter}:{channel}:{part}", described, value, text + described["description"])
 
 
 def _other_rail(place: tuple[str, str], trial: TrialSummary) -> PowerFigure | None:
@@ -241,18 +228,17 @@ def _other_rail(place: tuple[str, str], trial: TrialSummary) -> PowerFigure | No
 
 def _of_published(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     for quantity in dict.fromkeys(figure.quantity for summary in summaries for figure in summary.published):
-        metric = METRICS.get(quantity)
-        for part, described in texts_of(Published).items():
+        for part in summary_schema()["published"]["items"]["properties"]:
             if part == "quantity":  # the heading has it
                 continue
-            is_figure = part in ("value", "low", "high")
-            yield Column(
+            described = _described("published", part)
+            if quantity in METRICS and part in ("value", "low", "high"):
+                described |= {"x-unit": METRICS[quantity].unit_text}
+            yield _column(
                 f"published:{quantity}" + ("" if part == "value" else f":{part}"),
-                f"As published of {quantity}: {described.text}",
-                metric.unit_text if metric is not None and is_figure else "",
-                described.source,
+                described,
                 partial(_value_of, partial(_published, quantity), part),
-                _kind(get_type_hints(Published)[part]),
+                f"As published of {quantity}: {described['description']}",
             )
 
 
@@ -275,42 +261,30 @@ def _cell(value: Any) -> Cell:
 
 
 @cache
-def _fields() -> Mapping[str, Any]:
-    """The type of each field of a summary, by name."""
-    hints = get_type_hints(TrialSummary)
-    return {field.name: hints[field.name] for field in dataclasses.fields(TrialSummary)}
+def summary_schema() -> Mapping[str, Schema]:
+    """The fields of a summary as JSON Schema, by name; those that are metrics with the catalogue's texts."""
+    texts = {
+        name: Described(metric.sentence, metric.source, metric.unit_text) for name, metric in METRICS.items()
+    }
+    fields: Mapping[str, Schema] = object_schema(TrialSummary, {"TrialSummary": texts})["properties"]
+    return fields
 
 
-def _record_in(hint: Any) -> Any:
-    """The dataclass of a field, be it optional or one of several; None for what holds none."""
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return hint
-    return next((record for part in get_args(hint) if (record := _record_in(part)) is not None), None)
+def _described(name: str, part: str = "") -> Schema:
+    """The schema of a field of the summary, or of a part of the record, or of the records, in it."""
+    field = summary_schema()[name]
+    return dict(field.get("items", field)["properties"][part] if part else field)
 
 
-def _kind_of(metric: Metric, part: str) -> Kind:
-    """What a metric's column holds; of one that is no field of the summary numbers."""
-    if metric.keyed and metric.source == DECLARED:  # watts and their sources
-        return "any"
-    if not part or part.isdigit():
-        return "number"
-    return _kind(get_type_hints(_record_of(metric))[part])
+_KINDS: Mapping[str, Kind] = {"boolean": "flag", "number": "number", "integer": "number"}
 
 
-def _kind(hint: Any) -> Kind:
-    """What cells of a type are."""
-    if get_origin(hint) in (Union, UnionType):
-        kinds = {_kind(part) for part in get_args(hint) if part is not NoneType}
-        return kinds.pop() if len(kinds) == 1 else "any"
-    return "flag" if hint is bool else "number" if hint in (int, float) else "text"
-
-
-def _described(record: type, name: str) -> Described:
-    """The text of a field of a record; KeyError where it has none."""
-    metric = METRICS.get(name) if record is TrialSummary else None
-    if metric is not None:
-        return Described(metric.sentence, metric.source, metric.unit_text)
-    return texts_of(record)[name]
+def _kind(described: Schema) -> Kind:
+    """What cells of a schema's type are."""
+    choices = described.get("anyOf", [described])
+    types = [choice["type"] if isinstance(choice["type"], list) else [choice["type"]] for choice in choices]
+    kinds = {_KINDS.get(name, "text") for of_choice in types for name in of_choice if name != "null"}
+    return kinds.pop() if len(kinds) == 1 else "any"
 
 
 # What a trial comes to, metric by metric: the fields of its document, and why some of them are missing.

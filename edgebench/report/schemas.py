@@ -6,7 +6,6 @@ of metrics from their catalogue; only what a document puts around them is descri
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -14,11 +13,11 @@ from importlib import resources
 from typing import Any
 
 from edgebench.judge.answers import Answers
-from edgebench.judge.columns import document_names
+from edgebench.judge.columns import document_names, summary_schema
 from edgebench.judge.comparison import ResultsComparison
 from edgebench.judge.metric import BYTE_UNITS
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.trial_summary import Verdict
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
 from edgebench.report.document import CONDITIONS, IDENTITY
@@ -91,24 +90,18 @@ def _list_of(entry: Schema, text: str, source: str) -> Schema:
 
 
 def _trial() -> Schema:
-    metrics = {name: metric for name, metric in METRICS.items() if metric.json_place == name}
-    texts = {
-        name: Described(metric.sentence, metric.source, metric.unit_text) for name, metric in metrics.items()
-    }
-    fields = object_schema(TrialSummary, {"TrialSummary": texts})
-    computed = metrics.keys() - {field.name for field in dataclasses.fields(TrialSummary)}
-    for name, metric in metrics.items():
-        if name in computed:
-            fields["properties"][name] = texts[name].schema({"type": ["number", "null"]})
-            fields["required"].append(name)
-        if metric.units is BYTE_UNITS:
-            fields["properties"][name]["minimum"] = 0
-    properties = {"schema_version": _RECORD_VERSION, **fields["properties"], **_WARNINGS}
+    fields = {name: dict(field) for name, field in summary_schema().items()}
+    for name, metric in METRICS.items():
+        if metric.json_place == name and name not in fields:
+            described = Described(metric.sentence, metric.source, metric.unit_text)
+            fields[name] = described.schema({"type": ["number", "null"]})
+        if metric.json_place == name and metric.units is BYTE_UNITS:
+            fields[name]["minimum"] = 0
     return _document(
         "trial",
         "trial.json",
         "One trial summed up from its sessions; derived, and can be made again at any time.",
-        _object(properties, ["schema_version", *fields["required"], *_WARNINGS]),
+        _object({"schema_version": _RECORD_VERSION, **fields, **_WARNINGS}),
     )
 
 
