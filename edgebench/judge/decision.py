@@ -16,7 +16,7 @@ from edgebench.judge.power import WIDE_SCOPES
 from edgebench.judge.power_limits import rate_objection
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
-from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.trial_summary import Accuracy, TrialSummary, Verdict
 from edgebench.judge.verdict import Overall, judge_one, overall
 from edgebench.run.settings import SESSIONS_LIMIT
 from edgebench.stats.compare import wilson
@@ -359,7 +359,7 @@ def settled_by(trial: TrialSummary, verdict: Verdict) -> str:
     if verdict.declared:  # a maximum above the limit may never be reached, whatever else is declared
         return metric.brought_by if verdict.declared == "typical" else ""
     if metric.share_of == "image" and not metric.of_schedule:
-        return _of_images(trial, verdict)
+        return _of_images(metric.value(trial), verdict, metric)
     if isinstance(metric.judged, Sampled):
         return _of_sessions(metric.judged.values(trial), verdict, metric)
     # The number of sessions decides these, in a way that is not foretold.
@@ -385,13 +385,12 @@ def _of_power(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
     rail = trial.primary_rail
     if verdict.declared or rail is None:
         return "--meter KIND"
-    is_peak, averaging_s = verdict.quantity == "power_peak_w", verdict.averaging_s or 0.0
-    minutes = math.ceil(averaging_s / 60)
+    is_peak, averaging_s = metric.is_power and verdict.statistic == "max", verdict.averaging_s or 0.0
     ways = (
         (rail.scope not in WIDE_SCOPES, "--meter KIND that sees all of the board"),
         (
             averaging_s > (rail.window_s or 0.0),
-            f"longer sessions (--sustained {minutes})",
+            f"longer sessions (--sustained {math.ceil(averaging_s / 60)})",
         ),
         # Over an averaging time the samples decide how far the mean is known, and no further session.
         (
@@ -407,14 +406,12 @@ def _of_power(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
     return _of_sessions([[value] for value in getattr(rail, metric.rail_sessions)], verdict, metric)
 
 
-def _of_images(trial: TrialSummary, verdict: Verdict) -> str:
+def _of_images(figure: object, verdict: Verdict, metric: Metric) -> str:
     """So many labelled images that Wilson's interval around the same share leaves the limit out."""
-    more = "more images (--images DIR|CSV)"
-    if verdict.quantity != "accuracy" or trial.accuracy is None or isinstance(verdict.limit, tuple):
-        return more
-    n = trial.accuracy.n
-    share = trial.accuracy.k / n
-    limit = verdict.limit * METRICS[verdict.quantity].units[verdict.unit]
+    if not isinstance(figure, Accuracy) or isinstance(verdict.limit, tuple):
+        return "more images (--images DIR|CSV)"
+    n, share = figure.n, figure.k / figure.n
+    limit = verdict.limit * metric.units[verdict.unit]
     while n <= MOST_IMAGES:
         low, high = wilson(round(share * n), n)
         if not low < limit <= high:
