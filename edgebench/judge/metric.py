@@ -157,8 +157,8 @@ class Metric:
             about it. `declared` is what the target's description says, `share` is k of n, `recorded` is a
             single number, `difference` one of two shares of the same images.
         judged: gives a requirement's figure; None where no requirement may be about it.
-        conditions: fields of a requirement, besides its limit, that the figure depends on: averaging_s, uplink_bps,
-            schedule.
+        conditions: fields of a requirement, besides its limit, that the figure depends on, such as
+            averaging_s.
         part: a metric that is part of it, and so never larger; empty for none.
         of_board: whether it is the board's and not the work's of one worker or machine.
         missing: why the value is missing in a trial that was measured; empty where only a trial that was not
