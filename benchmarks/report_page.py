@@ -13,7 +13,7 @@ from benchmarks.row import Row
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.prepare.cache import Cache
-from edgebench.report.html import write_report
+from edgebench.report.forms import export
 from tests import synthetic_results
 
 TARGETS = tuple(f"board {number}" for number in range(10))
@@ -44,7 +44,7 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
         start_s = time.perf_counter()
         judged = judge_folder(result)
         read_s = time.perf_counter() - start_s
-        write_report(judged.results, judged.summaries, judged.verdicts, path, judged.profiles)
+        export(judged, path)
         write_s = time.perf_counter() - start_s
         what = f"report.html of {len(judged.summaries)} trials with {SESSIONS * PASSES:,} passes each"
         size_mb = path.stat().st_size / 1e6

@@ -15,12 +15,11 @@ from edgebench.analysis.published import several
 from edgebench.analysis.results import Results, loaded, sentences_html, table_html
 from edgebench.judge.comparison import ResultsComparison, compare_results
 from edgebench.judge.metric_comparison import MINIMUM_POINTS, MetricComparison, Threshold, Word
-from edgebench.report.blocks import Fold, Heading, Notes, Text
+from edgebench.report.blocks import Fold, Heading, Notes, Table, Text
 from edgebench.report.comparison import blocks, comparison_rows, print_comparison, summary
 from edgebench.report.console import make_console
 from edgebench.report.plots.history import ratios
 from edgebench.report.plots.panels import Place
-from edgebench.report.tables import Table
 from edgebench.results.load import frame_of
 from edgebench.stats.compare import MINIMUM_EFFECT
 

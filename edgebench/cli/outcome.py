@@ -45,16 +45,15 @@ def show_judged(
     """
     from edgebench.judge.answers import answers
     from edgebench.judge.verdict import exit_code
-    from edgebench.report.answer import print_answers
-    from edgebench.report.terminal import print_result
+    from edgebench.report.page import brief, changes
+    from edgebench.report.terminal import print_blocks
 
     if json_:
         print_json(judged, axes)
     else:
         beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
-        print_result(stdout(), judged.summaries, judged.verdicts, beyond.decisions, figures=figures)
-        if not figures:
-            print_answers(stdout(), beyond, judged.summaries)
+        blocks = brief(judged.summaries, judged.verdicts, beyond.decisions, figures=figures)
+        print_blocks(stdout(), blocks if figures else [*blocks, *changes(judged.summaries, beyond)])
     say_each("note", judged.notes)
     say_each("warning", judged.results.warnings)
     return exit_code(judged.verdicts, judged.summaries, strict=strict)
@@ -63,12 +62,13 @@ def show_judged(
 def show_published(judged: Judged, *, strict: bool, json_: bool) -> int:
     """Print the verdicts on published figures, as tables or as JSON; returns the exit code they deserve."""
     from edgebench.judge.verdict import exit_code
-    from edgebench.report.terminal import print_published
+    from edgebench.report.page import published_brief
+    from edgebench.report.terminal import print_blocks
 
     if json_:
         print_json(judged)
     else:
-        print_published(stdout(), judged)
+        print_blocks(stdout(), published_brief(judged))
     say_each("note", judged.notes)
     return exit_code(judged.verdicts, judged.summaries, strict=strict)
 
@@ -80,15 +80,16 @@ def conclude(
 
     What ended the measuring on one host is an error, after the report of what the others measured.
     """
+    from edgebench.files import write_output
     from edgebench.interruption import exit_code as interrupted_code
     from edgebench.judge.judged import judge_folder
-    from edgebench.report.html import write_report
+    from edgebench.report.forms import FORMS
     from edgebench.results.layout import RUN_FILE
     from edgebench.suggest import printable
 
     judged = judge_folder(folder, profiles)
-    parts = (judged.results, judged.summaries, judged.verdicts)
-    report = write_report(*parts, folder / "report.html", judged.profiles)
+    report = folder / "report.html"
+    write_output(report, FORMS["html"].write(judged), "-o")
     code = show_judged(judged, strict=strict, json_=json_)
     messages = stderr() if json_ else stdout()
     messages.print(f"report: {printable(report)}", soft_wrap=True, markup=False)

@@ -21,7 +21,7 @@ from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Target
 from edgebench.records.values import Json, Progress, Variant
-from edgebench.report.page import flat
+from edgebench.report.environment import flat
 from edgebench.report.words import counted
 from edgebench.results.redaction import PrivateNames
 from edgebench.run.measuring import session as golden

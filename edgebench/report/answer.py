@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from rich.console import Console
 
 from edgebench.judge.answers import Answers, ExcludedBy, Front
 from edgebench.judge.decision import Decision, Limit, Nearest, Open, RelaxedLimit, ToMeasure
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes, tables, words
-from edgebench.report.console import line
 from edgebench.report.notes import Trials
 from edgebench.report.tables import trial_names
 
@@ -130,7 +126,7 @@ def _missed(decision: Decision, names: Mapping[str, str], verdicts: Sequence[Ver
 def _miss(verdict: Verdict) -> str:
     """`image_s median ≤ 4.42 s by 0.680 s (15.4 %)`; what is known as a bound alone is shown as that."""
     if verdict.margin is None:
-        return f"{words.limit(verdict)} ({words.span(verdict)})"
+        return f"{words.limit(verdict)} ({words.judged(verdict)})"
     share = ""
     if not isinstance(verdict.limit, Sequence):
         share = f" ({words.percent(-verdict.margin / verdict.limit)} of it)"
@@ -185,9 +181,6 @@ def _settling(entries: Sequence[Open], trials: Trials) -> tuple[str, ...]:
 
 
 # The nearest yes in sentences, for the terminal and for pages.
-
-
-_DIGITS = 3
 
 
 def nearest_sentences(entries: Sequence[Nearest], summaries: Sequence[TrialSummary]) -> list[str]:
@@ -258,11 +251,7 @@ def _outward(limit: Limit, at_least: bool) -> str:
     """A limit in a few digits, never rounded to where the trial would not pass it."""
     if isinstance(limit, tuple):
         return " x ".join(_outward(side, at_least) for side in limit)
-    places = _DIGITS - 1 - (math.floor(math.log10(abs(limit))) if limit else 0)
-    step = 10.0**-places
-    steps = limit / step
-    whole = math.floor(steps + 1e-9) if at_least else math.ceil(steps - 1e-9)
-    return f"{whole * step:.{max(0, places)}f}"
+    return words.outward(limit, words.decimals(limit), up=not at_least)
 
 
 def _to_measure(lacks: Sequence[ToMeasure]) -> str:
@@ -356,12 +345,3 @@ def paragraphs(answers: Answers, summaries: Sequence[TrialSummary]) -> list[tupl
         for heading, sentences in every
         if sentences
     ]
-
-
-def print_answers(console: Console, answers: Answers, summaries: Sequence[TrialSummary]) -> None:
-    """Print them."""
-    for heading, sentences in paragraphs(answers, summaries):
-        line(console, heading, "bold")
-        for sentence in sentences:
-            line(console, sentence, indent=2)
-        console.print()

@@ -50,14 +50,6 @@ def lines(console: Console, texts: Iterable[str], indent: int = 0) -> None:
         line(console, text, indent=indent)
 
 
-def print_table(console: Console, columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> None:
-    """A plain table of texts; columns as of `new_table`."""
-    table = new_table(console, columns)
-    for row in rows:
-        table.add_row(*(cell(console, text) for text in row))
-    console.print(table)
-
-
 def new_table(console: Console, columns: Sequence[tuple[str, bool]]) -> Table:
     """A plain table; each column a heading and whether it holds figures (right-aligned, never folded)."""
     style = box.ASCII if console.options.ascii_only else box.SIMPLE_HEAD

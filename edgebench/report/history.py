@@ -15,7 +15,9 @@ from rich.text import Text
 from edgebench.judge.history import HistoryPoint, LevelChange, TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.report import words
-from edgebench.report.console import cell, line, new_table, print_table
+from edgebench.report.blocks import Column, Table
+from edgebench.report.console import cell, line, new_table
+from edgebench.report.terminal import print_table
 from edgebench.report.words import SCHEMA_VERSION, clean
 from edgebench.results.listing import ResultOverview, UnreadableResult
 from edgebench.stats.compare import ALPHA, Comparison
@@ -225,20 +227,23 @@ def dates(points: Sequence[HistoryPoint]) -> list[str]:
 def _print_results(console: Console, series: TrialSeries, name: str) -> None:
     line(console, f"{words.plain(series.target, 60)}: {name}", "bold")
     changed = {change.result for change in series.changes}
-    print_table(
-        console,
-        [("date", True), ("result", False), (heading(series), True), *_change_headings([series])],
-        [
-            (
-                day,
-                f"{point.result} *" if point.result in changed else point.result,
-                value_text(series, point),
-                change_cell(series, point, point.to_previous),
-                change_cell(series, point, point.to_baseline),
-            )
-            for day, point in zip(dates(series.results), series.results, strict=True)
-        ],
+    figures = (heading(series), *_change_headings([series]))
+    columns = (
+        Column("date", figures=True),
+        Column("result", long=True),
+        *(Column(each, figures=True) for each in figures),
     )
+    rows = tuple(
+        (
+            day,
+            f"{point.result} *" if point.result in changed else point.result,
+            value_text(series, point),
+            change_cell(series, point, point.to_previous),
+            change_cell(series, point, point.to_baseline),
+        )
+        for day, point in zip(dates(series.results), series.results, strict=True)
+    )
+    print_table(console, Table(name, columns, rows))
     shown = min(len(series.results), max(8, console.width - 24))
     line(console, f"Trend of the last {shown}: {trend(series.results, shown)}", indent=2)
     if changed:
@@ -252,26 +257,25 @@ def _print_overview(console: Console, series: Sequence[TrialSeries], names: Sequ
     line(console, ": ".join([*title, shared.rstrip("-: ")] if shared else title), "bold")
     headings = {heading(each) for each in series}
     latest = f"latest\n{headings.pop()}" if len(headings) == 1 else "latest"
-    print_table(
-        console,
-        [("trial", False), ("results", True), (latest, True), *_change_headings(series), ("trend", True)],
-        [
-            (
-                name.removeprefix(shared),
-                str(len(each.results)),
-                value_text(each, each.results[-1]).replace(" (", "\n("),
-                change_cell(each, each.results[-1], each.results[-1].to_previous),
-                change_cell(each, each.results[-1], each.results[-1].to_baseline),
-                trend(each.results, _TREND),
-            )
-            for name, each in zip(names, series, strict=True)
-        ],
+    figures = ("results", latest, *_change_headings(series), "trend")
+    columns = (Column("trial", long=True), *(Column(each, figures=True) for each in figures))
+    rows = tuple(
+        (
+            name.removeprefix(shared),
+            str(len(each.results)),
+            value_text(each, each.results[-1]).replace(" (", "\n("),
+            change_cell(each, each.results[-1], each.results[-1].to_previous),
+            change_cell(each, each.results[-1], each.results[-1].to_baseline),
+            trend(each.results, _TREND),
+        )
+        for name, each in zip(names, series, strict=True)
     )
+    print_table(console, Table("overview", columns, rows))
 
 
-def _change_headings(series: Sequence[TrialSeries]) -> list[tuple[str, bool]]:
+def _change_headings(series: Sequence[TrialSeries]) -> list[str]:
     unit = " [points]" if all(each.is_share for each in series) else ""
-    return [(f"to the one\nbefore{unit}", True), (f"to the\nbaseline{unit}", True)]
+    return [f"to the one\nbefore{unit}", f"to the\nbaseline{unit}"]
 
 
 def _shared_start(names: Sequence[str]) -> str:

@@ -12,7 +12,6 @@ import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from xml.etree import ElementTree
 
 import jinja2
@@ -20,7 +19,6 @@ from markupsafe import Markup
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from edgebench.files import write_output
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
@@ -179,18 +177,6 @@ def _width(text: str, weight: str, size: float) -> float:
     properties.set_size(size)
     width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
     return float(width)
-
-
-def write_report(
-    results: StoredResults,
-    summaries: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    path: Path,
-    profiles: Sequence[Profile] = (),
-) -> Path:
-    """Write the report to `path` in one step and return the path; StoredResultError when it cannot be."""
-    write_output(path, render(results, summaries, verdicts, profiles).encode("utf-8", "replace"), "-o")
-    return path
 
 
 def render(

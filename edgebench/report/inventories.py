@@ -15,8 +15,11 @@ from edgebench.prepare.cache import KINDS as CACHE_KINDS
 from edgebench.prepare.cache import KindTotal
 from edgebench.records.target import KINDS
 from edgebench.report import words
-from edgebench.report.console import line, lines, print_table
-from edgebench.report.listings import print_findings, write_json
+from edgebench.report.blocks import Block, Column, Heading, Notes, Table, Text, facts, of_figures
+from edgebench.report.console import line
+from edgebench.report.environment import flat, gathered
+from edgebench.report.listings import print_findings, show_listing, write_json
+from edgebench.report.terminal import print_blocks
 from edgebench.run.boards import BOARD_FACTS, Board, StatedBoot
 
 # What `edgebench boards` prints: the boards that are known, and one with the source of each figure.
@@ -46,8 +49,6 @@ def board_record(name: str, board: Board) -> dict[str, Any]:
 
 def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool = False) -> None:
     """Print the boards by name: mass, size and declared power."""
-    if as_json:
-        return write_json(console, {"boards": [board_record(name, board) for name, board in boards.items()]})
     rows = [
         (
             name,
@@ -57,45 +58,36 @@ def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool
         )
         for name, board in boards.items()
     ]
-    print_table(console, [("board", False), ("mass", True), ("size", False), ("declared power", False)], rows)
+    columns = (*of_figures("board", "mass"), Column("size"), Column("declared power", long=True))
     plugged_in = ", ".join(name for name, board in boards.items() if board.plugged_in)
-    lines(
-        console,
-        [
-            plugged_in and f"plugged into a host, which is named with a --board of its own: {plugged_in}",
-            f"{words.counted(len(boards), 'board')}; `edgebench boards show NAME` has their sources",
-        ],
-    )
+    notes = [
+        plugged_in and f"plugged into a host, which is named with a --board of its own: {plugged_in}",
+        f"{words.counted(len(boards), 'board')}; `edgebench boards show NAME` has their sources",
+    ]
+    document = {"boards": [board_record(name, board) for name, board in boards.items()]}
+    blocks: list[Block] = [Table("boards", columns, tuple(rows)), Notes.of(notes)]
+    show_listing(console, document, blocks, as_json=as_json)
 
 
 def print_board(console: Console, name: str, board: Board, *, as_json: bool = False) -> None:
     """Print one board: each figure with where it is from, or that it is not known."""
-    if as_json:
-        return write_json(console, {"board": board_record(name, board)})
-    line(console, name, "bold")
-    lines(
-        console,
-        [
-            board.title,
-            "plugged into a host, which has a --board of its own" if board.plugged_in else "",
-            f"calls itself: {'; '.join(board.models)}" if board.models else "",
-        ],
-        indent=2,
-    )
-    console.print()
-    powers = {f"{power.kind} power": (f"{power.watts:g} W", power.source) for power in board.power}
-    facts = {
+    about = [
+        board.title,
+        "plugged into a host, which has a --board of its own" if board.plugged_in else "",
+        f"calls itself: {'; '.join(board.models)}" if board.models else "",
+    ]
+    known = {
         word: (_text(board, fact), stated.source)
         for fact, word in BOARD_FACTS.items()
         if (stated := getattr(board, fact))
-    } | powers
-    names = [*BOARD_FACTS.values(), *(f"{kind} power" for kind in KINDS)]
-    print_table(
-        console,
-        [("figure", False), ("value", False), ("source", False)],
-        [(name, *facts.get(name, (UNKNOWN, ""))) for name in names],
-    )
-    lines(console, [board.note and f"note: {board.note}"])
+    }
+    known |= {f"{power.kind} power": (f"{power.watts:g} W", power.source) for power in board.power}
+    figures = [*BOARD_FACTS.values(), *(f"{kind} power" for kind in KINDS)]
+    columns = (Column("figure"), Column("value"), Column("source", long=True))
+    rows = tuple((figure, *known.get(figure, (UNKNOWN, ""))) for figure in figures)
+    note = Notes.of([board.note and f"note: {board.note}"])
+    blocks: list[Block] = [Heading(name), Notes.of(about), Table("figures", columns, rows), note]
+    show_listing(console, {"board": board_record(name, board)}, blocks, as_json=as_json)
 
 
 def _text(board: Board, fact: str) -> str:
@@ -117,18 +109,14 @@ def print_cache(
     console: Console, root: Path, kinds: Sequence[KindTotal], others: Sequence[str], *, as_json: bool = False
 ) -> None:
     """Print the kinds of files with their number, size and last use; `others` are names of foreign files."""
-    if as_json:
-        document = {**_sum(kinds), "kinds": _rows(kinds), "not_of_the_cache": list(others)}
-        return write_json(console, {"folder": str(root), **document})
-    line(console, f"{root}: {_counted(kinds)}")
-    _print_kinds(console, kinds)
-    lines(
-        console,
-        [
-            _others(others),
-            "remove it with `edgebench cache clean` (--older-than 30d, --dry-run)" if kinds else "",
-        ],
-    )
+    document = {"folder": str(root), **_sum(kinds), "kinds": _rows(kinds), "not_of_the_cache": list(others)}
+    advice = "remove it with `edgebench cache clean` (--older-than 30d, --dry-run)" if kinds else ""
+    blocks: list[Block] = [
+        Text(f"{root}: {_counted(kinds)}"),
+        *_kinds(kinds),
+        Notes.of([_others(others), advice]),
+    ]
+    show_listing(console, document, blocks, as_json=as_json)
 
 
 def print_cleaned(
@@ -142,25 +130,25 @@ def print_cleaned(
     as_json: bool = False,
 ) -> None:
     """Print what was removed, or with `dry_run` would be, and what is left of the cache."""
-    if as_json:
-        return write_json(
-            console,
-            {
-                "folder": str(root),
-                "dry_run": dry_run,
-                "removed": _sum(removed) | {"kinds": _rows(removed)},
-                "left": _sum(left) | {"kinds": _rows(left)},
-                "not_of_the_cache": list(others),
-            },
-        )
-    line(console, f"{root}: {'would remove' if dry_run else 'removed'} {_counted(removed)}")
-    _print_kinds(console, removed)
-    lines(console, [f"{'would be left' if dry_run else 'left'}: {_counted(left)}", _others(others)])
+    document = {
+        "folder": str(root),
+        "dry_run": dry_run,
+        "removed": _sum(removed) | {"kinds": _rows(removed)},
+        "left": _sum(left) | {"kinds": _rows(left)},
+        "not_of_the_cache": list(others),
+    }
+    remains = f"{'would be left' if dry_run else 'left'}: {_counted(left)}"
+    blocks: list[Block] = [
+        Text(f"{root}: {'would remove' if dry_run else 'removed'} {_counted(removed)}"),
+        *_kinds(removed),
+        Notes.of([remains, _others(others)]),
+    ]
+    show_listing(console, document, blocks, as_json=as_json)
 
 
-def _print_kinds(console: Console, kinds: Sequence[KindTotal]) -> None:
-    columns = [("kind", False), ("what", False), ("files", True), ("size", True), ("last used", True)]
-    rows = [
+def _kinds(kinds: Sequence[KindTotal]) -> list[Block]:
+    columns = (Column("kind"), Column("what", long=True), *of_figures("files", "size", "last used"))
+    rows = tuple(
         (
             total.kind,
             CACHE_KINDS.get(total.kind, ""),
@@ -169,9 +157,8 @@ def _print_kinds(console: Console, kinds: Sequence[KindTotal]) -> None:
             datetime.fromtimestamp(total.last_used_s).strftime("%Y-%m-%d"),
         )
         for total in kinds
-    ]
-    if rows:
-        print_table(console, columns, rows)
+    )
+    return [Table("kinds", columns, rows)] if rows else []
 
 
 def _others(names: Sequence[str]) -> str:
@@ -220,26 +207,25 @@ def print_targets(
         file: where they stand; None where there is no file.
         as_json: print one document instead.
     """
-    if as_json:
-        return write_json(console, {"file": file, "targets": [dict(target) for target in targets]})
-    if file is None:
-        return line(console, "There is no targets.toml, here or in the user's configuration folder.")
     headings = ("target", "device", "host", "meters", "mass", "size")
-    if targets:
-        print_table(console, [(heading, heading == "mass") for heading in headings], map(_cells, targets))
+    columns = tuple(
+        Column(heading, figures=heading == "mass", long=heading == "meters") for heading in headings
+    )
+    texts = []
     for target in targets:
         name, error, sweeps = target.get("name"), target.get("device_error"), target.get("sweeps")
         source = _body_source(target)
-        lines(
-            console,
-            [
-                f"{name} cannot be measured: {error}" if error else "",
-                f"{name} sweeps {_sweeps_text(sweeps)}" if sweeps else "",
-                source and f"{name}: {source}",
-            ],
-            indent=2,
-        )
-    line(console, f"{words.counted(len(targets), 'target')} in {file}")
+        texts += [
+            f"{name} cannot be measured: {error}" if error else "",
+            f"{name} sweeps {_sweeps_text(sweeps)}" if sweeps else "",
+            source and f"{name}: {source}",
+        ]
+    blocks: list[Block] = [Table("targets", columns, tuple(map(_cells, targets)))] if targets else []
+    blocks.append(Notes.of([*texts, f"{words.counted(len(targets), 'target')} in {file}"]))
+    if file is None:
+        blocks = [Text("There is no targets.toml, here or in the user's configuration folder.")]
+    document = {"file": file, "targets": [dict(target) for target in targets]}
+    show_listing(console, document, blocks, as_json=as_json)
 
 
 def _sweeps_text(sweeps: Mapping[str, Sequence[Any]]) -> str:
@@ -295,89 +281,8 @@ def print_checks(console: Console, checks: Sequence[Mapping[str, Any]], *, as_js
     """
     if as_json:
         return write_json(console, {"targets": [dict(check) for check in checks]})
-    for number, check in enumerate(checks):
-        if number:
-            console.print()
+    for check in checks:
+        known = BoardFacts.of(check.get("facts") or {})
         line(console, f"{check.get('target')} ({check.get('device')})", "bold")
-        facts = check.get("facts")
-        described = () if facts is None else description(facts)
-        lines(console, [f"{name:<12} {text}" for name, text in described], indent=2)
+        print_blocks(console, [facts("board", gathered(flat(known.model_dump())))])
         print_findings(console, check.get("findings", ()))
-
-
-def description(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A board's facts in a dozen lines; what it does not say is `not known`."""
-    known = BoardFacts.of(facts)
-    return [
-        ("board", _known_text(known.board)),
-        ("SoC", _known_text(known.soc)),
-        ("processor", f"{_known_text(known.cpu)}, {words.counted(known.cores or 0, 'core')}"),
-        *([] if known.gpu is None else [("GPU", _known_text(known.gpu.name))]),
-        ("memory", f"{words.size(known.memory_bytes)}, {words.size(known.memory_available_bytes)} available"),
-        ("system", _joined_text(known.os, known.kernel, known.machine, known.l4t and f"L4T {known.l4t}")),
-        ("Python", _joined_text(known.python, known.python_bits and f"{known.python_bits} bits")),
-        ("", _known_text(known.python_executable)),
-        (
-            "packages",
-            _joined_text(*(f"{name} {version}" for name, version in (known.packages or {}).items())),
-        ),
-        ("governor", _known_text(known.governor)),
-        ("clock", _clocks(known)),
-        ("power mode", _power_mode(known)),
-        *([] if known.power_mode is None else [("clocks", _pinned_clocks(known))]),
-        ("temperature", _temperature(known)),
-        ("accelerator", _accelerators(known)),
-    ]
-
-
-def _known_text(value: str | None) -> str:
-    return words.plain(value, 200) if value else "not known"
-
-
-def _joined_text(*parts: Any) -> str:
-    return words.plain(", ".join(str(part) for part in parts if part), 500) or "none found"
-
-
-def _clocks(known: BoardFacts) -> str:
-    if known.clock_now_mhz is None:
-        return "not known"
-    limits = (known.clock_min_mhz, known.clock_limit_mhz)
-    between = "" if None in limits else f", held between {limits[0]:g} and {limits[1]:g}"
-    most = "" if known.clock_max_mhz is None else f", at most {known.clock_max_mhz:g}"
-    return f"{known.clock_now_mhz:g} MHz now{between}{most}"
-
-
-def _power_mode(known: BoardFacts) -> str:
-    modes = ", ".join(f"{key} ({mode})" for key, mode in (known.power_modes or {}).items())
-    if known.power_mode is None:
-        return f"unknown, of {words.plain(modes, 300)}" if modes else "none"
-    now = f"{known.power_mode.id} ({known.power_mode.name or 'name unknown'})"
-    return words.plain(f"{now} of {modes}" if modes else now, 300)
-
-
-def _pinned_clocks(known: BoardFacts) -> str:
-    """Which clocks are held at one frequency, as jetson_clocks leaves them."""
-    if known.pinned_clocks is None:
-        return "not known"
-    clocks = {"CPU": known.pinned_clocks.cpu, "GPU": known.pinned_clocks.gpu}
-    pinned = [name for name, is_pinned in clocks.items() if is_pinned]
-    free = [name for name, is_pinned in clocks.items() if is_pinned is False]
-    return _joined_text(
-        pinned and f"{' and '.join(pinned)} pinned", free and f"{' and '.join(free)} change with the load"
-    )
-
-
-def _temperature(known: BoardFacts) -> str:
-    sensors = sorted((known.temperatures_c or {}).items(), key=lambda item: -item[1])[:6]
-    return words.plain(", ".join(f"{value:g} °C at {name}" for name, value in sensors), 300) or "not known"
-
-
-def _accelerators(known: BoardFacts) -> str:
-    if known.usb_accelerators is None:
-        return "not known: USB cannot be read"
-    accelerators = [
-        f"{accelerator.name}, "
-        + ("speed unknown" if accelerator.speed_mbps is None else f"{accelerator.speed_mbps:g} Mbit/s")
-        for accelerator in known.usb_accelerators
-    ]
-    return words.plain("; ".join(accelerators), 300) or "none on USB"

@@ -8,16 +8,27 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 
 from edgebench.judge.metrics.accuracy import SAME_AS_FP32
 from edgebench.report import words
-from edgebench.report.console import cell, line, lines, print_table
+from edgebench.report.blocks import Block, Column, Command, Heading, Notes, Table, Text, facts, of_figures
+from edgebench.report.console import line, lines
+from edgebench.report.terminal import print_blocks
 from edgebench.report.words import SCHEMA_VERSION, as_json, clean
 
 if TYPE_CHECKING:
     from edgebench.contract import Backend
+
+
+def show_listing(
+    console: Console, document: Mapping[str, Any], blocks: Sequence[Block], *, as_json: bool
+) -> None:
+    """Print a listing: its blocks for people, or its document of this schema as JSON."""
+    if as_json:
+        write_json(console, document)
+    else:
+        print_blocks(console, blocks)
+
 
 _LEVELS = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
@@ -51,29 +62,24 @@ def print_devices(
     console: Console, rows: Sequence[DeviceRow], meters: Mapping[str, str], *, as_json: bool = False
 ) -> None:
     """Print what can be measured here, with the options that `--set` takes, and the meters, a line each."""
-    if as_json:
-        return write_json(console, {"devices": [asdict(row) for row in rows], "meters": dict(meters)})
+    blocks: list[Block] = []
     for row in rows:
         most = f"1 to {row.most_batch}" if row.most_batch > 1 else "1"
         batch = most if row.default_batch == 1 else f"{most} (default {row.default_batch})"
         flags = [flag for flag, taken in (("--host", row.takes_host), ("--port", row.takes_port)) if taken]
-        line(console, row.name, "bold")
-        lines(
-            console,
-            [
-                row.description,
-                f"precisions: {', '.join(row.precisions)}; batch: {batch}",
-                f"takes {' and '.join(flags)}" if flags else "",
-                f"meters: {', else '.join(row.meters)}, unless --meter names another" if row.meters else "",
-                *(f"--set {name}=...: {_option(about)}" for name, about in row.options.items()),
-            ],
-            indent=4,
-        )
-    lines(console, [] if rows else ["No device is installed."])
-    console.print()
-    line(console, "meters", "bold")
+        about = [
+            row.description,
+            f"precisions: {', '.join(row.precisions)}; batch: {batch}",
+            f"takes {' and '.join(flags)}" if flags else "",
+            f"meters: {', else '.join(row.meters)}, unless --meter names another" if row.meters else "",
+            *(f"--set {name}=...: {_option(about)}" for name, about in row.options.items()),
+        ]
+        blocks += [Heading(row.name), Notes.of(about)]
     described = [f"{name}: {description}" for name, description in meters.items()]
-    lines(console, described or ["none"], indent=4)
+    blocks += [Text("No device is installed.")] if not rows else []
+    blocks += [Heading("meters"), Notes.of(described or ["none"])]
+    document = {"devices": [asdict(row) for row in rows], "meters": dict(meters)}
+    show_listing(console, document, blocks, as_json=as_json)
 
 
 def _option(about: Mapping[str, Any]) -> str:
@@ -110,20 +116,17 @@ def _print_lines(console: Console, subjects: Sequence[str], findings: Sequence[M
 
 def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
     """Print the profiles (as `Profile.as_record` gives them), each with its title and requirements."""
-    if as_json:
-        return write_json(console, {"profiles": [dict(profile) for profile in profiles]})
+    blocks: list[Block] = []
     for profile in profiles:
-        line(console, str(profile.get("name", "")), "bold")
         requirements = map(requirement, profile.get("requirements", ()))
-        lines(console, [str(profile.get("title") or ""), *requirements], indent=4)
-    lines(console, [] if profiles else ["There are none."])
+        about = Notes.of([str(profile.get("title") or ""), *requirements])
+        blocks += [Heading(str(profile.get("name", ""))), about]
+    document = {"profiles": [dict(profile) for profile in profiles]}
+    show_listing(console, document, blocks or [Text("There are none.")], as_json=as_json)
 
 
 def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool = False) -> None:
     """Print one profile: what it is, where it comes from, each requirement with how its limit came about."""
-    if as_json:
-        return write_json(console, {"profile": dict(profile)})
-    line(console, str(profile.get("name", "")), "bold")
     plan, uplink_bps = profile.get("schedule"), profile.get("uplink_bps")
     about = [
         *(str(profile.get(name) or "") for name in ("title", "description")),
@@ -131,16 +134,17 @@ def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool
         f"schedule: {schedule(plan)}" if isinstance(plan, Mapping) else "",
         "" if uplink_bps is None else f"uplink: {uplink_bps:g} bit/s",
     ]
-    lines(console, about, indent=2)
-    console.print()
-    print_table(
-        console,
-        [("requirement", False), ("limit", False), ("from", False)],
-        [
-            (str(record.get("name", "")), requirement(record), _origin(record))
-            for record in profile.get("requirements", ())
-        ],
-    )
+    rows = [
+        (str(record.get("name", "")), requirement(record), _origin(record))
+        for record in profile.get("requirements", ())
+    ]
+    columns = tuple(Column(heading, long=True) for heading in ("requirement", "limit", "from"))
+    blocks: list[Block] = [
+        Heading(str(profile.get("name", ""))),
+        Notes.of(about),
+        Table("requirements", columns, tuple(rows)),
+    ]
+    show_listing(console, {"profile": dict(profile)}, blocks, as_json=as_json)
 
 
 def _origin(record: Mapping[str, Any]) -> str:
@@ -155,13 +159,14 @@ def print_problems(
     console: Console, profile: str, problems: Sequence[Mapping[str, Any]], *, as_json: bool = False
 ) -> None:
     """Print all that is wrong with a profile: file and line, what, and the fix below it."""
-    if as_json:
-        return write_json(console, {"profile": profile, "problems": [dict(problem) for problem in problems]})
+    texts = []
     for problem in problems:
         number = "" if problem.get("line") is None else f":{problem['line']}"
-        line(console, f"{problem.get('file', '')}{number}: {problem.get('what', '')}")
-        lines(console, [f"fix: {problem['fix']}" if problem.get("fix") else ""], indent=4)
-    lines(console, [] if problems else [f"{profile}: nothing is wrong with it."])
+        texts.append(f"{problem.get('file', '')}{number}: {problem.get('what', '')}")
+        texts.append(f"fix: {problem['fix']}" if problem.get("fix") else "")
+    document = {"profile": profile, "problems": [dict(problem) for problem in problems]}
+    about = Notes.of(texts or [f"{profile}: nothing is wrong with it."])
+    show_listing(console, document, [about], as_json=as_json)
 
 
 def schedule(record: Mapping[str, Any]) -> str:
@@ -177,20 +182,11 @@ def schedule(record: Mapping[str, Any]) -> str:
 
 def requirement(record: Mapping[str, Any]) -> str:
     """A requirement's record as a formula: `image_s median ≤ 4.42 s, wanted`."""
-    limit = record.get("limit")
-    bound = (
-        words.quantity(limit)
-        if isinstance(limit, list | tuple)
-        else f"{limit:g}"
-        if limit is not None
-        else "?"
-    )
     quantity = words.judged_quantity(
         str(record.get("quantity", "image_s")), str(record.get("statistic", "")), record.get("averaging_s")
     )
-    sign = "≥" if record.get("comparison") == "at least" else "≤"
-    unit = str(record.get("unit", ""))
-    formula = f"{quantity} {sign} {bound}{'' if unit in ('', '1') else f' {unit}'}"
+    at_least = record.get("comparison") == "at least"
+    formula = f"{quantity} {words.bound(record['limit'], str(record.get('unit', '')), at_least=at_least)}"
     return f"{formula}, wanted" if record.get("wanted") else formula
 
 
@@ -210,31 +206,22 @@ def print_variants(
         families: what else is there by name (`models.inspect.description.list_families`), printed below.
         as_json: print the rows as they are instead.
     """
-    if as_json:
-        known = {"families": [dict(family) for family in families]} if families else {}
-        return write_json(console, {"variants": [dict(row) for row in rows], **known})
-    headings = ("variant", "parameters", "file", "right of n", SAME_AS_FP32)
-    columns = [(heading, place > 0) for place, heading in enumerate(headings)]
-    print_table(console, columns, map(_variant_cells, rows))
+    columns = of_figures("variant", "parameters", "file", "right of n", SAME_AS_FP32)
+    blocks: list[Block] = [Table("variants", columns, tuple(map(_variant_cells, rows)))]
     overlapping = any((row.get("evaluation") or {}).get("overlapping") for row in rows)
-    lines(console, [words.OVERLAP_NOTE if overlapping else ""])
     reasons = dict.fromkeys(row["accuracy_reason"] for row in rows if row.get("accuracy_reason"))
-    lines(console, [f"{', '.join(_models(rows, reason))}: {reason}" for reason in reasons], indent=2)
+    texts = [f"{', '.join(_models(rows, reason))}: {reason}" for reason in reasons]
+    blocks.append(Notes.of([words.OVERLAP_NOTE if overlapping else "", *texts]))
     for row in rows:
         if artifact := row.get("artifact"):
-            _print_whole(console, f"{row.get('variant')}: {artifact.get('path')}")
+            blocks.append(Command(f"{row.get('variant')}: {artifact.get('path')}"))
         elif row.get("reason"):
-            line(console, f"{row.get('variant')}: {row['reason']}", indent=2)
+            blocks.append(Text(f"{row.get('variant')}: {row['reason']}"))
     if rows and not any(row.get("artifact") or row.get("reason") for row in rows):
-        line(console, "None is prepared yet: `edgebench run` does it, or `edgebench models prepare`.")
-    if families:
-        console.print()
-        print_families(console, families)
-
-
-def _print_whole(console: Console, text: str) -> None:
-    """A text on one line: a path that is wrapped cannot be copied."""
-    console.print(cell(console, text), soft_wrap=True)
+        blocks.append(Text("None is prepared yet: `edgebench run` does it, or `edgebench models prepare`."))
+    known = {"families": [dict(family) for family in families]} if families else {}
+    document = {"variants": [dict(row) for row in rows], **known}
+    show_listing(console, document, [*blocks, *_families(families)], as_json=as_json)
 
 
 def _models(rows: Sequence[Mapping[str, Any]], reason: str) -> list[str]:
@@ -256,43 +243,28 @@ def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-_LABEL = 12  # the width of what stands before a fact
-
-
 _PRECISIONS = {"fp16": "fp16 (float16 weights)", "mixed": "mixed (not one of fp32, fp16, int8 throughout)"}
 
 
 def print_model(console: Console, model: Mapping[str, Any], *, as_json: bool = False) -> None:
     """Print what `inspect.description.show` tells; the hash and the path whole, on lines of their own."""
-    if as_json:
-        return write_json(console, {"model": dict(model)})
-    line(console, str(model.get("name", "")), "bold")
-    if model.get("format") == "family":
-        return _family(console, model)
-    _entries(console, _facts(model))
-    for name in filter(model.get, ("sha256", "path")):
-        _print_whole(console, f"  {name:<{_LABEL}}{model[name]}")
-    for name in filter(model.get, ("inputs", "outputs")):
-        console.print()
-        columns = [(name, False), ("type", False), ("shape", False), ("quantisation", False)]
-        print_table(console, columns, map(_tensor, model[name]))
-    if operations := model.get("operations"):
-        counted = model.get("macs_counted", {})
-        rows = [(str(name), str(n), "yes" if name in counted else "") for name, n in operations.items()]
-        console.print()
-        print_table(console, [("operation", False), ("n", True), ("counted in MACs", False)], rows)
+    is_family = model.get("format") == "family"
+    blocks = _family(model) if is_family else _file(model)
+    heading = Heading(str(model.get("name", "")))
+    show_listing(console, {"model": dict(model)}, [heading, *blocks], as_json=as_json)
 
 
-def print_families(console: Console, families: Sequence[Mapping[str, Any]]) -> None:
-    """Print the families, a line a width."""
-    headings = ("family", "width", "parameters", "MACs", "weights")
-    columns = [(heading, 0 < place < 4) for place, heading in enumerate(headings)]
-    print_table(console, columns, [row for family in families for row in _widths(family)])
-    line(
-        console,
+def _families(families: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """The families, a row a width."""
+    if not families:
+        return []
+    columns = (*of_figures("family", "width", "parameters", "MACs"), Column("weights", long=True))
+    note = (
         "Families with random weights serve latency: accuracy is not meaningful. "
-        "Parameters and MACs are of 224 x 224 and five classes.",
+        "Parameters and MACs are of 224 x 224 and five classes."
     )
+    rows = tuple(row for family in families for row in _widths(family))
+    return [Heading("families"), Table("families", columns, rows), Text(note)]
 
 
 def write_json(console: Console, value: Mapping[str, Any]) -> None:
@@ -301,10 +273,11 @@ def write_json(console: Console, value: Mapping[str, Any]) -> None:
     console.file.write(as_json(document))
 
 
-def _facts(model: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _file(model: Mapping[str, Any]) -> list[Block]:
+    """What a model's file says of it."""
     family, width, precision = model.get("family"), model.get("width"), model.get("precision")
     of_width = "" if width is None else f", width {width}"
-    facts = {
+    entries = {
         "format": f"{model.get('format', '')}, {words.size(model.get('size_bytes'))}",
         "family": f"{family}{of_width}" if family else "",
         "input": _rule(model["input"]) if isinstance(model.get("input"), Mapping) else "",
@@ -313,22 +286,24 @@ def _facts(model: Mapping[str, Any]) -> list[tuple[str, str]]:
         "parameters": _count(model, "parameters"),
         "MACs": _count(model, "macs"),
     }
-    return [(label, text) for label, text in facts.items() if text]
+    blocks: list[Block] = [facts("model", [(label, text) for label, text in entries.items() if text])]
+    blocks += [Command(f"{name} {model[name]}") for name in filter(model.get, ("sha256", "path"))]
+    for name in filter(model.get, ("inputs", "outputs")):
+        headings = (name, "type", "shape", "quantisation")
+        columns = tuple(Column(heading, long=True) for heading in headings)
+        blocks.append(Table(name, columns, tuple(map(_tensor, model[name]))))
+    if operations := model.get("operations"):
+        counted = model.get("macs_counted", {})
+        rows = [(str(name), str(n), "yes" if name in counted else "") for name, n in operations.items()]
+        columns = (*of_figures("operation", "n"), Column("counted in MACs", long=True))
+        blocks.append(Table("operations", columns, tuple(rows)))
+    return blocks
 
 
 def _count(model: Mapping[str, Any], name: str) -> str:
     """A count, or that it is missing, with the reason that is known."""
     text = words.MISSING if model.get(name) is None else f"{model[name]:,}"
     return f"{text} ({model[f'{name}_reason']})" if model.get(f"{name}_reason") else text
-
-
-def _entries(console: Console, entries: Sequence[tuple[str, str]]) -> None:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(min_width=_LABEL - 2)
-    table.add_column(overflow="fold")
-    for label, text in entries:
-        table.add_row(cell(console, label), cell(console, text))
-    console.print(Padding(table, (0, 0, 0, 2)))
 
 
 def _tensor(tensor: Mapping[str, Any]) -> tuple[str, ...]:
@@ -338,19 +313,16 @@ def _tensor(tensor: Mapping[str, Any]) -> tuple[str, ...]:
     return str(tensor.get("name", "")), str(tensor.get("dtype", "")), shape, quantised
 
 
-def _family(console: Console, family: Mapping[str, Any]) -> None:
+def _family(family: Mapping[str, Any]) -> list[Block]:
     taken = family["input"]
-    _entries(
-        console,
-        [
-            ("source", str(family["source"])),
-            ("input", f"{taken['height']} x {taken['width']} RGB, {_rule(taken)}"),
-            ("classes", f"{family['classes']}, or as many as it is trained for"),
-        ],
-    )
-    console.print()
-    columns = [("width", True), ("parameters", True), ("MACs", True), ("weights", False)]
-    print_table(console, columns, [row[1:] for row in _widths(family)])
+    entries = [
+        ("source", str(family["source"])),
+        ("input", f"{taken['height']} x {taken['width']} RGB, {_rule(taken)}"),
+        ("classes", f"{family['classes']}, or as many as it is trained for"),
+    ]
+    columns = (*of_figures("width", "parameters", "MACs"), Column("weights", long=True))
+    rows = tuple(row[1:] for row in _widths(family))
+    return [facts("family", entries), Table("widths", columns, rows)]
 
 
 def _rule(taken: Mapping[str, Any]) -> str:

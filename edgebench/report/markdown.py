@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import words
-from edgebench.report.blocks import Block, Command, Fold, Heading, Notes, Plot, Text
+from edgebench.report.blocks import Block, Command, Fold, Heading, Matrix, Notes, Plot, Row, Table, Text
 from edgebench.report.page import report
-from edgebench.report.tables import Table
-from edgebench.report.verdict_matrix import Matrix, Row
 from edgebench.results.load import StoredResults
 
 _SPECIAL = str.maketrans(

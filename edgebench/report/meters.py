@@ -9,8 +9,10 @@ from typing import Any
 from rich.console import Console
 
 from edgebench.report import words
-from edgebench.report.console import line, lines, print_table
+from edgebench.report.blocks import Table, of_figures
+from edgebench.report.console import line, lines
 from edgebench.report.listings import write_json
+from edgebench.report.terminal import print_table
 
 
 @dataclass(frozen=True)
@@ -183,14 +185,14 @@ _RAIL_FIGURES = {
 
 
 def _print_rails(console: Console, rails: Sequence[Mapping[str, Any]]) -> None:
-    rows = [
+    rows = tuple(
         (
             f"{rail['channel']} (total)" if rail["total"] else str(rail["channel"]),
             *(_figure(rail[name]) for name in _RAIL_FIGURES.values()),
         )
         for rail in rails
-    ]
-    print_table(console, [("rail", False), *((heading, True) for heading in _RAIL_FIGURES)], rows)
+    )
+    print_table(console, Table("rails", of_figures("rail", *_RAIL_FIGURES), rows))
     lines(console, [rail["reason"] and f"{rail['channel']}: {rail['reason']}" for rail in rails], indent=4)
 
 

@@ -16,13 +16,11 @@ FORMS: Mapping[Form, tuple[str, Callable[[Any], str]]] = {
     "interval": ("", words.interval),
     "share": ("", lambda figure: words.percent(figure.k / figure.n) if figure.n else words.MISSING),
     "right of n": ("", words.right_of),
-    "Wilson interval": ("", lambda figure: f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %"),
+    "Wilson interval": ("", lambda figure: words.estimate(None, 100 * figure.low, 100 * figure.high, " %")),
     "points": (
         "",
         lambda drop: (  # below fp32; the sign for fp32 itself
-            f"{drop.points:.2f} ({drop.low:.2f} to {drop.high:.2f})"
-            if drop.low or drop.high
-            else words.MISSING
+            words.estimate(drop.points, drop.low, drop.high) if drop.low or drop.high else words.MISSING
         ),
     ),
     "k of n": ("", lambda figure: f"{figure.k} of {figure.n}"),

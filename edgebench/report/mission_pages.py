@@ -12,6 +12,7 @@ from edgebench.judge.figure import Figure
 from edgebench.judge.mission import Mission, cycle_of
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import tables, words
+from edgebench.report.blocks import Table, of_figures
 from edgebench.report.console import cell, line, new_table
 from edgebench.report.missions import SEED, BriefMissions, MissionFigure, shown_figures
 from edgebench.report.plots.mission import MOST_LINES
@@ -105,7 +106,7 @@ def _value(figure: Figure) -> str:
     return words.MISSING if not isinstance(figure.value, int | float) else words.number(figure.value)
 
 
-def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> tables.Table | None:
+def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Table | None:
     """A row a trial with every figure that any of them has; None where none was played."""
     if not brief.missions:
         return None
@@ -116,7 +117,7 @@ def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> ta
         (names[mission.trial], *(_text(figure.shown(mission)) for figure in figures))
         for mission in brief.missions
     ]
-    columns = tables.of_figures("trial", *headings)
+    columns = of_figures("trial", *headings)
     caption = f"{played_words(brief)}; in brackets the 95 % intervals over sessions"
     # What is missing and why; of what is overloaded by how much.
     for mission in brief.missions:
@@ -125,7 +126,7 @@ def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> ta
             caption += f"; {names[mission.trial]} is overloaded: {load}"
     for reason, what in _missing([each for each in brief.missions if not each.overloaded]).items():
         caption += f"; {', '.join(what)} not known: {words.plain(reason)}"
-    return tables.Table(f"{words.plain(brief.profile, 80)}: mission", columns, tuple(rows), caption)
+    return Table(f"{words.plain(brief.profile, 80)}: mission", columns, tuple(rows), caption)
 
 
 def played_words(brief: BriefMissions) -> str:
@@ -148,7 +149,6 @@ def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> 
     kept_up = [mission for mission in brief.missions if mission.overloaded is False]
     if brief.schedule is None or not kept_up:
         return None
-    names = tables.trial_names(summaries)
     caption = (
         f"{words.plain(brief.profile, 80)}: images that wait or are in work over one cycle, at each trial's "
         "median latency"
@@ -157,12 +157,6 @@ def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> 
         caption += f"; energy a cycle, over {played_words(brief)}"
     if len(kept_up) > MOST_LINES:
         caption += f". The first {MOST_LINES} of {len(kept_up)} trials are drawn"
-    [idle] = [figure for figure in shown_figures(brief.missions) if figure.name == "energy_j.idle"]
-    alts = []
-    for mission in kept_up[:MOST_LINES]:
-        energy = idle.shown(mission)
-        alt = f"{names[mission.trial]} at most {_value(mission.backlog)}"
-        alts.append(alt if energy.value is None else f"{alt}, {_value(energy)} {idle.unit}")
     trials = {summary.key: summary for summary in summaries}
     draw = partial(draw_mission, brief.missions, trials, cycle_of(brief.schedule))
-    return picture(draw, "Backlog and energy a cycle", alts, f"{caption}.")
+    return picture(draw, "Backlog and energy a cycle", f"{caption}.")

@@ -9,33 +9,13 @@ from typing import TypeVar
 
 from edgebench.judge.decision import settled_by
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.judge.verdict import WORDS, Overall, Word, overall
+from edgebench.judge.verdict import Overall, overall
 from edgebench.report import words
+from edgebench.report.blocks import Note
 from edgebench.stats.warnings import Caution, Flag, sentence_of
 
 T = TypeVar("T")
 _NAMED = 4  # trials that are named one by one; of more, some are
-
-
-@dataclass(frozen=True)
-class Note:
-    """A sentence and the trials that it holds for.
-
-    Attributes:
-        text: the sentence; where the trials' figures differ, it has their range.
-        who: the trials, counted and named as far as they fit; empty where it is of no trial.
-        each: (names, own words) of all trials where `who` does not name them all or their words differ
-            from the sentence; the words are empty where they are the sentence's.
-    """
-
-    text: str
-    who: str = ""
-    each: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def line(self) -> str:
-        """Trials and sentence."""
-        return f"{self.who}: {self.text}" if self.who else self.text
 
 
 @dataclass(frozen=True)
@@ -58,20 +38,12 @@ class Trials:
             {summary.key: words.plain(summary.target, 60) for summary in summaries},
         )
 
-    def only(self, keys: Collection[str]) -> Trials:
-        """Those of these keys."""
-        names = {key: name for key, name in self.names.items() if key in keys}
-        return Trials(names, {key: self.targets.get(key, "") for key in names})
-
     def several(self, keys: Sequence[str]) -> str:
         """`0.25 int8`, `all 9 trials`, `all 3 trials of nano`, `12 of 18 trials (a, b, c and 9 more)`."""
-        return self._several(keys)[0]
+        return self.named(keys)[0]
 
-    def unnamed(self, keys: Sequence[str]) -> bool:
-        """Whether `several` leaves open which trials these are."""
-        return self._several(keys)[1]
-
-    def _several(self, keys: Sequence[str]) -> tuple[str, bool]:
+    def named(self, keys: Sequence[str]) -> tuple[str, bool]:
+        """The same, and whether it leaves open which trials these are."""
         names = [self.names[key] for key in keys]
         others = [name for key, name in self.names.items() if key not in keys]
         if len(keys) < 2:
@@ -149,12 +121,12 @@ def _grouped(
 
 def _note(text: str, statements: Sequence[tuple[str, str]], trials: Trials) -> Note:
     keys = list(dict.fromkeys(key for key, _ in statements))
-    who = trials.several(keys)
+    who, is_unnamed = trials.named(keys)
     if len(statements) == 1:
         return Note(statements[0][1], who)
     if any(own != text for _, own in statements):
         return Note(text, who, tuple((trials.names[key], own) for key, own in statements))
-    if trials.unnamed(keys):
+    if is_unnamed:
         return Note(text, who, ((words.listed([trials.names[key] for key in keys]), ""),))
     return Note(text, who)
 
@@ -183,133 +155,40 @@ def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
     return {(whole.trial, whole.profile): whole for whole in overall(verdicts)}
 
 
-@dataclass(frozen=True)
-class Shared:
-    """One requirement with one verdict, and for how many trials it holds.
+def of_verdicts(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
+    """One note a requirement, verdict and scope: the margins, the commonest reason, what would settle it.
 
-    Attributes:
-        requirement: as a formula, `power_peak_w max over 1 s ≤ 5 W`.
-        word: the verdict.
-        profiles: the profiles that state this very requirement, in order.
-        trials: keys of the trials with this verdict.
-        of: how many trials were judged against it.
-        reason: what the reasons of all these trials have in common, else the commonest.
-        margins: least and greatest margin, where there are any.
-        unit: of the margins.
-        basis: of power and energy, what the meters cover, or `declared maximum`; verdicts of another basis
-            are a group of their own.
-        declared: whether declared power was judged, and no meter's.
-        by: what would settle it of all these trials, or of most; empty where nothing has to.
+    Trials without a session are left out: they have one reason for every requirement. Power and energy of
+    different scopes are different figures: their margins are in no common range.
     """
+    by_key = {summary.key: summary for summary in summaries}
+    measured = of_measured(verdicts, summaries)
+    order = {limit: place for place, limit in enumerate(dict.fromkeys(map(words.limit, measured)))}
 
-    requirement: str
-    word: Word
-    profiles: tuple[str, ...]
-    trials: tuple[str, ...]
-    of: int
-    reason: str
-    margins: tuple[float, float] | None
-    unit: str
-    basis: str
-    declared: bool
-    by: str = ""
+    def sentence(group: Sequence[Verdict]) -> str:
+        first = group[0]
+        text = f"{words.limit(first)}: {first.verdict}"
+        if len(group) == 1 and words.value(first) != words.MISSING:
+            text += f", {words.value(first)}"
+        if margins := [verdict.margin for verdict in group if verdict.margin is not None]:
+            ends = dict.fromkeys(words.signed(end) for end in (min(margins), max(margins)))
+            basis = f" ({words.basis(first)})" if words.basis(first) and len(group) > 1 else ""
+            text += f", margin {' to '.join(ends)}{words.margin_unit(first)}{basis}"
+        reasons = Counter(words.plain(verdict.reason) for verdict in group if verdict.reason)
+        others = f" (and {words.counted(len(reasons) - 1, 'other reason')})" if len(reasons) > 1 else ""
+        text += f": {reasons.most_common(1)[0][0]}{others}" if reasons else ""
+        [(by, _)] = Counter(settled_by(by_key[verdict.trial], verdict) for verdict in group).most_common(1)
+        return f"{text}; to settle: {by}" if by else text
 
-    @property
-    def which(self) -> str:
-        """`for all 9 trials`, `for 4 of 9 trials`."""
-        count = len(self.trials)
-        everyone = {1: "the one trial", 2: "both trials"}.get(self.of, f"all {self.of} trials")
-        return f"for {everyone if count == self.of else f'{count} of {self.of} trials'}"
-
-    @property
-    def margin(self) -> str:
-        """`margin +1.50 W to +1.70 W (board)`; empty where there is none."""
-        if self.margins is None:
-            return ""
-        low, high = (words.signed(margin) for margin in self.margins)
-        basis = f" ({self.basis})" if self.basis else ""
-        return f"margin {low}{self.unit}" + (f" to {high}{self.unit}" if low != high else "") + basis
-
-    def sentence(self) -> str:
-        """The group in one sentence, for below a table."""
-        text = f"{self.requirement}: {self.word} {self.which}"
-        if self.margin:
-            text += f", {self.margin}"
-        text = f"{text}: {self.reason}" if self.reason else text
-        return f"{text}; to settle: {self.by}" if self.by else text
-
-
-def shared_verdicts(verdicts: Sequence[Verdict], summaries: Iterable[TrialSummary] = ()) -> list[Shared]:
-    """Every requirement with every verdict it got, each once, however many trials and profiles share it.
-
-    Power and energy of different scopes are different figures: their margins are in no common range.
-    `summaries` are those of the trials; without one it is not said what would settle its verdict.
-    """
-    trials = {summary.key: summary for summary in summaries}
-    judged = words.grouped((words.limit(verdict), verdict.trial) for verdict in verdicts)
-    groups = words.grouped(
-        ((words.limit(verdict), verdict.verdict, words.basis(verdict)), verdict) for verdict in verdicts
+    return _grouped(
+        sorted(
+            ((verdict.trial, verdict) for verdict in measured), key=lambda item: order[words.limit(item[1])]
+        ),
+        trials,
+        kind=lambda verdict: (words.limit(verdict), verdict.verdict, words.basis(verdict)),
+        own=lambda verdict: sentence([verdict]),
+        together=sentence,
     )
-    return [
-        _shared(requirement, word, basis, group, len(set(judged[requirement])), trials)
-        for (requirement, word, basis), group in sorted(
-            groups.items(), key=lambda item: (list(judged).index(item[0][0]), WORDS.index(item[0][1]))
-        )
-    ]
-
-
-def _shared(
-    requirement: str,
-    word: Word,
-    basis: str,
-    group: Sequence[Verdict],
-    of: int,
-    trials: Mapping[str, TrialSummary],
-) -> Shared:
-    ways = Counter(settled_by(trials[verdict.trial], verdict) for verdict in group if verdict.trial in trials)
-    margins = [verdict.margin for verdict in group if verdict.margin is not None]
-    return Shared(
-        requirement=requirement,
-        word=word,
-        profiles=tuple(dict.fromkeys(verdict.profile for verdict in group)),
-        trials=tuple(dict.fromkeys(verdict.trial for verdict in group)),
-        of=of,
-        reason=_in_common(word, [words.plain(verdict.reason) for verdict in group if verdict.reason]),
-        margins=(min(margins), max(margins)) if margins else None,
-        unit=words.margin_unit(group[0]),
-        basis=basis,
-        declared=bool(group[0].declared),
-        by=next((way for way, _ in ways.most_common(1)), ""),
-    )
-
-
-def _in_common(word: Word, reasons: Sequence[str]) -> str:
-    """The clauses, apart by semicolons, that all reasons hold; the commonest reason where there is none.
-
-    What a pass or a fail rests on stands before its caveats, and is never cut to them: where it differs in
-    a figure alone, the figure is left out.
-    """
-    counts = Counter(reasons)
-    if len(counts) < 2:
-        return next(iter(counts), "")
-    first, *others = (reason.split("; ") for reason in counts)
-    same = [clause for clause in first if all(clause in other for other in others)]
-    if word in ("pass", "fail") and first[0] not in same and same:
-        same.insert(0, _alike([first[0], *(other[0] for other in others)]))
-    if same:
-        return "; ".join(same)
-    return f"{counts.most_common(1)[0][0]} (and {words.counted(len(counts) - 1, 'other reason')})"
-
-
-def _alike(clauses: Sequence[str]) -> str:
-    """The words that clauses begin and end with alike, around an ellipsis."""
-    split = [clause.split(" ") for clause in clauses]
-    shortest = min(map(len, split))
-    begin = next((n for n in range(shortest) if len({clause[n] for clause in split}) > 1), shortest)
-    room = shortest - begin
-    end = next((n for n in range(room) if len({clause[-1 - n] for clause in split}) > 1), room)
-    first = split[0]
-    return " ".join([*first[:begin], "…", *first[len(first) - end :]])
 
 
 def of_measured(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary]) -> list[Verdict]:

@@ -2,231 +2,48 @@
 
 from __future__ import annotations
 
-import itertools
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from shlex import quote
-from typing import Any
-
-from pydantic import TypeAdapter
 
 from edgebench.judge.answers import Answers, answers
+from edgebench.judge.decision import Decision
+from edgebench.judge.decision import decisions as decisions_of
+from edgebench.judge.judged import Judged
+from edgebench.judge.power import headline_rails
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import PUBLISHED, TrialSummary, Verdict
+from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.records.stored import ExperimentRecord, SceneRecord
-from edgebench.records.target import Target
 from edgebench.report import notes, run_tables, tables, verdict_matrix, words
 from edgebench.report.answer import Answer, answer_of, paragraphs
-from edgebench.report.blocks import Block, Command, Fold, Heading, Notes, Plot, Text
+from edgebench.report.blocks import (
+    Block,
+    Command,
+    Fold,
+    Heading,
+    Note,
+    Notes,
+    Plot,
+    Table,
+    Text,
+    facts,
+    of_figures,
+)
+from edgebench.report.environment import command_line, environment, golden
 from edgebench.report.metric_text import declared_texts, meter_text, scopes_note
 from edgebench.report.mission_pages import mission_table
 from edgebench.report.missions import BriefMissions, brief_missions
-from edgebench.report.notes import Note, Trials
+from edgebench.report.notes import Trials
 from edgebench.report.run_tables import (
     definitions,
-    most_sessions,
     reading_notes,
-    steady_part,
     telemetry,
     unseen_modes,
 )
-from edgebench.report.tables import Column, Table, of_figures
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported
 from edgebench.stats.warnings import Flag
-
-# What was measured on and how, as pairs of a name and a value: host, targets, experiment, checks.
-
-
-_MAX_ROWS = 80
-_UNKNOWN = "not known"
-_OF_COMPILERS = ("compiler", "operations")
-
-
-def _facts(title: str, rows: Iterable[tuple[str, str]]) -> Table:
-    return Table(title, (Column("fact"), Column("value", long=True)), tuple(rows), look="facts")
-
-
-def _gathered(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The rows, those of which nothing is known as one at the end."""
-    rows = list(rows)
-    unknown = [name for name, text in rows if text == _UNKNOWN]
-    known = [(name, text) for name, text in rows if text != _UNKNOWN]
-    return (*known, *([(_UNKNOWN, ", ".join(unknown))] if unknown else []))
-
-
-_TARGET = TypeAdapter(Target)
-
-
-def environment(results: StoredResults) -> list[Table]:
-    """The experiment, the host, and each target with its board and runtime as its sessions found them.
-
-    Of published figures the targets alone: nothing was measured.
-    """
-    record = exported(results.experiment)
-    groups = [_facts("Experiment", _experiment(record)), _facts("Host", _gathered(flat(record.host)))]
-    if record.targets and all(target.device == PUBLISHED for target in record.targets):
-        groups = []
-    for target in record.targets:
-        declared = _TARGET.dump_python(target, mode="json", exclude_defaults=True)
-        values_by_fact = words.grouped(
-            fact
-            for trial in record.trials
-            if trial.target == target.name
-            for session in results.session_records(trial.key)
-            for fact in (*flat(session.device, "device"), *flat(session.runtime, "runtime"))
-        )
-        seen = [(name, _several(list(dict.fromkeys(values)))) for name, values in values_by_fact.items()]
-        rows = [*flat(declared, "declared"), *seen][: 2 * _MAX_ROWS]
-        groups.append(_facts(f"Target {words.plain(target.name, 80)}", _gathered(rows)))
-    checks = (
-        (words.plain(f"{finding.get('level', '')}: {subject}", 120), words.plain(words.advice(finding)))
-        for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
-    )
-    groups.append(_facts("Compiled models", itertools.islice(_compiled(record), _MAX_ROWS)))
-    groups.append(_facts("Checks before the start", checks))
-    return [group for group in groups if group.rows]
-
-
-def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
-    """What a device's own compiler said of each model; nothing for models that none was needed for."""
-    for trial in record.trials:
-        compiler_facts = {name: trial.provenance[name] for name in _OF_COMPILERS if name in trial.provenance}
-        yield from flat(compiler_facts, f"{trial.target} {trial.variant}")
-
-
-def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
-    """How far the outputs of each trial were from the golden scores, over all of its sessions."""
-    checks_of = {
-        trial.key: [
-            session.golden for session in results.session_records(trial.key) if session.golden is not None
-        ]
-        for trial in results.experiment.trials
-    }
-    rows = [
-        (
-            names.get(key, key),
-            str(len(checks)),
-            f"{max(check.max_abs_diff for check in checks):.3g}",
-            f"{min(check.tolerance for check in checks):.3g}",
-            f"{min(check.top1_equal for check in checks)}/{max(check.n for check in checks)}",
-            words.plain(", ".join(sorted({check.reference for check in checks})), 120),
-        )
-        for key, checks in checks_of.items()
-        if checks
-    ]
-    figures = ("sessions checked", "largest difference of a score", "accepted", "same class")
-    return Table(
-        "golden patches",
-        (*of_figures("trial", *figures), Column("compared with", long=True)),
-        tuple(rows),
-        caption="before anything is timed, patches with known scores go through every session",
-    )
-
-
-def flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested facts as `outer.inner` pairs; bytes in readable units; at most 80 pairs."""
-    for count, (name, text) in enumerate(_flat(value, prefix, depth=0)):
-        if count == _MAX_ROWS:
-            yield "...", "more is in the result's folder"
-            return
-        yield name, text
-
-
-def _flat(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, str]]:
-    for key, item in value.items():
-        name = words.plain(f"{prefix}.{key}" if prefix else key, 100)
-        if isinstance(item, Mapping) and depth < 5:
-            yield from _flat(item, name, depth + 1)
-        elif item is None:
-            yield name, _UNKNOWN
-        elif isinstance(item, bool):
-            yield name, "yes" if item else "no"
-        elif isinstance(item, int) and str(key).endswith("_bytes"):
-            yield name, words.size(item)
-        elif isinstance(item, list | tuple):
-            between = "; " if any(isinstance(part, Mapping) for part in item) else ", "
-            yield name, between.join(_part(part) for part in item[:20]) or "none"
-        else:
-            yield name, words.plain(item, 300)
-
-
-def _part(part: object) -> str:
-    """One item of a list; one with fields as `name value` pairs."""
-    if not isinstance(part, Mapping):
-        return words.plain(part, 80)
-    return words.plain(", ".join(f"{name} {value}" for name, value in part.items()), 160)
-
-
-def _several(values: Sequence[str]) -> str:
-    """One value, or the few that the sessions differed in, or how many they were."""
-    if len(values) <= 3:
-        return " / ".join(values)
-    return f"{values[0]} / {values[1]} / ... ({len(values)} different values)"
-
-
-def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
-    scene, images = record.scene, record.images
-    size = f", {scene.height} x {scene.width}, {scene.rows} x {scene.columns} patches"
-    settings = list(record.config.items())[:_MAX_ROWS]
-    absent = ", ".join(words.plain(name, 80) for name, setting in settings if _absent(setting))
-    rows = [
-        ("started", record.created_utc),
-        ("EdgeBench", record.edgebench_version),
-        ("sessions and passes", f"{most_sessions(record)} a trial, {steady_part(record)} a session"),
-        ("seed", str(record.seed)),
-        ("scene", scene.name + (size if scene.kind == "picture" else "")),
-        ("scene SHA-256", scene.sha256),
-        (
-            "images",
-            f"{images.name}, {images.n} {'labelled' if images.labelled else 'unlabelled'}"
-            if images
-            else record.images_reason or "none",
-        ),
-        *([("images SHA-256", images.sha256)] if images else []),
-        *(
-            (
-                name,
-                f"{', '.join(map(str, value)) if isinstance(value, list | tuple) else value} "
-                f"({setting.get('origin', 'origin not kept')})",
-            )
-            for name, setting in settings
-            if not _absent(setting)
-            for value in [setting["value"]]
-        ),
-    ]
-    shown = [(words.plain(name, 80), words.plain(text)) for name, text in rows]
-    return [*shown, *([("not given", absent)] if absent else [])]
-
-
-def _absent(setting: Mapping[str, Any]) -> bool:
-    """Whether nobody gave a value, and there is no default."""
-    return setting.get("value") is None or setting["value"] == []
-
-
-def command_line(command: Sequence[str]) -> str:
-    """The command as a shell takes it; characters that cannot be shown are written by number."""
-    return " ".join(_quoted(part) for part in command)
-
-
-def _quoted(part: str) -> str:
-    if not any(unicodedata.category(char)[0] == "C" for char in part):
-        return quote(part)
-    escaped = "".join(
-        f"\\u{ord(char):04x}"
-        if unicodedata.category(char)[0] == "C" and ord(char) < 0x10000
-        else f"\\U{ord(char):08x}"
-        if unicodedata.category(char)[0] == "C"
-        else f"\\{char}"
-        if char in "\\'"
-        else char
-        for char in part
-    )
-    return f"$'{escaped}'"
-
 
 _MAX_MATRIX = 40  # classes up to which a confusion matrix can be read
 
@@ -284,8 +101,13 @@ def report(
     if missions is None:
         missions = brief_missions(results, summaries, profiles)
     sections = (
-        Section("verdicts", "Verdicts", _verdicts(summaries, verdicts, beyond)),
-        Section("changes", "What would pass, and what is best", _changes(summaries, beyond)),
+        Section("verdicts", "Verdicts", _verdicts(summaries, verdicts, beyond, trials)),
+        Section(
+            "changes",
+            "What would pass, and what is best",
+            changes(summaries, beyond)
+            or [Text("Nothing is proposed: no profile was asked for, or all is published.")],
+        ),
         Section("missions", "Missions", _missions(missions, summaries)),
         Section("latency", "Latency", _latency(summaries, trials)),
         Section("accuracy", "Accuracy", _accuracy(results, summaries, trials)),
@@ -297,7 +119,7 @@ def report(
             "Environment",
             [
                 *_under("Beside the sessions", telemetry(results, names)),
-                *(Fold(facts.title, [facts]) for facts in environment(results)),
+                *(Fold(table.title, [table]) for table in environment(results)),
             ],
         ),
         Section("repeat", "Measure it again", _repeat(record, summaries)),
@@ -322,24 +144,23 @@ def _under(heading: str, *blocks: Block) -> list[Block]:
     return [Heading(heading), *blocks]
 
 
-def _verdicts(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], beyond: Answers) -> list[Block]:
+def _verdicts(
+    summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], beyond: Answers, trials: Trials
+) -> list[Block]:
     blocks: list[Block] = []
     for profile, matrix in verdict_matrix.matrices(summaries, verdicts, beyond.decisions).items():
         ours = [verdict for verdict in verdicts if verdict.profile == profile]
-        shared = notes.shared_verdicts(notes.of_measured(ours, summaries), summaries)
-        blocks += [Heading(words.plain(profile, 80)), matrix, Plot("limits", profile)]
-        blocks.append(Notes.of(each.sentence() for each in shared))
-    for table in tables.verdict_tables(summaries, verdicts):
-        blocks += _under(f"Every verdict: {table.title}", table)
+        about = notes.of_verdicts(ours, summaries, trials)
+        blocks += [Heading(words.plain(profile, 80)), matrix, Plot("limits", profile), Notes(about)]
     return blocks or [Text("There are none: no profile was asked for.")]
 
 
-def _changes(summaries: Sequence[TrialSummary], beyond: Answers) -> list[Block]:
+def changes(summaries: Sequence[TrialSummary], beyond: Answers) -> list[Block]:
     """What would have to change; of published figures nothing is proposed."""
     blocks: list[Block] = []
     for heading, sentences in [] if _is_published(summaries) else paragraphs(beyond, summaries):
-        blocks += _under(heading, Notes.of(sentences))
-    return blocks or [Text("Nothing is said of it: no profile was asked for, or every figure was published.")]
+        blocks += [Heading(heading), Notes.of(sentences)]
+    return blocks
 
 
 def _missions(missions: Sequence[BriefMissions], summaries: Sequence[TrialSummary]) -> list[Block]:
@@ -404,9 +225,7 @@ def _power(summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
 
 def _repeat(record: ExperimentRecord, summaries: Sequence[TrialSummary]) -> list[Block]:
     seed = f"With --seed {record.seed} the sessions run in the same order."
-    meanings = Table(
-        "definitions", (Column("figure"), Column("what it is", long=True)), tuple(definitions()), look="facts"
-    )
+    meanings = facts("definitions", definitions())
     return [
         Command(command_line(exported(record).command) or "the command was not kept"),
         *([] if _is_published(summaries) else [Text(seed)]),
@@ -416,15 +235,11 @@ def _repeat(record: ExperimentRecord, summaries: Sequence[TrialSummary]) -> list
 
 def _cautions(summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
     """What was not measured, and what the devices say of their figures."""
-    incomplete = [
-        (summary.key, f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}")
-        for summary in summaries
-        if summary.status != "done"
-    ]
+    incomplete = notes.shared([(summary.key, _incomplete(summary)) for summary in summaries], trials)
     failures = [(summary.key, failure) for summary in summaries for failure in summary.failures]
     # A failed session that was repeated leaves nothing unmeasured.
     heading = "Not everything was measured:" if incomplete else _REPEATED
-    failed = [*notes.shared(incomplete, trials), *notes.failures(failures, trials)]
+    failed = [*incomplete, *notes.failures(failures, trials)]
     said = notes.cautions(summaries, trials, [Flag.SAID])
     return [
         *_under(heading, Notes(failed)),
@@ -545,3 +360,147 @@ def _matrices(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> li
         title = f"{names[summary.key]}: {words.right_of(summary.accuracy)}"
         matrices.append(Table(title, columns, rows, look="matrix"))
     return matrices
+
+
+# What a run ends with, for the terminal: the figures target by target, then the verdicts.
+
+
+def brief(
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    decisions: Sequence[Decision] = (),
+    *,
+    figures: bool = True,
+) -> list[Block]:
+    """The tables that a run ends with.
+
+    Args:
+        summaries: the trials in the order in which they shall appear.
+        verdicts: what they were judged to be; empty where no profile was asked for.
+        decisions: what the verdicts of each profile come to.
+        figures: whether the tables of figures are shown too, or the verdicts alone.
+    """
+    if not summaries:
+        return [Text("There are no trials in this result.")]
+    names, blocks = words.labels(summaries), list[Block]()
+    for target, group in notes.by_target(summaries).items() if figures else ():
+        measured = [summary for summary in group if _has_figures(summary)]
+        blocks.append(Heading(f"{target}: {words.families(group)}"))
+        blocks += [tables.metric_table("terminal", measured, names=names)] if measured else []
+        for table in tables.power_tables(group, names, headline=True):
+            blocks += [Text(f"power and energy an image by {table.title}"), table]
+        blocks.append(Notes(_figure_notes(group, names)))
+    by_profile = {decision.profile: decision for decision in decisions}
+    for profile, matrix in verdict_matrix.matrices(summaries, verdicts, decisions).items():
+        blocks.append(Heading(f"Verdicts by {words.plain(profile, 80)}"))
+        if profile in by_profile:
+            blocks += map(Text, answer_of(by_profile[profile], summaries, verdicts).sentences)
+        blocks.append(matrix)
+    long_names = tables.trial_names(summaries)
+    if verdicts:
+        symbols = ", ".join(f"{symbol} {word}" for word, symbol in words.SYMBOLS.items())
+        blocks.append(Text(f"{symbols}; behind it the margin, in the limit's unit"))
+        told = [verdict for verdict in verdicts if verdict.verdict != "pass" or verdict.declared]
+        blocks.append(Notes(notes.of_verdicts(told, summaries, Trials.of(summaries, long_names))))
+    if not figures:
+        return [*blocks, Notes(_figure_notes(summaries, long_names))]
+    rails = [rail for summary in summaries for rail in headline_rails(summary.power or ())]
+    return [*blocks, Notes.of([unseen_modes(summaries), scopes_note(rails)])]
+
+
+def _figure_notes(group: Sequence[TrialSummary], names: Mapping[str, str]) -> list[Note]:
+    """What the table of figures cannot say: why trials have none, and what is to be minded."""
+    trials = Trials.of(group, names)
+    timed = {summary.key for summary in words.timed([each for each in group if _has_figures(each)])}
+    statements = [
+        (summary.key, text)
+        for summary in group
+        for text in _statements(summary, is_timed=summary.key in timed)
+    ]
+    cautions = notes.cautions(group, trials)
+    return [
+        *notes.shared(statements, trials),
+        *(Note(f"warning: {note.text}", note.who) for note in cautions),
+    ]
+
+
+def _incomplete(summary: TrialSummary) -> str:
+    """Why a trial was not measured in full; empty where it was."""
+    if summary.status == "done":
+        return ""
+    return f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}"
+
+
+def _has_figures(summary: TrialSummary) -> bool:
+    return summary.latency is not None or summary.emulated
+
+
+def _statements(summary: TrialSummary, is_timed: bool) -> list[str]:
+    """What is to be said of one trial; empty sentences are of nothing."""
+    is_done, latency, ended = summary.status == "done", summary.latency, summary.ended
+    has_figures, rails = _has_figures(summary), headline_rails(summary.power or ())
+    in_flight = f"up to {summary.concurrency} requests in flight at once: infer_s is a throughput"
+    no_interval = latency is not None and latency.low is None and not summary.cautions
+    return [
+        f"timed with {summary.timed}" if is_timed else "",
+        in_flight if has_figures and summary.concurrency > 1 else "",
+        _incomplete(summary),
+        *(f"a failed session was repeated: {failure}" for failure in summary.failures if is_done),
+        f"ended: {ended.text}" if ended is not None and is_done and ended.by != "sessions" else "",
+        f"* {words.assumed(summary)}" if summary.assumed else "",
+        f"no accuracy: {summary.accuracy_reason}" if summary.accuracy is None and has_figures else "",
+        f"no image_s: {summary.untimed_reason}" if summary.untimed_reason else "",
+        f"no instructions: {summary.instructions_reason}" if summary.instructions_reason else "",
+        *declared_texts(summary),
+        *(f"power by {meter_text(rail)}: {rail.reason}" for rail in rails if rail.reason),
+        f"no interval from {words.counted(latency.sessions, 'session')}" if latency and no_interval else "",
+    ]
+
+
+# Published figures, for the terminal: a matrix a profile, then what every verdict rests on, with its source.
+
+
+def published_brief(judged: Judged) -> list[Block]:
+    """The verdicts on published figures, then the reason that a source or a board gives for each."""
+    summaries, verdicts = judged.summaries, judged.verdicts
+    names, shown = _published_rows(judged)
+    decided = decisions_of(summaries, verdicts, [])  # nothing is proposed of what others measured
+    matrices = verdict_matrix.matrices(shown, verdicts, names=names)
+    published = {(each.key, figure.quantity) for each in summaries for figure in each.published}
+    reasons = dict.fromkeys(
+        (verdict.trial, f"{verdict.quantity} {verdict.verdict}: {verdict.reason}")
+        for verdict in verdicts
+        if verdict.verdict != "unknown" or (verdict.trial, verdict.quantity) in published
+    )
+    blocks: list[Block] = [Heading("Published figures: none of them was measured here")]
+    for decision in decided:
+        headline = answer_of(decision, summaries, verdicts).headline
+        blocks += [Heading(words.plain(decision.profile, 80)), Text(headline), matrices[decision.profile]]
+    return [
+        *blocks,
+        Heading("What the verdicts rest on"),
+        Notes(notes.shared(reasons, Trials.of(summaries, names))),
+        Text("Of all else that these profiles ask for nothing was published."),
+    ]
+
+
+def _published_rows(judged: Judged) -> tuple[dict[str, str], list[TrialSummary]]:
+    """What each trial is called, and the trials with a row: of a target whose verdicts are alike one."""
+    targets = notes.by_target(judged.summaries)
+    names = {
+        key: f"{words.plain(target, 60)} {label}"
+        for target, group in targets.items()
+        for key, label in words.labels(group).items()
+    }
+    by_trial = words.grouped(
+        (each.trial, (each.profile, each.requirement, each.verdict, each.margin, each.low, each.high))
+        for each in judged.verdicts
+    )
+    rows = []
+    for target, group in targets.items():
+        first = group[0]
+        if all(by_trial[summary.key] == by_trial[first.key] for summary in group):
+            names[first.key] = words.plain(target, 60)
+            group = [first]
+        rows += group
+    return names, rows

@@ -11,7 +11,8 @@ from typing import Any
 from rich.console import Console
 
 from edgebench.records.values import Scene
-from edgebench.report.console import lines, print_table
+from edgebench.report.blocks import Column, Notes, Table
+from edgebench.report.terminal import print_blocks
 from edgebench.report.words import SCHEMA_VERSION, counted, grouped
 from edgebench.run.cost import (
     TrialCost,
@@ -46,9 +47,9 @@ def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> N
         del columns["in flight"]
     if not plan.adaptive:
         del columns["sessions"]
-    headings = [(heading, heading not in ("target", "variant")) for heading in columns]
-    print_table(console, headings, [[text_of(cost) for text_of in columns.values()] for cost in costs])
-    lines(console, _notes(plan, costs))
+    headings = tuple(Column(heading, figures=heading not in ("target", "variant")) for heading in columns)
+    rows = tuple(tuple(text_of(cost) for text_of in columns.values()) for cost in costs)
+    print_blocks(console, [Table("trials", headings, rows), Notes.of(_notes(plan, costs))])
 
 
 def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:

@@ -12,8 +12,8 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import ExperimentRecord, TrialRecord
 from edgebench.report import tables, words
+from edgebench.report.blocks import Column, Table, of_figures
 from edgebench.report.metric_text import meter_text, metric_text
-from edgebench.report.tables import Column, Table, of_figures
 from edgebench.report.words import percent
 from edgebench.results.load import StoredResults
 from edgebench.stats.intervals import MIN_SESSIONS
@@ -193,7 +193,8 @@ _DEFINITIONS: tuple[tuple[str, str], ...] = (
     (
         "interval",
         "95 %, Student's t over the medians of the sessions, as a factor on the value: it never reaches "
-        "below zero, and its upper side is the longer one, which is what ± and the half-width give. A "
+        "below zero, and its upper side is the longer one, which is what ± gives; where it is "
+        "wide both ends stand in brackets. A "
         "session is a fresh process with the model loaded anew, so the interval covers what differs between "
         "starts, not only between passes; on firmware that stays on its board nothing starts anew, and it "
         "covers what differs between sessions alone. Where "

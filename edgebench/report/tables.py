@@ -1,55 +1,19 @@
-"""The report's tables as plain text cells, made once and shown as HTML or Markdown."""
+"""The report's tables as plain text cells, made once and shown in every form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
-from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS, shown_in
 from edgebench.judge.metrics.power import rail_value
 from edgebench.judge.power import headline_rails
-from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import notes as verdict_groups
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import words
+from edgebench.report.blocks import Column, Table, of_figures
 from edgebench.report.document import reasons
 from edgebench.report.metric_text import metric_text, rail_text
-from edgebench.report.notes import Trials
 from edgebench.stats.interval import Interval
-
-
-@dataclass(frozen=True)
-class Column:
-    """A heading, what its cells hold (figures, one of the verdict words, or sentences), and what that is."""
-
-    heading: str
-    figures: bool = False
-    verdict: bool = False
-    long: bool = False
-    about: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under columns; the first cell of a row names it.
-
-    Attributes:
-        trials: for each row the names of all its trials where the first cell counts them; else nothing.
-        look: `facts` are a name and what it is, without headings; a `matrix` counts a class against another.
-    """
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
-    caption: str = ""
-    trials: tuple[str, ...] = ()
-    look: Literal["rows", "facts", "matrix"] = "rows"
-
-
-def of_figures(name: str, *headings: str) -> tuple[Column, ...]:
-    """A column of names, and one of figures for each heading."""
-    return (Column(name), *(Column(heading, figures=True) for heading in headings))
 
 
 def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
@@ -64,48 +28,6 @@ def names_by_trial(summaries: Sequence[TrialSummary]) -> dict[str, tuple[str, ..
     """By key what each trial is called, with its target in front and without."""
     with_target, alone = trial_names(summaries), words.labels(summaries)
     return {key: tuple(dict.fromkeys((name, alone[key]))) for key, name in with_target.items()}
-
-
-def verdict_tables(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[Table]:
-    """One table a profile; trials that share a verdict, its figures and its reason share a row."""
-    names = {verdict.trial: words.plain(verdict.trial, 16) for verdict in verdicts} | trial_names(summaries)
-    all_trials = Trials(names, {summary.key: words.plain(summary.target, 60) for summary in summaries})
-    measured = {verdict.trial for verdict in verdict_groups.of_measured(verdicts, summaries)}
-    tables = []
-    for profile in verdict_groups.profiles(verdicts):
-        ours = [verdict for verdict in verdicts if verdict.profile == profile]
-        order = list(dict.fromkeys(words.required(verdict)[0] for verdict in ours))
-        groups: dict[tuple[str, ...], dict[str, None]] = {}
-        for verdict in ours:
-            what: tuple[str, ...] = ("all requirements", *[words.MISSING] * 4)
-            if verdict.trial in measured:
-                figures = (words.value(verdict), words.span(verdict), words.margin(verdict))
-                what = (*words.required(verdict), *figures)
-            cells = (*what, verdict.verdict, words.plain(verdict.reason))
-            groups.setdefault(cells, {})[verdict.trial] = None
-        trials = all_trials.only({verdict.trial for verdict in ours})
-        grouped = sorted(
-            ((cells, list(who)) for cells, who in groups.items()),
-            key=lambda item: order.index(item[0][0]) if item[0][0] in order else len(order),
-        )
-        tables.append(
-            Table(
-                words.plain(profile),
-                (
-                    Column("trial"),
-                    Column("requirement"),
-                    *(Column(heading, figures=True) for heading in ("limit", "value", "interval", "margin")),
-                    Column("verdict", verdict=True),
-                    Column("reason", long=True),
-                ),
-                tuple((trials.several(who), *cells) for cells, who in grouped),
-                trials=tuple(
-                    ", ".join(trials.names[key] for key in who) if trials.unnamed(who) else ""
-                    for _, who in grouped
-                ),
-            )
-        )
-    return tables
 
 
 def without_empty(table: Table) -> Table:
@@ -123,48 +45,31 @@ def without_empty(table: Table) -> Table:
 
 
 def latency(summaries: Sequence[TrialSummary], quantity: str) -> Table:
-    """Median, interval and what it rests on, of one metric of latency; never of two in one table."""
+    """Median with its interval, and what it rests on, of one metric of latency; never of two in one table."""
     names = trial_names(summaries)
-    metric = METRICS[quantity]
+    figures: list[Interval | float | None] = [METRICS[quantity].value(summary) for summary in summaries]
     why, notes = _reasons(summaries, quantity, f"{quantity}.interval")
-    rows = [
-        (names[summary.key], *_interval_cells(metric.value(summary)), note)
-        for summary, note in zip(summaries, notes, strict=True)
-    ]
-    return without_empty(
-        Table(
-            quantity,
-            (
-                *of_figures("trial", "median [s]", "95 % interval [s]", "half-width", "sessions"),
-                Column(_counted_in(summaries, metric), figures=True),
-                why,
-            ),
-            tuple(rows),
-            caption=words.MEDIAN,
-        )
+    has_windows = {summary.has_windows for summary, figure in zip(summaries, figures, strict=True) if figure}
+    counted_in = " or ".join(
+        noun for noun, is_it in (("passes", False), ("windows", True)) if is_it in has_windows
     )
-
-
-def _counted_in(summaries: Sequence[TrialSummary], metric: Metric) -> str:
-    """What a trial's values are counted in: windows, where all of these have no other."""
-    shown = [summary for summary in summaries if metric.value(summary) is not None]
-    windows = [summary.has_windows for summary in shown]
-    if not any(windows):
-        return "passes"
-    return "windows" if all(windows) else "passes or windows"
-
-
-def _interval_cells(figure: Interval | float | None) -> tuple[str, ...]:
-    if not isinstance(figure, Interval):
-        return (metric_text(figure, "number"), *[words.MISSING] * 4)
-    counts = (str(figure.sessions), str(figure.n))
-    median = words.interval(figure).split(" ")[0]
-    if figure.low is None or figure.high is None:
-        return (median, words.MISSING, words.MISSING, *counts)
-    places = len(median.partition(".")[2])
-    half = figure.half_width
-    relative = words.MISSING if half is None or words.is_wide(figure) else f"±{words.percent(half)}"
-    return (median, f"{figure.low:.{places}f} to {figure.high:.{places}f}", relative, *counts)
+    rows = [
+        (
+            names[summary.key],
+            metric_text(figure, "number"),
+            *(
+                (str(figure.sessions), str(figure.n))
+                if isinstance(figure, Interval)
+                else (words.MISSING, words.MISSING)
+            ),
+            note,
+        )
+        for summary, figure, note in zip(summaries, figures, notes, strict=True)
+    ]
+    columns = (*of_figures("trial", f"{quantity} [s]", "sessions", counted_in or "passes"), why)
+    return without_empty(
+        Table(quantity, columns, tuple(rows), caption=f"{words.MEDIAN}, with its 95 % interval")
+    )
 
 
 def latency_tables(summaries: Sequence[TrialSummary]) -> list[tuple[str, str, Table]]:

@@ -36,7 +36,7 @@ def plain(text: object, limit: int = 400) -> str:
     return printable(text, limit)
 
 
-def _decimals(value: float, digits: int = 3) -> int:
+def decimals(value: float, digits: int = 3) -> int:
     """Decimal places that show at least `digits` digits of a value; none below what nine places can show."""
     if abs(value) < 0.5e-9 or not math.isfinite(value):
         return 0
@@ -47,44 +47,75 @@ def number(value: float, digits: int = 3) -> str:
     """A figure with at least three significant digits, never in exponent form below 1e15."""
     if not math.isfinite(value):
         return MISSING
-    return f"{value:.{_decimals(value, digits)}f}"
+    return f"{value:.{decimals(value, digits)}f}"
 
 
 def signed(value: float) -> str:
     """A margin: `+4.19`, `-0.210`, `+269.77`; decimals are kept, since a margin is a difference."""
     if not math.isfinite(value):
         return MISSING
-    return f"{value:+.{max(2 if abs(value) < 1e4 else 0, _decimals(value))}f}"
+    return f"{value:+.{max(2 if abs(value) < 1e4 else 0, decimals(value))}f}"
 
 
-def is_wide(figure: Interval) -> bool:
-    """Whether an interval is too wide for one ±, which would hide that its sides differ."""
-    side = figure.longer_side
-    return side is not None and side > LOPSIDED * abs(figure.median)
+def outward(value: float, places: int, *, up: bool) -> str:
+    """A value rounded up or down, so that an interval never looks narrower than it is."""
+    steps = value * 10.0**places
+    whole = math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)
+    return f"{whole / 10.0**places:.{places}f}"
+
+
+def estimate(
+    value: float | Sequence[float] | None,
+    low: float | None = None,
+    high: float | None = None,
+    unit: str = "",
+) -> str:
+    """A figure with its interval: `0.231 ±0.004 s`, the figure or the ends alone, or the sign for neither.
+
+    Every output writes it so. Behind ± stands the interval's longer side. One that is wide has sides that
+    differ, and is shown by its ends: `0.920 (0.100 to 8.700)`; what has one end: `3.20 W, from 3.18`. `unit`
+    has its space.
+    """
+    if isinstance(value, Sequence):
+        return f"{quantity(value)}{unit}"
+    value, low, high = (
+        part if part is not None and math.isfinite(part) else None for part in (value, low, high)
+    )
+    places = max(
+        (decimals(part) for part in ((low, high) if value is None else (value,)) if part is not None),
+        default=0,
+    )
+    is_wide, half = True, 0.0
+    if value is not None and low is not None and high is not None:
+        half = max(high - value, value - low)
+        is_wide = half > LOPSIDED * abs(value)
+        finest = abs(low) if is_wide else half
+        if half > 0:
+            places = max(places, min(decimals(finest, 1), decimals(value, 5)))
+    least = "" if low is None else outward(low, places, up=False)
+    most = "" if high is None else outward(high, places, up=True)
+    ends = (
+        f"{least} to {most}"
+        if least and most
+        else f"from {least}"
+        if least
+        else f"up to {most}"
+        if most
+        else ""
+    )
+    if value is None:
+        return f"{ends}{unit}" if ends else MISSING
+    text = f"{value:.{places}f}"
+    if not is_wide:
+        return f"{text} ±{outward(half, places, up=True)}{unit}"
+    if least and most:
+        return f"{text} ({ends}){unit}"
+    return f"{text}{unit}, {ends}" if ends else f"{text}{unit}"
 
 
 def interval(figure: Interval | None) -> str:
-    """`0.231 ±0.004`, or the median alone where there is no interval, or the sign for a missing figure.
-
-    Behind ± stands the interval's longer side. One that is wide has sides that differ, and is shown by its
-    ends: `0.920 (0.100 to 8.700)`. Rounding never makes an interval look narrower than it is.
-    """
-    if figure is None:
-        return MISSING
-    half = figure.longer_side
-    if half is None or figure.low is None or figure.high is None:
-        return number(figure.median)
-    places = _decimals(figure.median)
-    wide = is_wide(figure)
-    if half > 0:
-        finest = abs(figure.low) if wide else half
-        places = max(places, min(_decimals(finest, 1), _decimals(figure.median, 5)))
-    step = 10.0**-places
-    value = f"{figure.median:.{places}f}"
-    if wide:
-        low, high = math.floor(figure.low / step + 1e-9) * step, math.ceil(figure.high / step - 1e-9) * step
-        return f"{value} ({low:.{places}f} to {high:.{places}f})"
-    return f"{value} ±{math.ceil(half / step - 1e-9) * step:.{places}f}"
+    """A statistic of a trial with its interval, without its unit."""
+    return MISSING if figure is None else estimate(figure.median, figure.low, figure.high)
 
 
 def size(count: int | None) -> str:
@@ -209,9 +240,14 @@ def families(summaries: Sequence[TrialSummary]) -> str:
     return ", ".join(sorted({plain(_family(summary), 40) for summary in summaries}))
 
 
+def spaced(unit: str) -> str:
+    """A unit with its space, or nothing for a pure number."""
+    return f" {plain(unit, 16)}" if unit not in ("", "1") else ""
+
+
 def unit(verdict: Verdict) -> str:
     """The unit with its space, or nothing for a pure number."""
-    return f" {plain(verdict.unit, 16)}" if verdict.unit not in ("", "1") else ""
+    return spaced(verdict.unit)
 
 
 def quantity(value: float | Sequence[float] | None) -> str:
@@ -236,13 +272,16 @@ def required(verdict: Verdict) -> tuple[str, str]:
 
 
 def _formula(verdict: Verdict) -> tuple[str, str]:
-    bound = verdict.limit
-    text = (
-        quantity(bound) if isinstance(bound, Sequence) else f"{bound:.0f}" if bound >= 1e6 else f"{bound:g}"
-    )
-    sign = "≥" if wants_more(verdict) else "≤"
     quantity_text = judged_quantity(verdict.quantity, verdict.statistic, verdict.averaging_s)
-    return quantity_text, f"{sign} {text}{unit(verdict)}"
+    return quantity_text, bound(verdict.limit, verdict.unit, at_least=wants_more(verdict))
+
+
+def bound(limit: float | Sequence[float], unit: str, *, at_least: bool) -> str:
+    """A limit: `≤ 4.42 s`."""
+    text = (
+        quantity(limit) if isinstance(limit, Sequence) else f"{limit:.0f}" if limit >= 1e6 else f"{limit:g}"
+    )
+    return f"{'≥' if at_least else '≤'} {text}{spaced(unit)}"
 
 
 def judged_quantity(name: str, statistic: str, averaging_s: float | None) -> str:
@@ -265,11 +304,18 @@ def wants_more(verdict: Verdict) -> bool:
     return metric is not None and metric.at_least
 
 
+def judged(verdict: Verdict) -> str:
+    """The figure that was judged, with its interval and unit; of a bound which one: `above 5.00 W`."""
+    if verdict.bound:
+        end = verdict.high if verdict.low is None else verdict.low
+        return f"{verdict.bound} {quantity(end)}{unit(verdict)}"
+    return estimate(verdict.value, verdict.low, verdict.high, unit(verdict))
+
+
 def value(verdict: Verdict) -> str:
-    """The figure that was judged, with its unit and basis: `4.25 W (board)`."""
-    if verdict.value is None:
-        return MISSING
-    return f"{quantity(verdict.value)}{unit(verdict)}" + (f" ({basis(verdict)})" if basis(verdict) else "")
+    """The figure that was judged, with its basis: `4.25 ±0.03 W (board)`."""
+    text = judged(verdict)
+    return f"{text} ({basis(verdict)})" if text != MISSING and basis(verdict) else text
 
 
 def basis(verdict: Verdict) -> str:
@@ -277,33 +323,9 @@ def basis(verdict: Verdict) -> str:
     return f"declared {verdict.declared}" if verdict.declared else plain(verdict.scope, 20)
 
 
-def span(verdict: Verdict) -> str:
-    """The interval that was judged: `0.227 to 0.235 s`; one that is open has one end, a bound says which."""
-    ends = [end for end in (verdict.low, verdict.high) if end is not None]
-    places = max((_decimals(end) for end in ends), default=0)
-    low, high = (None if end is None else f"{end:.{places}f}" for end in (verdict.low, verdict.high))
-    if low and high:
-        return f"{low} to {high}{unit(verdict)}"
-    if verdict.bound:
-        return f"{verdict.bound} {low or high}{unit(verdict)}"
-    return f"from {low}{unit(verdict)}" if low else f"up to {high}{unit(verdict)}" if high else MISSING
-
-
 def margin(verdict: Verdict) -> str:
     """What is left to the limit, signed: `+4.19 s`, `-3.20 points`."""
     return MISSING if verdict.margin is None else f"{signed(verdict.margin)}{margin_unit(verdict)}"
-
-
-def margin_ends(verdict: Verdict) -> str:
-    """The margin's own interval, in its unit: `+1.38 to +1.42`; empty where the figure has no two ends."""
-    if verdict.margin is None or verdict.low is None or verdict.high is None or verdict.low == verdict.high:
-        return ""
-    if isinstance(verdict.limit, Sequence):
-        return ""
-    ends = (verdict.low - verdict.limit, verdict.high - verdict.limit)
-    least, most = ends if wants_more(verdict) else (-ends[1], -ends[0])
-    low, high = signed(least), signed(most)
-    return "" if low == high else f"{low} to {high}"
 
 
 def margin_unit(verdict: Verdict) -> str:

@@ -19,11 +19,11 @@ from edgebench.judge.verdict import judge
 from edgebench.link.session_probes import SessionProbes
 from edgebench.report.console import make_console
 from edgebench.report.forms import export
-from edgebench.report.terminal import print_result
 from edgebench.stats.warnings import Flag
 from tests.fit.summaries import summary
 from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples, _steps, _times
 from tests.link.rig import make_rig
+from tests.report.samples import print_result
 from tests.synthetic_results import METER, made_experiment
 
 NO_PASSES = SteadyPasses((), (), (), {}, {}, 0)

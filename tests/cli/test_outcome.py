@@ -15,19 +15,13 @@ def test_what_ended_the_measuring_on_one_host_is_an_error_after_the_report(
     tmp_path, monkeypatch, capsys, interrupted, code
 ):
     folder = made_experiment(tmp_path, sessions=1)
-    reported = []
-
-    def write_report(results, summaries, verdicts, path, profiles):
-        reported.append(path)
-        return path
-
-    monkeypatch.setattr(html, "write_report", write_report)
+    monkeypatch.setattr(html, "render", lambda *judged: "the page")
     monkeypatch.setattr(signals, "_came", [])  # in the process of the tests others may have come
     outcome = Outcome(interrupted=interrupted, sessions=1, faults=(TypeError("no such cost"),))
     with pytest.raises(typer.Exit) as caught:
         conclude(folder, outcome, (), strict=False, json_=False)
     assert caught.value.exit_code == code
-    assert reported
+    assert (folder / "report.html").read_text() == "the page"
     printed = capsys.readouterr()
     assert "report.html" in printed.out
     assert ("error: TypeError: no such cost" in printed.err) == (not interrupted)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+from rich.console import Console
+
+from edgebench.judge.decision import Decision
 from edgebench.judge.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
+from edgebench.report.page import brief
+from edgebench.report.terminal import print_blocks
 from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
 
@@ -167,3 +172,15 @@ def without_value(trial_summary: TrialSummary, profile: str) -> list[Verdict]:
             ("size_mm", "declared", (10.0, 70.0, 80.0), "mm", "nobody gave the target's size"),
         )
     ]
+
+
+def print_result(
+    console: Console,
+    summaries: list[TrialSummary],
+    verdicts: list[Verdict],
+    decisions: list[Decision] | tuple[Decision, ...] = (),
+    *,
+    figures: bool = True,
+) -> None:
+    """Print what a run ends with."""
+    print_blocks(console, brief(summaries, verdicts, decisions, figures=figures))

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from edgebench.judge.judged import Judged
-from edgebench.report.page import command_line, environment, flat
+from edgebench.report.environment import command_line, environment, flat
 from edgebench.results.load import StoredResults
 
 

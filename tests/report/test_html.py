@@ -5,19 +5,15 @@ import hashlib
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
-from edgebench.errors import StoredResultError
-from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged
-from edgebench.judge.trial_summary import Ended, Verdict
-from edgebench.report.answer import paragraphs
+from edgebench.judge.trial_summary import Ended
+from edgebench.report.environment import environment
 from edgebench.report.forms import export_csv
-from edgebench.report.html import render, write_report
-from edgebench.report.markdown import escape, export_markdown
-from edgebench.report.page import environment, report
+from edgebench.report.html import render
+from edgebench.report.markdown import export_markdown
 from edgebench.results.load import StoredResults, load
 from tests import synthetic_results
 from tests.report import samples
@@ -187,27 +183,6 @@ def test_pictures_have_words_beside_them(whole_text: str) -> None:
     alternatives += [figure["aria-label"] or "" for figure in drawn]
     assert len(alternatives) == len(page.all("figcaption")) == 10
     assert all(len(words) > 40 for words in alternatives)
-    assert any("from 0." in words for words in alternatives)
-
-
-def test_it_says_what_a_reader_needs(whole: Judged, whole_text: str) -> None:
-    text = Page(whole_text).text
-    assert "9 trials of mobilenet_v1 on cpu" in text
-    for name in ("disco-realtime", "disco-arctic", "disco-greenland"):
-        assert name in text
-    assert "≤ 71.7375 s" in text
-    first = whole.summaries[0]
-    assert first.image_s and first.accuracy
-    assert f"{first.accuracy.k}/{first.accuracy.n}" in text
-    assert f"{first.image_s.low:.3f}"[:5] in text
-    assert "crops that share pixels" in text
-    assert "no meter was asked for" in text
-    assert "governor: unknown" in text
-    assert "edgebench run --device cpu --quick" in text
-    assert "Student's t over the medians of the sessions" in text
-    assert "40 images" in text
-    assert "131 MB" in text
-    assert text.count("label \\ predicted") == 9
 
 
 def test_the_share_of_the_scene_stands_beside_the_figure(whole: Judged) -> None:
@@ -231,22 +206,6 @@ def test_image_s_and_infer_s_never_share_a_table(whole_text: str) -> None:
         assert not ("image_s" in table and "infer_s" in table)
 
 
-def test_verdicts_that_trials_share_share_a_row(whole_text: str) -> None:
-    assert Page(whole_text).text.count("all 9 trials power_peak_w max") == 3
-
-
-def test_trials_of_every_kind_have_their_reason(hostile_text: str) -> None:
-    text = Page(hostile_text).text
-    for expected in (
-        "unsupported: it needs 12 MB and the device has 8 MB",
-        "SIGSEGV",
-        "not run",
-        "rapl:package",
-        "covers the chip only",
-    ):
-        assert expected in text, expected
-
-
 def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judged) -> None:
     text = Page(rendered(bare)).text
     assert "no images were given" in text
@@ -258,44 +217,9 @@ def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judge
     assert "No trial was measured: 3 trials without a session." in text
 
 
-def test_what_would_have_to_change_stands_on_the_page_and_in_markdown(whole: Judged) -> None:
-    said = paragraphs(answers(whole.summaries, whole.profiles, whole.verdicts), whole.summaries)
-    assert said
-    page = " ".join(Page(render(whole.results, whole.summaries, whole.verdicts, whole.profiles)).text.split())
-    markdown = export_markdown(whole.results, whole.summaries, whole.verdicts, whole.profiles)
-    for heading, sentences in said:
-        assert heading in page
-        assert all(sentence in page for sentence in sentences)
-        assert f"### {heading}" in markdown
-        assert all(f"- {escape(sentence)}" in markdown for sentence in sentences)
-
-
 def test_no_profile_no_verdict(whole: Judged) -> None:
     text = Page(render(whole.results, whole.summaries, [])).text
     assert "No profile was asked for, so nothing was judged." in text
-
-
-def test_the_headline_says_who_passes(whole: Judged) -> None:
-    def headline(verdicts: list[Verdict]) -> str:
-        return report(whole.results, whole.summaries, verdicts).cards[0].answer.headline
-
-    only_latency = [verdict for verdict in whole.verdicts if verdict.quantity == "image_s"]
-    satisfied = headline(only_latency)
-    assert satisfied.startswith("All 9 trials satisfy it. The quickest is 0.25 int8 (image_s ")
-    failing = [replace(verdict, verdict="fail", margin=-1.0) for verdict in only_latency]
-    assert headline(failing) == "No trial satisfies it: all 9 miss a requirement."  # by no known profile
-    first = whole.summaries[0].key
-    mixed = [old if old.trial == first else new for old, new in zip(only_latency, failing, strict=True)]
-    assert headline(mixed).startswith("0.25 fp32 alone satisfies it (image_s ")
-    answer = report(whole.results, whole.summaries, whole.verdicts).cards[0].answer
-    assert answer.headline == (
-        "No trial is shown to satisfy it: 9 of 9 trials cannot be decided. The nearest of these is 0.25 int8 "
-        "(image_s 0.201 ±0.003 s), open in power_peak_w (unknown), mass_g (unknown) and size_mm (unknown)."
-    )
-    assert answer.settling == (
-        "power_peak_w by --meter KIND, or --declared-power POWER",
-        "mass_g and size_mm by --board NAME",
-    )
 
 
 def test_a_repeated_session_leaves_nothing_unmeasured(whole: Judged, hostile_text: str) -> None:
@@ -314,49 +238,11 @@ def test_the_same_result_gives_the_same_bytes(whole: Judged, whole_text: str) ->
     assert render(again, whole.summaries, whole.verdicts) == whole_text
 
 
-def test_it_appears_whole_or_not_at_all(whole: Judged, tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text("old")
-    assert write_report(whole.results, whole.summaries, whole.verdicts, path) == path
-    assert path.read_text().endswith("</html>\n")
-    assert list(tmp_path.iterdir()) == [path]
-    blocked = tmp_path / "a file"
-    blocked.write_text("")
-    with pytest.raises(StoredResultError):
-        write_report(whole.results, whole.summaries, whole.verdicts, blocked / "report.html")
-
-
-def test_below_a_matrix_stands_the_word_of_each_verdict(whole_text: str) -> None:
-    verdicts = whole_text[whole_text.index('<h2 id="verdicts">') : whole_text.index("<h3>Every verdict")]
-    assert re.search(r"<li>image_s median ≤ [^<]*: pass for all 9 trials, margin", verdicts)
-
-
 def test_every_cell_names_its_column_for_narrow_screens(whole_text: str) -> None:
     [table] = re.findall(r'<table class="rows wide">.*?</table>', whole_text, re.DOTALL)[:1]
     headings = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', table)
     first = table[table.index("<tbody>") : table.index("</tr>", table.index("<tbody>"))]
     assert re.findall(r'data-label="([^"]*)"', first) == headings[1:]
-
-
-def test_a_long_figure_breaks_and_leaves_its_row_to_the_reason(whole: Judged) -> None:
-    first, *others = (verdict for verdict in whole.verdicts if verdict.value is not None)
-    declared = replace(first, value=4.5, quantity="power_peak_w", unit="W", limit=5.0, declared="maximum")
-    text = render(whole.results, whole.summaries, [declared, *others])
-    assert re.findall(r'<td class="([^"]*)"[^>]*>4.50 W \(declared maximum\)</td>', text) == ["n broken"]
-    assert '<td class="n" ' in text
-
-
-def test_trials_that_a_row_counts_can_be_looked_up(whole: Judged) -> None:
-    some = [summary.key for summary in whole.summaries[:5]]
-    verdicts = [
-        verdict for verdict in samples.verdicts(whole.summaries, ("p",)) if verdict.quantity == "mass_g"
-    ]
-    mixed = [replace(verdict, reason="another") if verdict.trial in some else verdict for verdict in verdicts]
-    page = render(whole.results, whole.summaries, mixed)
-    counted = "5 of 9 trials (0.25 fp32, 0.25 fp16, 0.25 int8 and 2 more)"
-    assert (
-        f"<summary>{counted}</summary>0.25 fp32, 0.25 fp16, 0.25 int8, 0.5 fp32, 0.5 fp16</details>" in page
-    )
 
 
 def test_settings_that_nobody_gave_are_one_row(whole: Judged) -> None:

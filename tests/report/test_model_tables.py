@@ -3,7 +3,7 @@ import json
 from typing import Any
 
 from edgebench.report.console import make_console
-from edgebench.report.listings import print_families, print_model
+from edgebench.report.listings import print_model, print_variants
 
 MODEL: dict[str, Any] = {
     "name": "tower\x1b[31m.tflite",
@@ -63,7 +63,7 @@ def test_a_model_as_json_is_whole():
 
 
 def test_families_are_told_in_80_columns():
-    text = said(print_families, [FAMILY])
+    text = said(print_variants, [], families=[FAMILY])
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
     assert "215 M" in text
     assert "accuracy is not meaningful" in text

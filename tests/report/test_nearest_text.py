@@ -9,8 +9,10 @@ from edgebench.judge.answers import answers
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
-from edgebench.report.answer import exclusion_sentences, nearest_sentences, print_answers
+from edgebench.report.answer import exclusion_sentences, nearest_sentences
 from edgebench.report.console import make_console
+from edgebench.report.page import changes
+from edgebench.report.terminal import print_blocks
 from tests.fit.test_nearest import of, trial
 
 
@@ -72,7 +74,7 @@ def test_it_fits_the_terminal_and_what_comes_from_outside_does_not_steer_it() ->
     profile = of({"limit": 2.0})
     file = io.StringIO()
     beyond = answers([hostile], [profile], judge_all([hostile], [profile]))
-    print_answers(make_console(file), beyond, [hostile])
+    print_blocks(make_console(file), changes([hostile], beyond))
     lines = file.getvalue().splitlines()
     assert lines[0] == "What would pass" and "What excludes targets" in lines
     assert max(map(len, lines)) <= 80 and "\x1b" not in file.getvalue()

@@ -11,14 +11,15 @@ import pytest
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import notes, tables
+from edgebench.report.blocks import Note
 from edgebench.report.console import make_console
 from edgebench.report.html import render
 from edgebench.report.listings import print_variants
 from edgebench.report.markdown import export_markdown
-from edgebench.report.notes import Note, Trials
-from edgebench.report.terminal import print_result
+from edgebench.report.notes import Trials
 from edgebench.stats.warnings import Caution, Flag
 from tests.report import samples
+from tests.report.samples import print_result
 
 
 def trials_of(summaries: list[TrialSummary]) -> Trials:
@@ -40,7 +41,7 @@ def test_trials_are_counted_and_named_as_far_as_they_fit() -> None:
     assert trials.several(keys[1:]) == "17 of 18 trials (all but cpu: 0.25 fp32)"
     some = trials.several(keys[:12])
     assert some == "12 of 18 trials (cpu: 0.25 fp32, cpu: 0.25 fp16, cpu: 0.25 int8 and 9 more)"
-    assert [trials.unnamed(keys[:count]) for count in (1, 9, 12, 17, 18)] == [
+    assert [trials.named(keys[:count])[1] for count in (1, 9, 12, 17, 18)] == [
         False,
         False,
         True,

@@ -40,7 +40,7 @@ def test_the_figure_has_a_point_a_minute_and_a_line_a_trial() -> None:
     assert svg_of([axes]) == svg_of(sustained(summaries))
     picture = minutes_picture(summaries)
     assert picture is not None
-    assert "0.200 s in the first, 0.230 s in the last of 3 minutes" in picture.alt
+    assert "0.200 s in the first minute, 0.230 s in the last" in picture.alt
 
 
 def test_nothing_sustained_is_drawn_as_nothing() -> None:

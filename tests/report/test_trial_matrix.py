@@ -14,12 +14,14 @@ from edgebench.judge.profile import Profile
 from edgebench.judge.published import judge_published
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
+from edgebench.report.blocks import Matrix
 from edgebench.report.console import make_console
 from edgebench.report.html import render
 from edgebench.report.markdown import escape, export_markdown
-from edgebench.report.verdict_matrix import MOST_ROWS, Matrix, matrices, print_verdicts
+from edgebench.report.verdict_matrix import MOST_ROWS, matrices
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
+from tests.report import samples
 
 
 def matrix_of(trials: list[TrialSummary], profile: Profile) -> Matrix:
@@ -39,12 +41,12 @@ def many(targets: int, of_each: int) -> list[TrialSummary]:
     ]
 
 
-def test_a_cell_has_symbol_margin_and_the_margins_interval() -> None:
+def test_a_cell_has_symbol_margin_and_the_figure_with_its_interval() -> None:
     matrix = matrix_of([trial("a", 1.0, accuracy=(95, 100))], of({"limit": 2.0}, ACCURACY))
     latency, accuracy = matrix.rows[0].cells
-    assert latency and re.fullmatch(r"✓ \+1\.00 s \(\+0\.975 to \+1\.02\)", latency.text)
-    assert accuracy and accuracy.text == "✓ +0.150 (+0.0882 to +0.178)"
-    assert latency.reason == "1.00 s: the whole 95 % interval meets the limit"
+    assert latency and re.fullmatch(r"✓ \+1\.00 s; 1\.00 ±0\.03 s", latency.text)
+    assert accuracy and accuracy.text == "✓ +0.150; 0.950 ±0.062"
+    assert latency.reason == "the whole 95 % interval meets the limit"
 
 
 ACCURACY = {"quantity": "accuracy", "limit": 0.8}
@@ -115,7 +117,7 @@ def test_html_and_markdown_show_the_same_cells(whole: Judged) -> None:
             for cell in row.cells:
                 assert cell and escape(cell.text) in line
                 assert f'title="{cell.hint}"'.replace("'", "&#39;") in page
-                assert cell.margin in page and cell.ends in page
+                assert cell.margin in page and cell.behind in page
     assert '<span class="v pass"><span class="spoken">pass </span>+' in page
     assert "to settle: --board NAME" in " ".join(markdown.split())
 
@@ -124,7 +126,7 @@ def terminal(trials: list[TrialSummary], profile: Profile) -> list[str]:
     verdicts = judge_all(trials, [profile])
     file = io.StringIO()
     decided = answers(trials, [profile], verdicts).decisions
-    print_verdicts(make_console(file), trials, verdicts, decided)
+    samples.print_result(make_console(file), trials, verdicts, decided, figures=False)
     return file.getvalue().splitlines()
 
 
@@ -144,4 +146,7 @@ def test_a_meter_of_a_part_stands_beside_its_margin() -> None:
     chip = trial("a", power=(meter(scope="chip"),))
     matrix = matrix_of([chip], of({"quantity": "power_mean_w", "limit": 5.0}))
     (cell,) = matrix.rows[0].cells
-    assert cell and (cell.basis, cell.by) == ("chip", "--meter KIND that sees all of the board")
+    assert cell and (cell.behind.endswith(", chip"), cell.by) == (
+        True,
+        "--meter KIND that sees all of the board",
+    )

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.judge.profile import load_profile
-from edgebench.report import listings, tables, words
+from edgebench.report import listings, words
 from edgebench.stats.interval import Interval
-from tests.fit.summaries import summary
 from tests.report import samples
 
 
@@ -31,14 +30,6 @@ def test_an_interval_reads_as_median_and_half_width(median: float, half: float, 
 
 def test_a_wide_interval_reads_as_its_ends() -> None:
     assert words.interval(Interval(0.92, 0.10, 8.7, 3, 9)) == "0.920 (0.100 to 8.700)"
-
-
-def test_the_table_shows_no_single_half_width_of_a_wide_interval() -> None:
-    measured = replace(summary(((0.9,), (0.92,), (0.94,))), image_s=Interval(0.92, 0.10, 23.0, 3, 9))
-    narrow = replace(measured, image_s=Interval(1.0, 0.9, 1.1, 3, 9))
-    wide_cells, narrow_cells = tables.latency([measured, narrow], "image_s").rows
-    assert wide_cells[1:4] == ("0.920", "0.100 to 23.000", words.MISSING)
-    assert narrow_cells[3] == "±10.0 %"
 
 
 def test_an_interval_that_is_missing_is_never_a_zero() -> None:
@@ -131,12 +122,31 @@ def test_the_value_of_power_is_shown_with_what_the_meter_covers() -> None:
     assert words.value(replace(power, value=4.25)) == "4.25 W"
 
 
-def test_an_open_interval_shows_the_end_that_it_has() -> None:
+@pytest.mark.parametrize(
+    ("figure", "text"),
+    [
+        ((0.231, 0.2275, 0.2346), "0.231 ±0.004 s"),
+        ((0.92, 0.1, 8.7), "0.920 (0.100 to 8.700) s"),
+        ((0.32, 0.1361, 0.5042), "0.320 (0.136 to 0.505) s"),
+        ((3.2, 3.183, None), "3.20 s, from 3.18"),
+        ((3.2, None, None), "3.20 s"),
+        ((None, 1.0, 2.0), "1.00 to 2.00 s"),
+        ((None, 1.0, None), "from 1.00 s"),
+        ((None, None, 2.0), "up to 2.00 s"),
+        ((None, None, None), "-"),
+        (((10.0, 70.5, 80.0),), "10 x 70.5 x 80 s"),
+        ((math.nan, 1.0, math.inf), "from 1.00 s"),
+    ],
+)
+def test_an_estimate_has_as_many_digits_as_its_interval_and_ends_rounded_outward(figure, text) -> None:
+    low, high = (*figure[1:], None, None)[:2]
+    assert words.estimate(figure[0], low, high, " s") == text
+
+
+def test_a_verdict_shows_the_figure_with_its_interval_or_the_bound() -> None:
     verdict = samples.latency(samples.summary(), "disco-realtime")
-    assert words.span(replace(verdict, low=1.0, high=2.0)) == "1.00 to 2.00 s"
-    assert words.span(replace(verdict, low=1.0, high=None)) == "from 1.00 s"
-    assert words.span(replace(verdict, low=None, high=2.0)) == "up to 2.00 s"
-    assert words.span(replace(verdict, low=None, high=None)) == words.MISSING
+    assert words.judged(verdict) == "0.230 ±0.004 s"
+    assert words.judged(replace(verdict, value=None, low=5.0, high=None, bound="above")) == "above 5.00 s"
 
 
 def test_a_model_without_depth_is_called_by_its_name() -> None:

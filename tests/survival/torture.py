@@ -25,8 +25,9 @@ from pathlib import Path
 from PIL import Image
 
 from edgebench.errors import EdgeBenchError
+from edgebench.files import write_output
 from edgebench.judge.judged import judge_folder
-from edgebench.report.html import write_report
+from edgebench.report.forms import FORMS
 from edgebench.results.layout import WRITING_PREFIX
 from edgebench.results.record_reading import read_experiment, read_sessions
 from tests.survival.forking import Ended, adopt_orphans, run_and_kill
@@ -154,7 +155,7 @@ class Torture:
         if self._reports:
             folder = self._small.results / name
             judged = judge_folder(folder)
-            write_report(judged.results, judged.summaries, judged.verdicts, folder / "report.html")
+            write_output(folder / "report.html", FORMS["html"].write(judged), "-o")
 
     def _after(self, name: str, ended: Ended) -> None:
         """What was on disk is as it was; what is new was measured once, and all of it can be read."""

@@ -13,13 +13,13 @@ from edgebench.judge.profile import load_profile
 from edgebench.judge.summarise import summarise
 from edgebench.report.console import make_console
 from edgebench.report.schemas import schema
-from edgebench.report.terminal import print_result
 from edgebench.run.cost import known_spread
 from edgebench.run.measuring import host_queue as lane
 from edgebench.run.measuring import session
 from edgebench.run.measuring.host_queue import Outcome
 from edgebench.stats.intervals import SPENDING_NAME
 from tests.backends.replaying import figures, run, scenario
+from tests.report.samples import print_result
 
 pytestmark = pytest.mark.slow
 

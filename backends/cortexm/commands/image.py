@@ -13,8 +13,9 @@ from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.prepare.cache import Cache, using
 from edgebench.records.model import PrepareRequest
 from edgebench.records.values import Variant
-from edgebench.report.console import cell, line, new_table
+from edgebench.report.blocks import Block, Heading, Table, of_figures
 from edgebench.report.listings import write_json
+from edgebench.report.terminal import print_blocks
 
 from ..backend import CortexMBackend
 from ..boards import Board, Firmware, read_firmware
@@ -84,19 +85,25 @@ def _engine(board: Board, recipe: Recipe, cache: Cache) -> Engine:
 
 def print_memory(console: Console, board: Board, firmware: Firmware) -> None:
     """Two tables: flash and RAM by section, and what is taken of each of the board's memories."""
-    line(console, f"memory of {board.title}")
-    table = new_table(console, [("section", False), ("address", True), ("flash", True), ("RAM", True)])
-    for section in firmware.sections:
-        figures = (f"{section.address:#010x}", f"{section.flash_bytes:,}", f"{section.ram_bytes:,}")
-        table.add_row(*(cell(console, text) for text in (section.name, *figures)))
-    console.print(table)
-    console.print()
-    table = new_table(console, [("memory", False), ("taken", True), ("of bytes", True), ("", True)])
-    for entry in firmware.usage:
-        share = f"{100 * entry.used_bytes / entry.size_bytes:.1f} %"
-        figures = (f"{entry.used_bytes:,}", f"{entry.size_bytes:,}", share)
-        table.add_row(*(cell(console, text) for text in (entry.name, *figures)))
-    console.print(table)
+    sections = tuple(
+        (section.name, f"{section.address:#010x}", f"{section.flash_bytes:,}", f"{section.ram_bytes:,}")
+        for section in firmware.sections
+    )
+    usage = tuple(
+        (
+            entry.name,
+            f"{entry.used_bytes:,}",
+            f"{entry.size_bytes:,}",
+            f"{100 * entry.used_bytes / entry.size_bytes:.1f} %",
+        )
+        for entry in firmware.usage
+    )
+    blocks: list[Block] = [
+        Heading(f"memory of {board.title}"),
+        Table("sections", of_figures("section", "address", "flash", "RAM"), sections),
+        Table("memories", of_figures("memory", "taken", "of bytes", ""), usage),
+    ]
+    print_blocks(console, blocks)
 
 
 def write_memory(console: Console, board: Board, firmware: Firmware) -> None:

@@ -13,7 +13,6 @@ from edgebench.judge.metrics.power import rail_interval
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing, tables, words
 from edgebench.report.plots.panels import (
-    MOST_IN_WORDS,
     Picture,
     Place,
     by_target,
@@ -192,14 +191,10 @@ def accuracy_picture(summaries: Sequence[TrialSummary]) -> Picture:
     shown = words.alike_timed(able)
     if not shown:
         return Picture("There is no figure of accuracy against latency: no trial has both.")
-    names, quantity = tables.trial_names(summaries), words.latency_names(shown)
+    quantity = words.latency_names(shown)
     return picture(
         partial(accuracy, summaries),
         f"Accuracy against {quantity}",
-        [
-            f"{names[summary.key]} {words.right_of(summary.accuracy)} at {words.interval(summary.latency)} s"
-            for summary in shown[:MOST_IN_WORDS]
-        ],
         f"Top-1 on the images against {quantity}; beside the points stand depth multipliers or models.",
         "Upright bars are Wilson intervals, level ones are intervals over sessions, both 95 %.",
         not_drawn(sum(each.latency is not None for each in able) - len(shown), " with infer_s alone"),
@@ -266,21 +261,15 @@ def energy_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     panels = energy_panels(summaries)
     if not panels:
         return Picture("There is no figure of accuracy against energy: no trial has both.")
-    points = [(scope, point) for scope, group in panels.items() for point in group]
-    names = tables.trial_names(summaries)
+    points = [point for group in panels.values() for point in group]
     return picture(
         partial(energy, summaries),
         "Accuracy against energy an image",
-        [
-            f"{names[point.summary.key]} {words.right_of(point.summary.accuracy)} "
-            f"at {words.interval(point.cost)} J, {scope}"
-            for scope, point in points
-        ],
         "Top-1 on the images against energy an image, as the primary meter and rail of each trial see it; "
         "beside the points stand depth multipliers or models. Upright bars are Wilson intervals, level ones "
         "those of the energy over sessions and samples, both 95 %.",
         "Hollow: the energy above that of the idle device, where it is a tenth or more."
-        if any(point.net is not None for _, point in points)
+        if any(point.net is not None for point in points)
         else "",
         "With --period it is the energy of the whole period, pauses included."
         if any(summary.paced for summary in metered)

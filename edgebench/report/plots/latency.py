@@ -16,7 +16,6 @@ from edgebench.report import drawing, notes, tables, words
 from edgebench.report.plots.accuracy import series_of
 from edgebench.report.plots.limits import draw_limits, inside, limit_lines, limits_note
 from edgebench.report.plots.panels import (
-    MOST_IN_WORDS,
     Picture,
     Place,
     bars_note,
@@ -59,7 +58,7 @@ def latency(
 
     Args:
         summaries: trials; those without that time are left out, and against depth those without a depth.
-        limits: profile -> limit of it in seconds; one that is far off stands at the edge (`limit_lines`).
+        limits: profile -> limit of it in seconds; one that is far off is not drawn (`limit_lines`).
         by: `depth`, or `model` with a place for each in the order of the trials. Default: `level_axis`.
         ax: where to draw, a panel a target.
     """
@@ -114,18 +113,13 @@ def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
         return Picture("There is no figure of image_s: no trial has a time.")
     axis = level_axis(measured)
     by = {"depth": "depth multiplier", "model": "model"}[axis]
-    in_order = sorted(measured, key=_median_s)
-    quantity, names = words.latency_names(measured), tables.trial_names(measured)
+    quantity = words.latency_names(measured)
     limits = latency_limits(verdicts, quantity)
     is_published = any(summary.published for summary in measured)
     bars = "as published, without intervals" if is_published else "bars are 95 % intervals over sessions"
-    least, most = (
-        f"{words.number(_median_s(each))} s ({names[each.key]})" for each in (in_order[0], in_order[-1])
-    )
     return picture(
         partial(latency, measured, limits, by=axis),
         f"{quantity} by {by} and precision for {words.counted(len(measured), 'trial')}",
-        [f"from {least} to {most}."],
         f"{quantity} by {by} and precision; {bars}.",
         limits_note(limit_lines(limits, [_median_s(summary) for summary in measured])),
         not_drawn(
@@ -178,12 +172,6 @@ MAX_ROWS = 36
 
 _ROW = 0.24  # inches
 _LONGEST_NAME = 38  # characters in a line
-
-
-def ratio_words(ratio: Interval) -> str:
-    """As it stands beside a row: `2.31 (2.20 to 2.43)`."""
-    ends = [words.number(end) for end in (ratio.low, ratio.high) if end is not None]
-    return words.number(ratio.median) + (f" ({' to '.join(ends)})" if ends else "")
 
 
 def quickest_first(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
@@ -255,7 +243,7 @@ def targets_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, floa
     rows = quickest_first(summaries)
     if not rows:
         return Picture("There is no figure of all targets on one axis: no trial has a time.")
-    names, ratio_of = tables.trial_names(rows), ratios_to_quickest(rows)
+    ratio_of = ratios_to_quickest(rows)
     timed, quantity = words.alike_timed(summaries), words.latency_names(rows)
     has_interval = {ratio.low is not None for ratio in ratio_of.values()}
     interval = " with its 95 % interval over both trials' session medians (Welch, on the logarithm)"
@@ -263,15 +251,6 @@ def targets_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, floa
     return picture(
         partial(targets, summaries, limits),
         f"{quantity} from the quickest to the slowest",
-        [
-            f"{names[summary.key]} {words.interval(summary.latency)} s"
-            + (
-                f", {ratio_words(ratio_of[summary.key])} times the quickest"
-                if summary.key in ratio_of
-                else ""
-            )
-            for summary in rows
-        ],
         f"Median {quantity} of each trial, the quickest on top, and its ratio to that"
         f"{interval if True in has_interval else ''}.",
         "A ratio without an interval: published, or too few sessions." if False in has_interval else "",
@@ -308,9 +287,9 @@ def _draw_rows(axes: Axes, rows: Sequence[TrialSummary]) -> None:
             capsize=3,
         )
         timed = f"{words.latency_names(rows)} {words.interval(summary.latency)} s"
-        beside = "the quickest" if ratio is None else f"{ratio_words(ratio)} times the quickest"
+        beside = "the quickest" if ratio is None else f"{words.interval(ratio)} times the quickest"
         drawing.mark(point.lines[0], "trial", f"{names[summary.key]}: {timed}, {beside}")
-        _write_beside(axes, row, "quickest" if ratio is None else ratio_words(ratio))
+        _write_beside(axes, row, "quickest" if ratio is None else words.interval(ratio))
 
 
 def _write_beside(axes: Axes, row: int, text: str) -> None:
@@ -369,19 +348,11 @@ def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
     shown = [summary for summary in summaries if summary.stages_ms]
     if not shown:
         return Picture("There is no figure of the stages: no trial has a time.")
-    names = tables.trial_names(summaries)
     own = {stage for summary in shown for stage in summary.stages_ms} - set(STACKED_STAGES)
     own_stages = " and ".join(words.plain(stage, 40) for stage in sorted(own))
     return picture(
         partial(stages, summaries),
         "Milliseconds a patch by stage",
-        [
-            f"{names[summary.key]} "
-            + ", ".join(
-                f"{words.plain(stage, 40)} {words.number(time)}" for stage, time in summary.stages_ms.items()
-            )
-            for summary in shown[:MOST_IN_WORDS]
-        ],
         "Milliseconds a patch, stage upon stage; means over the sessions of each session's median.",
         f"The narrow bar is {own_stages}, the device's own time within infer." if own else "",
         panels=len({summary.target for summary in summaries}),

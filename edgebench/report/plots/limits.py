@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
-from matplotlib.transforms import Transform
 
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import drawing, notes, tables, words
@@ -85,8 +84,8 @@ def limits(
         drawing.mark(axes.axvline(1.0, color=drawing.INK, linewidth=1.2), "limit", words.limit(of_panel[0]))
         for row, verdict in enumerate(of_panel):
             point = _draw(axes, row, verdict, low if log else -math.inf)
-            judged = f"{words.value(verdict)} {words.span(verdict)}".strip()
-            drawing.mark(point, "trial", f"{names[verdict.trial]}: {verdict.verdict}, {judged}")
+            judged = f"{names[verdict.trial]}: {verdict.verdict}, {words.value(verdict)}"
+            drawing.mark(point, "trial", judged)
         name_rows(axes, [names[verdict.trial] for verdict in of_panel], _LONGEST_NAME, fontsize=8.5)
         set_title(axes, drawing.label(words.limit(of_panel[0]), 80))
         if of_panel is shown[-1][1]:
@@ -120,7 +119,6 @@ def limits_picture(
     return picture(
         partial(limits, drawn, names),
         "Figures over their limits",
-        [_in_words(of_panel, names) for of_panel in drawn.values()],
         "Each figure that was judged, with its interval, as a multiple of its limit, which is the line at 1; "
         "the tinted side meets it. An arrow: nothing bounds the figure on that side.",
         f"Not known of any trial: {absent}." if absent else "",
@@ -128,15 +126,6 @@ def limits_picture(
         if any(summary.published for summary in summaries)
         else "",
         f"The first {most} trials of a requirement are drawn; the tables hold all." if is_cut else "",
-    )
-
-
-def _in_words(of_panel: Sequence[Verdict], names: Mapping[str, str]) -> str:
-    ends = sorted((end, names[verdict.trial]) for verdict in of_panel for end in multiple_of(verdict).ends)
-    (least, first), (most, last) = ends[0], ends[-1]
-    return (
-        f"{words.limit(of_panel[0])}, {words.counted(len(of_panel), 'trial')}: from "
-        f"{words.number(least)} ({first}) to {words.number(most)} times the limit ({last})"
     )
 
 
@@ -168,15 +157,14 @@ def _draw(axes: Axes, row: int, verdict: Verdict, least: float) -> Line2D:
     return point
 
 
-# The lines of limits: where they are, or at the edge of the axis with an arrow and their value.
+# The lines of limits, where the axis holds them.
 
 
 NEAR = 3.0
-"""A limit that is further than this factor from every figure would flatten them: it stands at the edge."""
+"""A limit that is further than this factor from every figure would flatten them: the axis leaves it out."""
 
 _NAME = 26  # characters of a profile's name
 _LABEL = 8.5  # points
-_EDGE = 0.075  # of an axis: the room that a line at its edge takes
 
 
 @dataclass(frozen=True)
@@ -186,7 +174,7 @@ class LimitLine:
     Attributes:
         value: in the axis's unit.
         names: of those that allow it.
-        side: where it stands: at its place, or beyond the low or the high end of the axis.
+        side: whether the axis holds it, or it lies beyond the low or the high end.
     """
 
     value: float
@@ -227,96 +215,39 @@ def draw_limits(
     named: bool = True,
     colour: str = drawing.INK,
 ) -> None:
-    """Dashed lines of limits on an axis whose ends are set; those beyond an end share a dotted one there.
-
-    The axis is lengthened by the room that the dotted lines take, so that they cover no figure.
+    """Dashed lines of the limits that the axis holds.
 
     Args:
         axes: with its scale and ends.
         which: the axis of the figures.
         lines: what `limit_lines` gave.
         unit: of the figures.
-        named: whether the profiles stand at the lines; otherwise those at an edge have their values alone.
+        named: whether the profiles stand at the lines.
         colour: of the lines.
     """
-    if (axes.get_xscale() if which == "x" else axes.get_yscale()) == "linear":
-        # It begins at zero, and holds what is near that.
-        lines = [replace(line, side="inside") if line.side == "below" else line for line in lines]
-    below = [line for line in lines if line.side == "below"]
-    above = [line for line in lines if line.side == "above"]
-    _lengthen(axes, which, bool(below), bool(above))
-    drawn = [_Drawn((line,), line.value, False, _text([line], unit) if named else "") for line in lines]
-    drawn = [each for each in drawn if each.lines[0].side == "inside"]
-    for beyond, place, arrow in ((below[::-1], _EDGE / 2, "↓←"), (above, 1 - _EDGE / 2, "↑→")):
-        if beyond:
-            values = ", ".join(f"{line.value:.4g}" for line in beyond)
-            text = _text(beyond, unit) if named else f"{values} {unit}"
-            drawn.append(_Drawn(tuple(beyond), place, True, f"{arrow[which == 'x']} {text}"))
-    for number, each in enumerate(drawn):
-        level = which == "y"
-        beside = axes.get_yaxis_transform() if level else axes.get_xaxis_transform()
-        transform = axes.transAxes if each.at_edge else beside
-        ends = ([0, 1], [each.place] * 2) if level else ([each.place] * 2, [0, 1])
-        style: dict[str, Any] = {"linestyle": (0, (1, 2) if each.at_edge else (5, 3)), "linewidth": 1.1}
-        [line] = axes.plot(*ends, transform=transform, scalex=False, scaley=False, color=colour, **style)
-        if each.text and level:
-            _write_upon(axes, each, transform)
-        elif each.text:
-            _write_above(axes, each, transform, colour, number)
-        names = (f"{', '.join(limit.names)}: {limit.value:g} {unit}" for limit in each.lines)
-        drawing.mark(line, "limit", "; ".join(names))
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """One line on the axes: at a value, or at a share of the axis's length where it stands at the edge."""
-
-    lines: tuple[LimitLine, ...]
-    place: float
-    at_edge: bool
-    text: str
-
-
-def _lengthen(axes: Axes, which: str, below: bool, above: bool) -> None:
-    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
-    log = (axes.get_xscale() if which == "x" else axes.get_yscale()) == "log"
-    start, end = (math.log(low), math.log(high)) if log else (low, high)
-    room = (end - start) * _EDGE / (1 - _EDGE * (below + above))
-    start, end = start - room * below, end + room * above
-    ends = (math.exp(start), math.exp(end)) if log else (start, end)
-    (axes.set_xlim if which == "x" else axes.set_ylim)(*ends)
-
-
-def _write_upon(axes: Axes, drawn: _Drawn, transform: Transform) -> None:
-    """The text of a line across the axes."""
-    text = axes.annotate(
-        drawn.text, (0.01, drawn.place), xycoords=transform, xytext=(0, 2), textcoords="offset points",
-        fontsize=_LABEL, path_effects=[withStroke(linewidth=2.5, foreground="white")],
-    )  # fmt: skip
-    text.set_in_layout(False)  # a long name takes no room from the panel
-
-
-def _write_above(axes: Axes, drawn: _Drawn, transform: Transform, colour: str, number: int) -> None:
-    """The text of an upright line, one line higher than the last one's."""
-    where = float((transform - axes.transAxes).transform((drawn.place, 1.0))[0])
-    height = 4 + 1.3 * _LABEL * number
-    axes.annotate(
-        drawn.text, (drawn.place, 1.0), xycoords=transform, xytext=(3 if where < 0.5 else -3, height),
-        textcoords="offset points", fontsize=_LABEL, ha="left" if where < 0.5 else "right",
-        annotation_clip=False,
-    )  # fmt: skip
-    axes.annotate(
-        "", (drawn.place, 1.0), xycoords=transform, xytext=(0, height + _LABEL), annotation_clip=False,
-        textcoords="offset points", arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": colour,
-        "shrinkA": 0, "shrinkB": 0},
-    )  # fmt: skip
-
-
-def _text(lines: Sequence[LimitLine], unit: str) -> str:
-    """What stands at a line, the nearest of several: `disco-realtime: 4.42 s and 2 more`."""
-    names = [name for line in lines for name in line.names]
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{drawing.label(names[0], _NAME)}: {lines[0].value:.4g} {unit}{more}"
+    low, high = axes.get_ylim() if which == "y" else axes.get_xlim()
+    for number, limit in enumerate(line for line in lines if low <= line.value <= high):
+        more = f" and {len(limit.names) - 1} more" if len(limit.names) > 1 else ""
+        text = f"{drawing.label(limit.names[0], _NAME)}: {limit.value:.4g} {unit}{more}" if named else ""
+        style: dict[str, Any] = {"color": colour, "linestyle": (0, (5, 3)), "linewidth": 1.1}
+        if which == "y":
+            line = axes.axhline(limit.value, **style)
+            shown = axes.annotate(
+                text, (0.01, limit.value), xycoords=axes.get_yaxis_transform(), xytext=(0, 2),
+                textcoords="offset points", fontsize=_LABEL,
+                path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            )  # fmt: skip
+            shown.set_in_layout(False)  # a long name takes no room from the panel
+        else:
+            line = axes.axvline(limit.value, **style)
+            place = axes.get_xaxis_transform()
+            is_left = float((place - axes.transAxes).transform((limit.value, 1.0))[0]) < 0.5
+            axes.annotate(
+                text, (limit.value, 1.0), xycoords=place, xytext=(0, 4 + 1.3 * _LABEL * number),
+                textcoords="offset points", fontsize=_LABEL, ha="left" if is_left else "right",
+                annotation_clip=False,
+            )  # fmt: skip
+        drawing.mark(line, "limit", f"{', '.join(limit.names)}: {limit.value:g} {unit}")
 
 
 def limits_note(lines: Sequence[LimitLine]) -> str:
@@ -326,5 +257,5 @@ def limits_note(lines: Sequence[LimitLine]) -> str:
         for line in lines
         if line.side != "inside"
     ]
-    dotted = f"Dotted, at the edge: limits beyond the axis, of {words.listed(far)}." if far else ""
-    return " ".join(filter(None, ["Dashed: the profiles' limits." if inside(lines) else "", dotted]))
+    beyond = f"Far from every figure: the limits of {words.listed(far)}." if far else ""
+    return " ".join(filter(None, ["Dashed: the profiles' limits." if inside(lines) else "", beyond]))

@@ -215,23 +215,17 @@ class Picture:
 
 
 MOST_IN_WORDS = 30
-"""Trials whose figures stand in the words for those who cannot see a plot."""
+"""Marks of a plot whose figures stand in the words for those who cannot see it."""
 
 
 def picture(
-    draw: Callable[..., object],
-    what: str,
-    figures: Sequence[str],
-    *caption: str,
-    panels: int = 1,
-    noun: str = "target",
+    draw: Callable[..., object], what: str, *caption: str, panels: int = 1, noun: str = "target"
 ) -> Picture:
-    """What `draw` draws on `ax`, with its words.
+    """What `draw` draws on `ax`, with its words: those of the marks in it are for those who cannot see it.
 
     Args:
         draw: a plot that takes nothing but where to draw.
         what: is drawn.
-        figures: of it, in words.
         caption: sentences; empty ones are left out.
         panels: of the plot; where more than are drawn, the caption says so.
         noun: what a panel shows.
@@ -246,7 +240,9 @@ def picture(
         if panels > drawing.MAX_PANELS
         else ""
     )
-    return Picture(" ".join(filter(None, [*caption, more])), f"{what}: {'; '.join(figures)}", figure)
+    marked = "; ".join([*drawing.tooltips(figure).values()][:MOST_IN_WORDS])
+    alt = f"{what}: {marked}" if marked else what
+    return Picture(" ".join(filter(None, [*caption, more])), alt, figure)
 
 
 def not_drawn(count: int, why: str) -> str:

@@ -22,10 +22,9 @@ from edgebench.judge.power_trace import PowerTrace, RailTrace, power_traces
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import PowerFigure, TrialSummary
 from edgebench.report import drawing, notes, tables, words
-from edgebench.report.metric_text import meter_text, metric_text, scope_text
+from edgebench.report.metric_text import meter_text, scope_text
 from edgebench.report.plots.limits import LimitLine, draw_limits, limit_lines
 from edgebench.report.plots.panels import (
-    MOST_IN_WORDS,
     Panels,
     Picture,
     Place,
@@ -103,7 +102,7 @@ def power_over_time(
     Args:
         traces: at most `drawing.MAX_PANELS`.
         names: what the trials are called, by key.
-        limits: in words -> in W, drawn as lines in all panels; one that is far off stands at the edge.
+        limits: in words -> in W, drawn as lines in all panels; none that is far off.
         ax: where to draw, a panel a trace.
     """
     lines = lines_of_limits(traces, limits or {})
@@ -329,18 +328,13 @@ def power_over_time_picture(
     return picture(
         partial(power_over_time, traces, names, limits),
         "Power over the time of a session",
-        [
-            f"{names[trace.trial]}, session {trace.session:03}: "
-            + ", ".join(rail_words(rail) for rail in trace.rails[:MAX_RAILS])
-            for trace in traces
-        ],
         "Power over the time of a session: of each trial the one in the middle by mean power, with its "
         "steady passes and idle windows shaded. Panels of one scope have one scale. Where samples are closer "
         "than pixels the line spans the lowest to the highest; where it is broken the meter gave no reading.",
         "With --period the pauses are part of the steady time."
         if any(summary.paced for summary in metered)
         else "",
-        f"Dotted, at the upper edge: limits above the axis, {words.listed(far)}." if far else "",
+        f"Far above every sample: {words.listed(far)}." if far else "",
         not_drawn(undrawn, "; the figure is full" if is_full else "; no reading came in these sessions"),
         f"A panel holds {MAX_RAILS} rails at most: {hidden} are in the table alone." if hidden else "",
         panels=len(traces),
@@ -354,22 +348,11 @@ def idle_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     panels = idle_panels(summaries)
     if not panels:
         return Picture("There is no figure of idle against active power: no trial has a mean power.")
-    names = tables.trial_names(summaries)
-    drawn = [
-        (seen, names[summary.key], rail)
-        for (_, seen), group in panels.items()
-        for summary in group
-        if (rail := summary.primary_rail) is not None
-    ]
-    without_idle = sum(rail.idle_w is None for _, _, rail in drawn)
+    rails = [summary.primary_rail for group in panels.values() for summary in group]
+    without_idle = sum(rail is not None and rail.idle_w is None for rail in rails)
     return picture(
         partial(idle_power, summaries),
         "Idle against active power",
-        [
-            f"{name} idle {metric_text(rail.idle_w, 'number')} W, "
-            f"active {words.interval(rail_interval(rail, 'power_mean_w'))} W, {seen}"
-            for seen, name, rail in drawn[:MOST_IN_WORDS]
-        ],
         "Mean power of the idle windows and within the steady passes, of each trial as its primary meter and "
         "rail see it; thin bars are 95 % intervals over sessions and samples. Panels of one scope have one "
         "scale; meters of different scopes do not compare.",

@@ -188,8 +188,7 @@ def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> 
             return _absent("it was not kept with the result")
         shown = picture(
             partial(scene, photograph, record, predictions, names),
-            f"The scene with the predicted class of each of {patches} patches",
-            [f"{counts}."],
+            f"The scene with the predicted class of each of {patches} patches: {counts}",
             f"{words.plain(record.name, 80)}, {record.height} x {record.width} pixels, {record.rows} x "
             f"{record.columns} patches, tinted by what {tables.trial_names(summaries)[best.key]} predicted: "
             f"{counts}.",

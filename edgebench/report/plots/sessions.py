@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing, notes, tables, words
 from edgebench.report.plots.panels import (
-    MOST_IN_WORDS,
     Panels,
     Picture,
     Place,
@@ -97,12 +96,12 @@ def sessions(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axe
     share = _share(shown)
     strips = {summary.key: _strips(summary, share) for summary in shown}
     low, high = _ends([strip for of_trial in strips.values() for strip in of_trial])
-    several = len({summary.target for summary in shown}) > 1
+    several, names = len({summary.target for summary in shown}) > 1, tables.trial_names(shown)
 
     def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
         axes.axhline(100, color=drawing.QUIET, linewidth=0.8)
         for place, summary in enumerate(group):
-            _draw_trial(axes, place, summary, strips[summary.key], high)
+            _draw_trial(axes, place, summary, names[summary.key], strips[summary.key], high)
         _name_places(axes, group, shown)
         axes.set_ylim(low, high)
         axes.set_xlabel("passes in time order, session after session")
@@ -172,7 +171,7 @@ def _ends(strips: Sequence[SessionStrip]) -> tuple[float, float]:
 
 
 def _draw_trial(
-    axes: Axes, place: int, summary: TrialSummary, strips: Sequence[SessionStrip], high: float
+    axes: Axes, place: int, summary: TrialSummary, name: str, strips: Sequence[SessionStrip], high: float
 ) -> None:
     gap = np.array([np.nan])
     x = np.concatenate([part for strip in strips for part in (place + strip.x, gap)])
@@ -180,7 +179,7 @@ def _draw_trial(
     colour = drawing.VERMILION if is_hot(summary) else drawing.SKY
     dots = max(map(len, summary.latency_values)) <= _DOTS
     [line] = axes.plot(x, y, color=colour, linewidth=0.8, marker="." if dots else "", markersize=4, zorder=2)
-    drawing.mark(line, "trial", _tooltip(summary, strips))
+    drawing.mark(line, "trial", f"{name}: {_medians(summary)}")
     centres = [place + (strip.start + strip.end) / 2 for strip in strips]
     axes.hlines(
         [strip.median for strip in strips],
@@ -206,19 +205,6 @@ def _draw_trial(
 def is_hot(summary: TrialSummary) -> bool:
     """Whether a caution says that heat or a lower clock slowed the trial."""
     return any(caution.flag in _HOT for caution in summary.cautions)
-
-
-def _tooltip(summary: TrialSummary, strips: Sequence[SessionStrip]) -> str:
-    assert summary.latency is not None
-    scale = summary.latency.median / 100
-    parts = [
-        f"session {number}: min {words.number(strip.lowest * scale)}, median "
-        f"{words.number(strip.median * scale)}"
-        + ("" if math.isnan(strip.p90) else f", p90 {words.number(strip.p90 * scale)}")
-        + " s"
-        for number, strip in enumerate(strips[:6], 1)
-    ]
-    return f"{words.labels([summary])[summary.key]}: " + "; ".join(parts)
 
 
 def _name_places(axes: Axes, group: Sequence[TrialSummary], shown: Sequence[TrialSummary]) -> None:
@@ -263,7 +249,6 @@ def sessions_picture(summaries: Sequence[TrialSummary]) -> Picture:
     return picture(
         partial(sessions, summaries),
         f"{quantity} of the sessions, lowest and highest median",
-        [f"{names[summary.key]} {_medians(summary)}" for summary in shown[:MOST_IN_WORDS]],
         f"Every session's steady passes in time order, {quantity} as a share of the trial's median, "
         f"with each session's minimum and median, and its p90 from {LEAST_FOR_P90} passes. A strip that "
         "rises became slower while it ran; triangles at the upper edge stand for passes above the axis.",
@@ -336,21 +321,13 @@ def sustained(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Ax
 
 def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     """A median a minute of the sustained sessions; None where there were none."""
-    names = tables.trial_names(summaries)
     shown = [summary for summary in summaries if summary.sustained is not None]
     if not shown:
         return None
     timed = words.latency_names(shown)
-    minutes = [(names[each.key], each.sustained.minutes) for each in shown if each.sustained is not None]
     return picture(
         partial(sustained, shown),
         f"Median {timed} of each minute",
-        [
-            f"{name} {words.number(medians[0].median_s)} s in the first, "
-            f"{words.number(medians[-1].median_s)} s in the last of {words.counted(len(medians), 'minute')}"
-            for name, medians in minutes[:MOST_IN_WORDS]
-            if medians
-        ],
         f"Median {timed} of each minute, by trial; means over the sessions of each session's median.",
         panels=len({summary.target for summary in shown}),
     )
@@ -408,17 +385,11 @@ def memory_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
     without = sum(not summary.memory_bytes for summary in shown)
     if without == len(shown):
         return None
-    names = tables.trial_names(shown)
     bars = "; thin bars reach from the lowest to the highest session"
     has_bars = any(len(summary.memory_bytes_values) > 1 for summary in shown)
     return picture(
         partial(memory, summaries),
         "Memory",
-        [
-            f"{names[summary.key]} peak {words.size(summary.memory_bytes)}, "
-            f"file {words.size(summary.artifact_bytes)}"
-            for summary in shown[:MOST_IN_WORDS]
-        ],
         "Peak memory while each trial ran, mean over the sessions, and the size of what its runtime loads"
         f"{bars if has_bars else ''}.",
         f"Without a peak: {words.counted(without, 'trial')}." if without else "",

@@ -13,11 +13,11 @@ from edgebench.report import drawing
 from edgebench.report.plots.latency import (
     MAX_ROWS,
     quickest_first,
-    ratio_words,
     ratios_to_quickest,
     targets,
     targets_picture,
 )
+from edgebench.report.words import interval
 from edgebench.stats.compare import compare
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, svg_of, texts
@@ -56,7 +56,7 @@ def test_a_row_a_trial_from_the_quickest_with_its_interval_and_ratio() -> None:
         (expected.ratio, expected.low, expected.high)
     )
     drawn = texts(figure_of([axes]))
-    assert {"quickest", ratio_words(ratio), "times the quickest\n(95 % interval)"} <= drawn
+    assert {"quickest", interval(ratio), "times the quickest\n(95 % interval)"} <= drawn
     assert axes.get_xlabel() == "image_s, seconds a scene\nbars: 95 % intervals over sessions"
 
 
@@ -118,4 +118,4 @@ def test_the_words_for_those_who_cannot_see_it_have_every_ratio() -> None:
     ratio = ratios_to_quickest(quickest_first(pair()))["b" * 16]
     alt = targets_picture(pair(), {}).alt
     assert alt.startswith("image_s from the quickest to the slowest: quick board: 0.25 int8")
-    assert f"{ratio_words(ratio)} times the quickest" in alt
+    assert f"{interval(ratio)} times the quickest" in alt

@@ -1,0 +1,202 @@
+"""What was measured on and how, as pairs of a name and a value: host, targets, experiment, checks."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from shlex import quote
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from edgebench.judge.trial_summary import PUBLISHED
+from edgebench.records.stored import ExperimentRecord
+from edgebench.records.target import Target
+from edgebench.report import words
+from edgebench.report.blocks import Column, Table, facts, of_figures
+from edgebench.report.run_tables import most_sessions, steady_part
+from edgebench.results.load import StoredResults
+from edgebench.results.redaction import exported
+
+_MAX_ROWS = 80
+_UNKNOWN = "not known"
+_OF_COMPILERS = ("compiler", "operations")
+
+
+def gathered(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The rows, those of which nothing is known as one at the end."""
+    rows = list(rows)
+    unknown = [name for name, text in rows if text == _UNKNOWN]
+    known = [(name, text) for name, text in rows if text != _UNKNOWN]
+    return (*known, *([(_UNKNOWN, ", ".join(unknown))] if unknown else []))
+
+
+_TARGET = TypeAdapter(Target)
+
+
+def environment(results: StoredResults) -> list[Table]:
+    """The experiment, the host, and each target with its board and runtime as its sessions found them.
+
+    Of published figures the targets alone: nothing was measured.
+    """
+    record = exported(results.experiment)
+    groups = [facts("Experiment", _experiment(record)), facts("Host", gathered(flat(record.host)))]
+    if record.targets and all(target.device == PUBLISHED for target in record.targets):
+        groups = []
+    for target in record.targets:
+        declared = _TARGET.dump_python(target, mode="json", exclude_defaults=True)
+        values_by_fact = words.grouped(
+            fact
+            for trial in record.trials
+            if trial.target == target.name
+            for session in results.session_records(trial.key)
+            for fact in (*flat(session.device, "device"), *flat(session.runtime, "runtime"))
+        )
+        seen = [(name, _several(list(dict.fromkeys(values)))) for name, values in values_by_fact.items()]
+        rows = [*flat(declared, "declared"), *seen][: 2 * _MAX_ROWS]
+        groups.append(facts(f"Target {words.plain(target.name, 80)}", gathered(rows)))
+    checks = (
+        (words.plain(f"{finding.get('level', '')}: {subject}", 120), words.plain(words.advice(finding)))
+        for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
+    )
+    groups.append(facts("Compiled models", itertools.islice(_compiled(record), _MAX_ROWS)))
+    groups.append(facts("Checks before the start", checks))
+    return [group for group in groups if group.rows]
+
+
+def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
+    """What a device's own compiler said of each model; nothing for models that none was needed for."""
+    for trial in record.trials:
+        compiler_facts = {name: trial.provenance[name] for name in _OF_COMPILERS if name in trial.provenance}
+        yield from flat(compiler_facts, f"{trial.target} {trial.variant}")
+
+
+def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
+    """How far the outputs of each trial were from the golden scores, over all of its sessions."""
+    checks_of = {
+        trial.key: [
+            session.golden for session in results.session_records(trial.key) if session.golden is not None
+        ]
+        for trial in results.experiment.trials
+    }
+    rows = [
+        (
+            names.get(key, key),
+            str(len(checks)),
+            f"{max(check.max_abs_diff for check in checks):.3g}",
+            f"{min(check.tolerance for check in checks):.3g}",
+            f"{min(check.top1_equal for check in checks)}/{max(check.n for check in checks)}",
+            words.plain(", ".join(sorted({check.reference for check in checks})), 120),
+        )
+        for key, checks in checks_of.items()
+        if checks
+    ]
+    figures = ("sessions checked", "largest difference of a score", "accepted", "same class")
+    return Table(
+        "golden patches",
+        (*of_figures("trial", *figures), Column("compared with", long=True)),
+        tuple(rows),
+        caption="before anything is timed, patches with known scores go through every session",
+    )
+
+
+def flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested facts as `outer.inner` pairs; bytes in readable units; at most 80 pairs."""
+    for count, (name, text) in enumerate(_flat(value, prefix, depth=0)):
+        if count == _MAX_ROWS:
+            yield "...", "more is in the result's folder"
+            return
+        yield name, text
+
+
+def _flat(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, str]]:
+    for key, item in value.items():
+        name = words.plain(f"{prefix}.{key}" if prefix else key, 100)
+        if isinstance(item, Mapping) and depth < 5:
+            yield from _flat(item, name, depth + 1)
+        elif item is None:
+            yield name, _UNKNOWN
+        elif isinstance(item, bool):
+            yield name, "yes" if item else "no"
+        elif isinstance(item, int) and str(key).endswith("_bytes"):
+            yield name, words.size(item)
+        elif isinstance(item, list | tuple):
+            between = "; " if any(isinstance(part, Mapping) for part in item) else ", "
+            yield name, between.join(_part(part) for part in item[:20]) or "none"
+        else:
+            yield name, words.plain(item, 300)
+
+
+def _part(part: object) -> str:
+    """One item of a list; one with fields as `name value` pairs."""
+    if not isinstance(part, Mapping):
+        return words.plain(part, 80)
+    return words.plain(", ".join(f"{name} {value}" for name, value in part.items()), 160)
+
+
+def _several(values: Sequence[str]) -> str:
+    """One value, or the few that the sessions differed in, or how many they were."""
+    if len(values) <= 3:
+        return " / ".join(values)
+    return f"{values[0]} / {values[1]} / ... ({len(values)} different values)"
+
+
+def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
+    scene, images = record.scene, record.images
+    size = f", {scene.height} x {scene.width}, {scene.rows} x {scene.columns} patches"
+    settings = list(record.config.items())[:_MAX_ROWS]
+    absent = ", ".join(words.plain(name, 80) for name, setting in settings if _absent(setting))
+    rows = [
+        ("started", record.created_utc),
+        ("EdgeBench", record.edgebench_version),
+        ("sessions and passes", f"{most_sessions(record)} a trial, {steady_part(record)} a session"),
+        ("seed", str(record.seed)),
+        ("scene", scene.name + (size if scene.kind == "picture" else "")),
+        ("scene SHA-256", scene.sha256),
+        (
+            "images",
+            f"{images.name}, {images.n} {'labelled' if images.labelled else 'unlabelled'}"
+            if images
+            else record.images_reason or "none",
+        ),
+        *([("images SHA-256", images.sha256)] if images else []),
+        *(
+            (
+                name,
+                f"{', '.join(map(str, value)) if isinstance(value, list | tuple) else value} "
+                f"({setting.get('origin', 'origin not kept')})",
+            )
+            for name, setting in settings
+            if not _absent(setting)
+            for value in [setting["value"]]
+        ),
+    ]
+    shown = [(words.plain(name, 80), words.plain(text)) for name, text in rows]
+    return [*shown, *([("not given", absent)] if absent else [])]
+
+
+def _absent(setting: Mapping[str, Any]) -> bool:
+    """Whether nobody gave a value, and there is no default."""
+    return setting.get("value") is None or setting["value"] == []
+
+
+def command_line(command: Sequence[str]) -> str:
+    """The command as a shell takes it; characters that cannot be shown are written by number."""
+    return " ".join(_quoted(part) for part in command)
+
+
+def _quoted(part: str) -> str:
+    if not any(unicodedata.category(char)[0] == "C" for char in part):
+        return quote(part)
+    escaped = "".join(
+        f"\\u{ord(char):04x}"
+        if unicodedata.category(char)[0] == "C" and ord(char) < 0x10000
+        else f"\\U{ord(char):08x}"
+        if unicodedata.category(char)[0] == "C"
+        else f"\\{char}"
+        if char in "\\'"
+        else char
+        for char in part
+    )
+    return f"$'{escaped}'"
