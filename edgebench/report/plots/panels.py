@@ -215,7 +215,7 @@ class Picture:
 
 
 MOST_IN_WORDS = 30
-"""Marks of a plot whose figures stand in the words for those who cannot see it."""
+"""Panels and marks of a plot that stand in the words for those who cannot see it."""
 
 
 def picture(
@@ -240,7 +240,8 @@ def picture(
         if panels > drawing.MAX_PANELS
         else ""
     )
-    marked = "; ".join([*drawing.tooltips(figure).values()][:MOST_IN_WORDS])
+    titles = (axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes)
+    marked = "; ".join([*filter(None, titles), *drawing.tooltips(figure).values()][:MOST_IN_WORDS])
     alt = f"{what}: {marked}" if marked else what
     return Picture(" ".join(filter(None, [*caption, more])), alt, figure)
 

@@ -59,7 +59,7 @@ def test_without_a_meter_there_is_no_figure_and_without_a_mean_there_is_the_reas
     picture = idle_picture([metered(idle_w=None), metered(0.5)])
     assert picture is not None and picture.figure is not None
     assert "Without an idle power: 1 trial." in picture.caption
-    assert "idle 3.20 W, active 12.4 W, power of the chip" in picture.alt
+    assert "0.5 int8: active 12.4 W; 0.5 int8: idle 3.20 W" in picture.alt
 
 
 def test_names_from_outside_are_drawn_as_text() -> None:

@@ -79,9 +79,7 @@ def test_the_caption_names_what_is_not_known() -> None:
     picture = limits_picture(summaries, samples.verdicts(summaries, ("disco-realtime",)), "disco-realtime")
     assert picture is not None
     assert "Not known of any trial: power_peak_w max ≤ 5 W; mass_g ≤ 150 g; size_mm" in picture.caption
-    assert picture.alt.startswith(
-        "Figures over their limits: image_s median ≤ 4.42 s, 9 trials: from 0.0512 (0.25 int8) to 0.5"
-    )
+    assert "0.25 fp32: pass, 0.322 ±0.006 s" in picture.alt
     many = [replace(samples.summary(), key=f"{number:016x}") for number in range(130)]
     picture = limits_picture(
         many, [samples.latency(each, "disco-realtime") for each in many], "disco-realtime"

@@ -60,7 +60,7 @@ def test_without_figures_there_is_none() -> None:
     assert [text.get_text() for text in axes.texts] == ["no trial has a figure of memory"]
     picture = memory_picture([trial(), trial(0.5, memory_bytes=None, memory_bytes_values=()), bare])
     assert picture is not None and "Without a peak: 1 trial." in picture.caption
-    assert "0.25 int8 peak 131 MB, file 3.46 MB; 0.5 int8 peak -, file 3.46 MB" in picture.alt
+    assert "0.25 int8: peak memory 131 MB" in picture.alt
 
 
 def test_names_from_outside_are_drawn_as_text() -> None:
