@@ -36,7 +36,7 @@ def test_a_profile_is_played_for_a_few_days_and_always_comes_out_alike(whole: Ju
     assert "idling between" in table.caption and "not known: no meter" in table.caption
     picture = mission_picture(brief, whole.summaries)
     assert picture is not None and picture.figure is not None
-    assert picture.alt.startswith("Backlog and energy a cycle: 0.25 fp32 at most ")
+    assert "0.25 fp32: at most 1 images wait" in picture.alt
     assert "The first 8 of 9 trials are drawn" in picture.caption
 
 
