@@ -315,6 +315,7 @@ def _metric_table(comparison: ResultsComparison, result: ComparedResult, metric:
 def print_comparison(console: Console, comparison: ResultsComparison) -> None:
     """Print each result against the baseline, and last what it comes to."""
     print_blocks(console, blocks(comparison))
+    console.print()
     for sentence in summary(comparison):
         line(console, sentence, "bold")
     line(console, rules(comparison), "dim")

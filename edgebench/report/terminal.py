@@ -40,7 +40,6 @@ def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
                 _print_matrix(console, block)
             case Table():
                 print_table(console, block)
-    console.print()
 
 
 def print_table(console: Console, table: Table) -> None:

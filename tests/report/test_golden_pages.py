@@ -1,19 +1,69 @@
-"""Every form of three results is what its golden page holds."""
+"""Every form of three results is what its golden page holds; `RENEW=1 pytest FILE` writes them anew."""
 
 from __future__ import annotations
 
-import difflib
+import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from edgebench.judge.judged import Judged
+from edgebench.judge.answers import answers
+from edgebench.judge.judged import Judged, judge_folder
+from edgebench.judge.profile import shipped_profiles
 from edgebench.report import words
-from tests.report import golden_pages
+from edgebench.report.console import make_console
+from edgebench.report.html import render
+from edgebench.report.markdown import export_markdown
+from edgebench.report.page import brief, changes
+from edgebench.report.terminal import print_blocks
+from tests import synthetic_results
+from tests.golden_text import assert_golden
+
+FOLDER = Path(__file__).parent / "golden"
+
+NINE = synthetic_results.NINE
+RESULTS: dict[str, dict[str, object]] = {
+    "whole": {"variants": NINE},
+    "mixed": {
+        "variants": NINE[:6],
+        "targets": ("cpu", "coral"),
+        "power": True,
+        "failed": [NINE[0]],
+        "crashed_once": [NINE[1]],
+        "not_run": [NINE[2]],
+        "unsupported": [NINE[3]],
+    },
+    "bare": {"sessions": 1, "images": 0, "not_run": [synthetic_results.QUARTER[2]]},
+}
+"""What `synthetic_results.made_experiment` makes: all measured; one trial of every kind; one session."""
 
 
-@pytest.fixture(scope="module", params=golden_pages.RESULTS)
+def judged_result(folder: Path, name: str) -> Judged:
+    """One of RESULTS, made in a folder and judged against the shipped profiles."""
+    profiles = [profile.as_record() for profile in shipped_profiles()]
+    return judge_folder(
+        synthetic_results.made_experiment(folder, profiles=profiles, **RESULTS[name])  # type: ignore[arg-type]
+    )
+
+
+def texts(judged: Judged) -> Iterator[tuple[str, str]]:
+    """Each form by its ending: the terminal at 100 columns, Markdown, and the page without its drawings."""
+    parts = (judged.results, judged.summaries, judged.verdicts, judged.profiles)
+    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
+    file = io.StringIO()
+    blocks = brief(judged.summaries, judged.verdicts, beyond.decisions)
+    print_blocks(make_console(file), [*blocks, *changes(judged.summaries, beyond)])
+    yield "txt", "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    yield "md", export_markdown(*parts)
+    page = re.sub(r"<(style|script)>.*?</\1>", "", render(*parts), flags=re.DOTALL)
+    page = re.sub(r"(<svg [^>]*>).*?</svg>", r"\1</svg>", page, flags=re.DOTALL)
+    page = re.sub(r"data:image/jpeg;base64,[^\"]*|sha256-[A-Za-z0-9+/=]*", "...", page)
+    yield "html", re.sub(r' (viewBox|width|height|stroke-linejoin)="[^"]*"', "", page)
+
+
+@pytest.fixture(scope="module", params=RESULTS)
 def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Judged, dict[str, str]]:
@@ -23,16 +73,14 @@ def made(
             patch.delenv(name, raising=False)
         patch.setenv("COLUMNS", "100")
         patch.setenv("NO_COLOR", "1")
-        judged = golden_pages.judged_result(tmp_path_factory.mktemp(request.param), request.param)
-        return request.param, judged, dict(golden_pages.texts(judged))
+        judged = judged_result(tmp_path_factory.mktemp(request.param), request.param)
+        return request.param, judged, dict(texts(judged))
 
 
 def test_every_form_is_as_it_was(made: tuple[str, Judged, dict[str, str]]) -> None:
     name, _, forms = made
     for ending, text in forms.items():
-        golden = Path(golden_pages.FOLDER / f"{name}.{ending}").read_text(encoding="utf-8")
-        changed = [*difflib.unified_diff(golden.splitlines(), text.splitlines(), lineterm="", n=0)][:40]
-        assert not changed, "\n".join([*changed, f"meant? {golden_pages.COMMAND} renews the pages"])
+        assert_golden(FOLDER / f"{name}.{ending}", text)
 
 
 def test_an_interval_reads_the_same_in_every_form(made: tuple[str, Judged, dict[str, str]]) -> None:
