@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -21,8 +21,7 @@ from edgebench.analysis.plots import Plots
 from edgebench.analysis.published import Profiles, chosen_profiles, several
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged, missions, run_profiles, with_declarations
-from edgebench.judge.metric import Metric, Shown
-from edgebench.judge.metrics import METRICS, shown_in
+from edgebench.judge.metrics import shown_in
 from edgebench.judge.metrics.power import rail_value
 from edgebench.judge.profile import Profile
 from edgebench.judge.summarise import summarise
@@ -32,7 +31,7 @@ from edgebench.records.stored import ExperimentRecord
 from edgebench.report import notes as verdict_groups
 from edgebench.report import words
 from edgebench.report.metric_text import metric_text, rail_text
-from edgebench.report.tables import names_by_trial
+from edgebench.report.tables import metric_columns, names_by_trial
 from edgebench.results.load import StoredResults, found_folder
 from edgebench.results.record_reading import read_experiment
 
@@ -88,7 +87,6 @@ def sentences_html(texts: Sequence[str]) -> str:
 # What a notebook shows of a result: one row a trial, with its headline figures and verdicts (pure).
 
 
-_POWER = ("power_mean_w", "energy_j")
 _REASONS = 3  # of trials that were not measured, below the table
 
 
@@ -102,43 +100,24 @@ def headline(record: ExperimentRecord) -> str:
 def trial_table(caption: str, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
     """HTML, all text in it escaped. Columns that no trial has a figure for are left out."""
     names, wholes = words.labels(summaries), verdict_groups.wholes(verdicts)
-
-    def text(profile: str, trial: TrialSummary) -> str:
-        word = wholes[trial.key, profile].verdict
-        return f"{words.SYMBOLS[word]} {word}"
-
-    columns: dict[str, Callable[[TrialSummary], str]] = {
-        "target": lambda trial: trial.target,
-        "variant": lambda trial: names[trial.key],
-        "status": lambda trial: trial.status.replace("_", " "),
-        **_figures(summaries),
-        **{profile: partial(text, profile) for profile in verdict_groups.profiles(verdicts)},
+    columns: dict[str, Sequence[str]] = {
+        "target": [trial.target for trial in summaries],
+        "variant": [names[trial.key] for trial in summaries],
+        "status": [trial.status.replace("_", " ") for trial in summaries],
+        **{column.heading: texts for column, texts in metric_columns("terminal", summaries)},
     }
+    rails = [trial.primary_rail for trial in summaries]
+    for metric, shown in shown_in("power"):
+        if metric.name in ("power_mean_w", "energy_j"):
+            values = [rail and rail_value(rail, metric) for rail in rails]
+            columns[shown.heading] = [metric_text(value, shown.form) for value in values]
+    columns["power by"] = [rail_text(rail) if rail else words.MISSING for rail in rails]
+    for profile in verdict_groups.profiles(verdicts):
+        verdict_words = [wholes[trial.key, profile].verdict for trial in summaries]
+        columns[profile] = [f"{words.SYMBOLS[word]} {word}" for word in verdict_words]
+    columns = {name: texts for name, texts in columns.items() if set(texts) != {words.MISSING}}
     reasons = sorted({summary.reason for summary in summaries if summary.reason})
-    rows = [[text_of(summary) for text_of in columns.values()] for summary in summaries]
-    return table_html(caption, list(columns), rows, reasons[:_REASONS])
-
-
-def _figures(summaries: Sequence[TrialSummary]) -> Mapping[str, Callable[[TrialSummary], str]]:
-    """Those of the table that a run ends with; of power what the primary rail of each trial's meter says."""
-    columns: dict[str, Callable[[TrialSummary], str]] = {
-        shown.heading: partial(_text, metric, shown)
-        for metric, shown in shown_in("terminal", summaries)
-        if any(metric.value(summary) is not None for summary in summaries)
-    }
-    if any(summary.primary_rail is not None for summary in summaries):
-        columns |= {METRICS[name].shown[0].heading: partial(_power, METRICS[name]) for name in _POWER}
-        columns["power by"] = lambda trial: rail_text(rail) if (rail := trial.primary_rail) else words.MISSING
-    return columns
-
-
-def _text(metric: Metric, shown: Shown, trial: TrialSummary) -> str:
-    return metric_text(metric.value(trial), shown.form)
-
-
-def _power(metric: Metric, trial: TrialSummary) -> str:
-    rail = trial.primary_rail
-    return metric_text(None if rail is None else rail_value(rail, metric), metric.shown[0].form)
+    return table_html(caption, list(columns), list(zip(*columns.values(), strict=True)), reasons[:_REASONS])
 
 
 Texts = str | Iterable[str]
