@@ -35,7 +35,7 @@ from edgebench.judge.latency import (
     steady_windows,
     without_images,
 )
-from edgebench.judge.power import PowerOfTrial, power_figures, power_reason, steady_times
+from edgebench.judge.power import power_figures, power_reason, steady_times
 from edgebench.judge.power_limits import with_power_doubts
 from edgebench.judge.stopping import rule_of, with_end
 from edgebench.judge.trial_summary import (
@@ -241,9 +241,7 @@ class _Part:
         counts = [each.measured_patches for each in of_each if each.measured_patches is not None]
         measured_patches = min(counts, default=None)
         extrapolated = not emulated and min(counts, default=scene.patches) < scene.patches
-        requests_by_worker = {} if emulated else self._requests()
-        requests = SteadyRequests() if self.several else requests_by_worker.get(0, SteadyRequests())
-        observed = observe(ok, self.probes)
+        requests, observed = self._requests(), observe(ok, self.probes)
         status, reason = status_of(trial, self.records, self.experiment.sessions)
         if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
             reason += f"; {later}"
@@ -252,13 +250,21 @@ class _Part:
         )
         shown = exported_target(target) if target else None
         doubts = board_doubts(target, ok)
-        power = None if emulated else self._power(steady)
+        rows = self.windows if steady.unit == "windows" else self.passes
+        power = None if emulated else power_figures(ok, self.probes, steady_times(ok, rows, steady.images))
         images = self.predictions("images")
         on_scene = self.predictions("scene")
         accuracy = self._accuracy(images)
         built = next((record.built for record in ok if record.built), None)
-        cold = {} if emulated else {name: tuple(self._cold(name)) for name in (*COLD, "start_s")}
-        starts_s = cold.pop("start_s", ())
+        cold = {
+            name: tuple(
+                value
+                for record in ok
+                if (value := record.cold.get(name)) is not None and math.isfinite(value) and not emulated
+            )
+            for name in (*COLD, "start_s")
+        }
+        starts_s = cold.pop("start_s")
         memory = [int(peak) for record in ok if (peak := record.memory.get("peak_bytes")) is not None]
         return TrialSummary(
             **planned_fields(trial),
@@ -267,7 +273,7 @@ class _Part:
             image_s=self._interval(steady.image_s),
             infer_s=self._interval(steady.infer_s),
             stages_ms=steady.stages_ms,
-            cold={name: _mean(cold.get(name, ())) for name in COLD},
+            cold={name: _mean(values) for name, values in cold.items()},
             accuracy=accuracy,
             accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
             scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
@@ -295,11 +301,13 @@ class _Part:
             request_ms_values=requests.latency_ms,
             power_curves=power.curves if power else (),
             cold_values=cold,
-            load_s_values=cold.get("load_s", ()),
+            load_s_values=cold["load_s"],
             start_s=self._interval([[start_s] for start_s in starts_s]),
             start_s_values=starts_s,
             memory_bytes_values=tuple(memory),
-            workers=self._workers(requests_by_worker),
+            workers=tuple(self._of_one(worker) for worker in self.workers)
+            if self.several
+            else next((record.workers for record in reversed(ok)), ()),
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
@@ -356,25 +364,18 @@ class _Part:
             return SteadyPasses(measured_patches=patches_measured, unit=steady.unit, instructions=counts)
         return steady
 
-    def _power(self, steady: SteadyPasses) -> PowerOfTrial | None:
-        rows = self.windows if steady.unit == "windows" else self.passes
-        return power_figures(self.ok, self.probes, steady_times(self.ok, rows, steady.images))
-
-    def _requests(self) -> dict[int, SteadyRequests]:
-        """Those of each worker, where the device has several in flight."""
-        if self.trial.concurrency == 1 or not self.ok:
-            return {}
-        batches, sessions = self.read_batches(), [record.n for record in self.ok]
-        return {
-            worker: steady_requests(
-                self._of_worker(batches, named),
-                self._of_worker(self.passes, named),
-                sessions,
-                self.trial.key,
-                self.trial.concurrency,
-            )
-            for worker, named in ([(each, each) for each in self.workers] if self.several else [(0, None)])
-        }
+    def _requests(self, worker: int | None = None) -> SteadyRequests:
+        """Those of a lone worker, or of the one that is named, where the device has several in flight."""
+        is_queued = self.trial.concurrency > 1 and self.ok and not self.emulated
+        if not is_queued or (worker is None and self.several):
+            return SteadyRequests()
+        return steady_requests(
+            self._of_worker(self.read_batches(), worker),
+            self._of_worker(self.passes, worker),
+            [record.n for record in self.ok],
+            self.trial.key,
+            self.trial.concurrency,
+        )
 
     def _of_worker(self, rows: pd.DataFrame, worker: int | None) -> pd.DataFrame:
         """The rows of a worker; without a name those of a lone one."""
@@ -420,19 +421,13 @@ class _Part:
             return None
         return accuracy_of(images, self.trial.class_names, overlapping=tested.overlapping)
 
-    def _workers(self, requests: Mapping[int, SteadyRequests]) -> tuple[dict[str, Any], ...]:
-        """The workers of the last session; of several, each with its figures over all sessions."""
-        if not self.several:
-            return self.ok[-1].workers if self.ok else ()
-        return tuple(self._of_one(worker, requests.get(worker, SteadyRequests())) for worker in self.workers)
-
-    def _of_one(self, worker: int, requests: SteadyRequests) -> dict[str, Any]:
+    def _of_one(self, worker: int) -> dict[str, Any]:
         """The figures of one of several workers as plain data.
 
         They are never pooled: what one of them took depends on what the others did meanwhile, and the median
         over all of their passes would be the latency of none.
         """
-        steady = self._steady(worker)
+        steady, requests = self._steady(worker), self._requests(worker)
         accuracy = self._accuracy(self.predictions("images", worker))
         entries = [entry for each in self.ok for entry in each.workers if _number(entry) == worker]
         intervals = {"image_s": self._interval(steady.image_s), "infer_s": self._interval(steady.infer_s)}
@@ -450,10 +445,6 @@ class _Part:
 
     def _interval(self, values: Sequence[Sequence[float]]) -> Interval | None:
         return session_interval(values, self.confidence) if values else None
-
-    def _cold(self, name: str) -> list[float]:
-        values = (record.cold.get(name) for record in self.ok)
-        return [value for value in values if value is not None and math.isfinite(value)]
 
     def _accuracy_reason(self, images: Predictions | None, reason: str) -> str:
         trial, experiment = self.trial, self.experiment

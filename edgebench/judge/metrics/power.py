@@ -36,19 +36,17 @@ def _of_rail(
     )
 
 
-def rail_value(rail: PowerFigure, metric: Metric) -> float | Interval | None:
-    """A metric of power as one meter and rail sees it, with its interval where it has one."""
-    return rail_interval(rail, metric.name) if metric.rail_bounds else getattr(rail, metric.rail)
+def rail_value(rail: PowerFigure, metric: Metric) -> Interval | None:
+    """A metric of power as one meter and rail sees it, whose ends may be None; None where it is missing."""
+    value = getattr(rail, metric.rail)
+    low, high = (getattr(rail, bound) for bound in metric.rail_bounds) if metric.rail_bounds else (None, None)
+    sessions, n = len(rail.mean_w_sessions), rail.samples
+    return None if value is None else Interval(value, low, high, sessions=sessions, n=n)
 
 
 def rail_interval(rail: PowerFigure, name: str) -> Interval | None:
-    """The same, always with its interval, whose ends may be None; None where the metric is missing."""
-    metric = next(metric for metric in METRICS if metric.name == name)
-    value = getattr(rail, metric.rail)
-    if value is None:
-        return None
-    low, high = (getattr(rail, bound) for bound in metric.rail_bounds) if metric.rail_bounds else (None, None)
-    return Interval(value, low, high, sessions=len(rail.mean_w_sessions), n=rail.samples)
+    """The same of the metric of that name."""
+    return rail_value(rail, next(metric for metric in METRICS if metric.name == name))
 
 
 def _mean(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
