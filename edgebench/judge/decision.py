@@ -124,8 +124,10 @@ def relaxed_limit(
 
 
 def under_loosest_limit(trial: TrialSummary, requirement: Requirement) -> Verdict:
-    """What the trial comes to where no limit is in its way."""
-    return _judged(trial, requirement, sys.float_info.min if requirement.at_least else _MOST)
+    """What the trial comes to where no limit is in its way, under whichever name it was asked first."""
+    loosest = sys.float_info.min if requirement.at_least else _MOST
+    question = ("under the loosest limit", *requirement.question)
+    return trial.once(question, lambda: _judged(trial, requirement, loosest))
 
 
 def depends_on_limit(requirement: Requirement) -> bool:
@@ -229,16 +231,17 @@ def nearest(
         profiles: what they were judged by.
         verdicts: as `judge_all` gives them.
     """
-    judged: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        judged.setdefault((verdict.trial, verdict.profile), []).append(verdict)
+    missed: dict[str, dict[str, list[Verdict]]] = {profile.name: {} for profile in profiles}
+    for whole in overall(verdicts):
+        missed[whole.profile][whole.trial] = whole.missed
     entries = []
+    targets = by_swept_target(trials)
     for profile in profiles:
-        missed = {trial.key: _missed(judged.get((trial.key, profile.name), ())) for trial in trials}
-        for target, group in by_swept_target(trials).items():
+        of_profile = missed[profile.name]
+        for target, group in targets.items():
             taken = [trial for trial in group if trial.status != "unsupported"]
-            if not taken or any(missed[trial.key] for trial in taken):
-                entries.append(_entry(target, profile, group, missed))
+            if not taken or any(of_profile[trial.key] for trial in taken):
+                entries.append(_entry(target, profile, group, of_profile))
     return entries
 
 
@@ -248,11 +251,6 @@ def by_swept_target(trials: Sequence[TrialSummary]) -> dict[str, list[TrialSumma
     for trial in trials:
         targets.setdefault(trial.swept_target, []).append(trial)
     return targets
-
-
-def _missed(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """What keeps a trial from passing."""
-    return [verdict for verdict in verdicts if not verdict.wanted and verdict.verdict != "pass"]
 
 
 def _entry(
@@ -572,11 +570,12 @@ def _decision(
         first = min((trials[key] for key in passing), key=_slowness)
         level = tuple(key for key in passing if key != first.key and _is_level(trials[key], first))
         masses = {key: mass_g for key in passing if (mass_g := trials[key].mass_g) is not None}
-        lightest = tuple(key for key, mass_g in masses.items() if mass_g == min(masses.values()))
+        least_g = min(masses.values(), default=None)
+        lightest = tuple(key for key, mass_g in masses.items() if mass_g == least_g)
         return replace(decision, outcome="satisfied", trial=first.key, level=level, lightest=lightest)
     if not measured:
         return decision
-    missed = {whole.trial: _missed(whole.verdicts) for whole in wholes}
+    missed = {whole.trial: whole.missed for whole in wholes}
     if undecided := [whole.trial for whole in measured if whole.verdict != "fail"]:
         nearest = min(undecided, key=lambda key: (len(missed[key]), _slowness(trials[key])))
         open_ = _settling({key: missed[key] for key in undecided}, trials)

@@ -89,6 +89,11 @@ class Requirement(Strict):
         return METRICS[self.quantity]
 
     @property
+    def question(self) -> tuple[Any, ...]:
+        """What decides its verdict besides its limit and the trial."""
+        return self.quantity, self.statistic, self.unit, self.averaging_s, self.uplink_bps, self.schedule
+
+    @property
     def at_least(self) -> bool:
         """Whether the figure has to reach the limit rather than stay under it."""
         return self.comparison == "at least"

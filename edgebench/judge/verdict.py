@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
@@ -136,6 +137,11 @@ class Overall:
     verdict: Word
     verdicts: tuple[Verdict, ...]
 
+    @cached_property
+    def missed(self) -> list[Verdict]:
+        """What keeps the trial from passing."""
+        return [verdict for verdict in self.verdicts if not verdict.wanted and verdict.verdict != "pass"]
+
 
 def judge(summary: TrialSummary, profile: Profile) -> list[Verdict]:
     """One verdict a requirement, in the profile's order; one on its schedule where that is not kept for sure.
@@ -153,9 +159,9 @@ def judge_all(summaries: Sequence[TrialSummary], profiles: Sequence[Profile]) ->
         for profile, on_schedule in zip(profiles, implied, strict=True):
             verdicts += [judge_one(summary, profile.name, each) for each in profile.requirements]
             if on_schedule is not None:
-                kept = judge_one(summary, profile.name, on_schedule)
-                ends = (kept.value, kept.low, kept.high)
-                verdicts += [kept] if any(isinstance(end, float) and end > 1 for end in ends) else []
+                kept = _outcome(summary, on_schedule)[0]
+                if any(isinstance(end, float) and end > 1 for end in (kept.value, kept.low, kept.high)):
+                    verdicts.append(judge_one(summary, profile.name, on_schedule))
     return verdicts
 
 
@@ -221,17 +227,8 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
 
 
 def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
-    """One trial against one requirement of the profile of that name; what others ask alike is judged once."""
-    question = (
-        requirement.quantity,
-        requirement.statistic,
-        requirement.limit,
-        requirement.unit,
-        requirement.averaging_s,
-        requirement.uplink_bps,
-        requirement.schedule,
-    )
-    figure, word, margin, reason = summary.once(question, lambda: _outcome(summary, requirement))
+    """One trial against one requirement of the profile of that name; what is asked alike is judged once."""
+    figure, word, margin, reason = _outcome(summary, requirement)
     return Verdict(
         trial=summary.key,
         profile=profile,
@@ -255,6 +252,11 @@ def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> 
 
 
 def _outcome(summary: TrialSummary, requirement: Requirement) -> tuple[Figure, Word, float | None, str]:
+    question = (requirement.limit, *requirement.question)
+    return summary.once(question, lambda: _judged(summary, requirement))
+
+
+def _judged(summary: TrialSummary, requirement: Requirement) -> tuple[Figure, Word, float | None, str]:
     figure = _unmeasured(summary, requirement) or figure_of(summary, requirement).in_unit(requirement.scale)
     margin = _margin(figure, requirement)
     word = _word(figure, requirement, margin)
