@@ -71,11 +71,14 @@ class Integral:
     def __init__(self, curve: PowerCurve) -> None:
         self._origin_ns = int(curve.t_ns[0])
         self._t_ns, self._watts = curve.t_ns, curve.watts
-        self._joules = np.zeros(len(curve.watts))
+        self._joules, self._slopes = np.zeros((2, len(curve.watts)))  # in W/s; none after the last sample
         for first in range(0, len(curve.watts) - 1, BLOCK):
             last = min(first + BLOCK, len(curve.watts) - 1)
-            pieces_j = (self._t_ns[first + 1 : last + 1] - self._t_ns[first:last]) * 0.5e-9
-            pieces_j *= self._watts[first:last] + self._watts[first + 1 : last + 1]
+            steps_ns = self._t_ns[first + 1 : last + 1] - self._t_ns[first:last]
+            begin_w, end_w = self._watts[first:last], self._watts[first + 1 : last + 1]
+            np.divide(end_w - begin_w, steps_ns / 1e9, out=self._slopes[first:last])
+            pieces_j = steps_ns * 0.5e-9
+            pieces_j *= begin_w + end_w
             pieces_j[0] += self._joules[first]
             np.cumsum(pieces_j, out=self._joules[first + 1 : last + 1])
 
@@ -99,16 +102,10 @@ class Integral:
         self, at_s: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """The sample before each moment, the seconds since then, and the slope in W/s; none outside."""
-        last = len(self._t_ns) - 1
         at_ns = np.rint(at_s * 1e9).astype(np.int64) + self._origin_ns
         before = self._t_ns[1:].searchsorted(at_ns, side="right")
-        after = np.minimum(before + 1, last)
-        before_ns = self._t_ns[before]
-        after_s = at_s - (before_ns - self._origin_ns) / 1e9
-        steps_s = (self._t_ns[after] - before_ns) / 1e9
-        level = (steps_s <= 0) | (after_s < 0)
-        rise_w = self._watts[after] - self._watts[before]
-        slope = np.divide(rise_w, steps_s, out=np.zeros_like(after_s), where=~level)
+        after_s = at_s - (self._t_ns[before] - self._origin_ns) / 1e9
+        slope = np.where(after_s < 0, 0.0, self._slopes[before])
         return before, after_s, slope
 
 
