@@ -163,11 +163,15 @@ def of_verdicts(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], 
     """
     by_key = {summary.key: summary for summary in summaries}
     measured = of_measured(verdicts, summaries)
-    order = {limit: place for place, limit in enumerate(dict.fromkeys(map(words.limit, measured)))}
+    limits = {(verdict.profile, verdict.requirement): words.limit(verdict) for verdict in measured}
+    order = {limit: place for place, limit in enumerate(dict.fromkeys(limits.values()))}
+
+    def limit_of(verdict: Verdict) -> str:
+        return limits[verdict.profile, verdict.requirement]
 
     def sentence(group: Sequence[Verdict]) -> str:
         first = group[0]
-        text = f"{words.limit(first)}: {first.verdict}"
+        text = f"{limit_of(first)}: {first.verdict}"
         if len(group) == 1 and words.value(first) != words.MISSING:
             text += f", {words.value(first)}"
         if margins := [verdict.margin for verdict in group if verdict.margin is not None]:
@@ -181,11 +185,9 @@ def of_verdicts(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], 
         return f"{text}; to settle: {by}" if by else text
 
     return _grouped(
-        sorted(
-            ((verdict.trial, verdict) for verdict in measured), key=lambda item: order[words.limit(item[1])]
-        ),
+        sorted(((verdict.trial, verdict) for verdict in measured), key=lambda item: order[limit_of(item[1])]),
         trials,
-        kind=lambda verdict: (words.limit(verdict), verdict.verdict, words.basis(verdict)),
+        kind=lambda verdict: (limit_of(verdict), verdict.verdict, words.basis(verdict)),
         own=lambda verdict: sentence([verdict]),
         together=sentence,
     )

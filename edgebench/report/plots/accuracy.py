@@ -15,10 +15,11 @@ from edgebench.report import drawing, tables, words
 from edgebench.report.plots.panels import (
     Picture,
     Place,
+    bar_ends,
     by_target,
     draw_panels,
+    draw_point,
     ends_of,
-    error_bars,
     not_drawn,
     picture,
 )
@@ -121,22 +122,13 @@ def _draw(
     if accuracy is None:
         return
     rate = 100 * accuracy.k / accuracy.n if accuracy.n else 0.0
-    drawn = axes.errorbar(
-        [cost.median],
-        [rate],
-        xerr=error_bars(cost),
-        yerr=[[max(0.0, rate - 100 * accuracy.low)], [max(0.0, 100 * accuracy.high - rate)]],
-        fmt=marker,
-        color=colour,
-        markersize=6,
-        linewidth=1.1,
-        alpha=0.9,
-        label=drawing.label(point.series),
+    bars = [(ends, (rate, rate)) for ends in bar_ends(cost)]
+    upright = ((cost.median, cost.median), (100 * accuracy.low, 100 * accuracy.high))
+    drawn = draw_point(
+        axes, (cost.median, rate), upright, *bars, colour=colour, marker=marker, label=point.series
     )
     cost_text = f"{words.interval(cost)} {unit}"
-    drawing.mark(
-        drawn.lines[0], "trial", f"{names[point.summary.key]}: {words.right_of(accuracy)} at {cost_text}"
-    )
+    drawing.mark(drawn, "trial", f"{names[point.summary.key]}: {words.right_of(accuracy)} at {cost_text}")
     if point.net is not None:
         [net] = axes.plot(
             [point.net, cost.median],
@@ -151,7 +143,7 @@ def _draw(
             zorder=1.9,
         )
         drawing.mark(net, "net", f"{names[point.summary.key]}: {words.number(point.net)} {unit} above idle")
-    axes.annotate(
+    text = axes.annotate(
         drawing.label(point.label),
         (cost.median, rate),
         xytext=offset,
@@ -159,6 +151,7 @@ def _draw(
         fontsize=8,
         path_effects=[withStroke(linewidth=2.0, foreground="white")],
     )
+    text.set_in_layout(False)
 
 
 def accuracy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:

@@ -18,11 +18,12 @@ from edgebench.report.plots.limits import draw_limits, inside, limit_lines, limi
 from edgebench.report.plots.panels import (
     Picture,
     Place,
+    bar_ends,
     bars_note,
     by_target,
     draw_panels,
+    draw_point,
     ends_of,
-    error_bars,
     name_rows,
     not_drawn,
     picture,
@@ -140,19 +141,14 @@ def _draw_series(
         if summary.latency is None:
             continue
         shift = (precisions.index(summary.precision) - (len(precisions) - 1) / 2) * 0.09
-        point = axes.errorbar(
-            [at[summary.key] + shift],
-            [summary.latency.median],
-            yerr=error_bars(summary.latency),
-            fmt=markers[summary.precision],
-            color=colours[summary.precision],
-            markersize=6,
-            linewidth=1.2,
-            capsize=3,
-            label=drawing.label(summary.precision),
+        x, latency = at[summary.key] + shift, summary.latency
+        bars = [((x, x), ends) for ends in bar_ends(latency)]
+        colour, marker = colours[summary.precision], markers[summary.precision]
+        point = draw_point(
+            axes, (x, latency.median), *bars, colour=colour, marker=marker, label=summary.precision
         )
         timed = f"{words.latency_names(shown)} {words.interval(summary.latency)} s"
-        drawing.mark(point.lines[0], "trial", f"{names[summary.key]}: {timed}")
+        drawing.mark(point, "trial", f"{names[summary.key]}: {timed}")
 
 
 def _name_places(axes: Axes, ticks: Sequence[str]) -> None:
@@ -276,19 +272,14 @@ def _draw_rows(axes: Axes, rows: Sequence[TrialSummary]) -> None:
     for row, summary in enumerate(rows):
         assert summary.latency is not None
         ratio = ratio_of.get(summary.key)
-        point = axes.errorbar(
-            [summary.latency.median],
-            [row],
-            xerr=error_bars(summary.latency),
-            fmt=markers[series[summary.key]],
-            color=colours[series[summary.key]],
-            markersize=6,
-            linewidth=1.4,
-            capsize=3,
+        bars = [(ends, (row, row)) for ends in bar_ends(summary.latency)]
+        kind = series[summary.key]
+        point = draw_point(
+            axes, (summary.latency.median, row), *bars, colour=colours[kind], marker=markers[kind]
         )
         timed = f"{words.latency_names(rows)} {words.interval(summary.latency)} s"
         beside = "the quickest" if ratio is None else f"{words.interval(ratio)} times the quickest"
-        drawing.mark(point.lines[0], "trial", f"{names[summary.key]}: {timed}, {beside}")
+        drawing.mark(point, "trial", f"{names[summary.key]}: {timed}, {beside}")
         _write_beside(axes, row, "quickest" if ratio is None else words.interval(ratio))
 
 

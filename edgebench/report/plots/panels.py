@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
+from matplotlib.lines import Line2D
 
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing, notes, words
@@ -166,7 +167,8 @@ def name_rows(axes: Axes, names: Sequence[str], limit: int = LONGEST_NAME, **tex
 
 def write_behind(axes: Axes, end: float, row: float, text: str) -> None:
     """A figure behind the end of its bar."""
-    axes.annotate(text, (end, row), xytext=(4, -3), textcoords="offset points", fontsize=8)
+    shown = axes.annotate(text, (end, row), xytext=(4, -3), textcoords="offset points", fontsize=8)
+    shown.set_in_layout(False)  # the axis has room for it
 
 
 def set_title(axes: Axes, title: str) -> None:
@@ -184,11 +186,33 @@ def ends_of(figure: Interval | None) -> list[float]:
     return [end for end in (figure.low, figure.median, figure.high) if end is not None]
 
 
+def bar_ends(figure: Interval) -> list[tuple[float, float]]:
+    """The ends of an interval, as one bar; none where there is no interval."""
+    return [] if figure.low is None or figure.high is None else [(figure.low, figure.high)]
+
+
 def error_bars(figure: Interval) -> list[list[float]] | None:
     """Distances below and above the median, [2][1], as errorbar takes them; None without an interval."""
     if figure.low is None or figure.high is None:
         return None
     return [[max(0.0, figure.median - figure.low)], [max(0.0, figure.high - figure.median)]]
+
+
+def draw_point(
+    axes: Axes,
+    at: tuple[float, float],
+    *bars: tuple[Sequence[float], Sequence[float]],
+    colour: str,
+    marker: str,
+    label: str = "",
+) -> Line2D:
+    """A marker with bars, each by its two ends; `errorbar` takes three times as long for one."""
+    for x, y in bars:
+        axes.add_line(Line2D(x, y, color=colour, linewidth=1.2))
+    [point] = axes.plot([at[0]], [at[1]], marker=marker, color=colour, markersize=6, linestyle="")
+    if label:
+        point.set_label(drawing.label(label))
+    return point
 
 
 def bars_note(figures: Sequence[Interval | None], text: str) -> str:

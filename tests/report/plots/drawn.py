@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -41,25 +40,21 @@ def lines_of(axes: Axes, kind: str) -> list[Line2D]:
 def points(axes: Axes) -> dict[str, list[tuple[float, float]]]:
     """What is drawn, by the legend's names: (x, y) of every marker."""
     points_by_name: dict[str, list[tuple[float, float]]] = {}
-    for container in axes.containers:
-        assert isinstance(container, ErrorbarContainer)
-        line = container.lines[0]
-        assert line is not None
+    for line in lines_of(axes, "trial"):
         places = np.column_stack(line.get_data()).tolist()
-        points_by_name.setdefault(str(container.get_label()), []).extend((x, y) for x, y in places)
+        points_by_name.setdefault(str(line.get_label()), []).extend((x, y) for x, y in places)
     return points_by_name
+
+
+def bars(axes: Axes) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """Every bar of an interval, by x and y of its ends."""
+    drawn = [line.get_data() for line in axes.lines if line.get_gid() is None]
+    return [((float(x[0]), float(x[1])), (float(y[0]), float(y[1]))) for x, y in drawn if len(x) == 2]
 
 
 def heights(axes: Axes) -> list[tuple[float, float]]:
     """Both ends of every upright bar of an interval."""
-    ends = []
-    for container in axes.containers:
-        assert isinstance(container, ErrorbarContainer)
-        for bars in container.lines[2]:
-            for (x0, y0), (x1, y1) in bars.get_segments():
-                if x0 == x1:
-                    ends.append((float(y0), float(y1)))
-    return ends
+    return [ends for (left, right), ends in bars(axes) if left == right]
 
 
 def texts(figure: Figure) -> set[str]:
