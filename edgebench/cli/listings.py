@@ -12,7 +12,6 @@ from edgebench.cli.common import (
     busy,
     complete_board,
     output_dir_setting,
-    print_either,
     stdout,
 )
 from edgebench.cli.panels import CommandGroup
@@ -31,18 +30,14 @@ def results(
     RESULTS. What is damaged or of another version stands below, with the
     reason.
     """
-    from edgebench.report.history import print_results, results_document
+    from edgebench.report.history import print_results
     from edgebench.results.listing import list_results, overview
 
     folder = output_dir_setting(output_dir)
     with busy("reading results"):
         stored, unreadable = list_results(folder)
         rows = [overview(result, latest=number == 0) for number, result in enumerate(stored[:last])]
-    print_either(
-        json_,
-        lambda: results_document(rows, unreadable, folder),
-        lambda: print_results(stdout(), rows, unreadable, folder),
-    )
+    print_results(stdout(), rows, unreadable, folder, as_json=json_)
 
 
 # `edgebench boards`: what is known of the boards that --board names, with sources.

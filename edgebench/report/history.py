@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from edgebench.judge.history import HistoryPoint, LevelChange, TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.report import words
-from edgebench.report.blocks import Column, Table
-from edgebench.report.console import cell, line, new_table
+from edgebench.report.blocks import Column, Notes, Table
+from edgebench.report.console import line
+from edgebench.report.listings import show_listing
 from edgebench.report.terminal import print_table
 from edgebench.report.words import SCHEMA_VERSION, clean
 from edgebench.results.listing import ResultOverview, UnreadableResult
@@ -287,9 +287,6 @@ def _shared_start(names: Sequence[str]) -> str:
 # The document of `edgebench results --json`: the results of a folder, newest first.
 
 
-VERDICT_WORDS = ("pass", "fail", "inconclusive", "unknown")
-
-
 @dataclass(frozen=True)
 class ResultsDocument:
     """The whole of it, without the version of its layout."""
@@ -302,115 +299,70 @@ class ResultsDocument:
     """Folders that cannot be read. Source: results."""
 
 
-def results_document(
-    rows: Sequence[ResultOverview], unreadable: Sequence[UnreadableResult], output_dir: Path
-) -> dict[str, Any]:
-    """Plain data as `results.schema.json` describes it."""
-    document = ResultsDocument(
-        output_dir=str(output_dir),
-        results=tuple(_listed(row) for row in rows),
-        left_out=tuple(LeftOut(each.path.name, each.reason) for each in unreadable),
+def print_results(
+    console: Console,
+    rows: Sequence[ResultOverview],
+    unreadable: Sequence[UnreadableResult],
+    output_dir: Path,
+    *,
+    as_json: bool = False,
+) -> None:
+    """Print the results newest first, then what cannot be read; as JSON as `results.schema.json` has it."""
+    left_out = tuple(LeftOut(each.path.name, each.reason) for each in unreadable)
+    document = ResultsDocument(str(output_dir), tuple(rows), left_out)
+    columns = (
+        Column("result", long=True),
+        Column("begun (UTC)", figures=True),
+        Column("targets", long=True),
+        Column("trials", figures=True),
+        Column("verdicts", figures=True),
     )
-    plain: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **asdict(document)})
-    return plain
+    table = Table("results", columns, tuple(map(_cells, rows)))
+    none = "No result in {} can be read." if unreadable else "There is no result in {}."
+    nothing = [
+        none.format(output_dir),
+        "Measure first: edgebench run --device cpu --profile disco-realtime --quick",
+    ]
+    shown = [table, Notes.of(_notes(rows))] if rows else [Notes.of(nothing)]
+    reasons = Notes.of(f"{each.result}: {each.reason}" for each in left_out)
+    show_listing(console, vars(document), [*shown, reasons], as_json=as_json)
 
 
-def _listed(row: ResultOverview) -> ResultOverview:
-    """With a count of each verdict, also of those that no trial came to."""
-    if row.verdicts is None:
-        return row
-    verdicts = {
-        name: {word: counts.get(word, 0) for word in VERDICT_WORDS} for name, counts in row.verdicts.items()
-    }
-    return replace(row, verdicts=verdicts)
-
-
-# What `edgebench results` prints: a line a result.
-
-
-_LIST_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "unknown": ""}
 _ENDS = {"time": "time was over", "interrupted": "interrupted", "error": "ended by an error"}
 _TARGETS = 3  # named in a cell
 
 
-def print_results(
-    console: Console, rows: Sequence[ResultOverview], unreadable: Sequence[UnreadableResult], output_dir: Path
-) -> None:
-    """Print the results newest first; below them what the signs mean and what cannot be read."""
-    if rows:
-        table = new_table(
-            console,
-            [
-                ("result", False),
-                ("begun (UTC)", True),
-                ("targets", False),
-                ("trials", True),
-                ("verdicts", True),
-            ],
-        )
-        for row in rows:
-            name = f"{row.result} (latest)" if row.latest else row.result
-            table.add_row(
-                cell(console, name, "bold" if row.latest else ""),
-                cell(console, (row.begun_utc or "")[:16].replace("T", " ") or words.MISSING),
-                cell(console, _targets(row)),
-                cell(console, _trials(row)),
-                _verdicts(console, row),
-            )
-        console.print(table)
-        for note in _notes(rows):
-            line(console, note, indent=2)
-    else:
-        none = "No result in {} can be read." if unreadable else "There is no result in {}."
-        line(console, none.format(output_dir))
-        line(console, "Measure first: edgebench run --device cpu --profile disco-realtime --quick", indent=2)
-    for each in unreadable:
-        line(console, f"{each.path.name}: {each.reason}", "yellow", indent=2)
-
-
-def _targets(row: ResultOverview) -> str:
-    named = ", ".join(row.targets[:_TARGETS])
+def _cells(row: ResultOverview) -> tuple[str, ...]:
+    """A line of the table: of the verdicts a line a profile, with how many trials got which."""
     more = len(row.targets) - _TARGETS
-    return f"{named} and {more} more" if more > 0 else named
+    trials = str(row.trials) if row.measured == row.trials else f"{row.measured} of {row.trials}"
+    verdicts = [words.MISSING] if not row.profiles else ["not recorded"]
+    if row.profiles and row.verdicts is not None:
+        verdicts = [
+            "  ".join(
+                [
+                    words.plain(name, 30),
+                    *(f"{words.SYMBOLS[word]} {count}" for word, count in counts.items() if count),
+                ]
+            )
+            for name, counts in row.verdicts.items()
+        ]
+    return (
+        f"{row.result} (latest)" if row.latest else row.result,
+        (row.begun_utc or "")[:16].replace("T", " ") or words.MISSING,
+        ", ".join(row.targets[:_TARGETS]) + (f" and {more} more" if more > 0 else ""),
+        f"{trials}\n{_ENDS[row.ended]}" if row.ended in _ENDS else trials,
+        "\n".join(verdicts),
+    )
 
 
-def _trials(row: ResultOverview) -> str:
-    counts = str(row.trials) if row.measured == row.trials else f"{row.measured} of {row.trials}"
-    return f"{counts}\n{_ENDS[row.ended]}" if row.ended in _ENDS else counts
-
-
-def _verdicts(console: Console, row: ResultOverview) -> Text:
-    """A line a profile: its name and how many trials got which verdict."""
-    if not row.profiles:
-        return cell(console, words.MISSING)
-    if row.verdicts is None:
-        return cell(console, "not recorded")
-    lines = []
-    for name, counts in row.verdicts.items():
-        text = cell(console, words.plain(name, 30))
-        for word in VERDICT_WORDS:
-            if counts.get(word):
-                text += cell(console, f"  {words.SYMBOLS[word]} {counts[word]}", _LIST_STYLES[word])
-        lines.append(text)
-    return Text("\n").join(lines)
-
-
-def _notes(rows: Sequence[ResultOverview]) -> list[str]:
-    notes = []
-    shown_words = {
-        word
-        for row in rows
-        for counts in ([] if row.verdicts is None else list(row.verdicts.values()))
-        for word, count in counts.items()
-        if count and word in VERDICT_WORDS
-    }
-    if shown_words:
-        signs = ", ".join(f"{words.SYMBOLS[word]} {word}" for word in VERDICT_WORDS if word in shown_words)
-        notes.append(f"Verdicts: how many trials came to which, by profile, as the run ended with: {signs}.")
-    unrecorded = [row for row in rows if row.profiles and row.verdicts is None]
+def _notes(rows: Sequence[ResultOverview]) -> Iterator[str]:
+    if any(row.verdicts for row in rows):
+        signs = ", ".join(f"{symbol} {word}" for word, symbol in words.SYMBOLS.items())
+        yield f"Verdicts: how many trials came to which, by profile, as the run ended with: {signs}."
+    unrecorded = [row.result for row in rows if row.profiles and row.verdicts is None]
     if unrecorded:
-        notes.append(
+        yield (
             "Not recorded: the run is going on or was killed; judge it with "
-            f"edgebench fit {words.plain(unrecorded[0].result, 80)}"
+            f"edgebench fit {words.plain(unrecorded[0], 80)}"
         )
-    return notes

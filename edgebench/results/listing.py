@@ -223,7 +223,7 @@ def _recorded_verdicts(run: RunRecord, experiment: ExperimentRecord) -> dict[str
     """Those of the run's profiles; None where these trials cannot have come to them."""
     recorded = run.verdicts or {}
     verdicts = {
-        name: recorded[name]
+        name: {word: recorded[name].get(word, 0) for word in ("pass", "fail", "inconclusive", "unknown")}
         for profile in experiment.profiles
         if (name := str(profile.get("name", ""))) in recorded
     }
