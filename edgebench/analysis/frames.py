@@ -216,27 +216,18 @@ def _summary_series(column: Column, values: Sequence[Any]) -> pd.Series:
 def reason_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     """Why figures are missing: one row a trial and column of `summary_frame`; trial, column, reason."""
     columns = {column.heading: column for column in trial_columns(summaries)}
-    missing = [
-        (summary.key, heading, reason)
-        for summary in summaries
-        for heading, reason in _reasons(summary).items()
-        if heading in columns and columns[heading].value(summary) is None and reason
-    ]
-    return pd.DataFrame(missing, columns=["trial", "column", "reason"], dtype="str")
-
-
-def _reasons(summary: TrialSummary) -> dict[str, str]:
-    """By column, of all columns of a figure that is missing or has no interval."""
-    stated = missing_reasons(summary)
-    rail = summary.primary_rail
-    reasons = {}
-    for metric in METRICS.values():
-        place = metric.json_place
-        for column, part in csv_fields(metric).items():
-            ends = stated.get(f"{place}.{'p99' if part == 'p99' else 'interval'}", "")
+    missing = []
+    for summary in summaries:
+        stated, rail = missing_reasons(summary), summary.primary_rail
+        for metric in METRICS.values():
+            of_figure = stated.get(metric.json_place)
             of_rail = rail.reason if rail is not None and metric.rail else ""
-            reasons[column] = stated.get(place) or ends or of_rail or metric.missing(summary)
-    return reasons
+            for heading, part in csv_fields(metric).items():
+                of_end = stated.get(f"{metric.json_place}.{'p99' if part == 'p99' else 'interval'}")
+                reason = of_figure or of_end or of_rail or metric.missing(summary)
+                if reason and heading in columns and columns[heading].value(summary) is None:
+                    missing.append((summary.key, heading, reason))
+    return pd.DataFrame(missing, columns=["trial", "column", "reason"], dtype="str")
 
 
 # Verdicts as a frame: one row a trial and requirement (pure).

@@ -327,4 +327,6 @@ def missing_reasons(trial: TrialSummary) -> dict[str, str]:
             reasons[f"{name}.interval"] = "none was published" if trial.published else few
         elif isinstance(value, RequestLatency) and value.p99 is None:
             reasons[f"{name}.p99"] = value.reason
+    if trial.scene_covered is None:
+        reasons["scene_covered"] = "the model takes no picture and was timed with samples"
     return reasons

@@ -13,7 +13,7 @@ from edgebench.report.words import SCHEMA_VERSION, as_json, clean
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported, exported_path
 
-__all__ = ["SCHEMA_VERSION", "as_json", "clean", "document", "reasons"]
+__all__ = ["SCHEMA_VERSION", "as_json", "clean", "document"]
 
 
 def document(
@@ -68,7 +68,7 @@ def _trial(summary: TrialSummary) -> dict[str, Any]:
         **{name: getattr(summary, name) for name in IDENTITY},
         **document_fields(summary),
         **{name: getattr(summary, name) for name in CONDITIONS},
-        "reasons": reasons(summary),
+        "reasons": missing_reasons(summary),
     }
 
 
@@ -83,11 +83,3 @@ CONDITIONS = (
     "built", "published",
 )  # fmt: skip
 """The fields of a summary that say under what conditions its metrics hold."""
-
-
-def reasons(summary: TrialSummary) -> dict[str, str]:
-    """Why each missing figure of a trial is missing, by the figure's name."""
-    missing = missing_reasons(summary)
-    if summary.scene_covered is None:
-        missing["scene_covered"] = "the model takes no picture and was timed with samples"
-    return missing

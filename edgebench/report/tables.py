@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from edgebench.judge.columns import missing_reasons
 from edgebench.judge.metrics import METRICS, shown_in
 from edgebench.judge.metrics.power import rail_value
 from edgebench.judge.power import headline_rails
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import words
 from edgebench.report.blocks import Column, Table, of_figures
-from edgebench.report.document import reasons
 from edgebench.report.metric_text import metric_text, rail_text
 from edgebench.stats.interval import Interval
 
@@ -110,7 +110,7 @@ def instructions(summaries: Sequence[TrialSummary]) -> Table:
 
 def _reasons(summaries: Sequence[TrialSummary], *figures: str) -> tuple[Column, list[str]]:
     """A column of why the first of these figures is missing that is."""
-    missing = [reasons(summary) for summary in summaries]
+    missing = [missing_reasons(summary) for summary in summaries]
     texts = [next((why[figure] for figure in figures if why.get(figure)), "") for why in missing]
     return Column("", long=True), [words.plain(text) for text in texts]
 

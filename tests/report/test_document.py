@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from edgebench.judge.answers import answers
+from edgebench.judge.columns import missing_reasons
 from edgebench.judge.judged import Judged
-from edgebench.report.document import document, reasons
+from edgebench.report.document import document
 from edgebench.report.schemas import schema
 from edgebench.report.words import as_json, clean
 from tests.report import samples
@@ -92,7 +93,7 @@ def test_one_session_says_why_it_has_no_interval(bare: Judged) -> None:
 
 def test_every_missing_figure_has_a_reason() -> None:
     failed = samples.without_figures(0.25, "int8", "failed", "it crashed")
-    missing = reasons(replace(failed, artifact_bytes=None))
+    missing = missing_reasons(replace(failed, artifact_bytes=None))
     assert {name for name, reason in missing.items() if reason} == {
         "image_s", "infer_s", "request_ms", "in_flight", "accuracy", "scene_accuracy", "agreement", "power",
         "memory_bytes", "artifact_bytes", "mass_g", "size_mm", "paced", "instructions", "start_s",
