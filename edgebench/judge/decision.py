@@ -29,9 +29,8 @@ from edgebench.stats.power import CHECK_WIRING
 # The least change of one limit under which a trial that was measured would pass it.
 #
 # A pass needs the bound of the figure that lies towards the limit: the upper one of what is to be at most,
-# the
-# lower one of what is to be at least, the number itself of what was declared. Which meter or which declared
-# power decides depends on the limit, so that every limit is tried by judging the trial under it.
+# the lower one of what is to be at least, the number itself of what was declared. Which meter or which
+# declared power decides depends on the limit, so that every limit is tried by judging the trial under it.
 
 
 _MOST = math.nextafter(1e18, 0.0)
@@ -177,14 +176,11 @@ def _judged(trial: TrialSummary, requirement: Requirement, limit: float) -> Verd
 # The nearest yes: of each target that does not pass a profile as a whole, what would.
 #
 # First which of its trials did pass: another variant, batch or setting of its sweep. Where none did, the
-# trial
-# that takes least: the fewest figures that have to be measured, then the fewest limits that have to be
-# looser,
-# then the smallest share by which the loosest of them is; of equal ones the quickest. Where every trial
-# that
-# was measured misses a limit, the limits go before what has to be measured. All from what was measured;
-# what
-# was not is said, and never assumed. Requirements that are only wanted count for nothing here.
+# trial that takes least: the fewest figures that have to be measured, then the fewest limits that have to
+# be looser, then the smallest share by which the loosest of them is; of equal ones the quickest. Where
+# every trial that was measured misses a limit, the limits go before what has to be measured. All from what
+# was measured; what was not is said, and never assumed. Requirements that are only wanted count for nothing
+# here.
 
 
 @dataclass(frozen=True)
@@ -235,7 +231,9 @@ def nearest(
     for whole in overall(verdicts):
         missed[whole.profile][whole.trial] = whole.missed
     entries = []
-    targets = by_swept_target(trials)
+    targets: dict[str, list[TrialSummary]] = {}
+    for trial in trials:
+        targets.setdefault(trial.swept_target, []).append(trial)
     for profile in profiles:
         of_profile = missed[profile.name]
         for target, group in targets.items():
@@ -243,14 +241,6 @@ def nearest(
             if not taken or any(of_profile[trial.key] for trial in taken):
                 entries.append(_entry(target, profile, group, of_profile))
     return entries
-
-
-def by_swept_target(trials: Sequence[TrialSummary]) -> dict[str, list[TrialSummary]]:
-    """The trials of each target, the settings of its sweep together."""
-    targets: dict[str, list[TrialSummary]] = {}
-    for trial in trials:
-        targets.setdefault(trial.swept_target, []).append(trial)
-    return targets
 
 
 def _entry(
@@ -314,8 +304,7 @@ def _is_measured(trial: TrialSummary) -> bool:
 # What would settle a verdict that is unknown or inconclusive: an option, or how many sessions or images.
 #
 # What brings a figure that is missing its metric says (`Metric.brought_by`). Of a figure that is there it
-# is
-# more of what its interval rests on, as many as the spread between the sessions so far foretells
+# is more of what its interval rests on, as many as the spread between the sessions so far foretells
 # (`edgebench.stats.forecast`), or a meter that can decide.
 
 

@@ -63,11 +63,6 @@ class Document:
         return self.origins.get(part, (self, part if isinstance(part, int) else 0))
 
 
-def shipped_names() -> list[str]:
-    """Of the profiles that come with EdgeBench, sorted."""
-    return list(_shipped_files())
-
-
 def document_of(name_or_file: str) -> Document:
     """The document of that shipped profile, or of that TOML file.
 
@@ -92,7 +87,7 @@ def _written(reference: str, by: Document | None) -> Document:
     is_name = path.suffix != ".toml" and len(Path(reference).parts) < 2
     if is_name and not os.path.exists(path):  # noqa: PTH110  # which takes a name that is too long
         what = f"profile {by.where} extends {short(reference)}, which is none" if by else ""
-        known = f"{choose(reference, shipped_names())}, or a TOML file of your own"
+        known = f"{choose(reference, _shipped_files())}, or a TOML file of your own"
         raise UsageError(what or f"there is no profile {short(reference)}", fix=known)
     fix = f"correct `extends` in {by.where}" if by else "name a profile, or another TOML file"
     return _with_times(read_toml(path, "profile", fix=fix), os.path.normpath(path), path.parent)
@@ -380,14 +375,10 @@ def _with_defaults(
     return requirement.model_copy(update=missing)
 
 
-def shipped_profiles() -> list[Profile]:
-    """The profiles that come with EdgeBench, by name."""
-    return list(_shipped())
-
-
 @cache
-def _shipped() -> tuple[Profile, ...]:
-    return tuple(checked(document_of(name)) for name in shipped_names())
+def shipped_profiles() -> tuple[Profile, ...]:
+    """The profiles that come with EdgeBench, by name."""
+    return tuple(map(load_profile, _shipped_files()))
 
 
 def load_profile(name_or_file: str) -> Profile:

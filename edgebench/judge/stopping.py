@@ -95,33 +95,26 @@ def rule_of(experiment: ExperimentRecord) -> Rule:
 
 
 def standing(summary: TrialSummary, sessions: int, rule: Rule) -> Standing:
-    """How far a trial is, from what its `sessions` finished sessions came to."""
+    """How far a trial is, from what its `sessions` finished sessions came to.
+
+    Of an emulated trial all verdicts are open: no session of it settles one.
+    """
     half = summary.latency.half_width if summary.latency is not None else None
     enough = sessions >= rule.least
     narrow = enough and rule.target_ci is not None and half is not None and half <= rule.target_ci
-    names = unsettled(summary, sessions, rule)
-    decided = enough and rule.profiles is not None and not names and not summary.emulated
-    return Standing(half, narrow, names, decided, summary.latency_quantity or "image_s")
-
-
-def unsettled(summary: TrialSummary, sessions: int, rule: Rule) -> tuple[str, ...]:
-    """The requirements whose verdict further sessions may still change, as `profile: name`; no wish is one.
-
-    Of an emulated trial all are open: no session of it settles a verdict.
-    """
-    if rule.profiles is None:
-        return ()
     # Every number of sessions from MIN_SESSIONS on is a look, whether or not anything may end there.
     looks = max(1, rule.most - MIN_SESSIONS + 1)
     look = min(max(1, sessions - MIN_SESSIONS + 1), looks)
     certainty = Certainty.of_look(look_confidence(look, looks))
-    return tuple(
+    unsettled = tuple(
         f"{profile.name}: {requirement.name}"
-        for profile in rule.profiles
+        for profile in rule.profiles or ()
         for requirement in profile.judged
         if not requirement.wanted
         if summary.emulated or not is_settled(summary, requirement, certainty)
     )
+    decided = enough and rule.profiles is not None and not unsettled and not summary.emulated
+    return Standing(half, narrow, unsettled, decided, summary.latency_quantity or "image_s")
 
 
 # Why no further session of a trial was measured, in words, from what is on disk.
