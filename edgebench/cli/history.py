@@ -16,7 +16,6 @@ from edgebench.cli.common import (
     complete_measured_target,
     complete_results,
     output_dir_setting,
-    print_either,
     say_each,
     stdout,
 )
@@ -101,7 +100,7 @@ def history(
     """
     from edgebench.judge.history import history as followed
     from edgebench.judge.history import targets_of
-    from edgebench.report.history import history_document, print_history
+    from edgebench.report.history import print_history
     from edgebench.results.listing import list_results
 
     begun_from_s = _moment_s(since)
@@ -125,11 +124,7 @@ def history(
         raise _nothing(folder, stored, chosen, unreadable, metric, target, trial)
     if figure is not None:
         _draw(figure, series)
-    print_either(
-        json_,
-        lambda: history_document(series, unreadable, minimum_effect / 100),
-        lambda: print_history(stdout(), series),
-    )
+    print_history(stdout(), series, unreadable, minimum_effect / 100, as_json=json_)
     say_each("left out", [f"{each.path.name}: {each.reason}" for each in unreadable])
 
 

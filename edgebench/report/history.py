@@ -1,4 +1,4 @@
-"""The document of `edgebench history --json`: a series a trial, its results oldest first."""
+"""What `edgebench history` and `edgebench results` print: a table and its remarks, or a JSON document."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from edgebench.judge.history import HistoryPoint, LevelChange, TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.report import words
-from edgebench.report.blocks import Column, Notes, Table
-from edgebench.report.console import line
+from edgebench.report.blocks import Block, Column, Heading, Notes, Table
 from edgebench.report.listings import show_listing
-from edgebench.report.terminal import print_table
-from edgebench.report.words import SCHEMA_VERSION, clean
 from edgebench.results.listing import ResultOverview, UnreadableResult
 from edgebench.stats.compare import ALPHA, Comparison
 from edgebench.stats.interval import Interval
@@ -48,53 +44,53 @@ class HistoryDocument:
     """Folders that cannot be read. Source: results."""
 
 
-def history_document(
-    series: Sequence[TrialSeries], left_out: Sequence[UnreadableResult], minimum_effect: float
-) -> dict[str, Any]:
-    """Plain data as `history.schema.json` describes it, in the metric's base unit."""
-    passed_over = tuple(LeftOut(each.path.name, each.reason) for each in left_out)
-    document = HistoryDocument(ALPHA, minimum_effect, tuple(series), passed_over)
-    cleaned: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **vars(document)})
-    return cleaned
-
-
 # What `edgebench history` prints: one series result by result, several as a line each.
 
 
 _BARS = "▁▂▃▄▅▆▇█"
 _TREND = 12  # results in the trend of one series among several
-_STYLES = {"better": "green", "worse": "bold red"}
+_LONGEST_TREND = 56
 
 
-def print_history(console: Console, series: Sequence[TrialSeries]) -> None:
-    """Print one series as a table of its results, several as a table with a line each; then the changes."""
+def print_history(
+    console: Console,
+    series: Sequence[TrialSeries],
+    unreadable: Sequence[UnreadableResult],
+    minimum_effect: float,
+    *,
+    as_json: bool = False,
+) -> None:
+    """Print one series as a table of its results, several as a table with a line each; then the changes.
+
+    As JSON it is what `history.schema.json` describes, in the metric's base unit.
+    """
+    left_out = tuple(LeftOut(each.path.name, each.reason) for each in unreadable)
+    document = HistoryDocument(ALPHA, minimum_effect, tuple(series), left_out)
     names = series_names(series)
-    if len(series) == 1:
-        _print_results(console, series[0], names[0])
-    else:
-        _print_overview(console, series, names)
-    for text, word in _change_texts(names, series):
-        line(console, text, _STYLES.get(word, ""), indent=2)
-    # Why no change was looked for, and of which series.
+    blocks = _results(series[0], names[0]) if len(series) == 1 else _overview(series, names)
+    show_listing(console, vars(document), [*blocks, Notes.of(_remarks(series, names))], as_json=as_json)
+
+
+def _remarks(series: Sequence[TrialSeries], names: Sequence[str]) -> Iterator[str]:
+    """The changes, why none was looked for, and what the series are compared with."""
+    yield from _change_texts(names, series)
     reasons = words.grouped(
         (each.change_reason, name) for name, each in zip(names, series, strict=True) if each.change_reason
     )
     for reason, alike in reasons.items():
         some = words.listed(alike) if len(alike) <= 3 else f"{len(alike)} of these"
-        sentence = f"{some}: {reason}." if len(alike) < len(series) else f"{reason.capitalize()}."
-        line(console, sentence, indent=2)
+        yield f"{some}: {reason}." if len(alike) < len(series) else f"{reason.capitalize()}."
     if not any(each.changes or each.change_reason for each in series):
-        line(console, "No change of the level was found.", indent=2)
+        yield "No change of the level was found."
     first, *others = {
         next(point.result for point in each.results if point.to_baseline is None): None for each in series
     }
-    which = "the oldest result of each" if others else words.plain(first, 80)
-    line(console, f"Baseline: {which}.", indent=2)
+    yield f"Baseline: {'the oldest result of each' if others else words.plain(first, 80)}."
     if len(series) > 1:
         alone = f"edgebench history {shlex.quote(words.plain(series[0].target, 60))}"
         if len({each.variant for each in series}) > 1:
             alone += f" --trial {shlex.quote(words.plain(series[0].variant, 120))}"
-        line(console, f"Result by result: {alone}", indent=2)
+        yield f"Result by result: {alone}"
 
 
 def series_names(series: Sequence[TrialSeries]) -> list[str]:
@@ -158,7 +154,7 @@ def change_cell(series: TrialSeries, point: HistoryPoint, comparison: Comparison
     if series.is_share:
         points = 100 * (point.value - point.value / comparison.ratio)
         return f"{points:+.1f}" if abs(points) >= 0.05 else "same"
-    word = f" {comparison.word}" if comparison.word in _STYLES else ""
+    word = f" {comparison.word}" if comparison.word in ("better", "worse") else ""
     return f"{ratio_text(comparison.ratio)}{word}"
 
 
@@ -167,14 +163,13 @@ def ratio_text(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %" if 0.5 < ratio < 2 else f"{words.number(ratio)} x"
 
 
-def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> list[tuple[str, str]]:
-    """A paragraph a place where levels changed, with better or worse where all of them did one of these."""
+def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> Iterator[str]:
+    """A paragraph a place where levels changed."""
     places = words.grouped(
         ((change.result, change.after_result, change.differences), (name, each, change))
         for name, each in zip(names, series, strict=True)
         for change in each.changes
     )
-    texts: list[tuple[str, str]] = []
     for (first, last, differences), changed in places.items():
         _, example, _ = changed[0]
         day = next((point.begun_utc or "")[:10] for point in example.results if point.result == first)
@@ -190,10 +185,7 @@ def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> list[t
             if differences
             else f"Nothing else that the results record is different {since}."
         )
-        text = f"Changed at {words.plain(first, 80)} ({day or 'no date'}): {', '.join(levels)}. {explained}"
-        verdicts = {change.word for _, _, change in changed}
-        texts.append((text, verdicts.pop() if len(verdicts) == 1 else ""))
-    return texts
+        yield f"Changed at {words.plain(first, 80)} ({day or 'no date'}): {', '.join(levels)}. {explained}"
 
 
 def level_text(series: TrialSeries, change: LevelChange) -> str:
@@ -224,8 +216,7 @@ def dates(points: Sequence[HistoryPoint]) -> list[str]:
     return [(point.begun_utc or "")[:16].replace("T", " ") or words.MISSING for point in points]
 
 
-def _print_results(console: Console, series: TrialSeries, name: str) -> None:
-    line(console, f"{words.plain(series.target, 60)}: {name}", "bold")
+def _results(series: TrialSeries, name: str) -> list[Block]:
     changed = {change.result for change in series.changes}
     figures = (heading(series), *_change_headings([series]))
     columns = (
@@ -243,18 +234,19 @@ def _print_results(console: Console, series: TrialSeries, name: str) -> None:
         )
         for day, point in zip(dates(series.results), series.results, strict=True)
     )
-    print_table(console, Table(name, columns, rows))
-    shown = min(len(series.results), max(8, console.width - 24))
-    line(console, f"Trend of the last {shown}: {trend(series.results, shown)}", indent=2)
-    if changed:
-        line(console, "* The level changed here.", indent=2)
+    shown = min(len(series.results), _LONGEST_TREND)
+    marked = ["* The level changed here."] if changed else []
+    return [
+        Heading(f"{words.plain(series.target, 60)}: {name}"),
+        Table(name, columns, rows),
+        Notes.of([f"Trend of the last {shown}: {trend(series.results, shown)}", *marked]),
+    ]
 
 
-def _print_overview(console: Console, series: Sequence[TrialSeries], names: Sequence[str]) -> None:
+def _overview(series: Sequence[TrialSeries], names: Sequence[str]) -> list[Block]:
     shared = _shared_start(names)
     targets = {each.target for each in series}
     title = [words.plain(series[0].target, 60)] if len(targets) == 1 else []
-    line(console, ": ".join([*title, shared.rstrip("-: ")] if shared else title), "bold")
     headings = {heading(each) for each in series}
     latest = f"latest\n{headings.pop()}" if len(headings) == 1 else "latest"
     figures = ("results", latest, *_change_headings(series), "trend")
@@ -270,7 +262,8 @@ def _print_overview(console: Console, series: Sequence[TrialSeries], names: Sequ
         )
         for name, each in zip(names, series, strict=True)
     )
-    print_table(console, Table("overview", columns, rows))
+    text = ": ".join([*title, shared.rstrip("-: ")] if shared else title)
+    return [*([Heading(text)] if text else []), Table("overview", columns, rows)]
 
 
 def _change_headings(series: Sequence[TrialSeries]) -> list[str]:
