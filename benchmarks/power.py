@@ -1,4 +1,4 @@
-"""Energy of many windows over a long recording, against one trapezoid rule over all of it; a fast meter."""
+"""Energy of many windows over a long recording, against one trapezoid rule over all of it; fast meters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from benchmarks import fast_sampling
+from benchmarks import fast_sampling, metered_records
 from benchmarks.row import Row
 from edgebench.prepare.cache import Cache
 from edgebench.stats.power_curve import Integral, power_curve
@@ -19,8 +19,8 @@ REPEATS = 5
 
 
 def rows(cache: Cache, pairs: int) -> list[Row]:
-    """Energy of windows, and a meter of 100 kHz into a session's file."""
-    return [_windows_row(), *fast_sampling.rows()]
+    """Energy of windows, the judging of fast meters, and one of 100 kHz into a session's file."""
+    return [_windows_row(), metered_records.judging_row(), *fast_sampling.rows()]
 
 
 def _windows_row() -> Row:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from edgebench.judge.power import PowerOfTrial, SteadyTime, power_figures
 from edgebench.records.stored import SessionRecord
 from edgebench.stats.power import WindowPower, passes_power
+from edgebench.stats.power_curve import power_curve
 from proofs.power_loads import Floats, Generator, Load
 
 START_NS = 3_456_789_012_345_678
@@ -111,7 +112,7 @@ def window(generator: Generator, meter: Meter, session: Measured) -> WindowPower
     """What is stated of one session's passes."""
     stamps, watts = meter.read(generator, session.load, float(session.spans[-1, 1]))
     averaging_s = meter.averaging / meter.rate_hz or None
-    return passes_power(stamps, watts, meter.ns(session.spans), averaging_s)
+    return passes_power(power_curve(stamps, watts), meter.ns(session.spans), averaging_s)
 
 
 def figures(generator: Generator, meter: Meter, sessions: Sequence[Measured]) -> PowerOfTrial:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edgebench.judge.power import PowerOfTrial
-from edgebench.judge.power_limits import peak_figure
+from edgebench.judge.power_limits import power_figure
+from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial_summary import TrialSummary
 from proofs.power_bursts import cases_of
 from proofs.power_loads import Bursts, Floats, Generator, Steps
@@ -61,7 +62,13 @@ def _passed(generator: Generator, meter: Meter, cycle: float) -> list[bool]:
     summary = _summary(power)
     verdicts = []
     for share in (*BROKEN, *KEPT):
-        high = peak_figure(summary, share * truth_w, AVERAGING_S).high
+        limit = {
+            "name": "peak",
+            "quantity": "power_peak_w",
+            "limit": share * truth_w,
+            "averaging_s": AVERAGING_S,
+        }
+        high = power_figure(summary, Requirement.model_validate(limit)).high
         verdicts.append(high is not None and high <= share * truth_w)
     return verdicts
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from edgebench.judge.columns import Column, csv_fields, missing_reasons, trial_columns
 from edgebench.judge.decision import settled_by
-from edgebench.judge.figure import Figure
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import Mission
 from edgebench.judge.trial_summary import TrialSummary, Verdict
@@ -24,43 +22,36 @@ from edgebench.results.load import frame_of, series
 
 
 FIGURES = {
-    "duty_cycle": "duty_cycle",
-    "backlog": "backlog",
-    "storage_bytes": "storage_bytes",
-    "age_s": "age_s",
-    "oldest_s": "oldest_s",
-    "missed": "missed",
-    "energy_active_j": "energy_j.active",
-    "energy_idle_j": "energy_j.idle",
-    "energy_off_j": "energy_j.off",
+    **{name: name for name in ("duty_cycle", "backlog", "storage_bytes", "age_s", "oldest_s", "missed")},
+    **{f"energy_{name}_j": f"energy_j.{name}" for name in ("active", "idle", "off")},
     "break_even_s": "break_even_s",
 }
 """Column -> which figure of a mission it is."""
+_SIDES = {"": "value", "_low": "low", "_high": "high"}
 
 
-def mission_frame(missions: Sequence[Mission], summaries: Sequence[TrialSummary]) -> pd.DataFrame:
+def mission_frame(missions: Sequence[Mission]) -> pd.DataFrame:
     """By trial, then profile. Figures are float64, NaN where missing; `reasons` says why, by column."""
-    trials = {summary.key: summary for summary in summaries}
-    figures = [f"{name}{end}" for name in FIGURES for end in ("", "_low", "_high")]
+    ends = {f"{name}{end}": (place, side) for name, place in FIGURES.items() for end, side in _SIDES.items()}
     kinds = {
         **dict.fromkeys(("trial", "profile", "target", "variant", "mark"), "str"),
         **{"load": "float64", "overloaded": "boolean", "cycles": "int64"},
-        **dict.fromkeys(figures, "float64"),
+        **dict.fromkeys(ends, "float64"),
         "reasons": "object",
     }
-    return frame_of([_row(mission, trials[mission.trial]) for mission in missions], kinds)
-
-
-def _row(mission: Mission, trial: TrialSummary) -> dict[str, Any]:
-    figures: dict[str, Figure] = {name: attrgetter(place)(mission) for name, place in FIGURES.items()}
-    return {
-        **{name: getattr(mission, name) for name in ("trial", "profile", "load", "overloaded", "cycles")},
-        **{name: getattr(trial, name) for name in ("target", "variant", "mark")},
-        **{name: figure.value for name, figure in figures.items()},
-        **{f"{name}_low": figure.low for name, figure in figures.items()},
-        **{f"{name}_high": figure.high for name, figure in figures.items()},
-        "reasons": {name: figure.reason for name, figure in figures.items() if figure.value is None},
-    }
+    rows = [
+        vars(mission)
+        | {column: getattr(mission.figures[place], side) for column, (place, side) in ends.items()}
+        | {
+            "reasons": {
+                name: mission.figures[place].reason
+                for name, place in FIGURES.items()
+                if mission.figures[place].value is None
+            }
+        }
+        for mission in missions
+    ]
+    return frame_of(rows, kinds)
 
 
 # Predictions with the path of each image and the names of the classes beside their numbers (pure).

@@ -144,7 +144,7 @@ class TrialPlots:
         schedule = schedule_of(chosen)
         cycles = max(1, math.ceil(days * DAY_S / schedule.cycle_s))
         played = [
-            mission_of(trial, chosen.name, schedule, cycles=cycles, seed=seed, image_bytes=trial.image_bytes)
+            mission_of(trial, chosen.name, schedule, cycles=cycles, seed=seed)
             for trial in trials
             if trial.latency is not None
         ]

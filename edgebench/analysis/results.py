@@ -226,7 +226,7 @@ class Results(StoredResults):
         judged = Judged(self, chosen, summaries, [])
         names = names_by_trial(summaries)
         played = missions(judged, chosen, trial, days=days, seed=seed, names=names)
-        return mission_frame(list(played), summaries)
+        return mission_frame(list(played))
 
     def rails(self) -> pd.DataFrame:
         """What each meter saw of each trial: one row a trial and rail; `summaries()` has the primary alone.

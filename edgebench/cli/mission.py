@@ -50,9 +50,8 @@ def mission(
     """
     from edgebench.errors import UsageError
     from edgebench.judge.judged import judge_folder, missions
-    from edgebench.report.mission_pages import print_missions
-    from edgebench.report.missions import mission_document
-    from edgebench.report.tables import names_by_trial
+    from edgebench.report.missions import mission_document, print_missions
+    from edgebench.report.tables import names_by_trial, trial_names
 
     require_figure(figure)
     judged = judge_folder(results_folder(results, output_dir), read_profiles(profile) if profile else None)
@@ -66,11 +65,10 @@ def mission(
     outcomes = list(missions(judged, judged.profiles, trial, days=days, seed=seed, names=names))
     if figure is not None:
         _draw(figure, outcomes, judged)
-    trials = {summary.key: summary for summary in judged.summaries}
     print_either(
         json_,
-        lambda: mission_document(outcomes, trials, days, seed),
-        lambda: print_missions(stdout(), outcomes, trials),
+        lambda: mission_document(outcomes, days, seed),
+        lambda: print_missions(stdout(), outcomes, trial_names(judged.summaries)),
     )
 
 

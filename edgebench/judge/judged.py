@@ -174,14 +174,8 @@ def missions(
         )
     for trial in measured:
         for profile, schedule in zip(profiles, schedules, strict=True):
-            yield mission_of(
-                trial,
-                profile.name,
-                schedule,
-                cycles=math.ceil(days * DAY_S / schedule.cycle_s),
-                seed=seed,
-                image_bytes=trial.image_bytes,
-            )
+            cycles = math.ceil(days * DAY_S / schedule.cycle_s)
+            yield mission_of(trial, profile.name, schedule, cycles=cycles, seed=seed)
 
 
 def chosen_trials(

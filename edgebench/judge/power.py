@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -115,12 +116,18 @@ def scope_rank(scope: str) -> int:
 
 
 def rail_watts(rail: Rail, rows: pd.DataFrame | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Stamps int64 [n] in ns and power float64 [n] in W of a rail's rows; none of an unknown unit."""
+    """Stamps int64 [n] in ns and power float64 [n] in W of a rail, out of the rows of a session's probes.
+
+    None of an unknown unit, and without rows.
+    """
     scale = UNITS[rail.quantity].get(rail.unit)
     if rows is None or scale is None:
         return np.empty(0, np.int64), np.empty(0, np.float64)
-    t_ns, values = rows["t_ns"].to_numpy(np.int64), rows["value"].to_numpy(np.float64) * scale
-    return as_watts(rail.quantity, t_ns, values)
+    own = ((rows["probe"] == rail.meter) & (rows["channel"] == rail.channel)).to_numpy()
+    t_ns, values = (
+        rows[name].to_numpy(dtype)[own] for name, dtype in (("t_ns", np.int64), ("value", np.float64))
+    )
+    return as_watts(rail.quantity, t_ns, values * scale)
 
 
 def as_watts(
@@ -143,8 +150,7 @@ def as_watts(
 # The time of a session that its power and energy are taken over, and the images that it got through.
 #
 # Back to back it is that of the steady passes, without the host's round trips between them. At a period it
-# is
-# that of whole cycles, each with the pause after its pass, the last one too where it was sampled.
+# is that of whole cycles, each with the pause after its pass, the last one too where it was sampled.
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +194,7 @@ def steady_times(
         rows: the trial's `passes` or `windows`, of all workers.
         images: how many images each session's steady part holds.
     """
-    steady = rows[rows["phase"] == "steady"] if len(rows) else rows
-    by_session = {int(str(number)): part for number, part in steady.groupby("session")} if len(rows) else {}
+    by_session = rows_by_session(rows[rows["phase"] == "steady"] if len(rows) else rows)
     times = {}
     for record in records:
         part, window = by_session.get(record.n), record.windows_ns.get("steady")
@@ -198,6 +203,14 @@ def steady_times(
         elif window is not None:
             times[record.n] = SteadyTime(np.array([window], np.int64), images.get(record.n, 0.0))
     return times
+
+
+def rows_by_session(rows: pd.DataFrame) -> dict[int, pd.DataFrame]:
+    """The rows of each session of a trial, which follow each other: each is a view, and no copy."""
+    numbers = rows["session"].to_numpy() if len(rows) else np.empty(0, np.int32)
+    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+    spans = itertools.pairwise([0, *changes.tolist(), len(rows)] if len(rows) else [])
+    return {int(numbers[first]): rows.iloc[first:last] for first, last in spans}
 
 
 def _of_rows(rows: pd.DataFrame, images: float) -> SteadyTime:
@@ -235,13 +248,10 @@ def _united(spans_ns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 # What a reader of power has to know of the lag of a meter on the host, and what an unknown one leaves open.
 #
-# A meter whose lag is not known may be as late, or as early, as the load bursts are searched for: by
-# SEARCH_S
-# and SEARCH_PERIODS of its own periods. The readings of one that is later still do not follow the bursts,
-# and
+# A meter whose lag is not known may be as late, or as early, as the load bursts are searched for: by SEARCH_S
+# and SEARCH_PERIODS of its own periods. The readings of one that is later still do not follow the bursts, and
 # decide nothing. Its figures are as far off as those of the same windows, moved by up to that, differ from
-# them
-# (`stats.power.shift_margin`).
+# them (`stats.power.of_unknown_lag`).
 
 
 def lag_note(records: Sequence[SessionRecord], meter: str) -> str:
@@ -345,19 +355,16 @@ def power_figures(
     rails = list(dict.fromkeys(rail for record in records for rail in rails_of(record)))
     if not rails:
         return None
-    # Only where their rows are, and no copy of them.
-    samples = probes[["t_ns", "value"]]
-    places = probes.groupby(["session", "probe", "channel"], observed=True).indices
+    by_session = rows_by_session(probes)
     # That no session of a steady device is said to drift is as sure as that a single one of them is not.
     confidence = 1 - (1 - CONFIDENCE) / len(records)
     figures, curves, drifts = [], [], []
     for rail in rails:
-        sessions = []
-        for record in records:
-            if rail in rails_of(record):
-                rows = places.get((record.n, rail.meter, rail.channel))
-                taken = None if rows is None else samples.iloc[np.asarray(rows)]
-                sessions.append(session_power(rail, record, taken, times.get(record.n), confidence))
+        sessions = [
+            session_power(rail, record, by_session.get(record.n), times.get(record.n), confidence)
+            for record in records
+            if rail in rails_of(record)
+        ]
         figures.append(_rail_figure(rail, sessions, lag_note(records, rail.meter)))
         curves.append(tuple(session.window.curve for session in sessions))
         drifts.append(tuple(session.idle_drift for session in sessions if session.idle_drift is not None))
@@ -388,67 +395,71 @@ def session_power(
     Args:
         rail: one of the record's.
         record: a finished session.
-        rows: the rail's rows of the session's `probes`; None where there are none.
+        rows: those of the session's `probes`; None where there are none.
         time: when its passes were; None where that was not recorded.
         confidence: of the half-width of its idle drift.
     """
-    scale = UNITS[rail.quantity].get(rail.unit)
-    if time is None or scale is None:
-        reason = "no steady window was recorded" if scale else f"its unit {rail.unit!r} is not known"
-        unknown = WindowPower(None, None, 0.0, 0, 0.0, reason)
-        return SessionPower(unknown, None, None, ImageEnergy(reason=reason))
+    if time is None or rail.unit not in UNITS[rail.quantity]:
+        known = rail.unit in UNITS[rail.quantity]
+        reason = "no steady window was recorded" if known else f"its unit {rail.unit!r} is not known"
+        return SessionPower(WindowPower(reason=reason), None, None, ImageEnergy(reason=reason))
     info = next(info for info in record.probes if recorded_name(info) == rail.meter)
     averaging_ms = recorded_number(info.get("averaging_ms")) or None
     t_ns, watts = rail_watts(rail, rows)
-    time = time.seen_until(_reach_ns(t_ns[np.isfinite(watts)]))
+    is_number = np.isfinite(watts)
+    time = time.seen_until(_reach_ns(t_ns[is_number]))
     start_ns, end_ns = int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1])
-    stuck, absent = _stuck(t_ns, watts, start_ns), info.get("absent")
-    unread = _unread(t_ns, watts, start_ns, end_ns) or stuck
-    if not unread and isinstance(absent, Mapping) and LIVE_SAMPLES in absent:
+    stuck, absent = _stuck(t_ns[is_number], watts[is_number], start_ns), info.get("absent")
+    within = (t_ns >= start_ns) & (t_ns <= end_ns)
+    lost = int((within & ~is_number).sum())
+    unread = stuck
+    if lost:
+        # What was drawn then may be more than all that the meter could read.
+        unread = f"{lost} of {int(within.sum())} readings there are no number or out of range"
+    elif not stuck and isinstance(absent, Mapping) and LIVE_SAMPLES in absent:
         # It says nothing about what ran then.
         unread = "the samples were played from a recording, not taken then"
     averaging_s = averaging_ms / 1e3 if averaging_ms and rail.quantity == "power" else None
     reach = _Reach.of(info, averaging_s) if rail.quantity == "power" else _Reach(None, is_known=True)
     # Of stamps that are early a reading is of the time around it: as of one that ends later.
-    t_ns = t_ns + np.int64(round(reach.ahead_s * 1e9))
-    window = passes_power(t_ns, watts, time.spans_ns, reach.reach_s)
+    curve = power_curve(t_ns + np.int64(round(reach.ahead_s * 1e9)), watts)
+    window = passes_power(curve, time.spans_ns, reach.reach_s)
     if time.period_s is not None and window.mean_w is not None:
         note = f"mean and energy are those of whole periods of {time.period_s:g} s, pauses included"
         window = replace(window, note=note)
     window, in_step = _by_phase(window, time, averaging_s)
-    unread = unread or in_step
     if window.reason and (why := reasons_by_probe(record).get(rail.meter)):
         window = replace(window, reason=f"{window.reason} ({why})")
     unrelated = unrelated_reason(info)
     window = _void(window, not_positive_reason(window.curve.watts) or unrelated)
     windows_ns = record.windows_ns
-    settling_ns = (windows_ns.get("settling") or (None,))[0]
-    sides: list[WindowPower | None] = []
-    for name, since_ns in (("idle", settling_ns), ("idle_after", end_ns)):
+    settling_ns = windows_ns.get("settling") or windows_ns.get("idle") or time.spans_ns[0]
+    sides: dict[str, WindowPower] = {}
+    idles = []
+    for name, since_ns in (("idle", settling_ns[0]), ("idle_after", end_ns)):
         if span_ns := windows_ns.get(name):
-            side = idle_window(t_ns, watts, span_ns, reach.reach_s, since_ns)
+            side = idle_window(curve, span_ns, reach.reach_s, since_ns)
             # An idle device seems to give power; what draws next to none may be read as 0.
             mean_w = side.mean_w or 0.0
             negative = f"its mean is {mean_w:.3g} W: {CHECK_WIRING}" if mean_w < 0 else ""
-            sides.append(_void(side, negative or unrelated))
-        else:
-            sides.append(None)
-    idle = idle_power([side for side in sides if side is not None])
+            sides[name] = _void(side, negative or unrelated)
+            idles.append((*span_ns, since_ns))
+    idle = idle_power(list(sides.values()))
     if window.mean_w is not None and (lag_s := lag_reach_s(info, window.effective_hz)):
-        window = of_unknown_lag(window, power_curve(t_ns, watts), time.spans_ns, lag_s)
+        window = of_unknown_lag(window, curve, time.spans_ns, lag_s)
     energy = energy_per_image(window, time.images, idle)
     if not reach.is_known and idle is not None:
-        energy = reach.doubted(energy, window, idle, time, windows_ns)
+        energy = reach.doubted(energy, window, idle, time, idles)
     if rail.quantity == "energy" and window.effective_hz:
         averaging_ms = 1e3 / window.effective_hz  # a counter says what was drawn since the reading before
     return SessionPower(
         window,
         idle,
-        idle_drift(sides[0], sides[1], confidence),
+        idle_drift(sides.get("idle"), sides.get("idle_after"), confidence),
         energy,
         averaging_ms,
         int(recorded_number(info.get("rejected"))),
-        unread,
+        unread or in_step,
         stuck,
     )
 
@@ -499,21 +510,20 @@ class _Reach:
         window: WindowPower,
         idle: WindowPower,
         time: SteadyTime,
-        windows_ns: Mapping[str, tuple[int, int] | None],
+        idles: Sequence[tuple[int, int, int]],
     ) -> ImageEnergy:
-        """The energy with the doubt that this is not known; without net energy where it may be anything."""
+        """The energy with the doubt that this is not known; without net energy where it may be anything.
+
+        `idles` are start and end of each idle window, and since when the device was idle.
+        """
         if energy.net_j is None or window.effective_hz is None:
             return energy
         start_ns, end_ns = int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1])
         reach_ns = (UNKNOWN_REACH_S + 1 / window.effective_hz) * 1e9
-        idle_ns, unsettled_ns = 0.0, 0.0
-        for name in ("idle", "idle_after"):
-            if (span := windows_ns.get(name)) is None:
-                continue
-            settling = windows_ns.get("settling") or span
-            since_ns = settling[0] if name == "idle" else min(end_ns, span[0])
-            idle_ns += span[1] - span[0]
-            unsettled_ns += min(max(since_ns + reach_ns - span[0], 0), span[1] - span[0])
+        idle_ns = sum(last - first for first, last, _ in idles)
+        unsettled_ns = sum(
+            min(max(since + reach_ns - first, 0), last - first) for first, last, since in idles
+        )
         pauses = 1 - float(np.diff(time.spans_ns).sum()) / (end_ns - start_ns)
         share = unsettled_ns / max(idle_ns, 1.0) + pauses
         why = "how long load stays in its readings is not known"
@@ -537,16 +547,6 @@ def _reach_ns(t_ns: NDArray[np.int64]) -> int:
         return 0
     first, last = int(t_ns.min()), int(t_ns.max())
     return last + int(EDGE_PERIODS * (last - first) / (len(t_ns) - 1))
-
-
-def _unread(t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int, end_ns: int) -> str:
-    """That readings within a window are no value: out of the meter's range, or none; "" where each is one.
-
-    What was drawn then may be more than all that the meter could read.
-    """
-    within = (t_ns >= start_ns) & (t_ns <= end_ns)
-    lost = int((~np.isfinite(watts[within])).sum())
-    return f"{lost} of {int(within.sum())} readings there are no number or out of range" if lost else ""
 
 
 def _by_phase(window: WindowPower, time: SteadyTime, averaging_s: float | None) -> tuple[WindowPower, str]:
@@ -589,11 +589,10 @@ def _stuck(t_ns: NDArray[np.int64], watts: NDArray[np.float64], start_ns: int) -
 
     A meter that hangs and repeats its last answer looks like this, and a board at work does not.
     """
-    readings = np.isfinite(watts)
-    before, values = watts[readings & (t_ns < start_ns)], watts[readings]
-    if min(len(before), len(values) - len(before)) < STUCK_READINGS or values.min() < values.max():
+    before = int((t_ns < start_ns).sum())
+    if min(before, len(watts) - before) < STUCK_READINGS or watts.min() < watts.max():
         return ""
-    return f"all {len(values)} readings are {values[0]:g} W, idle and at work alike: the meter may have hung"
+    return f"all {len(watts)} readings are {watts[0]:g} W, idle and at work alike: the meter may have hung"
 
 
 def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> PowerFigure:
@@ -643,7 +642,7 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
         mean_w_sessions=tuple(means),
         energy_j_sessions=tuple(gross),
         uncovered=f"{len(uncovered)} of {len(sessions)} sessions: {missed}" if uncovered else "",
-        p99_w=float(np.quantile(watts, 0.99)) if len(watts) >= least_n(0.99) else None,
+        p99_w=float(np.quantile(watts, 0.99, overwrite_input=True)) if len(watts) >= least_n(0.99) else None,
         mean_low_w=mean_w[0],
         mean_high_w=mean_w[1],
         energy_low_j=energy_j[0],

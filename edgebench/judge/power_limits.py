@@ -21,10 +21,10 @@ before the passes to so long after them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from edgebench.judge.figure import NEARLY_ALL, STATED, Certainty, Figure, over_medians, too_few
+from edgebench.judge.figure import NEARLY_ALL, STATED, Asked, Certainty, Figure, over_medians, too_few
 from edgebench.judge.power import WIDE_SCOPES, scope_rank
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
 from edgebench.records.target import DeclaredPower
@@ -43,21 +43,17 @@ from edgebench.stats.warnings import Caution, Flag
 #
 # | declared | against the limit | verdict | because |
 # | --- | --- | --- | --- |
-# | maximum | at most the limit | pass, of peak and mean | the target never draws more, for however short |
+# | maximum | at most the limit | pass | the target never draws more, for however short |
 # | maximum | above it | inconclusive | it may never be drawn |
-# | typical | above it | fail, of peak and mean | by its maker's word it draws more than that in ordinary
-# use |
-# | typical | at most the limit | inconclusive | it says nothing of the peak, nor of the mean under this
-# load |
+# | typical | above it | fail | by its maker's word it draws more than that in ordinary use |
+# | typical | at most the limit | inconclusive | it says nothing of the peak and the mean under this load |
 #
-# A measured figure that decides goes before it. One that a meter contradicts decides nothing: a maximum
-# that
-# some meter saw exceeded, and a typical power that a meter of the whole board never saw, since then this
-# load
+# A measured figure that decides goes before it. One that a meter contradicts decides nothing: a maximum that
+# some meter saw exceeded, and a typical power that a meter of the whole board never saw, since then this load
 # is not its maker's. Energy is not computed from it.
 
 
-def with_declared_power(measured: Figure, summary: TrialSummary, limit_w: float) -> Figure:
+def _with_declared_power(measured: Figure, summary: TrialSummary, limit_w: float) -> Figure:
     """The figure that a limit on power is judged by: the measured one, or the declared where that decides.
 
     Where neither decides it is the measured one, or the declared where nothing was measured, with the reasons
@@ -98,19 +94,21 @@ def with_power_doubts(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     rails: dict[str, list[PowerFigure]] = {}
     for summary in summaries:
         rails.setdefault(summary.target, []).extend(summary.power or ())
-    return [_with_power_doubts(summary, rails[summary.target]) for summary in summaries]
-
-
-def _with_power_doubts(summary: TrialSummary, of_target: Sequence[PowerFigure]) -> TrialSummary:
-    doubts = {
-        power.kind: doubt
-        for power in summary.declared_power
-        if (doubt := _contradiction(power, of_target if power.kind == "maximum" else summary.power or ()))
-    }
-    warnings = [
-        Caution(Flag.POWER_CONTRADICTED, what=doubt) for kind, doubt in doubts.items() if kind == "maximum"
-    ]
-    return replace(summary, power_doubts=doubts, cautions=(*summary.cautions, *warnings))
+    doubted = []
+    for summary in summaries:
+        of_trial, of_target = summary.power or (), rails[summary.target]
+        doubts = {
+            power.kind: doubt
+            for power in summary.declared_power
+            if (doubt := _contradiction(power, of_target if power.kind == "maximum" else of_trial))
+        }
+        cautions = [
+            Caution(Flag.POWER_CONTRADICTED, what=doubt)
+            for kind, doubt in doubts.items()
+            if kind == "maximum"
+        ]
+        doubted.append(replace(summary, power_doubts=doubts, cautions=(*summary.cautions, *cautions)))
+    return doubted
 
 
 def _contradiction(power: DeclaredPower, rails: Sequence[PowerFigure]) -> str:
@@ -156,63 +154,42 @@ GAP_OF_COVERING = 1.5
 """Periods for which no sample may come of such a meter, however short the averaging time is."""
 
 
-def peak_figure(
-    summary: TrialSummary, limit_w: float, averaging_s: float | None, certainty: Certainty = STATED
-) -> Figure:
-    """Peak power in W: the highest sample, or the highest mean over `averaging_s`; else the declared one."""
+def power_figure(summary: TrialSummary, asked: Asked, certainty: Certainty = STATED) -> Figure:
+    """Peak power, mean power over the steady windows, or energy of an image: of a meter, or as declared.
 
-    def of_rail(power: PowerFigure, curves: Sequence[PowerCurve]) -> Figure:
-        if averaging_s is None:
-            return _peak(power, certainty)
-        return _averaged(power, curves, averaging_s, certainty)
-
-    figure = _decisive_figure(summary, limit_w, ("peak", averaging_s, certainty), of_rail)
-    return with_declared_power(figure, summary, limit_w)
-
-
-def mean_figure(
-    summary: TrialSummary, limit_w: float, averaging_s: float | None, certainty: Certainty = STATED
-) -> Figure:
-    """Mean power in W over the steady windows, which last at least `averaging_s` where it is stated.
-
-    Where no meter decides it is the declared power (`fit.declared_limits`).
+    That of a meter that misses the limit, however narrow; otherwise that of the primary one. Of several that
+    miss it the first of SCOPES decides, and within it the highest: figures of different scopes are not held
+    against each other. Peak power is the highest sample, or the highest mean over `averaging_s`; the windows
+    of mean power last at least as long. Energy is gross, and never declared.
     """
-    about = ("mean", averaging_s, certainty)
-    figure = _decisive_figure(summary, limit_w, about, lambda power, _: _mean(power, averaging_s, certainty))
-    return with_declared_power(figure, summary, limit_w)
+    rails, limit = summary.power or (), asked.base_limit
+    measured = Figure(reason=summary.power_reason or "no meter was asked for")
+    if rails:
+        figures = summary.once(
+            (asked.quantity, asked.averaging_s, certainty),
+            lambda: [
+                replace(_of_rail(power, curves, asked, certainty), scope=power.scope or UNKNOWN_SCOPE)
+                for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
+            ],
+        )
+        missing = [figure for figure in figures if figure.low is not None and figure.low > limit]
+        primary = next((place for place, power in enumerate(rails) if power.primary), 0)
+        measured = min(
+            missing,
+            key=lambda figure: (scope_rank(figure.scope), -(figure.low or 0.0)),
+            default=figures[primary],
+        )
+    return measured if asked.quantity == "energy_j" else _with_declared_power(measured, summary, limit)
 
 
-def energy_figure(summary: TrialSummary, limit_j: float, certainty: Certainty = STATED) -> Figure:
-    """Energy of an image in J, gross."""
-    about = ("energy", certainty)
-    return _decisive_figure(summary, limit_j, about, lambda power, _: _energy(power, certainty))
-
-
-def _decisive_figure(
-    summary: TrialSummary,
-    limit: float,
-    about: Hashable,
-    of_rail: Callable[[PowerFigure, Sequence[PowerCurve]], Figure],
-) -> Figure:
-    """That of a meter that misses the limit, however narrow; otherwise that of the primary one.
-
-    Of several that miss it the first of SCOPES decides, and within it the highest: figures of different
-    scopes are not held against each other.
-    """
-    rails = summary.power or ()
-    if not rails:
-        return Figure(reason=summary.power_reason or "no meter was asked for")
-    figures = summary.once(
-        about,
-        lambda: [
-            replace(of_rail(power, curves), scope=power.scope or UNKNOWN_SCOPE)
-            for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
-        ],
+def _of_rail(power: PowerFigure, curves: Sequence[PowerCurve], asked: Asked, certainty: Certainty) -> Figure:
+    if asked.quantity != "power_peak_w":
+        return _over_sessions(power, asked, certainty)
+    return (
+        _peak(power, certainty)
+        if asked.averaging_s is None
+        else _averaged(power, curves, asked.averaging_s, certainty)
     )
-    missing = [figure for figure in figures if figure.low is not None and figure.low > limit]
-    if missing:
-        return min(missing, key=lambda figure: (scope_rank(figure.scope), -(figure.low or 0.0)))
-    return next((figure for power, figure in zip(rails, figures, strict=True) if power.primary), figures[0])
 
 
 def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:
@@ -321,33 +298,30 @@ def least_averaging_s(power: PowerFigure) -> float:
     return max(periods / power.effective_hz, 0.0 if is_bridged else gap_s * MIN_PERIODS / MOST_GAP_PERIODS)
 
 
-def _mean(power: PowerFigure, averaging_s: float | None, certainty: Certainty) -> Figure:
-    if not power.mean_w_sessions:
+_SESSIONS = {
+    "power_mean_w": ("mean_w_sessions", "mean_low_w", "mean_high_w"),
+    "energy_j": ("energy_j_sessions", "energy_low_j", "energy_high_j"),
+}
+"""Quantity -> the rail's values by session, and the ends of the mean's interval."""
+
+
+def _over_sessions(power: PowerFigure, asked: Asked, certainty: Certainty) -> Figure:
+    """The mean over sessions, its bounds no closer than those that count the samples' own spread as well."""
+    values, low, high = (getattr(power, name) for name in _SESSIONS[asked.quantity])
+    if not values:
         return Figure(reason=_missing_reason(power))
-    figure = _widened(power.mean_w_sessions, power.mean_low_w, power.mean_high_w, certainty)
+    figure = over_medians(values, certainty)
+    if figure.low is not None and figure.high is not None:
+        figure = replace(
+            figure,
+            low=figure.low if low is None else min(figure.low, low),
+            high=figure.high if high is None else max(figure.high, high),
+        )
+    if asked.quantity == "energy_j":
+        return bounded(power, figure)
     periods = (power.effective_hz or 0.0) * (power.window_s or 0.0)
     few = short_window_reason(periods, "mean power")
-    short = _window_objection(power, averaging_s) if averaging_s is not None else ""
-    return bounded(power, figure, few, short)
-
-
-def _energy(power: PowerFigure, certainty: Certainty) -> Figure:
-    if not power.energy_j_sessions:
-        return Figure(reason=_missing_reason(power))
-    figure = _widened(power.energy_j_sessions, power.energy_low_j, power.energy_high_j, certainty)
-    return bounded(power, figure)
-
-
-def _widened(values: Sequence[float], low: float | None, high: float | None, certainty: Certainty) -> Figure:
-    """The mean over sessions, its bounds no closer than those that count the samples' own spread as well."""
-    figure = over_medians(values, certainty)
-    if figure.low is None or figure.high is None:
-        return figure
-    return replace(
-        figure,
-        low=figure.low if low is None else min(figure.low, low),
-        high=figure.high if high is None else max(figure.high, high),
-    )
+    return bounded(power, figure, few, _window_objection(power, asked.averaging_s))
 
 
 def scope_objection(power: PowerFigure) -> str:
@@ -360,10 +334,10 @@ def scope_objection(power: PowerFigure) -> str:
     )
 
 
-def _window_objection(power: PowerFigure, averaging_s: float) -> str:
-    if power.window_s is not None and power.window_s >= averaging_s:
-        return ""
+def _window_objection(power: PowerFigure, averaging_s: float | None) -> str:
     window_s = power.window_s or 0.0
+    if averaging_s is None or window_s >= averaging_s:
+        return ""
     return f"the averaging time of {averaging_s:g} s is longer than the steady window of {window_s:.3g} s"
 
 

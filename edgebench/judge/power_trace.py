@@ -81,17 +81,15 @@ def _session_traces(
     idle = [span for name in IDLE_WINDOWS if (span := record.windows_ns.get(name)) is not None]
     idle_ns = np.array(idle, np.int64).reshape(-1, 2)
     samples = results.session_table("probes", record)
-    by_rail = dict(list(samples.groupby(["probe", "channel"], observed=True)))
     curves = []
     for figure in sorted(figures, key=lambda figure: not figure.primary):
         rail = next((rail for rail in rails_of(record) if _is_of(rail, figure)), None)
-        rows = None if rail is None else by_rail.get((rail.meter, rail.channel))
-        if rail is None or rows is None:
+        if rail is None:
             continue
-        t_ns, watts = rail_watts(rail, rows)
+        t_ns, watts = rail_watts(rail, samples)
         if np.isfinite(watts).any():
             order = np.argsort(t_ns, kind="stable")
-            mean_w = session_power(rail, record, rows, time).window.mean_w
+            mean_w = session_power(rail, record, samples, time).window.mean_w
             curves.append((figure, t_ns[order], watts[order], mean_w))
     starts_ns = [t_ns[0] for _, t_ns, *_ in curves]
     origin_ns = min((*starts_ns, *idle_ns[:, 0], *steady_ns[:1, 0]), default=np.int64(0))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from edgebench.errors import UsageError
 from edgebench.files import read_toml
 from edgebench.installed import shipped_folder
 from edgebench.judge.judged import Judged, with_boards
-from edgebench.judge.metric import Metric, Stated
+from edgebench.judge.metric import Stated
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.judge.schedule import Strict
@@ -49,10 +49,13 @@ BOUNDS: Mapping[str, Bound] = {each.replace(" ", "_"): each for each in get_args
 """Key -> how the figure lies to the number under it."""
 
 _FORMS = ("value", "k", *BOUNDS, "picture")
-_OF_A_SCENE = ("image_s", "infer_s")
-_NAME = r"^[a-z0-9][a-z0-9._-]{0,59}$"
+_AGAIN = "install edgebench again, from a wheel or a clone"
+_Amount = Annotated[float | None, Field(gt=0, lt=1e18)]
+_Text = Annotated[str, Field(max_length=300)]
+_Title = Annotated[str, Field(min_length=1, max_length=200)]
+_Settings = Annotated[int, Field(ge=1, le=10**6)]
 _NAMED = form("up to 60 small letters, digits, '.', '_' and '-', a letter or digit first")
-_MOST = 1e18
+_Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,59}$", json_schema_extra=_NAMED)]
 
 
 class _Entry(Strict):
@@ -69,8 +72,8 @@ class _Entry(Strict):
 class Source(_Entry):
     """Who published, as it is quoted behind a verdict; where it can be read."""
 
-    title: str = Field(min_length=1, max_length=200)
-    address: str = Field(default="", max_length=300)
+    title: _Title
+    address: _Text = ""
 
 
 class FigureEntry(_Entry):
@@ -92,32 +95,17 @@ class FigureEntry(_Entry):
     quantity: str
     source: str
     unit: str = ""
-    value: float | None = Field(default=None, gt=0, lt=_MOST)
+    value: _Amount = None
     patches: int | None = Field(default=None, ge=1, le=SCENE_PATCHES)
     k: int | None = Field(default=None, ge=0, le=10**12)
     n: int | None = Field(default=None, ge=1, le=10**12)
-    above: float | None = Field(default=None, gt=0, lt=_MOST)
-    at_least: float | None = Field(default=None, gt=0, lt=_MOST)
-    below: float | None = Field(default=None, gt=0, lt=_MOST)
-    at_most: float | None = Field(default=None, gt=0, lt=_MOST)
+    above: _Amount = None
+    at_least: _Amount = None
+    below: _Amount = None
+    at_most: _Amount = None
     picture: Literal[True] | None = Field(default=None, json_schema_extra=form("picture = true"))
-    words: str = Field(default="", max_length=300)
-    covers: str = Field(default="", max_length=300)
-
-    @property
-    def metric(self) -> Metric:
-        """The quantity's entry in the catalogue."""
-        return required_metrics()[self.quantity]
-
-    @property
-    def scale(self) -> float:
-        """How many of the figures' unit one `unit` is."""
-        return self.metric.units.get(self.unit, 1.0)
-
-    @property
-    def bound(self) -> str:
-        """Which of BOUNDS it is; empty for none."""
-        return next((key for key in BOUNDS if getattr(self, key) is not None), "")
+    words: _Text = ""
+    covers: _Text = ""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -128,12 +116,13 @@ class FigureEntry(_Entry):
         }
         if self.quantity not in known:
             raise problem(f"unknown quantity {short(self.quantity)}", choose(self.quantity, known))
-        metric, k, n = self.metric, self.k, self.n
+        metric, k, n = known[self.quantity], self.k, self.n
         forms = [key for key in _FORMS if getattr(self, key) is not None]
         one_of = f"write one of {', '.join(_FORMS)}"
-        is_time = self.value is not None and self.quantity in _OF_A_SCENE
-        is_number = self.value is not None or k is not None
-        number = getattr(self, self.bound) if self.bound else self.value or 0.0
+        is_bound = not BOUNDS.keys().isdisjoint(forms)
+        is_time = self.value is not None and self.quantity in ("image_s", "infer_s")
+        number = next((float(getattr(self, key)) for key in forms if key != "k"), 0.0)
+        number *= metric.units.get(self.unit, 1.0)
         unit = f"unknown unit {short(self.unit)} of {self.quantity}"
         more = f"{number:g} is more than every {metric.share_of}"
         faults = (
@@ -145,17 +134,35 @@ class FigureEntry(_Entry):
             ((k or 0) > (n or 0), f"{k} of {n} is more than all", "write k for the right ones, n for all"),
             (self.patches and not is_time, "patches belong to the value of a scene's time", "leave them out"),
             (
-                is_number and not self.covers,
+                forms in (["value"], ["k"]) and not self.covers,
                 "covers is missing",
                 'write such as covers = "inference only"',
             ),
-            (self.bound and not self.words, "words are missing", "quote what the source says: words = "),
-            (metric.share_of and number * self.scale > 1, more, 'write a share, or unit = "%"'),
+            (is_bound and not self.words, "words are missing", "quote what the source says: words = "),
+            (metric.share_of and number > 1, more, 'write a share, or unit = "%"'),
         )
         for is_wrong, what, fix in faults:
             if is_wrong:
                 raise problem(what, fix)
         return self
+
+    def published(self, source: Source) -> Published:
+        """The figure in its quantity's base unit; a time of some patches as that of the scene."""
+        metric = required_metrics()[self.quantity]
+        unit, scaled = metric.units.get(self.unit, 1.0), SCENE_PATCHES / self.patches if self.patches else 1
+        bound = next((key for key in BOUNDS if getattr(self, key) is not None), "")
+        value, low, high = None, None, None
+        if self.value is not None:
+            value = self.value * unit * scaled
+        elif self.k is not None and self.n is not None:
+            value, (low, high) = self.k / self.n, wilson(self.k, self.n)
+        elif bound:
+            end = getattr(self, bound) * unit
+            low, high = (end, None) if bound in ("above", "at_least") else (None, end)
+        lies: Bound | Literal[""] = BOUNDS[bound] if bound else ""
+        about = (self.quantity, metric.statistics[0], source.title)
+        of = (self.words, self.covers, scaled)
+        return Published(*about, value, low, high, lies, self.k, self.n, *of)
 
 
 class TrialEntry(_Entry):
@@ -165,71 +172,70 @@ class TrialEntry(_Entry):
         boards: what its target is made of, by the names that --board takes, where the source names it.
     """
 
-    target: str = Field(pattern=_NAME, json_schema_extra=_NAMED)
-    device: str = Field(min_length=1, max_length=200)
-    model: str = Field(pattern=_NAME, json_schema_extra=_NAMED)
+    target: _Name
+    device: _Title
+    model: _Name
     depth_multiplier: float | None = Field(default=None, gt=0, le=10)
     precision: Literal["fp32", "fp16", "int8"]
-    batch: int = Field(default=1, ge=1, le=10**6)
-    concurrency: int = Field(default=1, ge=1, le=10**6)
+    batch: _Settings = 1
+    concurrency: _Settings = 1
     boards: tuple[str, ...] = Field(default=(), max_length=10)
     figures: tuple[FigureEntry, ...] = Field(min_length=1, max_length=100)
 
     @property
-    def variant(self) -> str:
-        """Model and precision, as a run names them."""
+    def record(self) -> TrialRecord:
+        """The trial as a run plans it; variants are named as a run names them."""
         depth = "" if self.depth_multiplier is None else f"-{self.depth_multiplier:g}"
         depth = f"{depth}.0" if depth and "." not in depth else depth
-        return f"{self.model}{depth}-{self.precision}"
-
-    @property
-    def identity(self) -> tuple[str, str, int, int]:
-        """What tells it from every other trial."""
-        return self.target, self.variant, self.batch, self.concurrency
-
-    @property
-    def identity_and_fault(self) -> tuple[Hashable, str]:
-        """With what is wrong where another one has it."""
-        return self.identity, f"{self.target}: two trials of {self.variant}"
-
-    @model_validator(mode="after")
-    def _no_duplicates(self) -> Self:
-        _refuse_twice((figure.quantity, f"two figures of {figure.quantity}") for figure in self.figures)
-        return self
+        variant = f"{self.model}{depth}-{self.precision}"
+        identity = [PUBLISHED, self.target, variant, self.batch, self.concurrency]
+        return TrialRecord(
+            key=hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16],
+            target=self.target,
+            variant=variant,
+            depth_multiplier=self.depth_multiplier,
+            precision=self.precision,
+            batch=self.batch,
+            inputs={"settings": {"concurrency": self.concurrency}},
+            mark=PUBLISHED,
+        )
 
 
 class Reference(_Entry):
-    """One file of published figures."""
+    """One file of published figures; validated with the set of what other files have."""
 
     schema_version: Literal[1] = Field(
         default=1, json_schema_extra=form("write schema_version = 1, or leave it out")
     )
-    title: str = Field(min_length=1, max_length=200)
+    title: _Title
     sources: dict[str, Source] = Field(min_length=1, max_length=100)
     trials: tuple[TrialEntry, ...] = Field(min_length=1, max_length=1000)
 
     @model_validator(mode="after")
-    def _known_sources(self) -> Self:
+    def _consistent(self, info: ValidationInfo) -> Self:
+        known: set[str] = set() if info.context is None else info.context
         for trial in self.trials:
+            record = trial.record
+            identities = [(record.key, f"two trials of {record.variant}")]
             for figure in trial.figures:
+                identities.append((record.key + figure.quantity, f"two figures of {figure.quantity}"))
                 if figure.source not in self.sources:
                     raise problem(
                         f"{trial.target}: unknown source {short(figure.source)} of {figure.quantity}",
                         f"{choose(figure.source, self.sources)}; or add [sources.NAME] with its title",
                     )
-        _refuse_twice(trial.identity_and_fault for trial in self.trials)
+            for identity, what in identities:
+                if identity in known:
+                    raise problem(f"{trial.target}: {what}", "take one of the two out")
+                known.add(identity)
         return self
-
-
-_AGAIN = "install edgebench again, from a wheel or a clone"
 
 
 def reference_folder() -> Path:
     """Where the published figures lie that come with EdgeBench; UsageError where there are none."""
-    folder = shipped_folder("reference", checkout="results/reference")
-    if folder is None:
-        raise UsageError("this installation has no published figures", fix=_AGAIN)
-    return folder
+    if folder := shipped_folder("reference", checkout="results/reference"):
+        return folder
+    raise UsageError("this installation has no published figures", fix=_AGAIN)
 
 
 def load_references(folder: Path) -> tuple[Reference, ...]:
@@ -241,29 +247,16 @@ def load_references(folder: Path) -> tuple[Reference, ...]:
     files = sorted(folder.glob("*.toml"))
     if not files:
         raise UsageError(f"{folder} has no published figures", fix=_AGAIN)
-    references = []
+    references, known = [], set[str]()
     for file in files:
         tables = read_toml(file, "reference", fix=_AGAIN).tables
         try:
-            references.append(Reference.model_validate(tables))
+            references.append(Reference.model_validate(tables, context=known))
         except ValidationError as error:
             refused = refusal(error, tables, Reference)
             fix = refused.fix or "see results/reference"
             raise UsageError(f"reference {file}: {refused.sentence()}", fix=fix) from error
-    try:
-        _refuse_twice(trial.identity_and_fault for reference in references for trial in reference.trials)
-    except ValueError as error:
-        raise UsageError(f"reference {folder}: {error}", fix="take one of the two out") from error
     return tuple(references)
-
-
-def _refuse_twice(identities: Iterable[tuple[Hashable, str]]) -> None:
-    """What is wrong stands beside each identity."""
-    seen = set()
-    for identity, what in identities:
-        if identity in seen:
-            raise problem(what, "take one of the two out")
-        seen.add(identity)
 
 
 _SCENE = SceneRecord(
@@ -275,13 +268,12 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
     """The published figures that come with EdgeBench, and their verdicts.
 
     Without `profiles` by all that are shipped. Mass and size are those of `boards` (`[TARGET=]NAME`), else of
-    the boards that the source names. UsageError as `edgebench.judge.published.load_references` and
-    `fit.boards_of_targets.with_boards`.
+    the boards that the source names. UsageError as `load_references` and `with_boards`.
     """
     folder = reference_folder()
-    references = load_references(folder)
+    entries = [(reference, trial) for reference in load_references(folder) for trial in reference.trials]
     profiles = shipped_profiles() if profiles is None else list(profiles)
-    entries = [(reference, trial) for reference in references for trial in reference.trials]
+    targets = [Target(name=trial.target, device=PUBLISHED, body=trial.device) for _, trial in entries]
     record = ExperimentRecord(
         name="reference",
         created_utc="",
@@ -291,70 +283,43 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
         sessions=1,
         passes=1,
         scene=_SCENE,
-        targets=tuple(
-            {
-                trial.target: Target(name=trial.target, device=PUBLISHED, body=trial.device)
-                for _, trial in entries
-            }.values()
-        ),
-        trials=tuple(_trial(trial) for _, trial in entries),
+        targets=tuple({target.name: target for target in targets}.values()),
+        trials=tuple(trial.record for _, trial in entries),
         profiles=tuple(profile.as_record() for profile in profiles),
         warnings=("every figure was published by others, as its source says; none was measured here",),
     )
     named = [f"{trial.target}={name}" for _, trial in entries for name in trial.boards]
     record, notes = with_boards(with_boards(record, named)[0], boards)
-    targets = {target.name: target for target in record.targets}
-    summaries = [_summary(reference, trial, targets[trial.target]) for reference, trial in entries]
+    bodies = {target.name: target for target in record.targets}
+    summaries = [_summary(reference, trial, bodies[trial.target]) for reference, trial in entries]
     verdicts = judge_all(summaries, profiles)
     return Judged(StoredResults(folder, record), tuple(profiles), summaries, verdicts, notes)
 
 
-def _trial(entry: TrialEntry) -> TrialRecord:
-    return TrialRecord(
-        key=hashlib.sha256(json.dumps([PUBLISHED, *entry.identity]).encode()).hexdigest()[:16],
-        target=entry.target,
-        variant=entry.variant,
-        depth_multiplier=entry.depth_multiplier,
-        precision=entry.precision,
-        batch=entry.batch,
-        inputs={"settings": {"concurrency": entry.concurrency}},
-        mark=PUBLISHED,
-    )
-
-
 def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSummary:
     figures = {
-        figure.quantity: published(figure, reference.sources[figure.source]) for figure in entry.figures
+        figure.quantity: figure.published(reference.sources[figure.source]) for figure in entry.figures
     }
-    patches = min((figure.patches or SCENE_PATCHES for figure in entry.figures), default=SCENE_PATCHES)
+    patches = min(figure.patches or SCENE_PATCHES for figure in entry.figures)
     extrapolated = patches < SCENE_PATCHES
     # As the tables have them: a time is of no session, and has no interval.
-    times = {
+    times: dict[str, Any] = {
         name: Interval(figure.value, None, None, sessions=0, n=0)
-        for name, figure in figures.items()
-        if figure.value is not None
+        for name in ("image_s", "infer_s")
+        if (figure := figures.get(name)) and figure.value is not None
     }
     right = figures.get("accuracy")
     accuracy = None
     if right and right.k is not None and right.n is not None and right.low is not None and right.high:
         accuracy = Accuracy(right.k, right.n, right.low, right.high)
-    trial = _trial(entry)
+    trial = entry.record
     summary = TrialSummary(
         **planned_fields(trial),
+        **times,
         status="done",
         reason="",
-        image_s=times.get("image_s"),
-        infer_s=times.get("infer_s"),
-        stages_ms={},
-        cold={},
         accuracy=accuracy,
-        accuracy_reason="",
-        scene_accuracy=None,
-        agreement=None,
-        power=None,
         power_reason="no meter: what was published of power stands in the verdicts",
-        memory_bytes=None,
-        artifact_bytes=None,
         mass_g=target.mass_g,
         size_mm=target.size_mm,
         body="" if target.body == entry.device else target.body,
@@ -366,31 +331,4 @@ def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSu
         extrapolated=extrapolated,
         published=tuple(figures.values()),
     )
-    return replace(summary, accuracy_reason="" if summary.accuracy else summary.unpublished("accuracy"))
-
-
-def published(entry: FigureEntry, source: Source) -> Published:
-    """A figure of a file, in its quantity's base unit; a time of some patches as that of the scene."""
-    value, low, high = None, None, None
-    scaled = SCENE_PATCHES / entry.patches if entry.patches else 1
-    if entry.value is not None:
-        value = entry.value * entry.scale * scaled
-    elif entry.k is not None and entry.n is not None:
-        value, (low, high) = entry.k / entry.n, wilson(entry.k, entry.n)
-    elif entry.bound:
-        end = getattr(entry, entry.bound) * entry.scale
-        low, high = (end, None) if entry.bound in ("above", "at_least") else (None, end)
-    return Published(
-        quantity=entry.quantity,
-        statistic=entry.metric.statistics[0],
-        source=source.title,
-        value=value,
-        low=low,
-        high=high,
-        bound=BOUNDS[entry.bound] if entry.bound else "",
-        k=entry.k,
-        n=entry.n,
-        words=entry.words,
-        covers=entry.covers,
-        scaled=scaled,
-    )
+    return replace(summary, accuracy_reason="" if accuracy else summary.unpublished("accuracy"))

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from edgebench.judge.accuracy import (
@@ -202,8 +203,9 @@ def _by_trial(frame: pd.DataFrame) -> Callable[[str], pd.DataFrame]:
     """What gives a trial's rows, which follow each other: each is a view, and no copy."""
     codes = frame["trial"].cat.codes.to_numpy()
     keys = frame["trial"].cat.categories
-    edges = codes.searchsorted(range(len(keys) + 1))
-    spans = zip(keys, edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    # Of the codes' own type: any other has all of them converted.
+    starts = codes.searchsorted(np.arange(len(keys), dtype=codes.dtype)).tolist()
+    spans = zip(keys, starts, [*starts[1:], len(codes)], strict=True)
     frames = {str(key): frame.iloc[first:last] for key, first, last in spans}
     empty = frame.iloc[:0]
     return lambda key: frames.get(key, empty)

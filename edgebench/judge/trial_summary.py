@@ -397,26 +397,26 @@ class TrialSummary:
     device cannot take it; not_run: no session yet. Source: sessions."""
     reason: str
     """Why the status is not done; empty when it is. Source: sessions."""
-    image_s: Interval | None
-    infer_s: Interval | None
-    stages_ms: dict[str, float]  # a patch; mean over sessions of each session's median
-    cold: dict[str, float | None]
+    image_s: Interval | None = None
+    infer_s: Interval | None = None
+    stages_ms: dict[str, float] = field(default_factory=dict)  # a patch; means of sessions' medians
+    cold: dict[str, float | None] = field(default_factory=dict)
     """Means over sessions of import_s, load_s, first_inference_s and first_pass_s. Unit: s. Source:
     session.json."""
-    accuracy: Accuracy | None
-    accuracy_reason: str
+    accuracy: Accuracy | None = None
+    accuracy_reason: str = ""
     """Why accuracy is null; empty when it is not. Source: sessions."""
-    scene_accuracy: Accuracy | None
-    agreement: Agreement | None
-    power: tuple[PowerFigure, ...] | None
+    scene_accuracy: Accuracy | None = None
+    agreement: Agreement | None = None
+    power: tuple[PowerFigure, ...] | None = None
     """One entry a meter and rail, one of them marked primary; null without a meter. Source: probes.parquet.
     """
-    power_reason: str
+    power_reason: str = ""
     """Why power is null; empty when it is not. Source: session.json."""
-    memory_bytes: int | None  # peak of the worker, mean over sessions
-    artifact_bytes: int | None  # of what the runtime loads
-    mass_g: float | None
-    size_mm: tuple[float, float, float] | None
+    memory_bytes: int | None = None  # peak of the worker, mean over sessions
+    artifact_bytes: int | None = None  # of what the runtime loads
+    mass_g: float | None = None
+    size_mm: tuple[float, float, float] | None = None
     board_doubts: dict[str, str] = field(default_factory=dict)
     """By declared figure, such as mass_g: why it may be that of another machine, in words; empty where the
     machine is the declared board, or the figure was declared by itself. Source: the target's description

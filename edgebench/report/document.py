@@ -37,17 +37,16 @@ def document(
             "trials": [_trial(summary) for summary in summaries],
             "verdicts": verdicts,
             **({} if beyond is None else vars(beyond)),
-            **({} if played is None else _missions(played, summaries)),
+            **({} if played is None else _missions(played)),
         }
     )
     return plain
 
 
-def _missions(played: Sequence[BriefMissions], summaries: Sequence[TrialSummary]) -> dict[str, Any]:
-    trials = {summary.key: summary for summary in summaries}
+def _missions(played: Sequence[BriefMissions]) -> dict[str, Any]:
     return {
         "missions": [
-            {"days": brief.days, "seed": SEED, **mission_entry(mission, trials[mission.trial])}
+            {"days": brief.days, "seed": SEED, **mission_entry(mission)}
             for brief in played
             for mission in brief.missions
         ],

@@ -14,11 +14,11 @@ from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import drawing, notes, words
-from edgebench.report.mission_pages import mission_picture
 from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.plots.accuracy import accuracy_picture, energy_picture
 from edgebench.report.plots.latency import depth_picture, latency_limits, stages_picture, targets_picture
 from edgebench.report.plots.limits import limits_picture
+from edgebench.report.plots.mission import mission_picture
 from edgebench.report.plots.panels import Picture
 from edgebench.report.plots.power import idle_picture, power_over_time_picture
 from edgebench.report.plots.scene import scene_picture

@@ -1,11 +1,12 @@
-"""Missions in documents: of `edgebench mission --json` and of a result, and what their fields are."""
+"""Missions in documents, on pages and on the terminal, and what their figures are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rich.console import Console
 
 from edgebench.errors import EdgeBenchError
 from edgebench.judge.figure import Figure
@@ -14,25 +15,26 @@ from edgebench.judge.mission import DAY_S, Mission
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.records.described import Described
-from edgebench.report import words
+from edgebench.records.described import Described, object_schema
+from edgebench.report import tables, words
+from edgebench.report.blocks import Table, of_figures
+from edgebench.report.console import line, lines
+from edgebench.report.terminal import print_table
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 
-SCALES: Mapping[str, float] = {"%": 0.01, "MB": 1e6, "kJ": 1e3}
-"""How many of a figure's base unit one of its unit is, where that is not 1."""
+UNITS: Mapping[str, tuple[str, float]] = {"%": ("", 0.01), "MB": ("byte", 1e6), "kJ": ("J", 1e3)}
+"""Unit in tables -> base unit, and how many of it one is; every other unit is a base unit."""
 
 
-@dataclass(frozen=True)
-class MissionFigure:
+class MissionFigure(NamedTuple):
     """A figure of a mission, as documents and tables have it.
 
     Attributes:
-        name: of the mission's attribute, such as `energy_j.idle`.
+        name: its key among a mission's figures, such as `energy_j.idle`.
         heading, narrow: of its line, and of a column of several trials; empty where such a table lacks it.
-        unit: in which it is shown; energy in the base unit.
+        unit: in which it is shown.
         text: what it is.
-        base_unit: of documents, where it is not the unit.
     """
 
     name: str
@@ -40,165 +42,118 @@ class MissionFigure:
     narrow: str
     unit: str
     text: str
-    base_unit: str | None = None
-
-    def of(self, mission: Mission) -> Figure:
-        """In its base unit."""
-        figure: Figure = attrgetter(self.name)(mission)
-        return figure
 
     def shown(self, mission: Mission) -> Figure:
         """In its unit."""
-        return self.of(mission).in_unit(SCALES.get(self.unit, 1.0))
+        return mission.figures[self.name].in_unit(UNITS.get(self.unit, ("", 1.0))[1])
+
+    @property
+    def titled(self) -> str:
+        """The heading with the unit."""
+        return f"{self.heading} [{self.unit}]" if self.unit else self.heading
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Of documents: the figure with its interval over sessions, or null."""
-        unit = self.unit if self.base_unit is None else self.base_unit
-        properties = {
-            "value": _field("The mean over the sessions.", "mission", "number", unit),
-            "low": _field("Lower end of its 95 % interval.", "mission", ["number", "null"], unit),
-            "high": _field("Upper end of its 95 % interval.", "mission", ["number", "null"], unit),
+        """Of documents: the figure with its interval over sessions, or null; in its base unit."""
+        unit = UNITS.get(self.unit, (self.unit,))[0]
+        end = ["number", "null"]
+        ends = {
+            "value": _field("The mean over the sessions.", "number", unit),
+            "low": _field("Lower end of its 95 % interval.", end, unit),
+            "high": _field("Upper end of its 95 % interval.", end, unit),
         }
         text = f"{self.text}; null with its reason under reasons."
-        return _field(text, "mission", ["object", "null"], unit, **_with(properties))
+        return _field(text, ["object", "null"], unit, **_with(ends))
 
 
-def _field(text: str, source: str, type_: str | list[str], unit: str = "", **keywords: Any) -> dict[str, Any]:
-    return Described(text, source, unit).schema({"type": type_, **keywords})
+def _field(text: str, type_: str | list[str], unit: str = "", **keywords: Any) -> dict[str, Any]:
+    return Described(text, "mission", unit).schema({"type": type_, **keywords})
 
 
 def _with(properties: dict[str, Any]) -> dict[str, Any]:
     return {"properties": properties, "required": list(properties)}
 
 
-_ACTIVE, _IDLE, _OFF = (
-    "Of its images alone",
-    "Of the whole cycle, when the device stays on between images",
-    "Of the whole cycle, when it is switched off where that saves energy",
+_DUTY = "Share of a cycle in which the device works, at most 1"
+_BACKLOG = "Most images at once that are not done, the mean over cycles"
+_ENERGY = "energy a cycle, "
+_IDLE = "Of the whole cycle, when the device stays on between images"
+_OFF = "Of the whole cycle, when it is switched off where that saves energy"
+_BREAK_EVEN = "The pause from which on switching off saves energy"
+_FIGURES = (
+    ("duty_cycle", "duty cycle", "duty", "%", _DUTY),
+    ("storage_bytes", "storage", "", "MB", "Of the images of the backlog, as their pixels"),
+    ("backlog", "backlog, images", "backlog", "", _BACKLOG),
+    ("age_s", "age of a result", "age", "s", "From an image's arrival to its result, the mean"),
+    ("oldest_s", "oldest result", "", "s", "The same of the oldest image"),
+    ("missed", "missed deadlines", "missed", "%", "Share of the images without a result at their deadline"),
+    ("energy_j.active", _ENERGY + "images alone", "", "J", "Of its images alone"),
+    ("energy_j.idle", _ENERGY + "idling between", "idling", "J", _IDLE),
+    ("energy_j.off", _ENERGY + "off in pauses", "off", "J", _OFF),
+    ("break_even_s", "switching off pays from", "", "s", _BREAK_EVEN),
 )
-FIGURES = (
-    MissionFigure(
-        "duty_cycle", "duty cycle", "duty", "%", "Share of a cycle in which the device works, at most 1", ""
-    ),
-    MissionFigure(
-        "storage_bytes", "storage", "", "MB", "Of the images of the backlog, as their pixels", "byte"
-    ),
-    MissionFigure(
-        "backlog",
-        "backlog, images",
-        "backlog",
-        "",
-        "Most images at once that are not done, the mean over cycles",
-    ),
-    MissionFigure("age_s", "age of a result", "age", "s", "From an image's arrival to its result, the mean"),
-    MissionFigure("oldest_s", "oldest result", "", "s", "The same of the oldest image"),
-    MissionFigure(
-        "missed",
-        "missed deadlines",
-        "missed",
-        "%",
-        "Share of the images without a result at their deadline",
-        "",
-    ),
-    MissionFigure("energy_j.active", "energy a cycle, images alone", "", "J", _ACTIVE),
-    MissionFigure("energy_j.idle", "energy a cycle, idling between", "idling", "J", _IDLE),
-    MissionFigure("energy_j.off", "energy a cycle, off in pauses", "off", "J", _OFF),
-    MissionFigure(
-        "break_even_s",
-        "switching off pays from",
-        "",
-        "s",
-        "The pause from which on switching off saves energy",
-    ),
-)
+FIGURES = tuple(MissionFigure(*figure) for figure in _FIGURES)
 
 
 def shown_figures(missions: Sequence[Mission]) -> list[MissionFigure]:
-    """Each figure, with energy in the unit that suits all of these missions."""
-    unit = energy_unit(missions)
-    return [replace(figure, unit=unit) if figure.unit == "J" else figure for figure in FIGURES]
+    """Each figure, with energy in the unit that suits all of these missions: kJ where one comes to 1 kJ."""
+    joules = [mission.figures[figure.name].value for mission in missions for figure in energies(FIGURES)]
+    is_long = any(isinstance(value, int | float) and value >= 1e3 for value in joules)
+    return [figure._replace(unit="kJ") if is_long and figure.unit == "J" else figure for figure in FIGURES]
 
 
-def energy_unit(missions: Sequence[Mission]) -> str:
-    """The unit for the energy of a cycle of all of them: kJ where one comes to 1 kJ, J for short cycles."""
-    energies = [figure.of(mission).value for mission in missions for figure in FIGURES if figure.unit == "J"]
-    is_long = any(isinstance(value, int | float) and value >= SCALES["kJ"] for value in energies)
-    return "kJ" if is_long else "J"
+def energies(figures: Sequence[MissionFigure]) -> list[MissionFigure]:
+    """Those of energy alone."""
+    return [figure for figure in figures if figure.name.startswith("energy_j.")]
 
 
-_TEXTS: dict[str, Any] = {"additionalProperties": {"type": "string"}}
-_SCHEMAS = {figure.name: figure.schema for figure in FIGURES}
-_ENERGIES = {name.partition(".")[2]: schema for name, schema in _SCHEMAS.items() if "." in name}
-_PROPERTIES = {
-    "days": _field("How long the mission is; shared among the trial's sessions.", "mission", "number"),
-    "seed": _field("Of the draws.", "mission", "integer"),
-    "trial": _field("Key of the trial.", "experiment.json", "string"),
-    "target": _field("Its target.", "experiment.json", "string"),
-    "variant": _field("Its variant.", "experiment.json", "string"),
-    "mark": _field("What has to stand beside its figures.", "fit", "string"),
-    "profile": _field("Name of the profile whose schedule it is.", "profile", "string"),
-    "load": _field("Work that comes a cycle as a share of the cycle.", "mission", ["number", "null"]),
-    "overloaded": _field(
-        "Whether the load is above 1, so that nothing was simulated.", "mission", ["boolean", "null"]
-    ),
-    "cycles": _field("Cycles that were simulated, over all sessions.", "mission", "integer"),
-    **{name: schema for name, schema in _SCHEMAS.items() if "." not in name},
-    "energy_j": _field("Energy of a cycle.", "mission", "object", "J", **_with(_ENERGIES)),
-    "reasons": _field("Why a figure is null, by the figure's name.", "mission", "object", **_TEXTS),
-}
-MISSIONS = {
-    "missions": _field(
+def _nested(by_name: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The figures without those of energy; and these, by what follows `energy_j.` in their names."""
+    nested = {name.partition(".")[2]: each for name, each in by_name.items() if "." in name}
+    return {name: each for name, each in by_name.items() if "." not in name}, nested
+
+
+def missions_schema() -> dict[str, Any]:
+    """The fields of the document of a result that hold missions."""
+    plain, nested = _nested({figure.name: figure.schema for figure in FIGURES})
+    texts: dict[str, Any] = {"additionalProperties": {"type": "string"}}
+    properties = {
+        "days": _field("How long the mission is; shared among the trial's sessions.", "number"),
+        "seed": _field("Of the draws.", "integer"),
+        **object_schema(Mission)["properties"],
+        **plain,
+        "energy_j": _field("Energy of a cycle.", "object", "J", **_with(nested)),
+        "reasons": _field("Why a figure is null, by the figure's name.", "object", **texts),
+    }
+    about = (
         "Each trial with sessions under each profile's schedule, simulated for a few days; `edgebench "
-        "mission` plays longer ones.",
-        "mission",
-        "array",
-        items={"type": "object", **_with(_PROPERTIES)},
-    ),
-    "missions_reasons": _field(
-        "Why a profile's schedule was not played, by the profile's name.", "mission", "object", **_TEXTS
-    ),
-}
-"""The fields of the document of a result that hold missions."""
-
-
-def mission_document(
-    missions: Sequence[Mission], trials: Mapping[str, TrialSummary], days: float, seed: int
-) -> dict[str, Any]:
-    """Plain data: each figure {value, low, high}, or null with its reason under `reasons`.
-
-    `trials` are the summaries by key.
-    """
+        "mission` plays longer ones."
+    )
+    why_not = "Why a profile's schedule was not played, by the profile's name."
     return {
-        "schema_version": SCHEMA_VERSION,
-        "days": days,
-        "seed": seed,
-        "trials": [mission_entry(mission, trials[mission.trial]) for mission in missions],
+        "missions": _field(about, "array", items={"type": "object", **_with(properties)}),
+        "missions_reasons": _field(why_not, "object", **texts),
     }
 
 
-def mission_entry(mission: Mission, trial: TrialSummary) -> dict[str, Any]:
-    """One trial under one profile's schedule, as plain data."""
-    figures = {figure.name: figure.of(mission) for figure in FIGURES}
-    bounds = {
-        name: None
-        if figure.value is None
-        else {"value": figure.value, "low": figure.low, "high": figure.high}
+def mission_document(missions: Sequence[Mission], days: float, seed: int) -> dict[str, Any]:
+    """Plain data of missions."""
+    entries = [mission_entry(mission) for mission in missions]
+    return {"schema_version": SCHEMA_VERSION, "days": days, "seed": seed, "trials": entries}
+
+
+def mission_entry(mission: Mission) -> dict[str, Any]:
+    """One trial under one profile's schedule: a figure is {value, low, high}, or null and has a reason."""
+    about = dict(vars(mission))
+    figures = about.pop("figures")
+    ends = {
+        name: {end: getattr(figure, end) for end in ("value", "low", "high")}
         for name, figure in figures.items()
+        if figure.value is not None
     }
-    return {
-        "trial": mission.trial,
-        "target": trial.target,
-        "variant": trial.variant,
-        "mark": trial.mark,
-        "profile": mission.profile,
-        "load": mission.load,
-        "overloaded": mission.overloaded,
-        "cycles": mission.cycles,
-        **{name: bound for name, bound in bounds.items() if "." not in name},
-        "energy_j": {name.partition(".")[2]: bound for name, bound in bounds.items() if "." in name},
-        "reasons": {name: figure.reason for name, figure in figures.items() if figure.value is None},
-    }
+    plain, nested = _nested({name: ends.get(name) for name in figures})
+    reasons = {name: figure.reason for name, figure in figures.items() if name not in ends}
+    return {**about, **plain, "energy_j": nested, "reasons": reasons}
 
 
 # The missions of a report: each profile's schedule played for a few days, as long as it is known to take.
@@ -221,7 +176,7 @@ class BriefMissions:
         profile: its name.
         missions: a trial with sessions each; empty where none was played.
         days: that were played at least, shared among a trial's sessions.
-        schedule: None where the profile has none.
+        schedule: None where none was played.
         reason: why none was played; empty where some were.
     """
 
@@ -242,12 +197,12 @@ def brief_missions(
 
 def _brief(judged: Judged, profile: Profile) -> BriefMissions:
     schedule, trials = profile.stated_schedule, len(judged.summaries)
-    several = trials * len(judged.profiles) > MOST_MISSIONS
     if schedule is None:
         return BriefMissions(profile.name, reason="it says no time at which images come")
     if any(summary.published for summary in judged.summaries):
         why = "nothing was measured here, so that there are no passes to draw from"
         return BriefMissions(profile.name, reason=why)
+    several = trials * len(judged.profiles) > MOST_MISSIONS
     if several or schedule.images > MOST_IN_CYCLE:
         what = f"{trials} trials by {words.counted(len(judged.profiles), 'profile')}"
         what = what if several else f"{schedule.images:,} images a cycle"
@@ -259,3 +214,95 @@ def _brief(judged: Judged, profile: Profile) -> BriefMissions:
     except EdgeBenchError as error:
         return BriefMissions(profile.name, reason=words.plain(error))
     return BriefMissions(profile.name, played, days, schedule)
+
+
+# What a page and the terminal show of missions: a table of their figures.
+
+
+def print_missions(console: Console, missions: Sequence[Mission], names: Mapping[str, str]) -> None:
+    """Print them, profile by profile; `names` are the trials' by key."""
+    for profile, played in words.grouped((mission.profile, mission) for mission in missions).items():
+        line(console, f"Under the schedule of {profile}", style="bold")
+        figures = known_figures(played)
+        rows: list[tuple[str, ...]]
+        if len(played) == 1:
+            columns = of_figures(names[played[0].trial], "with its 95 % interval")
+            rows = [(figure.titled, estimate(figure.shown(played[0]))) for figure in figures]
+        else:
+            figures = [figure._replace(heading=figure.narrow) for figure in figures if figure.narrow]
+            columns = of_figures("trial", *(figure.titled for figure in figures))
+            rows = [
+                (names[mission.trial], *(value_text(figure.shown(mission)) for figure in figures))
+                for mission in played
+            ]
+        print_table(console, Table(profile, columns, tuple(rows)))
+        lines(console, _remarks(played, names), indent=2)
+    if count := max((mission.cycles for mission in missions), default=0):
+        many = "; intervals: --json, or --trial" if len(missions) > 1 else ""
+        line(console, f"up to {words.counted(count, 'cycle')} a trial{many}")
+
+
+def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Table | None:
+    """A row a trial with every figure that any of them has; None where none was played."""
+    if not brief.missions:
+        return None
+    names = tables.trial_names(summaries)
+    figures = known_figures(brief.missions)
+    rows = [
+        (names[mission.trial], *(estimate(figure.shown(mission)) for figure in figures))
+        for mission in brief.missions
+    ]
+    columns = of_figures("trial", *(figure.titled for figure in figures))
+    remarks = _remarks(brief.missions, names)
+    caption = "; ".join([f"{played_words(brief)}; 95 % intervals over sessions", *remarks])
+    return Table(f"{words.plain(brief.profile, 80)}: mission", columns, tuple(rows), caption)
+
+
+def played_words(brief: BriefMissions) -> str:
+    """How long the mission was: `10 days of the schedule (80 images in 5739 s), seed 0`."""
+    assert brief.schedule is not None
+    images = words.counted(brief.schedule.images, "image")
+    days = f"{brief.days:.3g} {'day' if brief.days == 1 else 'days'}"
+    return f"{days} of the schedule ({images} in {brief.schedule.cycle_s:g} s), seed {SEED}"
+
+
+def known_figures(missions: Sequence[Mission]) -> list[MissionFigure]:
+    """The figures that any of them has, each in the unit that suits all."""
+    return [
+        figure
+        for figure in shown_figures(missions)
+        if any(mission.figures[figure.name].value is not None for mission in missions)
+    ]
+
+
+def _remarks(missions: Sequence[Mission], names: Mapping[str, str]) -> list[str]:
+    """By how much trials are overloaded, and which figures of the others are not known, and why."""
+    reasons = words.grouped(
+        (mission.figures[figure.name].reason, figure.heading)
+        for mission in missions
+        for figure in shown_figures(missions)
+        if not mission.overloaded and mission.figures[figure.name].value is None
+    )
+    return [
+        *(
+            f"{names[mission.trial]} is overloaded: {mission.load:.3g} cycles of work come in each"
+            for mission in missions
+            if mission.overloaded
+        ),
+        *(
+            f"{', '.join(dict.fromkeys(headings))} not known: {words.plain(reason)}"
+            for reason, headings in reasons.items()
+        ),
+    ]
+
+
+def value_text(figure: Figure) -> str:
+    """The figure without its interval."""
+    return words.MISSING if not isinstance(figure.value, int | float) else words.number(figure.value)
+
+
+def estimate(figure: Figure) -> str:
+    """The figure with its interval, where that has a width."""
+    if not isinstance(figure.value, int | float) or figure.low == figure.high:
+        return value_text(figure)
+    return words.estimate(figure.value, figure.low, figure.high)

@@ -32,8 +32,7 @@ from edgebench.report.blocks import (
 )
 from edgebench.report.environment import command_line, environment, golden
 from edgebench.report.metric_text import declared_texts, meter_text, scopes_note
-from edgebench.report.mission_pages import mission_table
-from edgebench.report.missions import BriefMissions, brief_missions
+from edgebench.report.missions import BriefMissions, brief_missions, mission_table
 from edgebench.report.notes import Trials
 from edgebench.report.run_tables import (
     definitions,

@@ -23,7 +23,7 @@ from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunReco
 from edgebench.report.document import CONDITIONS, IDENTITY
 from edgebench.report.history import HistoryDocument, ResultsDocument
 from edgebench.report.meters import CheckedMeter, Meter, RecordedMeter
-from edgebench.report.missions import MISSIONS
+from edgebench.report.missions import missions_schema
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.layout import SCHEMA_VERSION as RECORD_VERSION
 from edgebench.results.parquet import table_schemas
@@ -141,7 +141,7 @@ def _result() -> Schema:
             "fit",
         ),
         **object_schema(Answers)["properties"],
-        **MISSIONS,
+        **missions_schema(),
     }
     return _document(
         "result",

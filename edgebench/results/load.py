@@ -259,7 +259,8 @@ def read_frame(
     if (fault := first_fault(name, values)) is not None:
         row, why = fault
         raise _damaged(read_sources[int(np.searchsorted(np.cumsum(rows), row, side="right"))].path, why)
-    trials = np.repeat(np.array([source.trial for source in read_sources], dtype=np.int32), rows)
+    code = np.min_scalar_type(-len(keys) - 1)  # few trials take a byte a row
+    trials = np.repeat(np.array([source.trial for source in read_sources], dtype=code), rows)
     sessions = np.repeat(np.array([source.session for source in read_sources], dtype=np.int32), rows)
     categories = pd.Index(keys, dtype="str")
     front = {"trial": pd.Categorical.from_codes(trials, categories=categories), "session": sessions}

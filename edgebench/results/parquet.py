@@ -150,11 +150,18 @@ def joined_columns(name: str, tables: list[pa.Table], columns: Sequence[str] | N
 
 def _values(column: pa.ChunkedArray) -> Any:
     if pa.types.is_dictionary(column.type):
-        words = column.unify_dictionaries().combine_chunks()
+        column = column.unify_dictionaries()
+        words = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
         code_by_word: dict[str, int] = {}
         # The last place is that of a missing text.
-        codes = [code_by_word.setdefault(word, len(code_by_word)) for word in words.dictionary.to_pylist()]
-        by_row = np.array([*codes, -1], np.int32)[pc.fill_null(words.indices, -1).to_numpy()]
+        codes = [*(code_by_word.setdefault(word, len(code_by_word)) for word in words), -1]
+        # Few words take a byte a row, of tens of millions.
+        places = np.array(codes, np.min_scalar_type(-len(codes)))
+        parts = [np.empty(0, places.dtype)]
+        for chunk in column.chunks:
+            rows = chunk.indices.fill_null(len(words)) if chunk.null_count else chunk.indices
+            parts.append(places.take(rows.to_numpy()))
+        by_row = np.concatenate(parts)
         return pd.Categorical.from_codes(by_row, categories=pd.Index(list(code_by_word), dtype="str"))
     if pa.types.is_integer(column.type) and column.null_count:
         whole_numbers = pc.fill_null(column, 0).to_numpy().astype(np.int64, copy=False)

@@ -23,22 +23,18 @@ from edgebench.stats.power_curve import NO_SAMPLES, Integral, PowerCurve, power_
 # How far a mean of power may be off, by the spread of its own samples.
 #
 # Two questions differ: how far the mean of a window is from that of the load itself, had it gone on, for
-# which
-# every change of the load within the window counts, and how far samples of moments are from the mean of the
-# window, for which only what happens from one sample to the next does.
+# which every change of the load within the window counts, and how far samples of moments are from the mean
+# of the window, for which only what happens from one sample to the next does.
 #
 # For the first, neighbouring samples resemble each other, so that the standard error of independent ones,
 # s / sqrt(n), is too small for random bursts and too large for regular ones. What counts is how slowly the
 # samples vary: the mean square of their B slowest cosine transforms estimates the long-run variance, with B
 # degrees of freedom (the "equal-weighted cosine" estimator: Mueller, 2007; Lazarus, Lewis, Stock and
-# Watson,
-# "HAR Inference: Recommendations for Practice", 2018). It is taken for two B and the wider counts: few
-# cosines
-# see slow changes alone, many know their own size better.
+# Watson, "HAR Inference: Recommendations for Practice", 2018). It is taken for two B and the wider counts:
+# few cosines see slow changes alone, many know their own size better.
 #
 # A mean of bursts is lopsided where bursts are rare, and lies between the lowest and the highest sample:
-# the
-# interval is taken on the logit of its place between them (delta method, as of a share: Brown, Cai and
+# the interval is taken on the logit of its place between them (delta method, as of a share: Brown, Cai and
 # DasGupta, 2001).
 
 
@@ -95,9 +91,10 @@ def mean_margin(
         t_quantile(confidence, count) * math.sqrt(float(powers[:count].mean()) / len(points))
         for count in COSINES
     )
-    # Of a sample among two that resemble it no more than each other: 1.5 times their variance.
-    lost = 1.5 * missing * _variance_of_neighbours(values) / len(values) ** 2
-    half = math.hypot(half, t_quantile(confidence, len(values) - 1) * math.sqrt(lost))
+    if missing:
+        # Of a sample among two that resemble it no more than each other: 1.5 times their variance.
+        lost = 1.5 * missing * _variance_of_neighbours(values) / len(values) ** 2
+        half = math.hypot(half, t_quantile(confidence, len(values) - 1) * math.sqrt(lost))
     return _within_range(mean, half, float(values.min()), float(values.max()))
 
 
@@ -206,11 +203,11 @@ class WindowPower:
         lag_margin_w: by how much that moves the mean at most.
     """
 
-    mean_w: float | None
-    peak_w: float | None
-    window_s: float
-    samples: int
-    periods: float
+    mean_w: float | None = None
+    peak_w: float | None = None
+    window_s: float = 0.0
+    samples: int = 0
+    periods: float = 0.0
     reason: str = ""
     effective_hz: float | None = None
     longest_gap_s: float | None = None
@@ -223,10 +220,7 @@ class WindowPower:
 
 
 def passes_power(
-    t_ns: NDArray[np.int64],
-    watts: NDArray[np.float64],
-    passes_ns: NDArray[np.int64],
-    averaging_s: float | None = None,
+    curve: PowerCurve, passes_ns: NDArray[np.int64], averaging_s: float | None = None
 ) -> WindowPower:
     """Mean power within passes, without what lies between them, and peak power from the first to the last.
 
@@ -235,16 +229,14 @@ def passes_power(
     the whole window, the pauses included, as `note` says.
 
     Args:
-        t_ns: stamps int64 [n], in any order; of equal stamps the first counts.
-        watts: float64 [n] in W; samples that are not finite are left out.
+        curve: the samples.
         passes_ns: int64 [n, 2], start and end of each, in order and apart; at least one.
         averaging_s: the time before its stamp that load is in a reading, by averaging and holding; None for
             that since the reading before, which is what a counter gives.
     """
-    curve = power_curve(t_ns, watts)
     start_ns, end_ns = int(passes_ns[0, 0]), int(passes_ns[-1, 1])
-    window = window_power(curve, start_ns, end_ns)
-    if window.mean_w is None or window.effective_hz is None:
+    window = _readings_of(curve, start_ns, end_ns)
+    if window.reason or window.effective_hz is None:
         return window
     rate_hz = window.effective_hz
     lengths_s = (passes_ns[:, 1] - passes_ns[:, 0]) / 1e9
@@ -252,10 +244,6 @@ def passes_power(
     reading_s = 1 / rate_hz if averaging_s is None else averaging_s
     # A reading is held for half of the time that load stays in it, or averages over that: it tells no more.
     independent_hz = 1 / max(1 / rate_hz, reading_s / 2)
-    settled_ns = start_ns + round(reading_s * 1e9)
-    if averaging_s and (settled := window_power(curve, settled_ns, end_ns)).mean_w is not None:
-        window = replace(window, mean_w=settled.mean_w, mean_margin_w=settled.mean_margin_w)
-    window = replace(window, periods=window.window_s * independent_hz)
     edge_ns = round(EDGE_SHARE / rate_hz * 1e9) if len(passes_ns) > 1 else 0
     chosen = readings_within(curve, passes_ns + np.array([edge_ns, -edge_ns]), averaging_s)
     pass_s = float(np.median(lengths_s))
@@ -268,52 +256,67 @@ def passes_power(
         )
         if pauses > MOST_PAUSES:
             note += ", and there is no energy of an image"
-        return replace(window, note=note, pauses=pauses)
-    if len(chosen.watts) < 2:
-        return window
+        window = replace(window, note=note, pauses=pauses)
+    elif len(chosen.watts) >= 2:
+        missing = _missing(window.curve) * len(chosen.watts) / window.samples
+        return replace(
+            window,
+            mean_w=float(Integral(chosen).energies_j(passes_ns).sum()) / passes_s,
+            window_s=passes_s,
+            periods=passes_s * independent_hz,
+            mean_margin_w=mean_margin(chosen.watts, missing=missing),
+        )
+    settled = window_power(curve, start_ns + round((averaging_s or 0.0) * 1e9), end_ns)
+    if settled.mean_w is None:
+        settled = window_power(curve, start_ns, end_ns)
     return replace(
         window,
-        mean_w=float(Integral(chosen).energies_j(passes_ns).sum()) / passes_s,
-        window_s=passes_s,
-        periods=passes_s * independent_hz,
-        mean_margin_w=mean_margin(
-            chosen.watts, missing=_missing(window.curve) * len(chosen.watts) / window.samples
-        ),
+        mean_w=settled.mean_w,
+        mean_margin_w=settled.mean_margin_w,
+        periods=window.window_s * independent_hz,
     )
 
 
 def window_power(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
     """Mean and peak power over [start_ns, end_ns], on the stamps' clock."""
+    window = _readings_of(curve, start_ns, end_ns)
+    if window.reason:
+        return window
+    start, end = max(start_ns, int(curve.t_ns[0])), min(end_ns, int(curve.t_ns[-1]))
+    [energy_j] = Integral(_with_neighbours(curve, start_ns, end_ns)).energies_j(np.array([[start, end]]))
+    margin = mean_margin(window.curve.watts, missing=_missing(window.curve))
+    return replace(window, mean_w=float(energy_j) / ((end - start) / 1e9), mean_margin_w=margin)
+
+
+def _readings_of(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
+    """The same without the mean, and why there is none."""
     window_s = (end_ns - start_ns) / 1e9
     if window_s <= 0:
-        return WindowPower(None, None, max(window_s, 0.0), 0, 0.0, "the window has no length")
+        return WindowPower(reason="the window has no length")
     inside = curve.within(start_ns, end_ns)
     samples = len(inside.watts)
     at_s = inside.seconds_from(start_ns)
     gap_s = float(np.diff(np.concatenate(([0.0], at_s, [window_s]))).max())
     if samples < 2:
+        gap = gap_s if samples else None
         reason = f"{samples} samples lie in the window"
-        return WindowPower(
-            None, None, window_s, samples, 0.0, reason, longest_gap_s=gap_s if samples else None
-        )
+        return WindowPower(window_s=window_s, samples=samples, reason=reason, longest_gap_s=gap)
     effective_hz = (samples - 1) / float(at_s[-1] - at_s[0])
-    window = WindowPower(
-        None,
-        float(inside.watts.max()),
-        window_s,
-        samples,
-        window_s * effective_hz,
-        _coverage_reason(curve, at_s, start_ns, end_ns, 1 / effective_hz),
-        effective_hz,
-        gap_s,
+    missing_s = max(int(curve.t_ns[0]) - start_ns, end_ns - int(curve.t_ns[-1])) / 1e9
+    around = _with_neighbours(curve, start_ns, end_ns)
+    hole_s = float(np.diff(around.t_ns).max()) / 1e9
+    return WindowPower(
+        peak_w=float(inside.watts.max()),
+        window_s=window_s,
+        samples=samples,
+        periods=window_s * effective_hz,
+        reason=f"the samples stop {missing_s:.3g} s short of the window's edge"
+        if missing_s > EDGE_PERIODS / effective_hz
+        else hole_reason(hole_s, 1 / effective_hz, window_s),
+        effective_hz=effective_hz,
+        longest_gap_s=gap_s,
         curve=inside,
     )
-    if window.reason:
-        return window
-    start, end = max(start_ns, int(curve.t_ns[0])), min(end_ns, int(curve.t_ns[-1]))
-    [energy_j] = Integral(_with_neighbours(curve, start_ns, end_ns)).energies_j(np.array([[start, end]]))
-    mean_w = float(energy_j) / ((end - start) / 1e9)
-    return replace(window, mean_w=mean_w, mean_margin_w=mean_margin(inside.watts, missing=_missing(inside)))
 
 
 def _missing(curve: PowerCurve) -> float:
@@ -332,17 +335,6 @@ def _with_neighbours(curve: PowerCurve, start_ns: int, end_ns: int) -> PowerCurv
     first = max(0, int(curve.t_ns.searchsorted(start_ns)) - 1)
     last = int(curve.t_ns.searchsorted(end_ns, side="right")) + 1
     return PowerCurve(curve.t_ns[first:last], curve.watts[first:last])
-
-
-def _coverage_reason(
-    curve: PowerCurve, at_s: NDArray[np.float64], start_ns: int, end_ns: int, period_s: float
-) -> str:
-    missing_s = max(int(curve.t_ns[0]) - start_ns, end_ns - int(curve.t_ns[-1])) / 1e9
-    if missing_s > EDGE_PERIODS * period_s:
-        return f"the samples stop {missing_s:.3g} s short of the window's edge"
-    window_s = (end_ns - start_ns) / 1e9
-    around = _with_neighbours(curve, start_ns, end_ns)
-    return hole_reason(float(np.diff(around.t_ns).max()) / 1e9, period_s, window_s)
 
 
 def hole_reason(gap_s: float, period_s: float, window_s: float) -> str:
@@ -555,7 +547,7 @@ class PowerTotals:
         """From the first sample to the last; no mean below two, or with a hole, with the reason."""
         window_s = (self._last_ns - self._first_ns) / 1e9
         if self._samples < 2:
-            return WindowPower(None, None, window_s, self._samples, 0.0, f"{self._samples} samples")
+            return WindowPower(window_s=window_s, samples=self._samples, reason=f"{self._samples} samples")
         effective_hz = (self._samples - 1) / window_s
         reason = hole_reason(self._longest_gap_s, 1 / effective_hz, window_s)
         return WindowPower(
@@ -596,8 +588,7 @@ class IdleDrift:
 
 
 def idle_window(
-    t_ns: NDArray[np.int64],
-    watts: NDArray[np.float64],
+    curve: PowerCurve,
     window_ns: tuple[int, int],
     averaging_s: float | None = None,
     since_ns: int | None = None,
@@ -605,10 +596,9 @@ def idle_window(
     """Power within an idle window, at whose edges the load steps: of its own readings alone.
 
     Args:
-        t_ns: stamps int64 [n], as of `stats.power.passes_power`.
-        watts: float64 [n] in W, likewise.
+        curve: the samples.
         window_ns: its start and end.
-        averaging_s: what a reading is a mean over, as of `stats.power.passes_power`.
+        averaging_s: what a reading is a mean over, as of `passes_power`.
         since_ns: since when the device has been idle; None for since the window's start.
     """
     start_ns, end_ns = window_ns
@@ -618,11 +608,11 @@ def idle_window(
         start_ns = max(start_ns, idle_ns + round(averaging_s * 1e9))
         if start_ns >= end_ns:
             reason = f"load stays in the readings for {averaging_s:.3g} s, which is longer than it"
-            return WindowPower(None, None, 0.0, 0, 0.0, reason)
+            return WindowPower(reason=reason)
         averaging_s = 0.0
     span_ns = np.array([(start_ns, end_ns)], np.int64)
-    window = passes_power(t_ns, watts, span_ns, averaging_s)
-    return replace(window, curve=readings_within(power_curve(t_ns, watts), span_ns, averaging_s))
+    window = passes_power(curve, span_ns, averaging_s)
+    return replace(window, curve=readings_within(curve, span_ns, averaging_s))
 
 
 def unsettled_doubt(window: WindowPower, idle: WindowPower, share: float, window_share: float) -> Margin:
@@ -696,19 +686,14 @@ def idle_drift(
 # Whether passes come in step with a meter's readings, which then are of the same moments of every pass.
 #
 # Where one pass, or a few, last a whole number of sample periods, each is read at the same few places: the
-# mean
-# of such readings may be far off, their own spread is small, and nothing in them says so. The moments at
-# which
-# passes begin do: their phases within the sample period cling together (the mean resultant length of
-# Rayleigh's
-# test; Mardia and Jupp, "Directional Statistics", 2000).
+# mean of such readings may be far off, their own spread is small, and nothing in them says so. The moments
+# at which passes begin do: their phases within the sample period cling together (the mean resultant length
+# of Rayleigh's test; Mardia and Jupp, "Directional Statistics", 2000).
 #
 # Where each pass is read at enough places to be followed, these bound what the readings miss: the mean of a
 # function over places on a circle is off by at most its total variation times half of Kuiper's statistic of
-# the
-# places (Koksma's inequality, on a circle; Kuipers and Niederreiter, "Uniform Distribution of Sequences",
-# 1974,
-# ch. 2.5).
+# the places (Koksma's inequality, on a circle; Kuipers and Niederreiter, "Uniform Distribution of
+# Sequences", 1974, ch. 2.5).
 
 
 MIN_PASSES = 20

@@ -66,12 +66,15 @@ class Integral:
 
     Args:
         curve: at least one sample.
+
+    Attributes:
+        joules: float64 [n], up to each sample.
     """
 
     def __init__(self, curve: PowerCurve) -> None:
         self._origin_ns = int(curve.t_ns[0])
         self._t_ns, self._watts = curve.t_ns, curve.watts
-        self._joules, self._slopes = np.zeros((2, len(curve.watts)))  # in W/s; none after the last sample
+        self.joules, self._slopes = np.zeros((2, len(curve.watts)))  # in W/s; none after the last sample
         for first in range(0, len(curve.watts) - 1, BLOCK):
             last = min(first + BLOCK, len(curve.watts) - 1)
             steps_ns = self._t_ns[first + 1 : last + 1] - self._t_ns[first:last]
@@ -79,8 +82,8 @@ class Integral:
             np.divide(end_w - begin_w, steps_ns / 1e9, out=self._slopes[first:last])
             pieces_j = steps_ns * 0.5e-9
             pieces_j *= begin_w + end_w
-            pieces_j[0] += self._joules[first]
-            np.cumsum(pieces_j, out=self._joules[first + 1 : last + 1])
+            pieces_j[0] += self.joules[first]
+            np.cumsum(pieces_j, out=self.joules[first + 1 : last + 1])
 
     def energies_j(self, spans_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Energy in J, float64 [n], within each span int64 [n, 2] of start and end."""
@@ -89,9 +92,12 @@ class Integral:
 
     def until(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Energy in J from the first sample up to moments in s from it; below 0 before it."""
-        before, after_s, slope = self._segments(at_s)
-        joules = self._joules[before] + after_s * (self._watts[before] + 0.5 * slope * after_s)
-        return np.asarray(joules)
+        joules = np.empty(len(at_s))
+        for first in range(0, len(at_s), BLOCK):
+            before, after_s, slope = self._segments(at_s[first : first + BLOCK])
+            within_j = after_s * (self._watts[before] + 0.5 * slope * after_s)
+            joules[first : first + BLOCK] = self.joules[before] + within_j
+        return joules
 
     def watts(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """The curve's power at moments in s from its first sample."""
@@ -123,19 +129,18 @@ def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
     last_s = float(at_s[-1]) - averaging_s
     integral = Integral(curve)
 
-    def energies_j(begins_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        joules = integral.until(np.concatenate((begins_s + averaging_s, begins_s)))
-        return np.asarray(joules[: begins_s.size] - joules[begins_s.size :])
-
     begins_s = at_s[: at_s.searchsorted(last_s) + 1].copy()
     begins_s[-1] = last_s
-    joules = energies_j(begins_s)
+    joules = integral.until(begins_s + averaging_s)
+    joules[:-1] -= integral.joules[: begins_s.size - 1]  # until a sample it is known
+    joules[-1:] -= integral.until(begins_s[-1:])
     gains_j = np.zeros_like(joules)  # none after the last
     gains_j[:-1] = (begins_s[1:] - begins_s[:-1]) * float(curve.watts.max() - curve.watts.min())
     is_promising = joules + gains_j > joules.max()
     turns_s = _turns_s(integral, at_s, begins_s, is_promising, averaging_s)
     begins_s = np.concatenate((begins_s, turns_s))
-    joules = np.concatenate((joules, energies_j(turns_s)))
+    turned_j = integral.until(np.concatenate((turns_s + averaging_s, turns_s)))
+    joules = np.concatenate((joules, turned_j[: turns_s.size] - turned_j[turns_s.size :]))
     best = int(joules.argmax())
     return float(joules[best]) / averaging_s, int(curve.t_ns[0]) + round(float(begins_s[best]) * 1e9)
 
@@ -148,11 +153,13 @@ def _turns_s(
     averaging_s: float,
 ) -> NDArray[np.float64]:
     """Where else the energy of a stretch may be greatest, after each of the promising beginnings."""
-    # Samples before the first stretch ends have the last beginning, which is never promising.
-    begin = (begins_s + averaging_s).searchsorted(at_s, side="right") - 1
-    ending_s = at_s[is_promising[begin]] - averaging_s
-    next_s = begins_s[1:][is_promising[:-1]]
-    edges_s = np.sort(np.concatenate((begins_s[is_promising], next_s, ending_s)))
+    # The last beginning is never promising.
+    first_s, next_s = begins_s[is_promising], begins_s[1:][is_promising[:-1]]
+    inside = np.zeros(len(at_s) + 1, np.int64)
+    np.add.at(inside, at_s.searchsorted(first_s + averaging_s), 1)
+    np.subtract.at(inside, at_s.searchsorted(next_s + averaging_s), 1)
+    ending_s = at_s[np.cumsum(inside[:-1]) > 0] - averaging_s
+    edges_s = np.sort(np.concatenate((first_s, next_s, ending_s)))
     watts = integral.watts(np.concatenate((edges_s + averaging_s, edges_s)))
     excess_w = watts[: edges_s.size] - watts[edges_s.size :]
     turns = np.flatnonzero((excess_w[:-1] > 0) & (excess_w[1:] < 0))

@@ -270,8 +270,16 @@ def _rise(times: NDArray[np.float64], values: NDArray[np.float64]) -> float | No
 
 def _slope(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float, float]:
     if values.size > MAX_POINTS:
+        # As of `np.array_split`: the first blocks are one longer where they cannot all be of one length.
+        length, longer = divmod(values.size, MAX_POINTS)
+        edge = longer * (length + 1)
         times, values = (
-            np.array([np.median(block) for block in np.array_split(series, MAX_POINTS)])
+            np.concatenate(
+                [
+                    np.median(series[:edge].reshape(longer, length + 1), axis=1),
+                    np.median(series[edge:].reshape(-1, length), axis=1),
+                ]
+            )
             for series in (times, values)
         )
     with np.errstate(invalid="ignore"):  # of passes that all began at once; their lower slope is no number

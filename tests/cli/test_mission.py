@@ -66,7 +66,7 @@ def test_the_document_has_every_figure_or_its_reason(result):
 def test_a_line_a_trial_or_a_line_a_figure(result):
     together = call(result).stdout
     assert "orbit" in together
-    assert re.search(r"is overloaded under orbit: 2.\d+ times what", " ".join(together.split()))
+    assert re.search(r"is overloaded: 2.\d+ cycles of work come", " ".join(together.split()))
     assert "0.5-int8" not in together  # it has no session
     alone = call(result, "--trial", QUARTER[0]).stdout
     assert "95 % interval" in alone

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.published import load_references, published, reference_folder
+from edgebench.judge.published import load_references, reference_folder
 
 HEAD = 'title = "t"\n[sources.them]\ntitle = "Them"\n'
 TRIAL = '[[trials]]\ntarget = "board"\ndevice = "a board"\nmodel = "net"\nprecision = "int8"\n'
@@ -29,7 +29,7 @@ def read_text(text):
 def figure_of(text):
     reference = parsed(text)
     (entry,) = reference.trials[0].figures
-    return published(entry, reference.sources["them"])
+    return entry.published(reference.sources["them"])
 
 
 def test_what_is_shipped_has_a_source_for_every_figure():

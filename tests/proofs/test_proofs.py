@@ -250,9 +250,7 @@ def test_net_energy_that_takes_readings_with_load_for_idle_ones_is_caught(monkey
 
     meter, _ = power_holding.JETPACK4
     assert all(least_covered())
-    monkeypatch.setattr(
-        power_summary, "idle_window", lambda t_ns, watts, span, *_: idle_window(t_ns, watts, span, None)
-    )
+    monkeypatch.setattr(power_summary, "idle_window", lambda curve, span, *_: idle_window(curve, span, None))
     monkeypatch.setattr(power_holding, "settle_s", lambda infos: 0.0)
     assert not any(least_covered())
 

@@ -9,8 +9,8 @@ from edgebench.judge.figure import Figure
 from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
-from edgebench.report.mission_pages import mission_picture, mission_table
-from edgebench.report.missions import MOST_MISSIONS, BriefMissions, brief_missions
+from edgebench.report.missions import MOST_MISSIONS, BriefMissions, brief_missions, mission_table
+from edgebench.report.plots.mission import mission_picture
 
 
 def played(whole: Judged, profiles: Sequence[Profile], **changes: object) -> list[BriefMissions]:
@@ -68,8 +68,8 @@ def test_energy_is_in_joules_where_no_cycle_comes_to_a_kilojoule(whole: Judged) 
     brief, *_ = played(whole, whole.profiles[:1])
     first, *others = brief.missions
     for joules, unit, cell in ((12.5, "J", "12.5"), (12_500.0, "kJ", "12.5")):
-        energy = replace(first.energy_j, idle=Figure(value=joules))
-        shown = replace(brief, missions=(replace(first, overloaded=False, energy_j=energy), *others))
+        figures = {**first.figures, "energy_j.idle": Figure(value=joules)}
+        shown = replace(brief, missions=(replace(first, overloaded=False, figures=figures), *others))
         table = mission_table(shown, whole.summaries)
         picture = mission_picture(shown, whole.summaries)
         assert table is not None and picture is not None and picture.figure is not None

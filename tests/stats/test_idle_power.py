@@ -15,7 +15,7 @@ def noisy(level_w, seed=3):
 
 
 def window(level_w, start_s, end_s):
-    return idle_window(AT_NS, noisy(level_w), (start_s * S, end_s * S))
+    return idle_window(power_curve(AT_NS, noisy(level_w)), (start_s * S, end_s * S))
 
 
 def test_the_mean_is_weighted_with_the_windows_lengths():
@@ -52,7 +52,8 @@ def test_a_drift_is_told_from_the_samples_own_spread():
     assert surer is not None and within.half_width_w is not None and surer.half_width_w is not None
     assert surer.half_width_w > within.half_width_w
     level = [
-        idle_window(AT_NS, np.full(len(AT_NS), 0.1 + 0.2), span) for span in ((0, S * 9), (S * 30, S * 39))
+        idle_window(power_curve(AT_NS, np.full(len(AT_NS), 0.1 + 0.2)), span)
+        for span in ((0, S * 9), (S * 30, S * 39))
     ]
     rounded = idle_drift(level[0], level[1])
     assert rounded is not None and not rounded.unexplained
@@ -63,5 +64,5 @@ def test_a_drift_is_told_from_the_samples_own_spread():
 def test_the_load_before_a_window_is_no_part_of_it(averaging_s):
     # The reading at its start is still a mean over the work before it.
     watts = np.where(AT_NS <= 30 * S, 9.0, 1.0)
-    assert idle_window(AT_NS, watts, (30 * S, 32 * S), averaging_s).mean_w == pytest.approx(1.0)
+    assert idle_window(power_curve(AT_NS, watts), (30 * S, 32 * S), averaging_s).mean_w == pytest.approx(1.0)
     assert (window_power(power_curve(AT_NS, watts), 30 * S, 32 * S).mean_w or 0.0) > 1.05

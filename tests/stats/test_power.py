@@ -158,7 +158,7 @@ def _readings(spans, rate_hz, averaging_s):
 def test_what_lies_between_the_passes_is_left_out(rate_hz, averaging_s, known, pass_s, pause_s, count):
     spans = _spans(pass_s, pause_s, count)
     t_ns, watts = _readings(spans, rate_hz, averaging_s)
-    window = passes_power(t_ns, watts, spans, known)
+    window = passes_power(power_curve(t_ns, watts), spans, known)
     assert window.mean_w == pytest.approx(5.0, abs=1e-6)
     assert window.window_s == pytest.approx(count * pass_s)
     assert window.effective_hz == pytest.approx(rate_hz, rel=0.01)
@@ -169,14 +169,14 @@ def test_power_that_moves_within_a_pass_is_integrated_over_the_passes_alone():
     spans = _spans(0.8, 0.4, 10)
     t_ns, watts = _samples(500, 14, lambda at_s: 3 + np.sin(2 * np.pi * (at_s - 1.0) / 1.2))
     exact = 3 + (1.2 / (2 * np.pi * 0.8)) * (1 - np.cos(2 * np.pi * 0.8 / 1.2))
-    assert passes_power(t_ns, watts, spans, 0.0).mean_w == pytest.approx(exact, rel=2e-3)
+    assert passes_power(power_curve(t_ns, watts), spans, 0.0).mean_w == pytest.approx(exact, rel=2e-3)
 
 
 @pytest.mark.parametrize("known", [None, 0.02])
 def test_passes_too_short_for_the_meter_keep_their_pauses_and_say_so(known):
     spans = _spans(0.03, 0.01, 200)
     t_ns, watts = _readings(spans, 50, 0.02)
-    window = passes_power(t_ns, watts, spans, known)
+    window = passes_power(power_curve(t_ns, watts), spans, known)
     assert window.mean_w == pytest.approx((5.0 * 0.03 + 0.5 * 0.01) / 0.04, rel=0.01)
     assert window.window_s == pytest.approx(200 * 0.04 - 0.01)
     assert window.note == (
@@ -190,7 +190,7 @@ def test_passes_too_short_for_the_meter_keep_their_pauses_and_say_so(known):
 def test_energy_reaches_as_low_as_short_pauses_may_have_drawn_it():
     spans = _spans(0.03, 0.002, 200)
     t_ns, watts = _readings(spans, 50, 0.02)
-    window = passes_power(t_ns, watts, spans)
+    window = passes_power(power_curve(t_ns, watts), spans)
     assert "mean and energy hold the pauses" in window.note
     energy = energy_per_image(window, 200, None)
     assert energy.gross_j is not None and energy.gross_margin_j is not None
@@ -200,7 +200,7 @@ def test_energy_reaches_as_low_as_short_pauses_may_have_drawn_it():
 def test_the_peak_is_that_of_the_pauses_too():
     spans = _spans(0.5, 0.1, 6)
     t_ns, watts = _samples(100, 8, lambda at_s: np.where(np.abs(at_s - 1.55) < 0.02, 9.0, 5.0))
-    window = passes_power(t_ns, watts, spans)
+    window = passes_power(power_curve(t_ns, watts), spans)
     assert window.peak_w == 9.0
     assert window.mean_w == pytest.approx(5.0)
 

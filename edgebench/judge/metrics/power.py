@@ -49,28 +49,16 @@ def rail_interval(rail: PowerFigure, name: str) -> Interval | None:
     return rail_value(rail, next(metric for metric in METRICS if metric.name == name))
 
 
-def _mean(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.power_limits import mean_figure
+def _metered(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.power_limits import power_figure
 
-    return mean_figure(trial, asked.base_limit, asked.averaging_s, certainty)
-
-
-def _peak(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.power_limits import peak_figure
-
-    return peak_figure(trial, asked.base_limit, asked.averaging_s, certainty)
-
-
-def _energy(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.power_limits import energy_figure
-
-    return energy_figure(trial, asked.base_limit, certainty)
+    return power_figure(trial, asked, certainty)
 
 
 def _cycle_energy(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.mission import cycle_energy_figure
+    from edgebench.judge.mission import schedule_figure
 
-    return cycle_energy_figure(trial, asked, certainty)
+    return schedule_figure(trial, asked, certainty)
 
 
 METRICS = (
@@ -81,7 +69,7 @@ METRICS = (
         POWER_UNITS,
         statistics=("median",),
         brought_by="--meter KIND, or --declared-power POWER",
-        judged=_mean,
+        judged=_metered,
         conditions=("averaging_s",),
         missing=attrgetter("power_reason"),
         csv={
@@ -115,7 +103,7 @@ METRICS = (
         POWER_UNITS,
         statistics=("max",),
         brought_by="--meter KIND, or --declared-power POWER",
-        judged=_peak,
+        judged=_metered,
         conditions=("averaging_s",),
         csv={"peak_w": "", "p99_w": "p99_w", "peak_high_w": "peak_high_w"},
         shown=(Shown("power", "peak [W]", "number"),),
@@ -136,7 +124,7 @@ METRICS = (
         "energy_j",
         statistics=("median",),
         brought_by="--meter KIND",
-        judged=_energy,
+        judged=_metered,
         csv={"energy_j": "", "energy_low_j": "energy_low_j", "energy_high_j": "energy_high_j"},
         shown=(Shown("power", "energy [J]", "interval"),),
         rail_sessions="energy_j_sessions",

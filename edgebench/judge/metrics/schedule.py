@@ -15,16 +15,10 @@ if TYPE_CHECKING:
 BITS = 8
 
 
-def _kept_up(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.mission import kept_up_figure
+def _scheduled(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    from edgebench.judge.mission import schedule_figure
 
-    return kept_up_figure(trial, asked, certainty)
-
-
-def _played(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.mission import played_figure
-
-    return played_figure(trial, asked, certainty)
+    return schedule_figure(trial, asked, certainty)
 
 
 def _update(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
@@ -57,7 +51,7 @@ def _of_schedule(
     common: dict[str, Any] = {
         "source": "passes.parquet",
         "statistics": ("simulated",),
-        "judged": _played,
+        "judged": _scheduled,
         "json_field": "image_s",
         "csv": {},
         "brought_by": "a [schedule] in the profile",
@@ -82,7 +76,7 @@ METRICS = (
         "is overloaded. A profile with a schedule requires at most 1, whether or not it says so.",
         SHARE_UNITS,
         statistics=("mean",),
-        judged=_kept_up,
+        judged=_scheduled,
     ),
     _of_schedule(
         "backlog",

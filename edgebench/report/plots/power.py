@@ -219,21 +219,12 @@ def _add_legend(
     if opened.figure is None:
         opened.legend_of(handles, "")
         return
-    columns = _legend_columns([str(handle.get_label()) for handle in handles])
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    columns = max(1, min(3, _LEGEND_CHARACTERS // (longest + _LEGEND_ENTRY)))
     opened.figure.legend(handles=handles, loc="outside upper left", ncols=columns, fontsize=8.5)
     if isinstance(opened.figure, Figure):
         lines = -(-len(handles) // columns)
         opened.figure.set_figheight(opened.figure.get_figheight() + _LEGEND_LINE * lines)
-
-
-def _legend_columns(texts: Sequence[str]) -> int:
-    """As many columns, up to three, as the entries fill without leaving the figure."""
-    for columns in (3, 2):
-        rows = -(-len(texts) // columns)
-        longest = [max(map(len, texts[first : first + rows])) for first in range(0, len(texts), rows)]
-        if sum(longest) + _LEGEND_ENTRY * columns <= _LEGEND_CHARACTERS:
-            return columns
-    return 1
 
 
 # Idle against active power: a pair of bars a trial.

@@ -151,13 +151,6 @@ def test_some_trials_of_every_target_are_drawn(hostile: Judged, monkeypatch: pyt
     )
 
 
-@pytest.mark.parametrize(("characters", "columns"), [(12, 3), (60, 2), (90, 1)])
-def test_a_legend_of_long_names_has_fewer_columns(characters: int, columns: int) -> None:
-    all_axes = power_over_time([TRACE], {"a": ""}, {"x" * characters: 5.0})
-    [legend] = figure_of(all_axes).legends
-    assert legend._ncols == columns  # type: ignore[attr-defined]
-
-
 def test_a_limit_far_above_the_power_is_left_to_the_caption() -> None:
     [axes] = power_over_time([TRACE], {"a": ""}, {"near": 5.0, "far": 15.0, "farther": 40.0})
     [near] = lines_of(axes, "limit")
