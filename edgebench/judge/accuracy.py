@@ -146,26 +146,29 @@ def against_fp32(
     def compared(summary: TrialSummary, trial: TrialRecord) -> TrialSummary:
         mine, is_fp32 = images[trial.key], trial.precision == "fp32"
         references = [] if is_fp32 else _fp32_variants(trial, experiment.trials)
-        theirs = next((images[other.key] for other in references if images[other.key] is not None), None)
-        if mine is not None and theirs is not None:
-            summary = replace(summary, agreement=agreement_of(mine, theirs))
-        if summary.accuracy is None:
-            return replace(summary, accuracy_drop_reason=summary.accuracy_reason or summary.unpooled)
-        if is_fp32:
-            return replace(summary, accuracy_drop=AccuracyDrop(0.0, 0.0, 0.0, summary.accuracy.n, 0, 0))
-        if not references:
-            reason = f"the fp32 variant of this model was not measured on {trial.target}"
-            return replace(summary, accuracy_drop_reason=reason)
-        reference = next((other for other in references if by_key[other.key].accuracy), references[0])
-        theirs = images[reference.key]
-        if by_key[reference.key].accuracy is None or theirs is None or mine is None:
-            why = by_key[reference.key].accuracy_reason
-            reason = f"the fp32 variant of this model has no accuracy on {trial.target}: {why}"
-            return replace(summary, accuracy_drop_reason=reason)
-        tested = {of and of.sha256 for of in map(experiment.images_of, (trial, reference))}
-        if len(tested) == 1 and (drop := drop_of(mine, theirs)):
-            return replace(summary, accuracy_drop=drop)
-        return replace(summary, accuracy_drop_reason="its fp32 variant was tested with other images")
+        predicted = [of_fp32 for other in references if (of_fp32 := images[other.key]) is not None]
+        agreement = agreement_of(mine, predicted[0]) if mine is not None and predicted else None
+        known = [other for other in references if by_key[other.key].accuracy]
+        reference = next(iter([*known, *references]), trial)
+        theirs, tested = images[reference.key], map(experiment.images_of, (trial, reference))
+        drop = None
+        if summary.accuracy is not None and is_fp32:
+            drop = AccuracyDrop(0.0, 0.0, 0.0, summary.accuracy.n, 0, 0)
+        elif summary.accuracy is not None and known and mine is not None and theirs is not None:
+            drop = drop_of(mine, theirs) if len({of and of.sha256 for of in tested}) == 1 else None
+        no_accuracy = f"the fp32 variant of this model has no accuracy on {trial.target}: "
+        reasons = (
+            (drop, ""),
+            (summary.accuracy is None, summary.accuracy_reason or summary.unpooled),
+            (not references, f"the fp32 variant of this model was not measured on {trial.target}"),
+            (
+                not known or theirs is None or mine is None,
+                f"{no_accuracy}{by_key[reference.key].accuracy_reason}",
+            ),
+        )
+        otherwise = "its fp32 variant was tested with other images"
+        reason = next((why for holds, why in reasons if holds), otherwise)
+        return replace(summary, agreement=agreement, accuracy_drop=drop, accuracy_drop_reason=reason)
 
     return [compared(*pair) for pair in zip(summaries, experiment.trials, strict=True)]
 

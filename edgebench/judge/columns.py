@@ -290,11 +290,6 @@ def _kind(described: Schema) -> Kind:
 # What a trial comes to, metric by metric: the fields of its document, and why some of them are missing.
 
 
-def document_names() -> list[str]:
-    """The fields of a trial's document that hold metrics, each once."""
-    return list(dict.fromkeys(metric.json_place for metric in METRICS.values()))
-
-
 def document_fields(trial: TrialSummary) -> dict[str, Any]:
     """What a trial's document holds of the metrics, by field: the summary's own, else the metric's value."""
     own = vars(trial)

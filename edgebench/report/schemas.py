@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from edgebench.judge.answers import Answers
-from edgebench.judge.columns import document_names, summary_schema
+from edgebench.judge.columns import summary_schema
 from edgebench.judge.comparison import ResultsComparison
 from edgebench.judge.metric import BYTE_UNITS
 from edgebench.judge.metrics import METRICS
@@ -107,7 +107,8 @@ def _trial() -> Schema:
 
 def _result() -> Schema:
     trial = _trial()["properties"]
-    names = dict.fromkeys([*IDENTITY, *document_names(), *CONDITIONS])
+    held = (metric.json_place for metric in METRICS.values())
+    names = dict.fromkeys([*IDENTITY, *held, *CONDITIONS])
     reasons = {"type": "object", "additionalProperties": {"type": "string"}}
     entry = _object(
         {name: trial[name] for name in names}
