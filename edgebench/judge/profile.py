@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, JsonValue, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, JsonValue, ValidationError, ValidationInfo, WithJsonSchema, field_validator
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import TomlFile, parse_toml, read_toml
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.requirement import WRITTEN, Requirement, Uplink
+from edgebench.judge.requirement import RATE, WRITTEN, Requirement, Uplink
 from edgebench.judge.schedule import MAX_TIME_S, Budget, Schedule, Strict, read_times
 from edgebench.judge.units import one_measured
 from edgebench.refusals import attempt, form, problem, refusals, refuse, require_value
@@ -202,7 +202,7 @@ class Profile(Strict):
     schedule: Schedule | None = None
     """When images come."""
 
-    uplink_bps: Uplink | None = None
+    uplink_bps: Annotated[Uplink | None, WithJsonSchema(RATE)] = None
     """What reaches the device from outside, in bits a second, or as text such as "9.6 kbit/s"; update_s
     follows from it."""
 

@@ -27,8 +27,10 @@ _SIZE = {"type": "array", "items": _ABOVE_0, "minItems": 3, "maxItems": 3}
 Uplink = Annotated[
     float,
     Field(gt=0, le=1e15, json_schema_extra=form("write bits a second above 0, such as uplink_bps = 9600.0")),
-    WithJsonSchema({"anyOf": [_ABOVE_0, _TEXT]}),
 ]
+RATE = {"anyOf": [_ABOVE_0, _TEXT]}
+"""A profile's uplink, as JSON Schema."""
+
 MOST = 1e18
 Number = Annotated[float, Field(ge=1 / MOST, le=MOST, json_schema_extra=form("write a positive number"))]
 """A limit's, far beyond what is measured; a margin as a share of it can still be printed."""
@@ -180,7 +182,7 @@ def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
     of_share = 'write a share, such as 0.9, or a percentage with unit = "%"'
     no_share = f"no number of {share.split(' ')[-1]}s shows a share of none"
     refuse(
-        (limit is None, "the limit is missing", f"{write}: limit =, in {unit}"),
+        (limit is None, "the limit is missing", f"add limit =: {write.removeprefix('write ')} in {unit}"),
         (
             not is_list or len(limit) != 3 if metric.is_size else is_list,
             f"limit {short(limit)} does not fit {metric.name}",
