@@ -241,12 +241,10 @@ def _fault(fault: ErrorDetails) -> tuple[str, str]:
         word, bound, noun, nouns = _LENGTHS[kind]
         length = context[bound]
         return f"{value} does not have {word} {length} {noun if length == 1 else nouns}", ""
-    if kind in _SHAPES:
-        noun, fix = _SHAPES[kind]
-        return f"{value} is not {noun}", _UNQUOTE if _is_quoted_number(fault) else fix
     if kind == "string_pattern_mismatch":
         return f"{value} does not have the form that is taken", ""
-    return f"{value} is not taken", ""
+    noun, fix = _SHAPES.get(kind, ("taken", ""))
+    return f"{value} is not {noun}", _UNQUOTE if _is_quoted_number(fault) else fix
 
 
 def _is_quoted_number(fault: ErrorDetails) -> bool:

@@ -172,23 +172,21 @@ def _end_text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | 
     most = f"{ok} of {'at most ' if rule.asked else ''}{rule.most} sessions"
     limit = duration_text(run.max_time_s) if run is not None and run.max_time_s else "given"
     of = "" if far.quantity == "image_s" else f" ({far.quantity})"  # which time the half-width is of
-    half = None if far.half_width is None else _rounded_up(far.half_width)
-    reached, shortfalls = [], []
-    if rule.target_ci is not None:
-        asked = f"{share_text(rule.target_ci)}{of}"
-        now = f"now {half}" if half else "no interval yet"
-        shortfalls.append(f"without reaching {asked}: {now}")
-        if far.narrow:
-            reached.append(f"half-width {half}{of} of {share_text(rule.target_ci)} asked")
-    if far.decided:
-        reached.append("every verdict that can be settled is settled")
-    if far.unsettled:
-        more = len(far.unsettled) - _NAMES
-        named = ", ".join(far.unsettled[:_NAMES]) + (f" and {more} more" if more > 0 else "")
-        shortfalls.append(f"not settled: {named}")
-    shortfall = "; ".join(shortfalls)
+    half = "" if far.half_width is None else _rounded_up(far.half_width)
+    asked, now = share_text(rule.target_ci or 0.0), f"now {half}" if half else "no interval yet"
+    more = len(far.unsettled) - _NAMES
+    named = ", ".join(far.unsettled[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+    reached = (
+        f"half-width {half}{of} of {asked} asked" if far.narrow else "",
+        "every verdict that can be settled is settled" if far.decided else "",
+    )
+    shortfalls = (
+        f"without reaching {asked}{of}: {now}" if rule.target_ci is not None else "",
+        f"not settled: {named}" if named else "",
+    )
+    shortfall = "; ".join(filter(None, shortfalls))
     # The run may have found its rule reached where today's figures do not.
-    rule_text = f"{' and '.join(reached) or 'ended by its rule'}, after {sessions}"
+    rule_text = f"{' and '.join(filter(None, reached)) or 'ended by its rule'}, after {sessions}"
     return {
         "sessions": f"{sessions}, as planned",
         "rule": rule_text + (f" ({SPENDING_NAME})" if far.decided else ""),
