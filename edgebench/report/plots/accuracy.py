@@ -48,14 +48,12 @@ class Point:
         cost: on the level axis, in its unit.
         series: whose colour and marker it has; the legend names it.
         label: what stands beside it.
-        net: a second cost, drawn as a hollow marker; None for none.
     """
 
     summary: TrialSummary
     cost: Interval
     series: str
     label: str
-    net: float | None = None
 
 
 def point_label(summary: TrialSummary) -> str:
@@ -82,7 +80,6 @@ def draw_against_accuracy(
     series = drawing.by_colour(point.series for point in points)
     colours, markers = drawing.colours(series), drawing.markers(series)
     costs = [end for point in points for end in ends_of(point.cost)]
-    costs += [point.net for point in points if point.net is not None]
     log = drawing.wants_log(costs)
     rates = [
         100 * end
@@ -129,20 +126,6 @@ def _draw(
     )
     cost_text = f"{words.interval(cost)} {unit}"
     drawing.mark(drawn, "trial", f"{names[point.summary.key]}: {words.right_of(accuracy)} at {cost_text}")
-    if point.net is not None:
-        [net] = axes.plot(
-            [point.net, cost.median],
-            [rate, rate],
-            color=colour,
-            linewidth=0.6,
-            linestyle=":",
-            marker=marker,
-            markersize=5,
-            markerfacecolor="white",
-            markevery=[0],
-            zorder=1.9,
-        )
-        drawing.mark(net, "net", f"{names[point.summary.key]}: {words.number(point.net)} {unit} above idle")
     text = axes.annotate(
         drawing.label(point.label),
         (cost.median, rate),
@@ -208,12 +191,8 @@ def series_of(summaries: Sequence[TrialSummary]) -> tuple[str, dict[str, str]]:
 # Accuracy against energy an image: a panel for what the meters see.
 
 
-_LEAST_NET = 0.1
-"""Of the gross energy: less is next to nothing, and would squeeze the figure on a logarithmic axis."""
-
-
 def energy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
-    """Top-1 on the images against energy an image; hollow: above that of the idle device.
+    """Top-1 on the images against energy an image.
 
     Colours are precisions where all trials are of one target, else targets.
 
@@ -238,10 +217,7 @@ def energy_panels(summaries: Sequence[TrialSummary]) -> dict[str, list[Point]]:
         if rail is None or energy_j is None or summary.accuracy is None:
             continue
         label = point_label(summary) if kind == "precision" else names[summary.key]
-        net = rail.net_energy_j
-        if net is not None and net < _LEAST_NET * energy_j.median:
-            net = None
-        point = Point(summary, energy_j, series[summary.key], label, net)
+        point = Point(summary, energy_j, series[summary.key], label)
         panels.setdefault(words.power_of(rail.scope), []).append(point)
     return panels
 
@@ -261,9 +237,6 @@ def energy_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
         "Top-1 on the images against energy an image, as the primary meter and rail of each trial see it; "
         "beside the points stand depth multipliers or models. Upright bars are Wilson intervals, level ones "
         "those of the energy over sessions and samples, both 95 %.",
-        "Hollow: the energy above that of the idle device, where it is a tenth or more."
-        if any(point.net is not None for point in points)
-        else "",
         "With --period it is the energy of the whole period, pauses included."
         if any(summary.paced for summary in metered)
         else "",
