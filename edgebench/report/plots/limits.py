@@ -97,7 +97,7 @@ def limits(
     return draw_panels(ax, shown, draw, "no figure of a requirement is known", "verdict", **layout)
 
 
-MOST_ROWS = 120
+MOST_ROWS = 60
 """That one figure draws, over all requirements."""
 
 

@@ -191,13 +191,6 @@ def bar_ends(figure: Interval) -> list[tuple[float, float]]:
     return [] if figure.low is None or figure.high is None else [(figure.low, figure.high)]
 
 
-def error_bars(figure: Interval) -> list[list[float]] | None:
-    """Distances below and above the median, [2][1], as errorbar takes them; None without an interval."""
-    if figure.low is None or figure.high is None:
-        return None
-    return [[max(0.0, figure.median - figure.low)], [max(0.0, figure.high - figure.median)]]
-
-
 def draw_point(
     axes: Axes,
     at: tuple[float, float],

@@ -28,8 +28,8 @@ from edgebench.report.plots.panels import (
     Panels,
     Picture,
     Place,
+    bar_ends,
     draw_panels,
-    error_bars,
     name_rows,
     not_drawn,
     picture,
@@ -286,10 +286,8 @@ def _draw_idle_power(axes: Axes, row: int, rail: PowerFigure, name: str) -> None
     place = row + _BAR / 2
     [bar] = axes.barh([place], [active.median], height=_BAR, color=drawing.BLUE, label="active")
     drawing.mark(bar, "active", f"{name}: active {words.interval(active)} W")
-    if (bars := error_bars(active)) is not None:
-        axes.errorbar(
-            [active.median], [place], xerr=bars, fmt="none", ecolor=drawing.INK, elinewidth=1.1, capsize=2
-        )
+    for ends in bar_ends(active):
+        axes.add_line(Line2D(ends, (place, place), color=drawing.INK, linewidth=1.1))
     write_behind(axes, active.high or active.median, place, words.number(active.median))
     if rail.idle_w is not None:
         place = row - _BAR / 2

@@ -35,8 +35,8 @@ def test_a_pair_of_bars_a_trial_with_the_figures_of_its_primary_rail() -> None:
     [axes] = idle_power([*summaries, samples.summary(1.0), metered(1.0, mean_w=None)])
     assert bars(axes, "active") == [(0, 12.4), (1, 8.25)]
     assert bars(axes, "idle") == [(0, 3.2)]
-    [interval] = [segment for drawn in axes.collections for segment in drawn.get_segments()]  # type: ignore[attr-defined]
-    assert [x for x, _ in interval.tolist()] == [8.0, 8.5]
+    [interval] = [list(line.get_xdata()) for line in axes.lines]  # type: ignore[arg-type]
+    assert interval == [8.0, 8.5]
     assert {"12.4", "8.25", "3.20", "idle", "active"} <= texts(figure_of([axes]))
     assert axes.get_xlabel() == "power of the chip, W\nthin bars: 95 % intervals"
     assert [label.get_text() for label in axes.get_yticklabels()] == ["0.25 int8", "0.5 int8"]

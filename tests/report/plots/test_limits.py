@@ -84,6 +84,6 @@ def test_the_caption_names_what_is_not_known() -> None:
     picture = limits_picture(
         many, [samples.latency(each, "disco-realtime") for each in many], "disco-realtime"
     )
-    assert picture is not None and "The first 120 trials of a requirement are drawn" in picture.caption
+    assert picture is not None and "The first 60 trials of a requirement are drawn" in picture.caption
     unknown = samples.without_value(samples.summary(), "disco-realtime")
     assert limits_picture([samples.summary()], unknown, "disco-realtime") is None
