@@ -48,8 +48,8 @@ def points(axes: Axes) -> dict[str, list[tuple[float, float]]]:
 
 def bars(axes: Axes) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """Every bar of an interval, by x and y of its ends."""
-    drawn = [line.get_data() for line in axes.lines if line.get_gid() is None]
-    return [((float(x[0]), float(x[1])), (float(y[0]), float(y[1]))) for x, y in drawn if len(x) == 2]
+    drawn = [np.asarray(line.get_xydata()).tolist() for line in axes.lines if line.get_gid() is None]
+    return [((x0, x1), (y0, y1)) for (x0, y0), (x1, y1) in (line for line in drawn if len(line) == 2)]
 
 
 def heights(axes: Axes) -> list[tuple[float, float]]:
