@@ -13,6 +13,7 @@ from edgebench.cli.common import (
     complete_compared_metric,
     complete_results,
     echo_path,
+    exit_where,
     results_folder,
     say,
     say_each,
@@ -141,8 +142,8 @@ def compare(
     Two boards of one result: edgebench compare latest latest --pair nano=coral
     """
     from edgebench.cli.figure_files import require_figure
-    from edgebench.errors import UsageError
-    from edgebench.judge.comparison import compare_results, distinct_names, exit_code, metrics_of
+    from edgebench.errors import EXIT_NOT_MET, EXIT_UNDECIDED, UsageError
+    from edgebench.judge.comparison import compare_results, metrics_of
     from edgebench.judge.metric_comparison import Threshold
     from edgebench.report.comparison import (
         as_text,
@@ -159,11 +160,11 @@ def compare(
     if file is not None:
         require_output(file)
     require_figure(figure)
-    folders = [results_folder(text, output_dir) for text in (baseline, *results)]
-    loaded: list[StoredResults] = [load(folder.absolute()) for folder in folders]
+    loaded: list[StoredResults] = [
+        load(results_folder(text, output_dir).absolute()) for text in (baseline, *results)
+    ]
     comparison = compare_results(
         loaded,
-        names=distinct_names(folders),
         metrics=metrics,
         against=pair or (),
         threshold=Threshold(minimum_effect / 100, minimum_points, include_contaminated=include_contaminated),
@@ -181,7 +182,8 @@ def compare(
     say_each("warning", dict.fromkeys(warning for each in loaded for warning in each.warnings))
     if fail_on is not None and (open_ := gate_warning(comparison)):
         say(f"warning: {open_}")
-    raise typer.Exit(exit_code(comparison, fail_on_regression=fail_on is not None, strict=strict))
+    exit_where(fail_on is not None and comparison.regressed, EXIT_NOT_MET)
+    exit_where(strict and comparison.undecided, EXIT_UNDECIDED)
 
 
 def _draw(path: Path, comparison: ResultsComparison) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_UNDECIDED, StoredResultError, UsageError
+from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.conditions import conditions_of
 from edgebench.judge.metric_comparison import (
     ComparedTrial,
@@ -147,7 +147,6 @@ def metrics_of(texts: Sequence[str]) -> tuple[str, ...]:
 def compare_results(
     results: Sequence[StoredResults],
     *,
-    names: Sequence[str] = (),
     metrics: Sequence[str] = (),
     against: Sequence[str] = (),
     threshold: Threshold | None = None,
@@ -156,7 +155,6 @@ def compare_results(
 
     Args:
         results: at least two, as `edgebench.load` gives them; the first is the baseline.
-        names: what to call them; their folders' names by default.
         metrics: names of the catalogue (`metrics_of`); by default the latency, and accuracy and energy where
             both sides have them.
         against: `TARGET_A=TARGET_B`, where targets have other names.
@@ -172,7 +170,7 @@ def compare_results(
     threshold = threshold or Threshold()
     chosen = metrics_of(metrics)
     targets = targets_against(against)
-    called = list(names) or distinct_names([each.path for each in results])
+    called = distinct_names([each.path for each in results])
     trials = [[ComparedTrial.of(summary, each) for summary in summarise(each)] for each in results]
     for name, of_result in zip(called, trials, strict=True):
         if not any(trial.summary.status in ("done", "partial") for trial in of_result):
@@ -244,13 +242,6 @@ def named_result(name: str, results: StoredResults) -> NamedResult:
     record = results.experiment
     path = exported_path(Path(results.path), record)
     return NamedResult(name, path, record.created_utc, record.edgebench_version)
-
-
-def exit_code(comparison: ResultsComparison, *, fail_on_regression: bool, strict: bool) -> int:
-    """What a command ends with: 3 where something is worse, 4 where something is open and that was asked."""
-    if fail_on_regression and comparison.regressed:
-        return EXIT_NOT_MET
-    return EXIT_UNDECIDED if strict and comparison.undecided else EXIT_OK
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
