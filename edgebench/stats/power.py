@@ -322,7 +322,9 @@ def _readings_of(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
 def _missing(curve: PowerCurve) -> float:
     """How many samples did not come between the first and the last, by the usual time between two."""
     steps_ns = np.diff(curve.t_ns)
-    return float(np.maximum(np.rint(steps_ns / np.median(steps_ns)) - 1, 0).sum())
+    usual_ns = np.median(steps_ns)
+    longer_ns = steps_ns[steps_ns >= 1.5 * usual_ns]  # in shorter ones none is missing
+    return float((np.rint(longer_ns / usual_ns) - 1).sum())
 
 
 def covers_its_period(averaging_s: float | None, effective_hz: float) -> bool:
