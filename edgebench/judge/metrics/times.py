@@ -14,6 +14,7 @@ from edgebench.judge.metric import (
     Shown,
     by_session,
     was_measured,
+    where_measured,
 )
 
 if TYPE_CHECKING:
@@ -38,9 +39,10 @@ def _cold(name: str, sentence: str, heading: str, statistics: tuple[str, ...] = 
 
 
 def _no_requests(trial: TrialSummary) -> str:
-    if trial.untimed_reason or not was_measured(trial):
-        return trial.untimed_reason
-    return "" if trial.concurrency > 1 else "one request at a time: its latency is the stage infer"
+    is_single = was_measured(trial) and trial.concurrency == 1
+    return trial.untimed_reason or (
+        "one request at a time: its latency is the stage infer" if is_single else ""
+    )
 
 
 def _no_start(trial: TrialSummary) -> str:
@@ -49,12 +51,6 @@ def _no_start(trial: TrialSummary) -> str:
     if trial.image_s is None or trial.untimed_stages:  # in windows, or of patches that the host cut
         return "its firmware is resident: no process is started"
     return "no finished session says how long a start took that found nothing made before"
-
-
-def _no_instructions(trial: TrialSummary) -> str:
-    if trial.emulated:
-        return trial.instructions_reason
-    return "they are counted where a device is emulated" if was_measured(trial) else ""
 
 
 METRICS = (
@@ -168,7 +164,11 @@ METRICS = (
         {"instruction": 1.0},
         source="windows.parquet",
         compared="exact",
-        missing=_no_instructions,
+        missing=lambda trial: (
+            trial.instructions_reason
+            if trial.emulated
+            else where_measured("they are counted where a device is emulated")(trial)
+        ),
         shown=(
             Shown("terminal", "instructions an inference", "count", where_present=True),
             Shown("instructions", "an inference", "count"),
