@@ -227,15 +227,16 @@ def nearest(
         profiles: what they were judged by.
         verdicts: as `judge_all` gives them.
     """
-    missed: dict[str, dict[str, list[Verdict]]] = {profile.name: {} for profile in profiles}
-    for whole in overall(verdicts):
-        missed[whole.profile][whole.trial] = whole.missed
+    missed: dict[str, dict[str, list[Verdict]]] = {}
+    for whole in overall(verdicts):  # also by profiles that are not at hand
+        missed.setdefault(whole.profile, {})[whole.trial] = whole.missed
     entries = []
     targets: dict[str, list[TrialSummary]] = {}
     for trial in trials:
         targets.setdefault(trial.swept_target, []).append(trial)
     for profile in profiles:
-        of_profile = missed[profile.name]
+        none_missed: dict[str, list[Verdict]] = {trial.key: [] for trial in trials}
+        of_profile = none_missed | missed.get(profile.name, {})
         for target, group in targets.items():
             taken = [trial for trial in group if trial.status != "unsupported"]
             if not taken or any(of_profile[trial.key] for trial in taken):
