@@ -44,24 +44,6 @@ def test_nothing_is_wider_than_the_console(width: int, monkeypatch: pytest.Monke
     assert max(map(len, text.splitlines())) <= width
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_no_figure_is_cut_or_folded(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    text = printed(samples.nine(), samples.verdicts(samples.nine()))
-    for figure in (
-        "0.230 ±0.004",
-        "0.140 ±0.002",
-        "954/1000",
-        "99.6 %",
-        "61.2 MB",
-        "+4.19",
-        "+71.51",
-        "+269.77",
-    ):
-        assert figure in text
-    assert "…" not in text
-
-
 @pytest.mark.parametrize("width", [50, 80, 100])
 def test_a_wide_interval_is_whole_and_so_is_the_name_of_its_variant(
     width: int, monkeypatch: pytest.MonkeyPatch
@@ -76,32 +58,11 @@ def test_a_wide_interval_is_whole_and_so_is_the_name_of_its_variant(
     assert ("trial " in text) == (width >= 80)
 
 
-def test_it_says_what_the_verdicts_are_and_shared_reasons_once() -> None:
-    text = printed(samples.nine(), samples.verdicts(samples.nine()))
-    assert text.count("no meter was asked for") == 1
-    assert "all 9 trials: power_peak_w max ≤ 5 W: unknown: no meter was asked for" in " ".join(text.split())
-    row = re.search(r"^0\.25 int8 +\? unknown +✓ \+4\.19 +\? unknown +\? unknown", text, re.MULTILINE)
-    assert row
-
-
 def test_a_failed_latency_has_a_negative_margin() -> None:
     summaries = [samples.summary(1.0, "fp16", image_s=samples.interval(5.1))]
     text = printed(summaries, samples.verdicts(summaries, ("disco-realtime",)))
     assert re.search(r"✕ -0\.680", text)
     assert "The one trial misses image_s median ≤ 4.42 s by 0.680 s (15.4 % of it)." in " ".join(text.split())
-
-
-def test_missing_figures_and_their_reasons() -> None:
-    summaries = [
-        samples.without_figures(0.25, "fp32", "unsupported", "it needs 12 MB"),
-        samples.without_figures(0.25, "fp16", "failed", "killed by SIGSEGV"),
-        samples.summary(accuracy=None, accuracy_reason="the images are of other classes", agreement=None),
-    ]
-    text = printed(summaries, [])
-    assert "0.25 fp32: unsupported: it needs 12 MB" in text
-    assert "0.25 fp16: failed: killed by SIGSEGV" in text
-    assert "no accuracy: the images are of other classes" in text
-    assert "verdicts" not in text
 
 
 def test_power_is_that_of_the_primary_rail_with_what_it_covers() -> None:
@@ -163,23 +124,6 @@ def test_what_a_pass_leaves_out_stands_beside_the_figures() -> None:
     cut = {"timed": "greenland, 64 patches of 512 x 512, 82.4 % of the scene", "scene_covered": 0.824}
     assert " ".join(printed(samples.nine(**cut), []).split()).count(f"timed with {cut['timed']}") == 1
     assert "timed with" not in printed(samples.nine(), [])
-
-
-def test_targets_are_grouped() -> None:
-    summaries = [
-        *samples.nine(),
-        *(replace(summary, target="ncs2", key=summary.key[::-1]) for summary in samples.nine()),
-    ]
-    text = printed(summaries, samples.verdicts(summaries))
-    places = [
-        "cpu: mobilenet_v1",
-        "ncs2: mobilenet_v1",
-        "Verdicts by disco-realtime",
-        "\ncpu: 0",
-        "\nncs2: 0",
-    ]
-    assert [text.index(place) for place in places] == sorted(text.index(place) for place in places)
-    assert "all 18 trials: power_peak_w max ≤ 5 W: unknown" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("width", [40, 80])
