@@ -149,9 +149,10 @@ def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
 
     begins_s = at_s[: at_s.searchsorted(last_s) + 1].copy()
     begins_s[-1] = last_s
-    joules = integral.until(begins_s + averaging_s)
-    joules[:-1] -= integral.joules[: begins_s.size - 1]  # until a sample it is known
-    joules[-1:] -= integral.until(begins_s[-1:])
+    until_j = integral.until(np.append(begins_s + averaging_s, last_s))
+    joules = until_j[:-1] - np.append(
+        integral.joules[: begins_s.size - 1], until_j[-1]
+    )  # known until samples
     gains_j = np.zeros_like(joules)  # none after the last
     gains_j[:-1] = (begins_s[1:] - begins_s[:-1]) * float(curve.watts.max() - curve.watts.min())
     is_promising = joules + gains_j > joules.max()
