@@ -86,7 +86,7 @@ def test_a_typical_power_above_the_limit_fails_it(stored):
 def test_it_is_marked_declared_wherever_it_stands(stored, tmp_path):
     text = " ".join(call("fit", stored, "--declared-power", MAXIMUM).stdout.split())
     assert "declared power, not measured: maximum 4.5 W (label of its supply)" in text
-    assert f"power_peak_w max ≤ 5 W: pass for both trials, margin +0.500 W ({MARK})" in text
+    assert f"both trials: power_peak_w max ≤ 5 W: pass, margin +0.500 W ({MARK})" in text
     exports = {}
     for end in ("html", "md", "csv"):
         path = tmp_path / f"out.{end}"
