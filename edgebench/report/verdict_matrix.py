@@ -113,7 +113,7 @@ def _whole_cell(trial: TrialSummary, whole: Overall) -> Cell:
 
 def cell_of(trial: TrialSummary, verdict: Verdict) -> Cell:
     """One verdict."""
-    figure = "" if verdict.value is None else words.judged(verdict)
+    figure = words.basis(verdict) if verdict.value is None else words.value(verdict)
     margin = words.judged(verdict) if verdict.bound else ""
     if verdict.margin is not None:
         margin = words.margin(verdict)
@@ -121,7 +121,7 @@ def cell_of(trial: TrialSummary, verdict: Verdict) -> Cell:
         verdict.verdict,
         words.limit(verdict),
         margin,
-        ", ".join(filter(None, (figure, words.basis(verdict)))) if margin else "",
+        figure if margin else "",
         settled_by(trial, verdict) if trial.status in ("done", "partial") else "",
         words.plain(verdict.reason),
         words.margin_unit(verdict),

@@ -73,8 +73,8 @@ def estimate(
     """A figure with its interval: `0.231 ±0.004 s`, the figure or the ends alone, or the sign for neither.
 
     Every output writes it so. Behind ± stands the interval's longer side. One that is wide has sides that
-    differ, and is shown by its ends: `0.920 (0.100 to 8.700)`; what has one end: `3.20 W, from 3.18`. `unit`
-    has its space.
+    differ, and is shown by its ends: `0.920 (0.100 to 8.700)`; what has one end: `3.20 W, from 3.18`, unless
+    that reads as the figure does. `unit` has its space.
     """
     if isinstance(value, Sequence):
         return f"{quantity(value)}{unit}"
@@ -110,7 +110,7 @@ def estimate(
         return f"{text} ±{outward(half, places, up=True)}{unit}"
     if least and most:
         return f"{text} ({ends}){unit}"
-    return f"{text}{unit}, {ends}" if ends else f"{text}{unit}"
+    return f"{text}{unit}, {ends}" if ends and text not in (least, most) else f"{text}{unit}"
 
 
 def interval(figure: Interval | None) -> str:

@@ -146,7 +146,7 @@ def test_a_meter_of_a_part_stands_beside_its_margin() -> None:
     chip = trial("a", power=(meter(scope="chip"),))
     matrix = matrix_of([chip], of({"quantity": "power_mean_w", "limit": 5.0}))
     (cell,) = matrix.rows[0].cells
-    assert cell and (cell.behind.endswith(", chip"), cell.by) == (
+    assert cell and (cell.behind.endswith(" (chip)"), cell.by) == (
         True,
         "--meter KIND that sees all of the board",
     )
