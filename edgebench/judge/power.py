@@ -40,7 +40,7 @@ from edgebench.stats.power import (
     unsettled_doubt,
     widened_interval,
 )
-from edgebench.stats.power_curve import NO_SAMPLES, PowerCurve, of_each, power_curve
+from edgebench.stats.power_curve import NO_SAMPLES, PowerCurve, power_curve
 
 # The probes of a session's record by name, and why they gave nothing, or nothing more.
 
@@ -360,11 +360,11 @@ def power_figures(
     confidence = 1 - (1 - CONFIDENCE) / len(records)
     figures, curves, drifts = [], [], []
     for rail in rails:
-
-        def of_session(record: SessionRecord, rail: Rail = rail) -> SessionPower:
-            return session_power(rail, record, by_session.get(record.n), times.get(record.n), confidence)
-
-        sessions = of_each(of_session, [each for each in records if rail in rails_of(each)], len(probes))
+        sessions = [
+            session_power(rail, record, by_session.get(record.n), times.get(record.n), confidence)
+            for record in records
+            if rail in rails_of(record)
+        ]
         figures.append(_rail_figure(rail, sessions, lag_note(records, rail.meter)))
         curves.append(tuple(session.window.curve for session in sessions))
         drifts.append(tuple(session.idle_drift for session in sessions if session.idle_drift is not None))

@@ -36,7 +36,7 @@ from edgebench.stats.power import (
     sampling_half_width,
     short_window_reason,
 )
-from edgebench.stats.power_curve import PowerCurve, highest_mean_w, highest_touched_mean_w, of_each
+from edgebench.stats.power_curve import PowerCurve, highest_mean_w, highest_touched_mean_w
 from edgebench.stats.warnings import Caution, Flag
 
 # What declared power says of a limit on peak or mean power, where no meter decides it.
@@ -237,11 +237,7 @@ def _averaged(
             undecided=True, reason=f"{_name(power)}: no samples over {averaging_s:g} s", lasting=True
         )
     covering = _covers_its_period(power)
-    bounds = of_each(
-        lambda curve: _averaged_bounds(curve, averaging_s, covering, certainty),
-        seen,
-        sum(len(curve.t_ns) for curve in seen),
-    )
+    bounds = [_averaged_bounds(curve, averaging_s, covering, certainty) for curve in seen]
     # Of the samples that may be of the same time only the upper bound counts.
     wider = [
         _averaged_bounds(curve.around, averaging_s, covering, certainty)[2]

@@ -6,17 +6,10 @@ integral of that, which within the samples is the trapezoid rule on their true t
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 BLOCK = 1 << 15
 """Samples that are summed up at a time: what lies between them stays in the processor's cache."""
@@ -66,17 +59,6 @@ def power_curve(t_ns: NDArray[np.int64], watts: NDArray[np.float64]) -> PowerCur
         t_ns, first = np.unique(t_ns, return_index=True)
         watts = watts[first]
     return PowerCurve(t_ns, watts)
-
-
-MANY_SAMPLES = 1_000_000
-
-
-def of_each(work: Callable[[T], R], items: Sequence[T], samples: int) -> list[R]:
-    """What the work gives for each item: in threads, where numpy has that many samples to go through."""
-    if samples < MANY_SAMPLES:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(work, items))
 
 
 class Integral:

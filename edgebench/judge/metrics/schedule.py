@@ -76,7 +76,6 @@ METRICS = (
         "is overloaded. A profile with a schedule requires at most 1, whether or not it says so.",
         SHARE_UNITS,
         statistics=("mean",),
-        judged=_scheduled,
     ),
     _of_schedule(
         "backlog",
