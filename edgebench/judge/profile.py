@@ -322,11 +322,8 @@ def _limited(entry: Any, schedule: Schedule | None) -> Any:
 
 def _beside(requirement: Requirement, others: Sequence[Any], schedule: Schedule | None) -> Requirement:
     """The requirement; the problem with it beside those before it, and beside the schedule, is raised."""
-    name, budget, what = (
-        requirement.name,
-        requirement.budget,
-        f"the {requirement.statistic} of {requirement.quantity}",
-    )
+    name, budget = requirement.name, requirement.budget
+    what = f"the {requirement.statistic} of {requirement.quantity}"
     for other in others:
         if not isinstance(other, Requirement):  # a wrong one
             continue
