@@ -21,7 +21,7 @@ from tests.probes.host_samples import closing, energies_j, sample_until, wave_w
 def _brisk(monkeypatch, tmp_path):
     monkeypatch.setattr(basics, "CHUNK_S", 0.05)
     monkeypatch.setattr(sampling, "LOOK_S", 0.05)
-    monkeypatch.setattr(fnb58, "SILENCE_S", 0.2)
+    monkeypatch.setattr(sampling, "SILENCE_S", 0.2)
     monkeypatch.setattr(hidraw, "TREE", str(tmp_path / "hidraw"))
 
 
@@ -274,11 +274,11 @@ def test_a_meter_that_may_not_be_opened(plug_in, tmp_path, monkeypatch):
     ("answer", "why"),
     [
         (lambda n: None, "sends no sample"),
-        (lambda n: b"\xff" * 64, "is no sample of a FNB58: 64 bytes of no packet"),
+        (lambda n: b"\xff" * 64, "is no sample: 64 bytes of no packet"),
     ],
 )
 def test_a_meter_without_samples(plug_in, monkeypatch, answer, why):
-    monkeypatch.setattr(fnb58, "FIRST_PACKET_S", 0.3)
+    monkeypatch.setattr(sampling, "FIRST_SAMPLES_S", 0.3)
     plug_in(answer)
     with pytest.raises(basics.ProbeMissing, match=why) as caught:
         fnb58.open_probe("")

@@ -32,7 +32,7 @@ def plugged_in(monkeypatch):
     monkeypatch.setitem(sys.modules, "joulescope", joulescope_package.package(devices))
     monkeypatch.setattr(basics, "CHUNK_S", 0.05)
     monkeypatch.setattr(sampling, "LOOK_S", 0.05)
-    monkeypatch.setattr(joulescope, "SILENCE_S", 0.2)
+    monkeypatch.setattr(sampling, "SILENCE_S", 0.2)
     yield devices
     for device in everything:
         device.close()
@@ -138,7 +138,7 @@ def test_one_that_may_not_be_opened(plugged_in, tmp_path, monkeypatch):
 
 
 def test_one_without_samples(plugged_in, monkeypatch):
-    monkeypatch.setattr(joulescope, "FIRST_SAMPLE_S", 0.1)
+    monkeypatch.setattr(sampling, "FIRST_SAMPLES_S", 0.1)
     plugged_in.append(Device(power=lambda n: None))
     with pytest.raises(ProbeMissing, match="sends no sample"):
         joulescope.open_probe("")

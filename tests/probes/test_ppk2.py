@@ -29,7 +29,7 @@ def kits(monkeypatch):
     monkeypatch.setattr(basics, "CHUNK_S", 0.05)
     monkeypatch.setattr(sampling, "LOOK_S", 0.05)
     monkeypatch.setattr(ppk2, "SETTLE_S", 0.0)
-    monkeypatch.setattr(ppk2, "SILENCE_S", 0.2)
+    monkeypatch.setattr(sampling, "SILENCE_S", 0.2)
     return types.SimpleNamespace(ports=plugged_in, opened=module.opened)
 
 

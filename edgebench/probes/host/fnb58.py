@@ -7,13 +7,12 @@ looked for.
 
 import glob
 import os
-import select
 import struct
 import time
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import ADDRESS, ANSWER, ProbeDenied, ProbeMissing, Samples, now_ns, the_only
-from .sampling import CURRENT, VOLTAGE, Pace, PluggedMeter, power_channel, shown
+from ..basics import ADDRESS, ProbeDenied, ProbeMissing, now_ns, the_only
+from .sampling import CURRENT, VOLTAGE, Pace, StreamingMeter, power_channel, shown, until_samples_come
 from .serial_port import Ids, rule_fix, usb_match
 
 # The packets of FNIRSI's USB meters: 64 bytes each way, the last a CRC-8 of those between the first and it.
@@ -197,8 +196,6 @@ def _facts(path: str) -> "dict[str, str]":
 PLACE = "host"
 RATE_HZ = 100.0
 SAMPLE_NS = 10000000
-SILENCE_S = 1.0
-FIRST_PACKET_S = 3.0
 MOST_W = 400.0
 
 
@@ -219,11 +216,7 @@ MODELS = {
 
 
 class Link:
-    """An open meter whose samples come.
-
-    Attributes:
-        silent_s: from when on nothing has come for too long, on time.monotonic.
-    """
+    """An open meter whose samples come (see StreamingMeter)."""
 
     def __init__(self, node: HidNode) -> None:
         self._model = MODELS[node.ids]
@@ -236,41 +229,40 @@ class Link:
             self.close()
             raise
         self._asked_s = time.monotonic()
-        self.silent_s = self._asked_s + SILENCE_S
+        self.descriptor = self._device.descriptor
 
-    @property
-    def descriptor(self) -> int:
-        """To wait for what comes."""
-        return self._device.descriptor
-
-    def go_on(self) -> None:
+    def ask_again(self) -> None:
         """Ask for further samples: after a packet where that is due, and after silence."""
         self._asked_s = time.monotonic()
         self._device.write(GO_ON)
 
-    def read(self) -> Tuple[List[Tuple[int, Sample]], str]:
-        """The next samples with their stamps, and in words what was no packet; OSError at its end."""
+    def read(self) -> Tuple[List[Tuple[int, Dict[str, float]]], str]:
+        """The next packet's samples with their stamps, and in words what was no packet."""
         packet = self._device.read()
         if not packet:
             return [], ""
-        arrived_ns, now_s = now_ns(), time.monotonic()
+        arrived_ns = now_ns()
         samples, why = samples_of(packet)
-        if samples:
-            self.silent_s = now_s + SILENCE_S
-        if now_s - self._asked_s >= self._model.go_on_s:
-            self.go_on()
+        if time.monotonic() - self._asked_s >= self._model.go_on_s:
+            self.ask_again()
         if not samples:
             return [], why
         end_ns = self._pace.end_ns(arrived_ns, len(samples) * SAMPLE_NS)
         first_ns = end_ns - (len(samples) - 1) * SAMPLE_NS
-        return [(first_ns + number * SAMPLE_NS, sample) for number, sample in enumerate(samples)], why
+        return [
+            (
+                first_ns + number * SAMPLE_NS,
+                {"usb": volts * amperes, "voltage": volts, "current": amperes},
+            )
+            for number, (volts, amperes) in enumerate(samples)
+        ], why
 
     def close(self) -> None:
         """Let it go; safe to call twice."""
         self._device.close()
 
 
-class Fnb58Probe(PluggedMeter):
+class Fnb58Probe(StreamingMeter):
     """Power, voltage and current of the USB line.
 
     Args:
@@ -301,34 +293,18 @@ class Fnb58Probe(PluggedMeter):
                 return Link(node)
         raise ProbeMissing("the meter is unplugged", "plug it in again")
 
-    def _converse(self, link: Link, samples: Samples, end_s: float) -> None:
-        if not self._wait(min(link.silent_s, end_s), link.descriptor):
-            if time.monotonic() >= link.silent_s:
-                link.silent_s = time.monotonic() + SILENCE_S
-                self._miss("no sample for {:g} s".format(SILENCE_S), samples)
-                link.go_on()
-            return
-        readings, why = link.read()
-        if why:
-            self._reject([why])
-            samples.add_gap()
-        for stamp_ns, (volts, amperes) in readings:
-            self._hear()
-            samples.add(stamp_ns, {"usb": volts * amperes, "voltage": volts, "current": amperes})
-
 
 def open_probe(address: str) -> Fnb58Probe:
     """The probe of `fnb58:SERIAL` or `fnb58:/dev/hidrawN`, or of `fnb58` where one is plugged in."""
     node = _chosen(address)
     try:
         link = Link(node)
+        rejected = until_samples_come(link, node.path, node.path)
     except OSError as error:
-        raise _gone(node, error) from None
-    try:
-        return Fnb58Probe(address, node, link, _until_samples_come(link, node))
-    except BaseException:
-        link.close()
-        raise
+        raise ProbeMissing(
+            "{}: {}".format(node.path, error), "plug the meter in again", port=node.path
+        ) from None
+    return Fnb58Probe(address, node, link, rejected)
 
 
 def _chosen(address: str) -> HidNode:
@@ -350,36 +326,3 @@ def _chosen(address: str) -> HidNode:
             ADDRESS,
         ),
     )
-
-
-def _until_samples_come(link: Link, node: HidNode) -> List[str]:
-    """What came before the first samples; ProbeMissing where none come."""
-    rejected: List[str] = []
-    end_s = time.monotonic() + FIRST_PACKET_S
-    while time.monotonic() < end_s:
-        if not select.select([link.descriptor], [], [], max(0.0, end_s - time.monotonic()))[0]:
-            break
-        try:
-            readings, why = link.read()
-        except OSError as error:
-            raise _gone(node, error) from None
-        rejected += [why] if why else []
-        if readings:
-            return rejected
-    if rejected:
-        raise ProbeMissing(
-            "what {} sends is no sample of a {}: {}".format(node.path, MODELS[node.ids].name, rejected[0]),
-            "end whatever else reads the meter, and plug it in again",
-            ANSWER,
-            node.path,
-        )
-    raise ProbeMissing(
-        "{} sends no sample".format(node.path),
-        "end whatever else reads the meter, and plug it in again",
-        ANSWER,
-        node.path,
-    )
-
-
-def _gone(node: HidNode, error: OSError) -> ProbeMissing:
-    return ProbeMissing("{}: {}".format(node.path, error), "plug the meter in again", port=node.path)

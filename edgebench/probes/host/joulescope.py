@@ -7,11 +7,20 @@ board that it feeds is not to lose its power.
 
 import collections
 import os
-import time
 from typing import Any, Deque, Dict, List, Tuple
 
-from ..basics import ADDRESS, ANSWER, IN_USE, PACKAGE, ProbeMissing, Samples, now_ns, the_only
-from .sampling import CURRENT, SCOPES, VOLTAGE, Pace, PluggedMeter, one_of, power_channel, split_options
+from ..basics import ADDRESS, IN_USE, PACKAGE, ProbeMissing, now_ns, the_only
+from .sampling import (
+    CURRENT,
+    SCOPES,
+    VOLTAGE,
+    Pace,
+    StreamingMeter,
+    one_of,
+    power_channel,
+    split_options,
+    until_samples_come,
+)
 from .serial_port import Ids, find_devices, require_openable
 
 PLACE = "host"
@@ -19,8 +28,6 @@ RATE_HZ = 100.0
 SETTING = "100 Hz"
 EXAMPLE = "joulescope:001234?scope=board"
 MOST_W = 200.0
-SILENCE_S = 1.0
-FIRST_SAMPLE_S = 3.0
 PICKED_UP_BYTES = 4096
 USB_IDS: List[Ids] = [(0x16D0, 0x0E88), (0x16D0, 0x10BA)]  # JS110, JS220
 
@@ -28,11 +35,7 @@ Statistic = Tuple[int, float, Dict[str, float]]  # when it came, over how many s
 
 
 class Link:
-    """An open instrument, whose driver calls back from a thread of its own.
-
-    Attributes:
-        descriptor: to wait for what comes.
-    """
+    """An open instrument (see StreamingMeter), whose driver calls back from a thread of its own."""
 
     def __init__(self, device: Any) -> None:
         self._device = device
@@ -40,7 +43,6 @@ class Link:
         self._pace = Pace()
         self.descriptor, self._waker = os.pipe()
         os.set_blocking(self.descriptor, False)
-        self.silent_s = time.monotonic() + SILENCE_S
         device.parameter_set("reduction_frequency", SETTING)
         device.statistics_callback_register(self._hear, "sensor")
         try:
@@ -49,11 +51,12 @@ class Link:
             self._close_pipe()
             raise
 
-    def is_there(self) -> bool:
-        """Whether the driver still sees it."""
-        return any(str(device) == str(self._device) for device in _scan())
+    def ask_again(self) -> None:
+        """It sends by itself; OSError where the driver sees it no longer."""
+        if not any(str(device) == str(self._device) for device in _scan()):
+            raise OSError("{} is unplugged".format(self._device))
 
-    def read(self) -> List[Tuple[int, Dict[str, float]]]:
+    def read(self) -> Tuple[List[Tuple[int, Dict[str, float]]], str]:
         """What has come, with its stamps."""
         try:
             os.read(self.descriptor, PICKED_UP_BYTES)
@@ -63,8 +66,7 @@ class Link:
         while self._statistics:
             arrived_ns, length_s, values = self._statistics.popleft()
             samples.append((self._pace.end_ns(arrived_ns, int(length_s * 1e9)), values))
-            self.silent_s = time.monotonic() + SILENCE_S
-        return samples
+        return samples, ""
 
     def close(self) -> None:
         """Let it go; the driver has closed one that was unplugged."""
@@ -97,7 +99,7 @@ class Link:
             pass  # it was closed in this moment
 
 
-class JoulescopeProbe(PluggedMeter):
+class JoulescopeProbe(StreamingMeter):
     """Power, voltage and current of the line that the instrument lies in.
 
     Args:
@@ -115,11 +117,7 @@ class JoulescopeProbe(PluggedMeter):
             "averaging_ms": 1e3 / RATE_HZ,
             "resolution": "{}: its ranges' own".format(str(device)[:60]),
             "scope": scope,
-            "channels": [
-                power_channel("in", MOST_W),
-                VOLTAGE,
-                CURRENT,
-            ],
+            "channels": [power_channel("in", MOST_W), VOLTAGE, CURRENT],
         }
         super(JoulescopeProbe, self).__init__(info, link)
         self._name = str(device)
@@ -130,17 +128,6 @@ class JoulescopeProbe(PluggedMeter):
                 return _opened(device)
         raise ProbeMissing("{} is unplugged".format(self._name), "plug it in again")
 
-    def _converse(self, link: Link, samples: Samples, end_s: float) -> None:
-        if self._wait(min(link.silent_s, end_s), link.descriptor):
-            for stamp_ns, values in link.read():
-                self._hear()
-                samples.add(stamp_ns, values)
-        elif time.monotonic() >= link.silent_s:
-            if not link.is_there():
-                raise OSError("{} is unplugged".format(self._name))
-            link.silent_s = time.monotonic() + SILENCE_S
-            self._miss("no sample for {:g} s".format(SILENCE_S), samples)
-
 
 def open_probe(address: str) -> JoulescopeProbe:
     """The probe of `joulescope:SERIAL?scope=SCOPE`, or of `joulescope` where one is plugged in."""
@@ -148,12 +135,7 @@ def open_probe(address: str) -> JoulescopeProbe:
     scope = one_of(options, "scope", SCOPES, "board")
     device = _chosen(serial)
     link = _opened(device)
-    end_s = time.monotonic() + FIRST_SAMPLE_S
-    while not link.read():
-        if time.monotonic() > end_s:
-            link.close()
-            raise ProbeMissing("{} sends no sample".format(device), "unplug it and plug it in again", ANSWER)
-        time.sleep(0.01)
+    until_samples_come(link, str(device))
     return JoulescopeProbe(address, scope, device, link)
 
 

@@ -9,8 +9,17 @@ after a change of range are taken as they are.
 import time
 from typing import Any, Dict, List, Tuple
 
-from ..basics import ADDRESS, ANSWER, PACKAGE, ProbeMissing, Samples, now_ns, the_only
-from .sampling import CURRENT, SCOPES, Pace, PluggedMeter, one_of, power_channel, split_options
+from ..basics import ADDRESS, ANSWER, PACKAGE, ProbeMissing, now_ns, the_only
+from .sampling import (
+    CURRENT,
+    SCOPES,
+    Pace,
+    StreamingMeter,
+    one_of,
+    power_channel,
+    split_options,
+    until_samples_come,
+)
 from .serial_port import ports_in_words, refusal
 
 PLACE = "host"
@@ -22,10 +31,7 @@ MODES = ("ampere", "source")
 PINS = tuple("D{}".format(number) for number in range(8))
 RANGE_MV = (800, 5000)
 MOST_W = 10.0
-POLL_S = 0.01
 SETTLE_S = 0.1
-SILENCE_S = 1.0
-FIRST_DATA_S = 3.0
 WORD_BYTES = 4
 
 
@@ -60,11 +66,9 @@ class Settings:
 
 
 class Link:
-    """A kit that measures.
+    """A kit that measures (see StreamingMeter); nothing but its package reads its port."""
 
-    Attributes:
-        silent_s: from when on nothing has come for too long, on time.monotonic.
-    """
+    descriptor = None
 
     def __init__(self, settings: Settings) -> None:
         import numpy
@@ -96,20 +100,21 @@ class Link:
         except BaseException:
             self.close()
             raise
-        self.silent_s = time.monotonic() + SILENCE_S
 
-    def read(self) -> List[Tuple[int, Dict[str, float]]]:
-        """The blocks that are complete, each with the stamp of its end; OSError where the kit is gone."""
+    def ask_again(self) -> None:
+        """It sends by itself."""
+
+    def read(self) -> Tuple[List[Tuple[int, Dict[str, float]]], str]:
+        """The blocks that are complete, each with the stamp of its end."""
         fresh = self._kit.get_data()
         arrived_ns = now_ns()
         if not fresh:
-            return []
+            return [], ""
         data = self._bytes + fresh
         whole = len(data) // WORD_BYTES * WORD_BYTES
         self._bytes = data[whole:]
         words = self._numpy.frombuffer(data[:whole], "<u4")
         end_ns = self._pace.end_ns(arrived_ns, len(words) * 1000000000 // KIT_HZ)
-        self.silent_s = time.monotonic() + SILENCE_S
         words = self._numpy.concatenate((self._words, words))
         blocks = len(words) // IN_BLOCK
         self._words = words[blocks * IN_BLOCK :]
@@ -120,7 +125,7 @@ class Link:
         return [
             (first_ns + number * step_ns, {name: float(values[number]) for name, values in means.items()})
             for number in range(blocks)
-        ]
+        ], ""
 
     def close(self) -> None:
         """Stop measuring and let the port go; what the kit feeds keeps its power."""
@@ -161,7 +166,7 @@ def currents(words: Any, modifiers: Dict[str, Any], per_step: float, volts: floa
     return calibration("UG") * (plain * (calibration("GS") * plain + calibration("GI")) + offset)
 
 
-class Ppk2Probe(PluggedMeter):
+class Ppk2Probe(StreamingMeter):
     """Power and current of what the kit lies before, and the levels of its inputs.
 
     Args:
@@ -194,15 +199,6 @@ class Ppk2Probe(PluggedMeter):
     def _open(self) -> Link:
         return Link(self._settings)
 
-    def _converse(self, link: Link, samples: Samples, end_s: float) -> None:
-        self._wait(min(time.monotonic() + POLL_S, end_s))
-        for stamp_ns, values in link.read():
-            self._hear()
-            samples.add(stamp_ns, values)
-        if time.monotonic() >= link.silent_s:
-            link.silent_s = time.monotonic() + SILENCE_S
-            self._miss("no sample for {:g} s".format(SILENCE_S), samples)
-
 
 def open_probe(address: str) -> Ppk2Probe:
     """The probe of `ppk2:PORT?voltage_mv=MV`, or of `ppk2:?voltage_mv=MV` where one kit is plugged in."""
@@ -210,17 +206,7 @@ def open_probe(address: str) -> Ppk2Probe:
     settings.port = settings.port or _only_port()
     try:
         link = Link(settings)
-        end_s = time.monotonic() + FIRST_DATA_S
-        while not link.read():
-            if time.monotonic() > end_s:
-                link.close()
-                raise ProbeMissing(
-                    "{} sends no sample".format(settings.port),
-                    "unplug it and plug it in again",
-                    ANSWER,
-                    settings.port,
-                )
-            time.sleep(POLL_S)
+        until_samples_come(link, settings.port, settings.port)
     except OSError as error:
         raise refusal(settings.port, getattr(error, "errno", None), str(error)) from None
     return Ppk2Probe(address, settings, link)

@@ -1,13 +1,17 @@
 """What the meters of the host share: chunks, gaps, the stop, and words for what is missing or denied."""
 
 import os
+import select
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote
 
-from ..basics import ADDRESS, Probe, ProbeMissing, Samples
+from ..basics import ADDRESS, ANSWER, Probe, ProbeMissing, Samples
 
 LOOK_S = 0.5  # between two looks for a device that is gone
+POLL_S = 0.01  # between two looks at a meter that cannot be waited for
+SILENCE_S = 1.0  # without a sample, of a meter that sends them by itself
+FIRST_SAMPLES_S = 3.0
 MOST_MISSES = 4  # answers that did not come, one after the other: the device is opened anew
 SHOWN = 200  # characters of a reading that is none
 SHOWN_BYTES = 16
@@ -118,6 +122,79 @@ class PluggedMeter(Probe):
         link, self._link = self._link, None
         if link is not None:
             link.close()
+
+
+class StreamingMeter(PluggedMeter):
+    """A meter whose samples come by themselves; one derives from it and supplies `_open`.
+
+    Its link has:
+
+    - `descriptor`, to wait for what comes; None for one that is polled;
+    - `read()`, which gives the samples that have come, each with its stamp, and in words what was no sample;
+    - `ask_again()`, called after silence;
+    - `close()`. Each raises OSError where the device is gone.
+    """
+
+    def __init__(self, info: Dict[str, Any], link: Any, rejected: Sequence[str] = ()) -> None:
+        super(StreamingMeter, self).__init__(info, link, rejected)
+        self._silent_s = time.monotonic() + SILENCE_S  # from when on nothing has come for too long
+
+    def _look_again(self, samples: Samples, end_s: float) -> None:
+        super(StreamingMeter, self)._look_again(samples, end_s)
+        self._silent_s = time.monotonic() + SILENCE_S
+
+    def _converse(self, link: Any, samples: Samples, end_s: float) -> None:
+        polled_s = time.monotonic() + POLL_S if link.descriptor is None else self._silent_s
+        self._wait(min(polled_s, end_s), link.descriptor)
+        readings, why = link.read()
+        if why:
+            self._reject([why])
+            samples.add_gap()
+        for stamp_ns, values in readings:
+            self._hear()
+            samples.add(stamp_ns, values)
+        is_silent = not readings and time.monotonic() >= self._silent_s
+        if readings or is_silent:
+            self._silent_s = time.monotonic() + SILENCE_S
+        if is_silent:
+            link.ask_again()
+            self._miss("no sample for {:g} s".format(SILENCE_S), samples)
+
+
+def until_samples_come(link: Any, name: str, port: str = "") -> List[str]:
+    """What a streaming meter's link gave before its first samples.
+
+    Args:
+        link: open; closed where no sample comes.
+        name: of the meter, for messages.
+        port: what it is read from.
+
+    Raises:
+        ProbeMissing: no sample came within FIRST_SAMPLES_S.
+        OSError: it is gone.
+    """
+    rejected: List[str] = []
+    end_s = time.monotonic() + FIRST_SAMPLES_S
+    try:
+        while True:
+            readings, why = link.read()
+            rejected += [why] if why else []
+            if readings:
+                return rejected
+            if time.monotonic() >= end_s:
+                break
+            watched = [] if link.descriptor is None else [link.descriptor]
+            select.select(watched, [], [], POLL_S)
+        what = "what {} sends is no sample: {}".format(name, rejected[0][:SHOWN]) if rejected else ""
+        raise ProbeMissing(
+            what or "{} sends no sample".format(name),
+            "end whatever else reads the meter, and plug it in again",
+            ANSWER,
+            port,
+        )
+    except BaseException:
+        link.close()
+        raise
 
 
 VOLTAGE = {"name": "voltage", "quantity": "voltage", "unit": "V"}
