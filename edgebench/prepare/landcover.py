@@ -31,6 +31,9 @@ Pixels: TypeAlias = NDArray[np.uint8]
 
 _WATER, _ICE, _VEGETATION, _BARE, _CLOUD = range(5)
 _CLOUD_WHITE = 250.0
+_SETTLE = 1e-6
+"""Added before a value is cut off: sines differ by a last bit from processor to processor, and between equal
+source pixels a value is a whole number up to such a bit. The pixels are the same on every machine with it."""
 # A layer's byte as a fraction. The division is in float32, as when the draws were accepted.
 _FRACTION = (np.arange(256, dtype=np.float32) / np.float32(255)).astype(np.float64)
 
@@ -188,7 +191,7 @@ def _composite(ground: Floats, cloud: Floats | None) -> Pixels:
         seen = ground[channel]
         if cloud is not None:
             seen = seen * (1 - cloud) + _CLOUD_WHITE * cloud
-        rgb[..., channel] = np.clip(seen, 0, 255)  # cut off to whole numbers as it is stored
+        rgb[..., channel] = np.clip(seen + _SETTLE, 0, 255)  # cut off to whole numbers as it is stored
     return rgb
 
 

@@ -60,7 +60,7 @@ class SketchedEarth:
         label = np.where((most > 150) & (most - least < 45), 1, label)
         label = np.where(cloud > 0.45, 4, label).astype(np.uint8)
         rgb = ground * (1 - cloud[..., None]) + 250 * cloud[..., None]
-        return np.clip(rgb, 0, 255).astype(np.uint8), label
+        return np.clip(rgb + 1e-6, 0, 255).astype(np.uint8), label
 
     def patch(self, values, size=224):
         lat, lon, width, angle, shift, gain = values[:6]

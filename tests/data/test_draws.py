@@ -1,8 +1,11 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
 from benchmarks.shipped.draw_search import draw_patches, split_of
 from benchmarks.shipped.footprint import Footprints
+from edgebench.prepare import landcover
 from edgebench.prepare.landcover import (
     CLASS_NAMES,
     PATCH,
@@ -65,6 +68,27 @@ def test_rendered_patches_are_those_of_the_recipe_to_the_bit(
         patch = render_patch(earth, draws, index)
         assert patch.shape == (PATCH, PATCH, 3)
         np.testing.assert_array_equal(patch, sketched_earth.patch(draws.values[index]))
+
+
+class LongDoubles:
+    """numpy, whose sines are rounded from long doubles: another processor's last bits."""
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(np, name)
+        if name not in ("sin", "cos", "arcsin", "arctan2", "hypot"):
+            return function
+        return lambda *values: np.float64(function(*(np.asarray(value, np.longdouble) for value in values)))
+
+
+def test_pixels_do_not_depend_on_the_last_bits_of_a_processors_sines(
+    earth: Earth, shipped: dict[Split, Draws], monkeypatch: pytest.MonkeyPatch
+):
+    """These patches did, and trials had other keys on processors with AVX-512."""
+    indices = (125, 210, 420, 555, 928)
+    here = [render_patch(earth, shipped["test"], index) for index in indices]
+    monkeypatch.setattr(landcover, "np", LongDoubles())
+    there = [render_patch(earth, shipped["test"], index) for index in indices]
+    np.testing.assert_array_equal(here, there)
 
 
 @pytest.mark.parametrize("split", SPLITS)
