@@ -18,12 +18,11 @@ from edgebench.judge.verdict import judge_all
 from edgebench.report import tables, words
 from edgebench.report.plots.accuracy import accuracy, energy
 from edgebench.report.plots.latency import By, latency, latency_limits, stages, targets
-from edgebench.report.plots.limits import is_known, limits
 from edgebench.report.plots.mission import mission
 from edgebench.report.plots.panels import Place
-from edgebench.report.plots.power import drawn_traces, idle_power, power_limits, power_over_time
+from edgebench.report.plots.power import drawn_traces, power_limits, power_over_time
 from edgebench.report.plots.scene import scene, scene_predictions
-from edgebench.report.plots.sessions import memory, sessions, sustained
+from edgebench.report.plots.sessions import sessions, sustained
 from edgebench.results.load import StoredResults
 from edgebench.suggest import choose, short
 
@@ -77,10 +76,6 @@ class TrialPlots:
         """Accuracy against energy an image in J, each with its 95 % interval: a panel a meter's scope."""
         return energy(self._trials(target, variant), ax=ax)
 
-    def idle_power(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
-        """Power in W without work and during the passes: a pair of bars a trial, a panel a target."""
-        return idle_power(self._trials(target, variant), ax=ax)
-
     def targets(
         self,
         *,
@@ -100,30 +95,9 @@ class TrialPlots:
         """Every pass in time order, in % of the trial's median, with minimum, median and p90 of a session."""
         return sessions(self._trials(target, variant), ax=ax)
 
-    def memory(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
-        """Peak memory while a trial ran and the size of what its runtime loads: a panel a target."""
-        return memory(self._trials(target, variant), ax=ax)
-
     def sustained(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
         """Median latency in s of each minute of sustained work: a line a trial, a panel a target."""
         return sustained(self._trials(target, variant), ax=ax)
-
-    def limits(
-        self,
-        profile: Profiles | None = None,
-        *,
-        target: Names = (),
-        variant: Names = (),
-        ax: Place = None,
-    ) -> list[Axes]:
-        """Figures as multiples of what one profile allows, with their intervals: a panel a requirement.
-
-        `profile` is a name, a path or a Profile; that of the run where it has one alone.
-        """
-        trials = self._trials(target, variant)
-        verdicts = judge_all(trials, [self._one_profile(profile, "judge against")])
-        by_requirement = words.grouped((each.requirement, each) for each in verdicts if is_known(each))
-        return limits(by_requirement, tables.trial_names(trials), ax=ax)
 
     def mission(
         self,

@@ -13,16 +13,15 @@ from edgebench.files import require_folder, require_unstored, require_writable, 
 from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import drawing, notes, words
+from edgebench.report import drawing, words
 from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.plots.accuracy import accuracy_picture, energy_picture
 from edgebench.report.plots.latency import depth_picture, latency_limits, stages_picture, targets_picture
-from edgebench.report.plots.limits import limits_picture
 from edgebench.report.plots.mission import mission_picture
 from edgebench.report.plots.panels import Picture
-from edgebench.report.plots.power import idle_picture, power_over_time_picture
+from edgebench.report.plots.power import power_over_time_picture
 from edgebench.report.plots.scene import scene_picture
-from edgebench.report.plots.sessions import memory_picture, minutes_picture, sessions_picture
+from edgebench.report.plots.sessions import minutes_picture, sessions_picture
 from edgebench.results.load import StoredResults
 
 FIGURE_FORMS = ("svg", "png", "pdf")
@@ -46,17 +45,13 @@ def pictures(
         ("latency", ""): depth_picture(summaries, verdicts),
         ("targets", ""): targets_picture(summaries, latencies),
         ("sessions", ""): sessions_picture(summaries),
-        ("memory", ""): memory_picture(summaries),
         ("accuracy", ""): accuracy_picture(summaries),
         ("stages", ""): stages_picture(summaries),
         ("scene", ""): scene_picture(results, summaries),
         ("sustained", ""): minutes_picture(summaries),
         ("energy", ""): energy_picture(summaries),
-        ("idle-power", ""): idle_picture(summaries),
         ("power-over-time", ""): power_over_time_picture(results, summaries, profiles),
     }
-    for name in notes.profiles(verdicts):
-        shown["limits", name] = limits_picture(summaries, verdicts, name)
     for brief in missions:
         shown["mission", brief.profile] = mission_picture(brief, summaries)
     return {place: picture for place, picture in shown.items() if picture is not None}
@@ -84,7 +79,7 @@ def require_figures_folder(folder: Path) -> None:
 def figures_of(judged: Judged) -> dict[str, Figure]:
     """Every figure of a report by its file's name without ending, such as `latency`; none that is missing.
 
-    Those of a profile end in its name: `limits-disco-realtime`, `mission-disco-arctic`.
+    Those of a profile end in its name: `mission-disco-arctic`.
     """
     missions = brief_missions(judged.results, judged.summaries, judged.profiles)
     shown = pictures(judged.results, judged.summaries, judged.verdicts, judged.profiles, missions)

@@ -150,7 +150,7 @@ def _verdicts(
     for profile, matrix in verdict_matrix.matrices(summaries, verdicts, beyond.decisions).items():
         ours = [verdict for verdict in verdicts if verdict.profile == profile]
         about = notes.of_verdicts(ours, summaries, trials)
-        blocks += [Heading(words.plain(profile, 80)), matrix, Plot("limits", profile), Notes(about)]
+        blocks += [Heading(words.plain(profile, 80)), matrix, Notes(about)]
     return blocks or [Text("There are none: no profile was asked for.")]
 
 
@@ -217,7 +217,7 @@ def _power(summaries: Sequence[TrialSummary], trials: Trials) -> list[Block]:
         *map(Text, reading_notes(summaries)),
         *rails,
         Notes(_power_notes(summaries, trials)),
-        *(Plot("power-over-time"), Plot("energy"), Plot("idle-power"), Heading("Memory"), Plot("memory")),
+        *(Plot("power-over-time"), Plot("energy"), Heading("Memory")),
         tables.memory(summaries),
     ]
 

@@ -25,7 +25,7 @@ from tests import synthetic_results
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
-OF_ONE_PROFILE = ("limits", "mission")
+OF_ONE_PROFILE = ("mission",)
 EMPTY = ("energy", "sustained")  # of short passes without a pause
 INNER = {"draw_against_accuracy", "draw_panels", "open_panels", "power_over_time", "ratios", "history"}
 """Functions of report/plots that are no method of one result: parts of figures, and figures of several."""
@@ -117,7 +117,7 @@ def test_latency_has_the_limits_of_the_profiles(results: edgebench.Results, tmp_
 
 def test_a_figure_of_one_profile_asks_which(results: edgebench.Results) -> None:
     with pytest.raises(UsageError, match="of one profile, and there are 3") as caught:
-        results.plot.limits()
+        results.plot.mission()
     assert "disco-realtime" in caught.value.fix
 
 

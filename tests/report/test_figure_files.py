@@ -21,14 +21,14 @@ def test_every_figure_has_a_file_of_each_form(bare: Judged, tmp_path: Path) -> N
     written = write_figures(bare, folder)
     assert sorted(folder.iterdir()) == sorted(written)
     names = {path.stem for path in written}
-    assert {"latency", "targets", "sessions", "stages", "memory", "limits-disco-realtime"} <= names
+    assert {"latency", "targets", "sessions", "stages"} <= names
     assert len(written) == 3 * len(names)
     for path in written:
         assert path.read_bytes().startswith(BEGINNINGS[path.suffix])
 
 
 def test_a_report_that_has_them_gives_power_scene_and_missions_too(hostile: Judged, whole: Judged) -> None:
-    assert {"power-over-time", "energy", "idle-power", "accuracy", "scene"} <= set(figures_of(hostile))
+    assert {"power-over-time", "energy", "accuracy", "scene"} <= set(figures_of(hostile))
     assert {"scene", "accuracy", "mission-disco-arctic"} <= set(figures_of(whole))
     assert not {"energy", "sustained"} & set(figures_of(whole))
 

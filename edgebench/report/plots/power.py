@@ -17,10 +17,9 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from edgebench.judge.metrics.power import rail_interval
 from edgebench.judge.power_trace import PowerTrace, RailTrace, power_traces
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import PowerFigure, TrialSummary
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import drawing, notes, tables, words
 from edgebench.report.metric_text import meter_text, scope_text
 from edgebench.report.plots.limits import LimitLine, draw_limits, limit_lines
@@ -28,13 +27,10 @@ from edgebench.report.plots.panels import (
     Panels,
     Picture,
     Place,
-    bar_ends,
     draw_panels,
-    name_rows,
     not_drawn,
     picture,
     set_title,
-    write_behind,
 )
 from edgebench.results.load import StoredResults
 from edgebench.stats.power import power_line
@@ -227,78 +223,6 @@ def _add_legend(
         opened.figure.set_figheight(opened.figure.get_figheight() + _LEGEND_LINE * lines)
 
 
-# Idle against active power: a pair of bars a trial.
-
-
-_MAX_ROWS = 60
-_IDLE_COLOUR = "#c4c4c4"
-_BAR = 0.38  # of a row
-
-
-def idle_panels(summaries: Sequence[TrialSummary]) -> dict[tuple[str, str], list[TrialSummary]]:
-    """The trials with a mean power of their primary rail, by target and by what its meter sees."""
-    return words.grouped(
-        ((summary.target, words.power_of(rail.scope)), summary)
-        for summary in summaries
-        if (rail := summary.primary_rail) is not None and rail.mean_w is not None
-    )
-
-
-def idle_power(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
-    """Mean power of the idle windows and within the steady passes; panels of one scope have one scale.
-
-    Args:
-        summaries: trials; those without mean power of their primary rail are left out, and an idle power
-            that is missing has no bar.
-        ax: where to draw, a panel a target and scope.
-    """
-    panels = [
-        ((target, seen), group[:_MAX_ROWS])
-        for (target, seen), group in list(idle_panels(summaries).items())[: drawing.MAX_PANELS]
-    ]
-    labels, names = words.labels(summaries), tables.trial_names(summaries)
-    longest = max((len(group) for _, group in panels), default=1)
-
-    def draw(axes: Axes, panel: tuple[str, Sequence[TrialSummary]]) -> None:
-        seen, shown = panel
-        for row, summary in enumerate(shown):
-            if summary.primary_rail is not None:
-                _draw_idle_power(axes, row, summary.primary_rail, names[summary.key])
-        name_rows(axes, [labels[summary.key] for summary in shown])
-        alike = [trial for (_, other), trials in panels if other == seen for trial in trials]
-        rails = [rail for trial in alike if (rail := trial.primary_rail) is not None]
-        values = [value for rail in rails for value in (rail.mean_w, rail.mean_high_w, rail.idle_w)]
-        drawing.scale_axis(axes, "x", [value for value in values if value is not None], log=False)
-        has_bars = any(rail.mean_low_w is not None for trial in shown if (rail := trial.primary_rail))
-        note = "\nthin bars: 95 % intervals" if has_bars else ""
-        axes.set_xlabel(f"{drawing.label(seen)}, W{note}")
-
-    shown = [(target, (seen, group)) for (target, seen), group in panels]
-    height = 1.4 + 0.36 * longest
-    return draw_panels(ax, shown, draw, "no trial has a mean power", "mean power", height=height)
-
-
-def _draw_idle_power(axes: Axes, row: int, rail: PowerFigure, name: str) -> None:
-    """The idle bar above the active one, each with its figure behind it."""
-    active = rail_interval(rail, "power_mean_w")
-    if active is None:
-        return
-    place = row + _BAR / 2
-    [bar] = axes.barh([place], [active.median], height=_BAR, color=drawing.BLUE, label="active")
-    drawing.mark(bar, "active", f"{name}: active {words.interval(active)} W")
-    for ends in bar_ends(active):
-        axes.add_line(Line2D(ends, (place, place), color=drawing.INK, linewidth=1.1))
-    write_behind(axes, active.high or active.median, place, words.number(active.median))
-    if rail.idle_w is not None:
-        place = row - _BAR / 2
-        [bar] = axes.barh(
-            [place], [rail.idle_w], height=_BAR, color=_IDLE_COLOUR, edgecolor=drawing.QUIET,
-            hatch="///", linewidth=0.5, label="idle",
-        )  # fmt: skip
-        drawing.mark(bar, "idle", f"{name}: idle {words.number(rail.idle_w)} W")
-        write_behind(axes, rail.idle_w, place, words.number(rail.idle_w))
-
-
 def power_over_time_picture(
     results: StoredResults, summaries: Sequence[TrialSummary], profiles: Sequence[Profile]
 ) -> Picture | None:
@@ -327,25 +251,4 @@ def power_over_time_picture(
         not_drawn(undrawn, "; the figure is full" if is_full else "; no reading came in these sessions"),
         f"A panel holds {MAX_RAILS} rails at most: {hidden} are in the table alone." if hidden else "",
         panels=len(traces),
-    )
-
-
-def idle_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
-    """Idle against active power; None without a meter."""
-    if not any(summary.power for summary in summaries):
-        return None
-    panels = idle_panels(summaries)
-    if not panels:
-        return Picture("There is no figure of idle against active power: no trial has a mean power.")
-    rails = [summary.primary_rail for group in panels.values() for summary in group]
-    without_idle = sum(rail is not None and rail.idle_w is None for rail in rails)
-    return picture(
-        partial(idle_power, summaries),
-        "Idle against active power",
-        "Mean power of the idle windows and within the steady passes, of each trial as its primary meter and "
-        "rail see it; thin bars are 95 % intervals over sessions and samples. Panels of one scope have one "
-        "scale; meters of different scopes do not compare.",
-        f"Without an idle power: {words.counted(without_idle, 'trial')}." if without_idle else "",
-        panels=len(panels),
-        noun="panel",
     )

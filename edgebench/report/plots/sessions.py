@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,9 +21,7 @@ from edgebench.report.plots.panels import (
     Place,
     by_target,
     draw_panels,
-    name_rows,
     picture,
-    write_behind,
 )
 from edgebench.stats.intervals import session_medians
 from edgebench.stats.warnings import Flag
@@ -331,102 +329,3 @@ def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
         f"Median {timed} of each minute, by trial; means over the sessions of each session's median.",
         panels=len({summary.target for summary in shown}),
     )
-
-
-# Memory by variant: the worker's peak in each trial, and the size of what it loads.
-
-
-MAX_ROWS = 60
-"""Trials in one panel."""
-
-_BAR = 0.38  # of a row
-_FILE: dict[str, Any] = {"color": drawing.ORANGE, "hatch": "///", "edgecolor": "white", "linewidth": 0}
-_ALIKE = 8.0  # how much more one panel may need than another on one scale
-_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))  # as in data sheets
-
-
-def with_memory(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
-    """The trials of which the peak or the artifact's size is known."""
-    return [summary for summary in summaries if summary.memory_bytes or summary.artifact_bytes]
-
-
-def memory(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
-    """Peak memory of the worker, mean over sessions, and the artifact's size, in decimal units.
-
-    Args:
-        summaries: trials; those without either are left out, and those after the first 60 of a target.
-        ax: where to draw, a panel a target; they have one scale unless one of them needs 8 times as much.
-    """
-    panels = [(target, group[:MAX_ROWS]) for target, group in by_target(with_memory(summaries))]
-    shown = [summary for _, group in panels for summary in group]
-    labels, names = words.labels(shown), tables.trial_names(shown)
-    most = {target: max(max(_sizes(summary)) for summary in group) for target, group in panels}
-    if most and max(most.values()) <= _ALIKE * min(most.values()):
-        most = dict.fromkeys(most, max(most.values()))
-    longest = max((len(group) for _, group in panels), default=1)
-
-    def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
-        largest = most[group[0].target]
-        scale, unit = next((each for each in _UNITS if largest >= each[0]), (1.0, "bytes"))
-        _draw(axes, group, scale, names)
-        name_rows(axes, [labels[summary.key] for summary in group])
-        axes.set_xlim(0, 1.3 * largest / scale)  # with room for the figures behind the bars
-        has_bars = any(len(summary.memory_bytes_values) > 1 for summary in group)
-        note = "\nthin bars: lowest to highest session" if has_bars else ""
-        axes.set_xlabel(f"memory, {unit}{note}")
-
-    height = 1.5 + 0.34 * longest
-    return draw_panels(ax, panels, draw, "no trial has a figure of memory", "memory", height=height)
-
-
-def memory_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
-    """Memory by variant; None where no trial has a peak."""
-    shown = with_memory(summaries)
-    without = sum(not summary.memory_bytes for summary in shown)
-    if without == len(shown):
-        return None
-    bars = "; thin bars reach from the lowest to the highest session"
-    has_bars = any(len(summary.memory_bytes_values) > 1 for summary in shown)
-    return picture(
-        partial(memory, summaries),
-        "Memory",
-        "Peak memory while each trial ran, mean over the sessions, and the size of what its runtime loads"
-        f"{bars if has_bars else ''}.",
-        f"Without a peak: {words.counted(without, 'trial')}." if without else "",
-        panels=len({summary.target for summary in shown}),
-    )
-
-
-def _sizes(summary: TrialSummary) -> list[int]:
-    sizes = (summary.memory_bytes, summary.artifact_bytes, *summary.memory_bytes_values)
-    return [size for size in sizes if size]
-
-
-def _draw(axes: Axes, group: Sequence[TrialSummary], scale: float, names: Mapping[str, str]) -> None:
-    """The peak's bar above the file's in each row, each with its figure behind it."""
-    rows = dict(enumerate(group))
-    peaks = {row: summary.memory_bytes for row, summary in rows.items() if summary.memory_bytes}
-    files = {row: summary.artifact_bytes for row, summary in rows.items() if summary.artifact_bytes}
-    ends = {row: max(_sizes(group[row])) if row in peaks else size for row, size in (files | peaks).items()}
-    for sizes, shift, what, label, style in (
-        (peaks, -_BAR / 2, "peak memory", "peak while it runs", {"color": drawing.BLUE}),
-        (files, _BAR / 2, "the model's file", "the model's file", _FILE),
-    ):
-        if not sizes:
-            continue
-        bars = axes.barh(
-            [row + shift for row in sizes], [size / scale for size in sizes.values()], height=_BAR,
-            label=label, **style,
-        )  # fmt: skip
-        for bar, (row, size) in zip(bars.patches, sizes.items(), strict=True):
-            drawing.mark(bar, "trial", f"{names[group[row].key]}: {what} {words.size(size)}")
-            end = ends[row] if sizes is peaks else size
-            write_behind(axes, end / scale, row + shift, words.size(size))
-    spread = {row: group[row].memory_bytes_values for row in peaks if len(group[row].memory_bytes_values) > 1}
-    if spread:
-        below = [max(0.0, peaks[row] - min(values)) / scale for row, values in spread.items()]
-        above = [max(0.0, max(values) - peaks[row]) / scale for row, values in spread.items()]
-        axes.errorbar(
-            [peaks[row] / scale for row in spread], [row - _BAR / 2 for row in spread], xerr=[below, above],
-            fmt="none", ecolor=drawing.INK, elinewidth=1.1, capsize=2,
-        )  # fmt: skip
