@@ -11,8 +11,7 @@ from edgebench import probes, registry
 PACKAGE = "quick_meters"
 CONSTANTS: dict[str, dict[str, object]] = {
     "um25c.py": {"RATE_HZ": 200.0, "ANSWER_S": 0.5},
-    "fnb58.py": {"SILENCE_S": 0.2},
-    "sampling.py": {"LOOK_S": 0.05},
+    "sampling.py": {"LOOK_S": 0.05, "SILENCE_S": 0.2},
 }
 OPEN_SOCKET = """
 
@@ -37,7 +36,7 @@ def install(folder, monkeypatch):
     shutil.copy(Path(probes.__path__[0]) / "basics.py", package)
     shutil.copytree(Path(probes.__path__[0]) / "host", package / "host")
     hidraw: dict[str, object] = {"TREE": str(folder / "tree"), "NODES": str(folder / "nodes")}
-    for file, constants in {**CONSTANTS, "fnb58.py": CONSTANTS["fnb58.py"] | hidraw}.items():
+    for file, constants in {**CONSTANTS, "fnb58.py": hidraw}.items():
         path = package / "host" / file
         for name, value in constants.items():
             text, count = re.subn(rf"^{name} = .*$", f"{name} = {value!r}", path.read_text(), flags=re.M)
