@@ -138,7 +138,7 @@ def _experiment(keys: list[str], sessions: int, passes: int) -> ExperimentRecord
                 class_names=("water", "ice", "vegetation", "bare", "cloud"),
                 artifact_bytes=1_000_000,
                 artifact_sha256="ab" * 32,
-                inputs={"variant": "mobilenet_v1-0.25-int8", "batch": at + 1},
+                inputs={"variant": "mobilenet_v1-0.25-int8", "batch": at + 1, "settings": {"concurrency": 1}},
             )
             for at, key in enumerate(keys)
         ),
