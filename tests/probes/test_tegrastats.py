@@ -81,6 +81,13 @@ def test_a_greeting_before_the_first_line_is_rejected(opened, tmp_path):
     assert probe.rejected == ["tegrastats 9"]
 
 
+def test_an_unknown_field_is_named_once_among_what_is_absent(opened, tmp_path):
+    probe = opened(board.tegrastats(tmp_path, board.AGX_ORIN.replace("APE 233", "APE 233 MTS fg 0% bg 0%")))
+    assert probe.info["absent"] == {"unknown fields": "MTS: skipped"}
+    samples(probe)
+    assert probe.rejected == []
+
+
 def test_without_a_clock_the_reason_is_said(opened, tmp_path, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     probe = opened(board.tegrastats(tmp_path, board.ORIN_NANO))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from edgebench.probes.jetson.rails import total_of, with_total
+from edgebench.probes.jetson.rails import Rails
 from edgebench.probes.jetson.tegrastats import UnknownForm, parse
 from tests.probes import jetson_board as board
 
@@ -65,10 +65,10 @@ def test_a_boards_line(name):
     sensor, degrees = GPU_C[name]
     assert reading.celsius[sensor] == degrees
     channel, watts = TOTAL_W[name]
-    total = total_of(reading.rails_w)
-    assert total is not None
-    assert total.channel == channel
-    assert with_total(reading.rails_w, total)[channel] == pytest.approx(watts)
+    rails = Rails(list(reading.rails_w))
+    assert [shown["name"] for shown in rails.channels if shown.get("total")] == [channel]
+    assert rails.sample(reading.rails_w)[channel] == pytest.approx(watts)
+    assert reading.unknown == []
 
 
 def test_a_sensor_that_is_off_has_no_temperature():
@@ -100,7 +100,7 @@ RAM = "RAM 613/3964MB (lfb 634x4MB) "
     "line",
     [
         "",
-        "VDD_IN 2532/2698",  # no line of tegrastats: it begins with the memory
+        "VDD_IN 2532/2698",  # no line of tegrastats: it has no memory
         RAM + "VDD_IN 2.5W/2.6W",
         RAM + "VDD_IN 2532uW/2698uW",
         RAM + "VDD_IN 2532mW/2698",
@@ -109,24 +109,34 @@ RAM = "RAM 613/3964MB (lfb 634x4MB) "
         RAM + "VDD_IN 2532/",
         RAM + "VDD_IN 9999999999/1",
         RAM + "VDD_IN 2532/2698 VDD_IN 2532/2698",
-        RAM + "GPU@41F",
-        RAM + "GPU@41C GPU@42C",
-        RAM + "GR3D_FREQ 76MHz",
-        RAM + "GR3D_FREQ 76",
-        RAM + "GR3D_FREQ 0%@[]",
-        RAM + "GR3D_FREQ 0%@[1,]",
         RAM + "SWAP 0/19",  # cut off: no rail
         RAM + "CPU [2%@102,",
-        RAM + "FAN 20 rpm",
-        RAM + "nonsense",
         "RAM 613/3964",
-        "2026-04-27 15:00:54 " + RAM,
-        RAM + "\x00",
     ],
 )
-def test_another_form_is_refused(line):
+def test_a_line_whose_rails_cannot_be_read_is_refused(line):
     with pytest.raises(UnknownForm):
         parse(line)
+
+
+@pytest.mark.parametrize(
+    ("field", "unknown"),
+    [
+        ("APE 150 MTS fg 0% bg 0%", ["MTS"]),  # Xavier, Xavier NX and TX2 as root
+        ("NVDLA0_FREQ @1600", []),
+        ("EMC_FREQ @1600", []),
+        ("EMC_FREQ 3%@3199   GR3D_FREQ  12%@[1300,1300]", []),
+        ("GR3D_FREQ 76MHz", ["GR3D_FREQ"]),
+        ("GR3D_FREQ 0%@[1,]", ["GR3D_FREQ"]),
+        ("GPU@41F", ["GPU"]),
+        ("FAN 20 rpm", ["rpm"]),
+        ("nonsense \x00", ["nonsense"]),
+    ],
+)
+def test_an_unknown_field_is_skipped_and_named(field, unknown):
+    reading = parse(f"{RAM} {field}  VDD_IN 2532/2698")
+    assert reading.rails_w == {"VDD_IN": 2.532}
+    assert reading.unknown == unknown
 
 
 @pytest.mark.attack("tegrastats prints a line of a megabyte of one field's beginning: it is refused at once")
@@ -135,8 +145,9 @@ def test_a_long_line_is_refused_without_searching_it_again_and_again():
         parse(RAM + "CPU [" + "2%@102," * 150_000)
 
 
-def test_only_a_known_set_of_rails_has_a_total():
-    assert total_of(["VIN_SYS_5V0", "VDD_GPU_SOC"]) is None
-    assert total_of(["GPU", "CPU"]) is None
-    assert total_of(["VDD_GPU", "VDD_SOC"]) is None
-    assert with_total({"VDD_GPU": 1.0}, None) == {"VDD_GPU": 1.0}
+@pytest.mark.parametrize("names", [["VIN_SYS_5V0", "VDD_GPU_SOC"], ["GPU", "CPU"], ["VDD_GPU", "VDD_SOC"]])
+def test_only_a_known_set_of_rails_has_a_total(names):
+    rails = Rails(names)
+    assert not any(channel.get("total") for channel in rails.channels)
+    assert names[0] in rails.absent["total"]
+    assert rails.sample({names[0]: 1.0}) == {names[0]: 1.0}

@@ -5,8 +5,8 @@ Sources, below `bus/i2c/drivers`: `ina3221/<bus>-00<addr>/hwmon/hwmon*/` of JetP
 `ina3221x/<bus>-00<addr>/iio:device*/` of JetPack 4, `rail_name_N` and `in_powerN_input` in mW, which on
 JetPack 4.6 root alone may read. The INA238 of Thor, `class/hwmon/hwmon*/power1_input` in uW, is its VIN.
 The INA3221's `update_interval` in ms, of JetPack 5 and later, is the time that it averages over (samples
-times channels times conversion times). Beside them the GPU's clock, `class/devfreq/*.gpu/cur_freq` in Hz (or
-by its chip's name, such as .ga10b), and its thermal zone, five times a second: both by the firmware.
+times channels times conversion times). The GPU's clock, `class/devfreq/*.gpu/cur_freq` in Hz (or by its
+chip's name, such as .ga10b), and its thermal zone are read five times a second: both by the firmware.
 """
 
 import glob
@@ -18,15 +18,13 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from ..basics import NAN, EvenProbe, ProbeDenied, ProbeMissing, now_ns
 from .rails import (
     GPU_CLOCK,
+    GPU_CLOCK_CHANNEL,
     NOT_CONNECTED,
     SCOPE,
     TEMPERATURE,
-    gpu_clock_channel,
-    is_taken,
-    power_channels,
+    Rails,
+    is_rail,
     temperature_channel,
-    total_of,
-    with_total,
 )
 
 PLACE = "board"
@@ -72,11 +70,15 @@ class Quantity(NamedTuple):
     files: Tuple[NumberFile, ...]
     scale: float
 
-    def read(self) -> float:
-        """Its value in the channel's unit; OSError or Unreadable where there is none now."""
+    def read(self, rejected: List[str]) -> float:
+        """Its value in the channel's unit, not a number where a file has none; OSError where it is gone."""
         value = self.scale
-        for file in self.files:
-            value *= file.number()
+        try:
+            for file in self.files:
+                value *= file.number()
+        except Unreadable as error:
+            rejected.append("{}: {}".format(self.name, str(error)[:SHOWN]))
+            return NAN
         return value
 
 
@@ -85,7 +87,7 @@ class Ina3221Probe(EvenProbe):
 
     Args:
         address: as it was given.
-        rails: in W.
+        quantities: of the rails, in W.
         state: clock and temperature, by channel.
         absent: what is there and cannot be read, with the reason.
         averaging_ms: what the chips average over; None where it is not known.
@@ -94,16 +96,16 @@ class Ina3221Probe(EvenProbe):
     def __init__(
         self,
         address: str,
-        rails: List[Quantity],
-        state: Dict[str, Quantity],
+        quantities: List[Quantity],
+        state: List[Quantity],
         absent: Dict[str, str],
         averaging_ms: Optional[float],
     ) -> None:
-        names = [rail.name for rail in rails]
-        channels, without_total = power_channels(names)
-        if GPU_CLOCK in state:
-            channels.append(gpu_clock_channel())
-        channels += [temperature_channel(name) for name in state if name.startswith(TEMPERATURE)]
+        self._rails = Rails([rail.name for rail in quantities])
+        channels = list(self._rails.channels)
+        for name in [quantity.name for quantity in state]:
+            is_clock = name == GPU_CLOCK
+            channels.append(GPU_CLOCK_CHANNEL if is_clock else temperature_channel(name[len(TEMPERATURE) :]))
         info = {
             "kind": "ina3221",
             "address": address,
@@ -112,15 +114,14 @@ class Ina3221Probe(EvenProbe):
             "resolution": "what the driver gives: whole mV and mA, mW, or uW",
             "scope": SCOPE,
             "channels": channels,
-            "absent": dict(absent, **without_total),
+            "absent": dict(absent, **self._rails.absent),
         }
         super(Ina3221Probe, self).__init__(info)
-        self._quantities = rails
-        self.port = rails[0].files[0].path
+        self._quantities = quantities
+        self.port = quantities[0].files[0].path
         self._state = state
-        self._total = total_of(names)
         self._samples = 0
-        self._heard_s = time.monotonic()
+        self.start()
 
     def start(self) -> None:
         """From now on a rail has to be read within MUTE_S."""
@@ -131,31 +132,23 @@ class Ina3221Probe(EvenProbe):
         error: Optional[OSError] = None
         for rail in self._quantities:
             try:
-                watts[rail.name] = self._value(rail)
+                watts[rail.name] = rail.read(self.rejected)
                 self._heard_s = time.monotonic()
             except OSError as failure:
                 watts[rail.name], error = NAN, failure
         stamp_ns = now_ns()
-        sample = with_total(watts, self._total)
-        if self._samples % STATE_EVERY == 0:
-            for name, quantity in self._state.items():
-                try:
-                    sample[name] = self._value(quantity)
-                except OSError:
-                    continue
-        self._samples += 1
         if error is not None and time.monotonic() - self._heard_s > MUTE_S:
             raise ProbeMissing(
                 "no rail could be read for {:g} s: {}".format(MUTE_S, error), "see dmesg on the board"
             )
+        sample = dict(self._rails.sample(watts))
+        for quantity in [] if self._samples % STATE_EVERY else self._state:
+            try:
+                sample[quantity.name] = quantity.read(self.rejected)
+            except OSError:
+                continue
+        self._samples += 1
         return stamp_ns, sample
-
-    def _value(self, quantity: Quantity) -> float:
-        try:
-            return quantity.read()
-        except Unreadable as error:
-            self.rejected.append("{}: {}".format(quantity.name, str(error)[:SHOWN]))
-            return NAN
 
 
 def open_probe(address: str) -> Ina3221Probe:
@@ -164,12 +157,9 @@ def open_probe(address: str) -> Ina3221Probe:
     absent: Dict[str, str] = {}
     denied: List[str] = []
     rails: Dict[str, Quantity] = {}
-    for name, chip, paths, scale in _hwmon_rails(tree) + _iio_rails(tree) + _thor_input(tree):
-        if name == NOT_CONNECTED or len(rails) >= MOST_RAILS:
-            continue
-        if name in rails:
-            name = "{}@{}".format(name, chip)
-        if name in rails or is_taken(name):
+    for label, chip, paths, scale in _places(tree)[:MOST_RAILS]:
+        name = "{}@{}".format(label, chip) if label in rails else label
+        if name in rails or not is_rail(name):
             absent[name] = "{} has a rail of that name, which is another one's".format(chip)
             continue
         try:
@@ -190,11 +180,10 @@ def open_probe(address: str) -> Ina3221Probe:
     if not rails:
         why = "; ".join(absent.values()) or "{} has no INA3221 with a rail".format(address or TREE)
         raise ProbeMissing(why[:1000], "a Jetson has one; on other boards use another meter")
-    state: Dict[str, Quantity] = {}
+    state: List[Quantity] = []
     for what, find in (("GPU clock", _gpu_clock), ("GPU temperature", _gpu_temperature)):
         try:
-            quantity = find(tree)
-            state[quantity.name] = quantity
+            state.append(find(tree))
         except (OSError, ValueError) as error:
             absent[what] = str(error)[:1000]
     return Ina3221Probe(address, list(rails.values()), state, absent, _averaging_ms(tree))
@@ -203,54 +192,35 @@ def open_probe(address: str) -> Ina3221Probe:
 Place = Tuple[str, str, List[str], float]  # a rail's name, its chip, its files and their scale
 
 
-def _hwmon_rails(tree: str) -> List[Place]:
-    """JetPack 5 and later: mV times mA is uW."""
-    places = []
+def _places(tree: str) -> List[Place]:
+    """The rails that are connected, by JetPack 5 and later, by JetPack 4, and by the INA238 of Thor."""
+    places: List[Place] = []
     for folder in sorted(glob.glob(os.path.join(tree, HWMON))):
         chip = os.path.basename(os.path.dirname(os.path.dirname(folder)))
-        for number in ("1", "2", "3"):
-            name = _label(os.path.join(folder, "in{}_label".format(number)))
-            files = ["in{}_input".format(number), "curr{}_input".format(number)]
-            if name:
-                places.append((name, chip, [os.path.join(folder, file) for file in files], 1e-6))
-    return places
-
-
-def _averaging_ms(tree: str) -> Optional[float]:
-    """The shortest time that a chip averages over; None where one of them does not say."""
-    intervals = []
-    try:
-        for folder in glob.glob(os.path.join(tree, HWMON)):
-            intervals.append(NumberFile(os.path.join(folder, "update_interval")).number())
-    except (OSError, Unreadable):
-        return None
-    if not intervals or _iio_rails(tree) or _thor_input(tree):
-        return None
-    return min(intervals) if min(intervals) > 0 else None
-
-
-def _iio_rails(tree: str) -> List[Place]:
-    """JetPack 4: mW."""
-    places = []
+        for number in ("1", "2", "3"):  # mV times mA is uW
+            files = [os.path.join(folder, file.format(number)) for file in ("in{}_input", "curr{}_input")]
+            places.append((_label(os.path.join(folder, "in{}_label".format(number))), chip, files, 1e-6))
     for folder in sorted(glob.glob(os.path.join(tree, IIO))):
         chip = os.path.basename(os.path.dirname(folder))
         for label in sorted(glob.glob(os.path.join(glob.escape(folder), "rail_name_[0-9]"))):
-            name = _label(label)
-            if name:
-                file = os.path.join(folder, "in_power{}_input".format(label[-1]))
-                places.append((name, chip, [file], 1e-3))
-    return places
-
-
-def _thor_input(tree: str) -> List[Place]:
-    """The INA238 of Thor in uW: it measures the module's input."""
+            file = os.path.join(folder, "in_power{}_input".format(label[-1]))
+            places.append((_label(label), chip, [file], 1e-3))
     folders = sorted(glob.glob(os.path.join(tree, ANY_HWMON)))
     chips = [folder for folder in folders if _label(os.path.join(folder, "name")) == "ina238"]
-    if len(chips) > 1:  # which of them is the input is not known
-        return [
-            (os.path.basename(chip), "ina238", [os.path.join(chip, "power1_input")], 1e-6) for chip in chips
-        ]
-    return [("VIN", "ina238", [os.path.join(chip, "power1_input")], 1e-6) for chip in chips]
+    for folder in chips:  # which of several is the module's input is not known
+        name = "VIN" if len(chips) == 1 else os.path.basename(folder)
+        places.append((name, "ina238", [os.path.join(folder, "power1_input")], 1e-6))
+    return [place for place in places if place[0] not in ("", NOT_CONNECTED)]
+
+
+def _averaging_ms(tree: str) -> Optional[float]:
+    """The shortest time that a chip averages over; None where one of them does not tell."""
+    folders = {os.path.dirname(files[0]) for _, _, files, _ in _places(tree)}
+    try:
+        intervals = [NumberFile(os.path.join(folder, "update_interval")).number() for folder in folders]
+    except (OSError, Unreadable):
+        return None
+    return min(intervals) if min(intervals) > 0 else None
 
 
 def _gpu_clock(tree: str) -> Quantity:
