@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,89 +12,16 @@ import pytest
 from edgebench.agent import building as agent_building
 from edgebench.agent.files import FileStore, sha256_of
 from tests.backends.jetson import building_models, standin
+from tests.backends.jetson.conftest import PICTURES, Board, Boards
 
 building: Any = importlib.import_module("edgebench.backends.jetson.device.building")
-build_log: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
 build_source: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
-build_failures: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
-cuda_library: Any = importlib.import_module("edgebench.backends.jetson.device.cuda_library")
 engine_file: Any = importlib.import_module("edgebench.backends.jetson.device.engine_file")
-engine_layers: Any = importlib.import_module("edgebench.backends.jetson.device.build_source")
 network: Any = importlib.import_module("edgebench.backends.jetson.device.network")
 
 pytestmark = pytest.mark.skipif(bool(standin.missing()), reason=standin.missing())
 
 SHAPES = ("8.0", "8.2", "8.6", "10", "11")
-PICTURES = 5  # of calibration; a batch has two
-
-
-Boards = Callable[..., "Board"]
-
-
-class Board:
-    """A stand-in that is imported, and the files of a model.
-
-    Attributes:
-        trt: the package `tensorrt`.
-        steps: what `progress` was called with.
-    """
-
-    def __init__(self, folder: Path, here: standin.StandIn, trt: Any) -> None:
-        self.folder, self.here, self.trt = folder, here, trt
-        self.cuda = cuda_library.find(str(here.cudart))
-        self.log = folder / "log"
-        self.steps: list[tuple[int, int, str]] = []
-        self.companions = building_models.companions(folder, PICTURES)
-
-    def build(
-        self, precision: str, artifact: Path | None = None, progress: Any = None, **options: Any
-    ) -> Any:
-        """The header of an engine that is built."""
-        make = building_models.qdq_model if precision == "int8" else building_models.float_model
-        artifact = artifact or make(self.folder / "artifact.onnx")
-        settings = {"int8": "auto", "workspace_mb": 0, **options, "precision": precision}
-        settings.setdefault("companions", self.companions)
-        builder = building.Builder(self.trt, self.cuda, settings, progress or self._progress)
-        calibration = settings["companions"].get("calibration.npy")
-        path = builder.build(str(artifact), calibration, str(self.folder))
-        header, engine = engine_file.read(path)
-        runtime = self.trt.Runtime(self.trt.Logger())
-        assert runtime.deserialize_cuda_engine(engine) is not None
-        return header
-
-    def events(self, name: str) -> list[Any]:
-        """What the stand-in has noted of this name."""
-        lines = map(json.loads, self.log.read_text().splitlines())
-        return [line for line in lines if line["event"] == name]
-
-    def _progress(self, done: int, total: int = 0, text: str = "") -> None:
-        self.steps.append((done, total, text))
-
-
-@pytest.fixture
-def board_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Boards]:
-    """A board with a release of TensorRT, imported into this process until the test ends."""
-    boards: list[Board] = []
-
-    def forget() -> None:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "tensorrt"]:
-            del sys.modules[name]
-
-    def board(shape: str, version: str | None = None) -> Board:
-        here = standin.write(tmp_path / (version or shape), shape, version)
-        for name, value in here.environment.items():
-            if name.startswith("STANDIN_"):
-                monkeypatch.setenv(name, value)
-        monkeypatch.setenv("STANDIN_LOG", str(tmp_path / "log"))
-        monkeypatch.syspath_prepend(here.folder)
-        forget()
-        boards.append(Board(tmp_path, here, importlib.import_module("tensorrt")))
-        return boards[-1]
-
-    yield board
-    for opened in boards:
-        opened.cuda.close()
-    forget()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -125,7 +50,7 @@ def test_engine_that_is_float_all_the_same(
 ) -> None:
     board = board_of(shape)
     monkeypatch.setenv("STANDIN_UNHONOURED", "all")
-    with pytest.raises(build_failures.PrecisionNotHonoured) as failure:
+    with pytest.raises(build_source.PrecisionNotHonoured) as failure:
         board.build(precision)
     for text in (*building_models.WEIGHTED, "in fp32", "3 of the 3 layers"):
         assert text in str(failure.value)
@@ -135,7 +60,7 @@ def test_engine_that_is_float_all_the_same(
 @pytest.mark.attack("TensorRT builds a single layer in float32: the build fails and names that layer alone")
 def test_one_layer_in_another_precision(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STANDIN_UNHONOURED", "second")
-    with pytest.raises(build_failures.PrecisionNotHonoured, match=r"1 of the 3 .*second in fp32; .*int8=qdq"):
+    with pytest.raises(build_source.PrecisionNotHonoured, match=r"1 of the 3 .*second in fp32; .*int8=qdq"):
         board_of("8.2").build("int8")
 
 
@@ -172,7 +97,7 @@ def test_a_model_that_leaves_layers_float_says_so(board_of: Boards) -> None:
 def test_a_float_model_is_no_int8(board_of: Boards) -> None:
     board = board_of("11")
     artifact = building_models.float_model(board.folder / "float.onnx")
-    with pytest.raises(build_failures.PrecisionNotHonoured, match="3 of the 3"):
+    with pytest.raises(build_source.PrecisionNotHonoured, match="3 of the 3"):
         board.build("int8", artifact)
 
 
@@ -222,7 +147,7 @@ def test_progress_that_cannot_be_told_ends_the_build(board_of: Boards, shape: st
 )
 def test_memory_runs_out(board_of: Boards, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
     monkeypatch.setenv("STANDIN_BUILD", "oom")
-    with pytest.raises(build_failures.OutOfMemory, match=r"OutOfMemory.*workspace_mb") as failure:
+    with pytest.raises(build_source.OutOfMemory, match=r"OutOfMemory.*workspace_mb") as failure:
         board_of(shape).build("fp16")
     assert failure.value.session_status == "out_of_memory"
 
@@ -267,9 +192,9 @@ def test_no_onnx(board_of: Boards) -> None:
     "TensorRT has hundreds of layers with endless names to complain of: the fix is still told"
 )
 def test_complaints_keep_their_fix() -> None:
-    layer = engine_layers.Layer("x" * 5000, "CaskConvolution", "fp32", set())
+    layer = build_source.Layer("x" * 5000, "CaskConvolution", "fp32", set())
     source = build_source.Source("path", "flag", "FP16", "HALF", None)
-    text = str(build_failures.not_honoured("8.2.1.8", "fp16", source, [layer] * 300, 300))
+    text = str(build_source.not_honoured("8.2.1.8", "fp16", source, [layer] * 300, 300))
     assert len(text) < 1500
     assert "and 292 more; measure --precision fp32" in text
 
@@ -277,7 +202,7 @@ def test_complaints_keep_their_fix() -> None:
 def test_no_gpu(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
     board = board_of("8.2")
     monkeypatch.setenv("STANDIN_NO_DEVICE", "1")
-    with pytest.raises(build_failures.BuildFailed, match="cannot use the GPU"):
+    with pytest.raises(build_source.BuildFailed, match="cannot use the GPU"):
         board.build("fp32")
 
 
@@ -291,7 +216,7 @@ def test_inspector_that_gives_names_alone(board_of: Boards, monkeypatch: pytest.
     header = board.build("fp16")
     assert header["precisions_read_from"].startswith("verbose log")
     assert header["weight_layer_precisions"] == {"fp16": 3}
-    monkeypatch.setattr(build_log.BuildLog, "verbose", lambda *_: None)
+    monkeypatch.setattr(build_source.BuildLog, "verbose", lambda *_: None)
     header = board.build("fp16")
     assert header["layer_precisions"] is None
     [warning] = header["warnings"]
@@ -320,7 +245,7 @@ def test_layers_inside_a_fused_region_are_unknown(board_of: Boards, monkeypatch:
 def test_engine_that_does_not_load(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
     board = board_of("8.6")
     monkeypatch.setattr(board.trt.Runtime, "deserialize_cuda_engine", lambda *_: None)
-    with pytest.raises(build_failures.BuildFailed, match="does not load"):
+    with pytest.raises(build_source.BuildFailed, match="does not load"):
         board.build("fp32")
 
 
@@ -373,7 +298,7 @@ def test_engine_of_another_gpu_is_built_anew(board_of: Boards, monkeypatch: pyte
 def test_a_build_that_fails_leaves_no_file(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
     board = board_of("10")
     monkeypatch.setenv("STANDIN_UNHONOURED", "all")
-    with pytest.raises(build_failures.PrecisionNotHonoured):
+    with pytest.raises(build_source.PrecisionNotHonoured):
         built_by_agent(board)
     assert list((board.folder / "agent").iterdir()) == []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,52 +14,38 @@ from tests.backends.jetson.real_bindings import PACKAGES, package_of
 from tests.link.old_python import python_of
 
 pytestmark = pytest.mark.slow
-PROGRAM = Path(__file__).parent / "device" / "board_program.py"
+PROGRAM = """
+import functools, json, sys, tensorrt
+def asked(name):
+    try:
+        found = functools.reduce(getattr, name.split("."), tensorrt)
+    except AttributeError:
+        return None
+    return int(found) if hasattr(type(found), "__members__") else True
+print(json.dumps({name: asked(name) for name in json.loads(sys.argv[1])}))
+"""
+TABLE = {
+    name: dict(release.partition("=")[::2] for release in releases)
+    for name, *releases in map(str.split, (standin.PACKAGE / "names.txt").read_text().splitlines())
+    if name != "#"
+}
 
 
-def answers_of(shape: str, environment: dict[str, str]) -> tuple[Any, Any, Any]:
-    """The names of package and classes, the members of enumerations, and what types do."""
+@pytest.mark.parametrize("shape", PACKAGES)
+def test_every_name_and_number_is_that_of_the_release(shape: str) -> None:
+    folder, why = package_of(shape)
+    if folder is None:
+        pytest.skip(why)
     python, _ = python_of(PACKAGES[shape].board)
     assert python
-    command = [python, "-W", "ignore", str(PROGRAM), json.dumps([["names"], ["values"], ["behaviour"]])]
+    environment = {"PYTHONPATH": str(folder), "LD_LIBRARY_PATH": str(folder / "lib")}
+    command = [python, "-W", "ignore", "-c", PROGRAM, json.dumps(list(TABLE))]
     completed = subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=True
     )
-    names, values, behaviour = json.loads(completed.stdout.splitlines()[-1])
-    return names, values, behaviour
-
-
-@pytest.fixture(scope="module", params=PACKAGES)
-def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
-    """What NVIDIA's package says and what the stand-in does."""
-    folder, why = package_of(request.param)
-    if folder is None:
-        pytest.skip(why)
-    real = {"PYTHONPATH": str(folder), "LD_LIBRARY_PATH": str(folder / "lib")}
-    pretended = standin.write(tmp_path_factory.mktemp("standin"), request.param)
-    # The libraries behind the real one find no device either.
-    without = {**pretended.environment, "STANDIN_NO_DEVICE": "1"}
-    return answers_of(request.param, real), answers_of(request.param, without)
-
-
-def test_every_class_has_the_same_members(both):
-    (real, *_), (pretended, *_) = both
-    assert set(pretended[""]) <= set(real[""])
-    for owner in set(pretended) - {""}:
-        members = {
-            name for name in real[owner] if not name.startswith("add_") or owner != "INetworkDefinition"
-        }
-        assert set(pretended[owner]) == members, owner
-
-
-def test_every_enumeration_has_the_same_numbers(both):
-    (_, real, _), (_, pretended, _) = both
-    assert len(pretended) > 20
-    for owner, members in pretended.items():
-        assert members == real[owner], owner
-
-
-def test_types_behave_alike(both):
-    (*_, real), (*_, pretended) = both
-    assert real["a builder without a device"] == "TypeError"
-    assert pretended == real
+    real: dict[str, Any] = json.loads(completed.stdout.splitlines()[-1])
+    for name, releases in TABLE.items():
+        number = releases.get(shape)
+        is_inherited = name.startswith("Logger.")  # of ILogger
+        assert is_inherited or (real[name] is None) == (number is None), name
+        assert not number or real[name] == int(number), name

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from ctypes import byref, c_float, c_int, c_size_t, c_void_p
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ import pytest
 
 from tests.backends.jetson import standin
 
-INVALID_VALUE, OUT_OF_MEMORY, NO_DEVICE, INVALID_HANDLE, NOT_READY, ILLEGAL = 1, 2, 100, 400, 600, 700
+INVALID_VALUE, INVALID_HANDLE, NOT_READY = 1, 400, 600
 TO_DEVICE, TO_HOST = 1, 2
 BYTES = 4096
 CALLBACK = ctypes.CFUNCTYPE(None, c_void_p)
@@ -134,35 +132,12 @@ def test_a_stream_waits_for_another_one(cuda):
     assert cuda.cudaFree(memory) == 0 and cuda.cudaFreeHost(host.ctypes.data) == 0
 
 
-def test_failures_that_are_asked_for(cuda, monkeypatch):
-    count, address = c_int(), c_void_p()
-    monkeypatch.setenv("STANDIN_NO_DEVICE", "1")
-    assert cuda.cudaGetDeviceCount(byref(count)) == NO_DEVICE and count.value == 0
-    monkeypatch.delenv("STANDIN_NO_DEVICE")
-    monkeypatch.setenv("STANDIN_MEMORY_MB", "1")
-    assert cuda.cudaMalloc(byref(address), c_size_t(2 << 20)) == OUT_OF_MEMORY
-    assert cuda.cudaGetLastError() == OUT_OF_MEMORY
-
-
-def test_what_a_process_may_not_do_or_leaves_behind(tmp_path):
-    """The host reads no memory of the device's; a failure stays, where the device is broken by it."""
+def test_the_host_reads_no_memory_of_the_device():
     if why := standin.missing():
         pytest.skip(why)
-    start = (
+    program = (
         "import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); address = ctypes.c_void_p(); "
-        "status = library.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(64)); "
+        "library.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(64)); ctypes.string_at(address.value, 1)"
     )
-    library = str(standin.compiled())
-    read = subprocess.run(
-        [sys.executable, "-c", start + "ctypes.string_at(address.value, 1)", library], check=False
-    )
+    read = subprocess.run([sys.executable, "-c", program, str(standin.compiled())], check=False)
     assert read.returncode == -signal.SIGSEGV
-    report = tmp_path / "report"
-    environment = {"STANDIN_REPORT": str(report), "STANDIN_CUDA_FAIL": f"cudaStreamSynchronize:2:{ILLEGAL}"}
-    calls = start + "print(status, *[library.cudaStreamSynchronize(None) for _ in range(3)])"
-    completed = subprocess.run(
-        [sys.executable, "-c", calls, library], env=environment, capture_output=True, text=True, check=True
-    )
-    assert completed.stdout.split() == ["0", "0", str(ILLEGAL), str(ILLEGAL)]
-    [left] = [json.loads(line) for line in Path(report).read_text().splitlines()]
-    assert (left["device_blocks"], left["host_blocks"], left["calls"]) == (1, 0, 4)

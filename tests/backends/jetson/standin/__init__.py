@@ -1,16 +1,14 @@
 """A stand-in for TensorRT and the CUDA runtime: a folder that a board's Python takes for both.
 
 `write(folder, shape)` puts a package `tensorrt` into `folder`, in the shape of one release (8.0, 8.2,
-8.6, 10 or 11), and beside it `lib/libcudart.so`, compiled from libcudart.c. The package has exactly the
-public names of its release (device/tensorrt/names.txt says whence): what the release lacks is an
-AttributeError, what it has and nothing here needs raises NotImplementedError when it is called. It truly
-parses ONNX, lowers it to the precision that flags, calibrator or the file itself ask for, and computes:
-by ONNX Runtime where that is installed, else by numpy. Device memory is out of the host's reach, streams
-are threads, addresses are checked.
+8.6, 10 or 11), and beneath it `lib/libcudart.so`, compiled from libcudart.c. The package has what the runner
+calls, by the names of its release (device/tensorrt/names.txt): what the release lacks is an AttributeError.
+It truly parses ONNX, lowers it to the precision that flags, calibrator or the file itself ask for, and
+computes by ONNX Runtime (compute.py). Device memory is out of the host's reach, streams are threads,
+addresses are checked.
 
 What it is not: no kernel of NVIDIA's is chosen, nothing is timed, only an activation is fused with what
-is before it, calibration takes the largest magnitude, inner tensors have the input's dimensions where
-layers are told of, and messages only resemble the library's.
+is before it, calibration takes the largest magnitude, and messages only resemble the library's.
 
 Environment variables of the board, all optional:
 
@@ -34,6 +32,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +118,9 @@ def write(folder: Path, shape: str, version: str | None = None) -> StandIn:
         release = Release(shape, version, release.cuda, release.capability, release.gpu)
     package = folder / "tensorrt"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    (package / "release.json").write_text(json.dumps({"shape": shape, "version": release.version}))
+    facts = {"shape": shape, "version": release.version}
+    facts |= {"compute": str(HERE / "compute.py"), "python": sys.executable}
+    (package / "release.json").write_text(json.dumps(facts))
     library = folder / "lib"
     library.mkdir(exist_ok=True)
     name = f"libcudart.so.{release.cuda}"
