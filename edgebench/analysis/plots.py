@@ -109,7 +109,7 @@ class TrialPlots:
         variant: Names = (),
         ax: Place = None,
     ) -> list[Axes]:
-        """Images that wait over a cycle of a profile's schedule, and energy a cycle in kJ where it is known.
+        """Images that wait over a cycle of a profile's schedule, at each trial's median latency.
 
         `profile`, `days` and `seed` are those of `Results.mission`.
         """

@@ -37,7 +37,7 @@ def mission(
     ] = 1000.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw backlog and energy: .png, .svg or .pdf.")
+        Path | None, typer.Option(metavar="FILE", help="Draw the backlog: .png, .svg or .pdf.")
     ] = None,
     output_dir: OutputDirOption = None,
     json_: JsonOption = False,

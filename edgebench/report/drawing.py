@@ -6,7 +6,6 @@ import base64
 import functools
 import gc
 import io
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,10 +13,9 @@ from typing import Any
 import matplotlib
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont, get_font
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from edgebench.report import words
@@ -29,7 +27,7 @@ INK, QUIET = "#222222", "#767676"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 _KNOWN = ("fp32", "fp16", "int8")
-MAX_PANELS = 12  # targets drawn in one figure; a report says when there are more
+MAX_PANELS = 6  # targets drawn in one figure; a report says when there are more
 _LOG_FROM = 8.0  # ratio of the greatest to the least figure from which a linear axis hides the small ones
 
 _MARKS = "edgebench_marks"  # where a figure has its artists' ids with their tooltips
@@ -54,6 +52,8 @@ _RC: dict[Any, Any] = {
     "svg.hashsalt": "edgebench",
     "svg.fonttype": "path",
     "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    "axes.formatter.useoffset": False,
+    "axes.formatter.limits": (-9, 9),
 }
 
 
@@ -87,7 +87,7 @@ def uncollected() -> Iterator[None]:
 
 def blank() -> Figure:
     """A figure that only the caller holds, to be handed to a plot: pyplot knows nothing of it."""
-    return Figure(layout="constrained")
+    return Figure()
 
 
 def dress(axes: Axes) -> None:
@@ -100,13 +100,6 @@ def dress(axes: Axes) -> None:
     for text in (axes.xaxis.label, axes.yaxis.label):
         text.set_parse_math(False)
         text.set_color(INK)
-
-
-def name_ticks(
-    axis: Axis, places: Iterable[float], names: Iterable[object], limit: int = 48, **text: Any
-) -> None:
-    """Names from outside at places of an axis; `text` are properties of matplotlib's Text."""
-    axis.set_ticks(list(places), [label(name, limit) for name in names], parse_math=False, **text)
 
 
 def mark(artist: Artist, kind: str, tooltip: str = "") -> str:
@@ -134,7 +127,6 @@ def tooltips(figure: Figure) -> Mapping[str, str]:
     return {gid: text for gid, text in vars(figure).get(_MARKS, {}).items() if text}
 
 
-_DPI = 150
 _UNDATED: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -149,49 +141,17 @@ def as_bytes(figure: Figure, form: str, outlined: bool = True) -> bytes:
     """
     buffer = io.BytesIO()
     text_form: dict[Any, Any] = {"svg.fonttype": "path" if outlined else "none"}
-    with style(), matplotlib.rc_context(text_form), silent_layout(), _laid_out(figure, form):
-        figure.savefig(buffer, format=form, metadata=_UNDATED[form], dpi=_DPI)
+    with style(), matplotlib.rc_context(text_form):
+        figure.savefig(buffer, format=form, metadata=_UNDATED[form], dpi=150)
     return buffer.getvalue()
 
 
 def jpeg_uri(figure: Figure) -> str:
     """A figure that holds a photograph as the `data:` address of a JPEG, for a page that loads nothing."""
     buffer = io.BytesIO()
-    with style(), silent_layout():
+    with style():
         figure.savefig(buffer, format="jpeg", dpi=130, pil_kwargs={"quality": 85, "optimize": True})
     return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
-
-
-@contextmanager
-def _laid_out(figure: Figure, form: str) -> Iterator[None]:
-    """The figure's layout is done for a form, and is not repeated within.
-
-    Of a figure with a layout `savefig` draws everything twice, first without output: half of the time.
-    """
-    engine, canvas, drawn_dpi = figure.get_layout_engine(), figure.canvas, figure.dpi
-    if engine is None:
-        yield
-        return
-    try:
-        saving = get_registered_canvas_class(form)(figure)
-        figure.dpi = getattr(saving, "fixed_dpi", None) or _DPI  # a vector form has its own
-        engine.execute(figure)
-        figure.set_canvas(canvas)
-        figure.dpi = drawn_dpi
-        figure.set_layout_engine(None)
-        yield
-    finally:
-        figure.set_canvas(canvas)
-        figure.dpi = drawn_dpi
-        figure.set_layout_engine(engine)
-
-
-@contextmanager
-def silent_layout() -> Iterator[None]:
-    """Names so long that they leave an axis no room make an ugly figure, and are no news for the terminal."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "constrained_layout not applied", UserWarning)
-        yield
 
 
 def label(text: object, limit: int = 48) -> str:
@@ -205,46 +165,52 @@ def _font_characters() -> frozenset[int]:
     return frozenset(get_font(findfont("DejaVu Sans")).get_charmap())
 
 
-def colours(names: Iterable[str]) -> dict[str, str]:
-    """A colour for every precision, of which fp32, fp16 and int8 always have their own, or every target."""
-    return _by_name(PALETTE, names)
+@functools.lru_cache(4096)
+def text_width(text: str, size: float, weight: str = "normal") -> float:
+    """The width of one line of text, in the unit of the font size."""
+    properties = FontProperties(family="DejaVu Sans", weight=int(weight) if weight.isdigit() else weight)
+    properties.set_size(size)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
+    return float(width)
 
 
-def by_colour(names: Iterable[str]) -> list[str]:
-    """Each of them once, in the order of their colours."""
-    listed = list(dict.fromkeys(names))
-    return [name for name in colours(listed) if name in listed]
-
-
-def markers(names: Iterable[str]) -> dict[str, str]:
-    """A marker for each of them, so that colour is never the only difference."""
-    return _by_name(MARKERS, names)
-
-
-def _by_name(values: Sequence[str], names: Iterable[str]) -> dict[str, str]:
-    listed = list(dict.fromkeys(names))
-    if any(name in _KNOWN for name in listed):  # targets need no places kept for precisions
-        listed = [*_KNOWN, *(name for name in listed if name not in _KNOWN)]
-    return {name: values[number % len(values)] for number, name in enumerate(listed)}
+def styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each name, in the legend's order; fp32, fp16 and int8 always have their own."""
+    present = list(dict.fromkeys(names))
+    order = [*_KNOWN, *(name for name in present if name not in _KNOWN)]
+    if not set(_KNOWN) & set(present):  # targets need no places kept for precisions
+        order = present
+    return {
+        name: (PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)])
+        for number, name in enumerate(order)
+        if name in present
+    }
 
 
 def wants_log(values: Sequence[float]) -> bool:
-    """Whether an axis over these positive values should be logarithmic."""
+    """Whether an axis over these values should be logarithmic."""
     return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_FROM
 
 
-def scale_axis(axes: Axes, which: str, values: Sequence[float], log: bool) -> None:
-    """Bound one axis (`x` or `y`) around the values: from zero, or logarithmic with plain numbers."""
+def scale_axis(axes: Axes, which: str, values: Sequence[float], name: str, note: str = "") -> None:
+    """Bound and name one axis (`x` or `y`): from zero, or logarithmic with plain numbers.
+
+    Args:
+        axes: to be scaled.
+        which: `x` or `y`.
+        values: all that the axis has to hold.
+        name: what it shows, with the unit.
+        note: a second line below the name.
+    """
+    log = wants_log(values)
     axis = axes.xaxis if which == "x" else axes.yaxis
-    set_limits = axes.set_xlim if which == "x" else axes.set_ylim
+    if log or axis.get_scale() != "linear":  # axes of the caller's may have held another plot
+        axes.set(**{f"{which}scale": "log" if log else "linear"})
+    ends = (0.0, max(values) * 1.12 if values and max(values) > 0 else 1.0)
     if log:
-        (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-        low, high = min(values) / 1.35, max(values) * 1.35
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,)))
+        ends = (min(values) / 1.35, max(values) * 1.35)
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ends[1] / ends[0] < 300 else (1.0,)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
-        set_limits(low, high)
-    else:
-        if axis.get_scale() != "linear":  # axes of the caller's that held another plot
-            (axes.set_xscale if which == "x" else axes.set_yscale)("linear")
-        set_limits(0, max(values) * 1.12 if values and max(values) > 0 else 1)
+    text = f"{name} (log)" if log else name
+    axes.set(**{f"{which}lim": ends, f"{which}label": f"{text}\n{note}" if note else text})

@@ -36,16 +36,16 @@ def pictures(
     profiles: Sequence[Profile],
     missions: Sequence[BriefMissions],
 ) -> dict[tuple[str, str], Picture]:
-    """Every plot by name and profile, which is empty for one that is of none.
+    """Every plot by name and profile, which is empty for a plot of no profile.
 
     `profiles` are those of the verdicts, `missions` those that were played.
     """
     latencies = latency_limits(verdicts, words.latency_names(words.alike_timed(summaries)))
     shown: dict[tuple[str, str], Picture | None] = {
-        ("latency", ""): depth_picture(summaries, verdicts),
+        ("latency", ""): depth_picture(summaries, latencies),
         ("targets", ""): targets_picture(summaries, latencies),
         ("sessions", ""): sessions_picture(summaries),
-        ("accuracy", ""): accuracy_picture(summaries),
+        ("accuracy", ""): accuracy_picture(summaries, latencies),
         ("stages", ""): stages_picture(summaries),
         ("scene", ""): scene_picture(results, summaries),
         ("sustained", ""): minutes_picture(summaries),

@@ -128,9 +128,9 @@ def _parts(series: TrialSeries) -> dict[str, str]:
 
 
 def heading(series: TrialSeries) -> str:
-    """`image_s [s]`."""
+    """`image_s, s`."""
     unit = "%" if series.is_share else series.unit
-    return series.metric if unit in ("", "1") else f"{series.metric} [{unit}]"
+    return series.metric if unit in ("", "1") else f"{series.metric}, {unit}"
 
 
 def value_text(series: TrialSeries, point: HistoryPoint) -> str:

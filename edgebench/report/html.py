@@ -16,8 +16,6 @@ from xml.etree import ElementTree
 
 import jinja2
 from markupsafe import Markup
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import text_to_path
 
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
@@ -165,18 +163,9 @@ def _fit_text(element: ElementTree.Element) -> None:
     if len(text) < 2 or "font-size" not in element.attrib:
         return
     size = float(element.attrib["font-size"].removesuffix("px"))
-    width = _width(text, element.get("font-weight", "normal"), size)
+    width = drawing.text_width(text, size, element.get("font-weight", "normal"))
     element.set("textLength", f"{width:.1f}")
     element.set("lengthAdjust", "spacingAndGlyphs")
-
-
-@functools.lru_cache(4096)
-def _width(text: str, weight: str, size: float) -> float:
-    """In the unit of the size; the same names stand in many figures."""
-    properties = FontProperties(family="DejaVu Sans", weight=int(weight) if weight.isdigit() else weight)
-    properties.set_size(size)
-    width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
-    return float(width)
 
 
 def render(

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import gc
-import io
 
 import matplotlib
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from edgebench.report import drawing
 
@@ -40,38 +37,6 @@ def test_an_interactive_session_stays_one_when_a_figure_fails() -> None:
     with pytest.raises(RuntimeError), drawing.style():
         raise RuntimeError
     assert matplotlib.is_interactive()
-
-
-class _Counted(Line2D):
-    draws = 0
-
-    def draw(self, renderer) -> None:
-        self.draws += 1
-        super().draw(renderer)
-
-
-def _drawn() -> tuple[Figure, _Counted]:
-    figure = drawing.blank()
-    with drawing.style():
-        left, right = figure.subplots(1, 2)
-        line = _Counted([0, 1], [0, 2000])
-        left.add_line(line)
-        left.set(ylim=(0, 3000), ylabel="image_s", title="board")
-        right.plot([1, 2], label="a long name of a trial")
-        figure.legend(loc="outside right upper")
-    return figure, line
-
-
-@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
-def test_a_figure_is_drawn_once_with_the_bytes_of_its_full_layout(form: str) -> None:
-    plain = io.BytesIO()
-    with drawing.style():
-        _drawn()[0].savefig(plain, format=form, metadata=drawing._UNDATED[form], dpi=150)
-    figure, line = _drawn()
-    before = figure.get_layout_engine(), figure.canvas, figure.dpi
-    assert drawing.as_bytes(figure, form) == plain.getvalue()
-    assert line.draws == 1
-    assert (figure.get_layout_engine(), figure.canvas, figure.dpi) == before
 
 
 def test_garbage_is_collected_again_after_a_figure_that_fails() -> None:

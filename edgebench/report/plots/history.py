@@ -13,12 +13,20 @@ from matplotlib.ticker import FuncFormatter
 
 from edgebench.judge.comparison import ResultsComparison
 from edgebench.judge.history import TrialSeries
-from edgebench.judge.metric_comparison import MetricComparison, Threshold, Word
+from edgebench.judge.metric_comparison import MetricComparison, Threshold
 from edgebench.judge.metrics import METRICS
 from edgebench.report import drawing
 from edgebench.report.comparison import in_words, named_comparisons
 from edgebench.report.history import heading, ratio_text, series_names
-from edgebench.report.plots.panels import Place, bars_note, draw_panels, name_rows, set_title
+from edgebench.report.plots.panels import (
+    Place,
+    Point,
+    bars_note,
+    draw_panels,
+    draw_points,
+    name_rows,
+    set_title,
+)
 from edgebench.stats.interval import Interval
 
 _NAMED = 60  # characters of a series' name above its panel
@@ -86,8 +94,7 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.set_xlabel("begun (UTC)" if dated else "results, oldest first")
     intervals = [Interval(figure.value, figure.low, figure.high, 0, 0) for figure in shown]
-    note = "interval by Wilson" if series.is_share else "95 % interval over sessions"
-    axes.set_ylabel(heading(series).replace(" [", ", ").rstrip("]") + bars_note(intervals, note))
+    axes.set_ylabel("\n".join(filter(None, (heading(series), bars_note(intervals)))))
 
 
 # Results against a baseline as a forest plot: a panel a metric, a line a pair with its interval.
@@ -98,13 +105,12 @@ MOST_LINES = 60
 
 _LONGEST_NAME = 44  # characters of a pair's name beside its line
 _LINE_IN = 0.26  # inches that a line takes
-_COLOURS: dict[Word, str] = {
-    "better": drawing.BLUE,
-    "worse": drawing.VERMILION,
-    "same": drawing.QUIET,
-    "undecided": drawing.ORANGE,
+_STYLES: dict[str, tuple[str, str]] = {
+    "better": (drawing.BLUE, "^"),
+    "worse": (drawing.VERMILION, "v"),
+    "same": (drawing.QUIET, "s"),
+    "undecided": (drawing.ORANGE, "o"),
 }
-_MARKERS: dict[Word, str] = {"better": "^", "worse": "v", "same": "s", "undecided": "o"}
 
 
 def ratios(comparison: ResultsComparison, *, ax: Place = None) -> list[Axes]:
@@ -137,22 +143,14 @@ def _draw_ratios(axes: Axes, lines: Sequence[tuple[str, MetricComparison]], thre
     width = threshold.minimum_effect if is_ratio else threshold.minimum_points
     axes.axvspan(nothing - width, nothing + width, color=drawing.QUIET, alpha=0.15, linewidth=0)
     axes.axvline(nothing, color=drawing.INK, linewidth=1)
-    for place, (name, item) in enumerate(lines):
-        difference = item.difference or 0.0
-        low, high = (difference if end is None else end for end in (item.low, item.high))
-        drawn = axes.errorbar(
-            [difference],
-            [place],
-            xerr=[[max(0.0, difference - low)], [max(0.0, high - difference)]],
-            fmt=_MARKERS.get(item.word, "o"),
-            color=_COLOURS.get(item.word, drawing.QUIET),
-            markersize=6,
-            linewidth=1.4,
-            capsize=3,
-            label=item.word,
+    points = [
+        Point(
+            item.difference or 0.0, place, item.word, f"{name}: {metric} {in_words(item, threshold)}",
+            None if item.low is None or item.high is None else (item.low, item.high),
         )
-        text = f"{name}: {metric} {in_words(item, threshold)}"
-        drawing.mark(drawn.lines[0], "trial", text)
+        for place, (name, item) in enumerate(lines)
+    ]  # fmt: skip
+    draw_points(axes, points, _STYLES)
     ends = [end for item in items for end in (item.low, item.difference, item.high) if end is not None]
     low, high = min(nothing - 2 * width, *ends), max(nothing + 2 * width, *ends)
     if is_ratio and min(ends) > 0 and drawing.wants_log(ends):

@@ -1,4 +1,4 @@
-"""Latency against the depth multiplier, or against the model: a panel a target, a series a precision."""
+"""Latency by depth multiplier or model, of all targets on one axis, and by stage."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ from matplotlib.figure import FigureBase
 
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import drawing, notes, tables, words
+from edgebench.report import drawing, tables, words
 from edgebench.report.plots.accuracy import series_of
-from edgebench.report.plots.limits import draw_limits, inside, limit_lines, limits_note
 from edgebench.report.plots.panels import (
     Picture,
     Place,
-    bar_ends,
+    Point,
+    above_limits,
+    all_ends,
     bars_note,
     by_target,
+    draw_limits,
     draw_panels,
-    draw_point,
+    draw_points,
     ends_of,
+    limits_note,
+    name_places,
     name_rows,
+    near_limits,
     not_drawn,
     picture,
     write_behind,
@@ -32,9 +37,6 @@ from edgebench.report.plots.panels import (
 from edgebench.stats.compare import ratios
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
-
-_LONGEST_TICK = 32  # characters of a model's name under its place
-_TICK_CHARACTERS = 70  # in all that stand beside each other; more are turned
 
 By = Literal["depth", "model"]
 
@@ -59,33 +61,39 @@ def latency(
 
     Args:
         summaries: trials; those without that time are left out, and against depth those without a depth.
-        limits: profile -> limit of it in seconds; one that is far off is not drawn (`limit_lines`).
+        limits: profile -> limit of it in seconds; one that is far off is not drawn (`near_limits`).
         by: `depth`, or `model` with a place for each in the order of the trials. Default: `level_axis`.
         ax: where to draw, a panel a target.
     """
     shown = words.alike_timed(summaries)
     if (by or level_axis(summaries)) == "depth":
         shown = [summary for summary in shown if summary.depth_multiplier is not None]
-        depths = sorted(
-            {summary.depth_multiplier for summary in shown if summary.depth_multiplier is not None}
-        )
-        ticks, axis = [words.depth(depth) for depth in depths], "depth multiplier"
-        at = {summary.key: ticks.index(words.depth(summary.depth_multiplier)) for summary in shown}
+        axis, tick_of = "Depth multiplier", {each.key: words.depth(each.depth_multiplier) for each in shown}
+        ticks = sorted(set(tick_of.values()), key=float)
     else:
-        ticks, axis = list(dict.fromkeys(words.model(summary) for summary in shown)), "model"
-        at = {summary.key: ticks.index(words.model(summary)) for summary in shown}
-    ends = [end for summary in shown for end in ends_of(summary.latency)]
-    lines = limit_lines(limits or {}, [summary.latency.median for summary in shown if summary.latency])
-    log = drawing.wants_log(ends)
-    note = bars_note([summary.latency for summary in shown], "bars: 95 % intervals over sessions")
+        axis, tick_of = "Model", {each.key: words.model(each) for each in shown}
+        ticks = list(dict.fromkeys(tick_of.values()))
+    at = {key: ticks.index(tick) for key, tick in tick_of.items()}
+    names, latencies = tables.trial_names(shown), [summary.latency for summary in shown]
+    lines = near_limits(limits or {}, [_median_s(summary) for summary in shown])
+    styles, quantity = drawing.styles(summary.precision for summary in shown), words.latency_names(shown)
+    order = list(styles)
+
+    def point(summary: TrialSummary) -> Point:
+        # Precisions are side by side, so that their bars do not cover each other.
+        shift = (order.index(summary.precision) - (len(order) - 1) / 2) * 0.09
+        text = f"{names[summary.key]}: {quantity} {words.interval(summary.latency)} s"
+        x, y_ends = at[summary.key] + shift, ends_of(summary.latency)
+        return Point(x, _median_s(summary), summary.precision, text, y_ends=y_ends)
 
     def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
-        _draw_series(axes, group, at, shown)
-        drawing.scale_axis(axes, "y", [*ends, *inside(lines)], log)
+        in_order = sorted(group, key=lambda each: (order.index(each.precision), at[each.key]))
+        name, note = METRICS[quantity].titled, bars_note(latencies)
+        drawing.scale_axis(axes, "y", [*all_ends(latencies), *lines], name, note)
+        name_places(axes, ticks)
+        axes.set(xlim=(-0.5, len(ticks) - 0.5), xlabel=axis)
         draw_limits(axes, "y", lines, "s")
-        _name_places(axes, ticks)
-        axes.set_xlabel(axis)
-        axes.set_ylabel(f"{words.latency_names(shown)}, seconds a scene" + (" (log)" if log else "") + note)
+        draw_points(axes, list(map(point, in_order)), styles)
 
     return draw_panels(ax, by_target(shown), draw, "no trial has a time", "precision")
 
@@ -104,10 +112,10 @@ def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, floa
     }
 
 
-def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Picture:
+def depth_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Picture:
     """Latency by depth multiplier and precision, for trials of one family; else by model and precision.
 
-    It is image_s; infer_s where no trial has that.
+    It is image_s; infer_s where no trial has that. `limits` are of it, in seconds, by profile.
     """
     measured = words.alike_timed(summaries)
     if not measured:
@@ -115,49 +123,18 @@ def depth_picture(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
     axis = level_axis(measured)
     by = {"depth": "depth multiplier", "model": "model"}[axis]
     quantity = words.latency_names(measured)
-    limits = latency_limits(verdicts, quantity)
     is_published = any(summary.published for summary in measured)
     bars = "as published, without intervals" if is_published else "bars are 95 % intervals over sessions"
     return picture(
         partial(latency, measured, limits, by=axis),
         f"{quantity} by {by} and precision for {words.counted(len(measured), 'trial')}",
         f"{quantity} by {by} and precision; {bars}.",
-        limits_note(limit_lines(limits, [_median_s(summary) for summary in measured])),
+        limits_note(limits, [_median_s(summary) for summary in measured], "s"),
         not_drawn(
             sum(summary.latency is not None for summary in summaries) - len(measured), " with infer_s alone"
         ),
         panels=len({summary.target for summary in measured}),
     )
-
-
-def _draw_series(
-    axes: Axes, group: Sequence[TrialSummary], at: Mapping[str, int], shown: Sequence[TrialSummary]
-) -> None:
-    """The points of one target; precisions side by side, so that their bars do not cover each other."""
-    precisions = drawing.by_colour(summary.precision for summary in shown)
-    colours, markers = drawing.colours(precisions), drawing.markers(precisions)
-    names = tables.trial_names(shown)
-    for summary in sorted(group, key=lambda summary: (precisions.index(summary.precision), at[summary.key])):
-        if summary.latency is None:
-            continue
-        shift = (precisions.index(summary.precision) - (len(precisions) - 1) / 2) * 0.09
-        x, latency = at[summary.key] + shift, summary.latency
-        bars = [((x, x), ends) for ends in bar_ends(latency)]
-        colour, marker = colours[summary.precision], markers[summary.precision]
-        point = draw_point(
-            axes, (x, latency.median), *bars, colour=colour, marker=marker, label=summary.precision
-        )
-        timed = f"{words.latency_names(shown)} {words.interval(summary.latency)} s"
-        drawing.mark(point, "trial", f"{names[summary.key]}: {timed}")
-
-
-def _name_places(axes: Axes, ticks: Sequence[str]) -> None:
-    turned = sum(len(tick) for tick in ticks) > _TICK_CHARACTERS
-    text = {"rotation": 30, "horizontalalignment": "right"} if turned else {}
-    drawing.name_ticks(axes.xaxis, range(len(ticks)), ticks, _LONGEST_TICK, **text)
-    if ticks:
-        axes.set_xlim(-0.5, len(ticks) - 0.5)
-    axes.grid(visible=False, axis="x")
 
 
 # All targets on one axis: the latency of each trial, and its ratio to that of the quickest.
@@ -174,7 +151,7 @@ def quickest_first(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     """The trials that the figure draws: those that are timed alike, from the quickest to the slowest."""
     timed = sorted(words.alike_timed(summaries), key=_median_s)
     if len(timed) > MAX_ROWS:
-        timed = [group[0] for group in notes.by_target(timed).values()]
+        timed = [group[0] for group in words.grouped((each.target, each) for each in timed).values()]
     return timed[:MAX_ROWS]
 
 
@@ -209,25 +186,38 @@ def targets(
         ax: where to draw.
     """
     rows = quickest_first(summaries)
-    names = [_row_name(name) for name in tables.trial_names(rows).values()]
-    ends = [end for summary in rows for end in ends_of(summary.latency)]
-    lines = limit_lines(limits or {}, [_median_s(summary) for summary in rows])
-    log = drawing.wants_log(ends)
-    note = bars_note([summary.latency for summary in rows], "bars: 95 % intervals over sessions")
+    names, ratio_of = tables.trial_names(rows), ratios_to_quickest(rows)
+    row_names, latencies = [_row_name(name) for name in names.values()], [summary.latency for summary in rows]
+    lines, series = near_limits(limits or {}, [_median_s(summary) for summary in rows]), series_of(rows)
+    styles, quantity = drawing.styles(getattr(each, series) for each in rows), words.latency_names(rows)
+    heading = "times the quickest" + bars_note(ratio_of.values(), "\n(95 % interval)")
+
+    def point(row: int, summary: TrialSummary) -> Point:
+        ratio = ratio_of.get(summary.key)
+        behind = "the quickest" if ratio is None else f"{words.interval(ratio)} times the quickest"
+        text = f"{names[summary.key]}: {quantity} {words.interval(summary.latency)} s, {behind}"
+        return Point(_median_s(summary), row, getattr(summary, series), text, ends_of(summary.latency))
 
     def draw(axes: Axes, rows: Sequence[TrialSummary]) -> None:
-        _draw_rows(axes, rows)
-        drawing.scale_axis(axes, "x", [*ends, *inside(lines)], log)
+        name, note = METRICS[quantity].titled, bars_note(latencies)
+        drawing.scale_axis(axes, "x", [*all_ends(latencies), *lines], name, note)
+        name_rows(axes, row_names, _LONGEST_NAME)
         draw_limits(axes, "x", lines, "s")
-        axes.set_yticks(range(len(rows)), names, fontsize=8.5, parse_math=False)
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.grid(visible=False, axis="y")
-        axes.set_xlabel(f"{words.latency_names(rows)}, seconds a scene" + (" (log)" if log else "") + note)
+        draw_points(axes, [point(*each) for each in enumerate(rows)], styles)
+        ratio_texts = [words.interval(ratio_of.get(summary.key)) for summary in rows]
+        for row, text in enumerate([heading, "quickest", *ratio_texts[1:]], -1):
+            axes.annotate(
+                text, (1.02, max(row, -0.6)), xycoords=axes.get_yaxis_transform(), fontsize=8.5,
+                annotation_clip=False, va="bottom" if row < 0 else "center",
+                color=drawing.QUIET if row < 0 else drawing.INK,
+            )  # fmt: skip
 
-    lines_of_text = max((name.count("\n") + 1 for name in names), default=1)
+    lines_of_text = max((name.count("\n") + 1 for name in row_names), default=1)
     height = 1.4 + _ROW * max(3, len(rows)) * (0.6 + 0.4 * lines_of_text)
-    shown = [("", rows)] if rows else []
-    [axes] = draw_panels(ax, shown, draw, "no trial has a time", width=8.4, height=height)
+    [axes] = draw_panels(
+        ax, [("", rows)] if rows else [], draw, "no trial has a time", width=8.4, height=height,
+        above=max(above_limits(lines), 0.35), right=1.7,
+    )  # fmt: skip
     return axes
 
 
@@ -243,53 +233,24 @@ def targets_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, floa
     timed, quantity = words.alike_timed(summaries), words.latency_names(rows)
     has_interval = {ratio.low is not None for ratio in ratio_of.values()}
     interval = " with its 95 % interval over both trials' session medians (Welch, on the logarithm)"
-    kept = "the quickest of each target" + (f", the first {MAX_ROWS}" if len(rows) == MAX_ROWS else "")
+    drawn = "the quickest of each target" + (f", the first {MAX_ROWS}" if len(rows) == MAX_ROWS else "")
     return picture(
         partial(targets, summaries, limits),
         f"{quantity} from the quickest to the slowest",
         f"Median {quantity} of each trial, the quickest on top, and its ratio to that"
         f"{interval if True in has_interval else ''}.",
         "A ratio without an interval: published, or too few sessions." if False in has_interval else "",
-        limits_note(limit_lines(limits, [_median_s(summary) for summary in rows])),
-        f"Drawn of {words.counted(len(timed), 'trial')}: {kept}." if len(rows) < len(timed) else "",
+        limits_note(limits, [_median_s(summary) for summary in rows], "s"),
+        f"Drawn of {words.counted(len(timed), 'trial')}: {drawn}." if len(rows) < len(timed) else "",
     )
 
 
 def _row_name(name: str) -> str:
     """In two lines where it is long: the target, and what is measured on it."""
     if len(name) <= _LONGEST_NAME:
-        return drawing.label(name)
+        return name
     target, _, trial = name.rpartition(": ")
-    return "\n".join(drawing.label(part, _LONGEST_NAME) for part in (target, trial) if part)
-
-
-def _draw_rows(axes: Axes, rows: Sequence[TrialSummary]) -> None:
-    _, series = series_of(rows)
-    names, ratio_of = tables.trial_names(rows), ratios_to_quickest(rows)
-    colours, markers = drawing.colours(series.values()), drawing.markers(series.values())
-    has_interval = any(ratio.low is not None for ratio in ratio_of.values())
-    _write_beside(axes, -1, "times the quickest" + ("\n(95 % interval)" if has_interval else ""))
-    for row, summary in enumerate(rows):
-        assert summary.latency is not None
-        ratio = ratio_of.get(summary.key)
-        bars = [(ends, (row, row)) for ends in bar_ends(summary.latency)]
-        kind = series[summary.key]
-        point = draw_point(
-            axes, (summary.latency.median, row), *bars, colour=colours[kind], marker=markers[kind]
-        )
-        timed = f"{words.latency_names(rows)} {words.interval(summary.latency)} s"
-        beside = "the quickest" if ratio is None else f"{words.interval(ratio)} times the quickest"
-        drawing.mark(point, "trial", f"{names[summary.key]}: {timed}, {beside}")
-        _write_beside(axes, row, "quickest" if ratio is None else words.interval(ratio))
-
-
-def _write_beside(axes: Axes, row: int, text: str) -> None:
-    """In a column to the right of the axes; row -1 is its heading."""
-    axes.annotate(
-        text, (1.02, max(row, -0.6)), xycoords=axes.get_yaxis_transform(), xytext=(0, 3 if row < 0 else 0),
-        textcoords="offset points", fontsize=8.5, annotation_clip=False, va="bottom" if row < 0 else "center",
-        color=drawing.QUIET if row < 0 else drawing.INK,
-    )  # fmt: skip
+    return "\n".join(filter(None, (target, trial)))
 
 
 def _median_s(summary: TrialSummary) -> float:
@@ -303,7 +264,7 @@ def _median_s(summary: TrialSummary) -> float:
 STACKED_STAGES = {"patchify": drawing.SKY, "preprocess": drawing.ORANGE, "infer": drawing.BLUE}
 """Those that follow each other in time, in their order, with their colours."""
 
-_HATCHES = {"patchify": "", "preprocess": "///", "infer": ""}  # neighbours differ without their colours too
+_OWN_COLOURS = [colour for colour in drawing.PALETTE if colour not in STACKED_STAGES.values()]
 MOST_BARS = 60
 """Bars in one panel."""
 
@@ -320,17 +281,35 @@ def stages(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
     shown = [summary for summary in summaries if summary.stages_ms]
     panels = [(target, group[:MOST_BARS]) for target, group in by_target(shown)]
     names, labels = tables.trial_names(shown), words.labels(shown)
-    stage_names = list(dict.fromkeys(stage for summary in shown for stage in summary.stages_ms))
+    present = dict.fromkeys(stage for summary in shown for stage in summary.stages_ms)
+    own = [stage for stage in present if stage not in STACKED_STAGES]
     totals = [_patch_ms(summary) for _, group in panels for summary in group]
-    longest = max((len(group) for _, group in panels), default=1)
 
     def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
-        _draw_bars(axes, group, stage_names, names)
+        ends = np.zeros(len(group))
+        for stage in [stage for stage in STACKED_STAGES if stage in present] + own:
+            widths = np.array([summary.stages_ms.get(stage, 0.0) for summary in group])
+            if stage in own:
+                starts = np.maximum(0.0, ends - widths)
+                style: dict[str, Any] = {"color": _OWN_COLOURS[own.index(stage) % len(_OWN_COLOURS)]}
+                style["height"] = 0.3
+            else:
+                starts, ends = ends, ends + widths
+                style = {"color": STACKED_STAGES[stage], "edgecolor": "white"}
+                style["hatch"] = "///" if stage == "preprocess" else ""  # distinct without its colour too
+            bars = axes.barh(
+                range(len(group)), widths, left=starts, linewidth=0, label=drawing.label(stage), **style
+            )
+            for bar, summary in zip(bars.patches, group, strict=True):
+                if stage in summary.stages_ms:
+                    time = words.number(summary.stages_ms[stage])
+                    drawing.mark(bar, "trial", f"{names[summary.key]}: {stage} {time} ms a patch")
+        for row, end in enumerate(ends):
+            write_behind(axes, end, row, words.number(end))
         name_rows(axes, [labels[summary.key] for summary in group])
-        drawing.scale_axis(axes, "x", totals, log=False)
-        axes.set_xlabel("milliseconds a patch, mean of session medians")
+        drawing.scale_axis(axes, "x", [0.0, *totals], "Time per patch, ms\nmean of session medians")
 
-    height = 1.4 + 0.27 * longest
+    height = 1.4 + 0.27 * max((len(group) for _, group in panels), default=1)
     return draw_panels(ax, panels, draw, "no trial has a time of its stages", "stage", height=height)
 
 
@@ -348,36 +327,6 @@ def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
         f"The narrow bar is {own_stages}, the device's own time within infer." if own else "",
         panels=len({summary.target for summary in summaries}),
     )
-
-
-def _draw_bars(
-    axes: Axes, group: Sequence[TrialSummary], stage_names: Sequence[str], names: Mapping[str, str]
-) -> None:
-    ends = [_patch_ms(summary) for summary in group]
-    left = [0.0] * len(group)
-    others = [colour for colour in drawing.PALETTE if colour not in STACKED_STAGES.values()]
-    own = [stage for stage in stage_names if stage not in STACKED_STAGES]
-    for stage in (*(stage for stage in STACKED_STAGES if stage in stage_names), *own):
-        widths = [summary.stages_ms.get(stage, 0.0) for summary in group]
-        if stage in STACKED_STAGES:
-            starts, left = left, [start + width for start, width in zip(left, widths, strict=True)]
-            style: dict[str, Any] = {
-                "color": STACKED_STAGES[stage],
-                "hatch": _HATCHES[stage],
-                "edgecolor": "white",
-            }
-        else:
-            starts = [max(0.0, end - width) for end, width in zip(ends, widths, strict=True)]
-            style = {"color": others[own.index(stage) % len(others)], "height": 0.3}
-        bars = axes.barh(
-            range(len(group)), widths, left=starts, linewidth=0, label=drawing.label(stage), **style
-        )
-        for bar, summary in zip(bars.patches, group, strict=True):
-            if stage in summary.stages_ms:
-                time = words.number(summary.stages_ms[stage])
-                drawing.mark(bar, "trial", f"{names[summary.key]}: {stage} {time} ms a patch")
-    for row, total in enumerate(ends):
-        write_behind(axes, total, row, words.number(total))
 
 
 def _patch_ms(summary: TrialSummary) -> float:

@@ -1,4 +1,4 @@
-"""Where a plot is drawn: in a figure of its own, in one that is handed in, or in axes of the caller's.
+"""Where a plot is drawn, the room around its panels, and the marks that all plots are made of.
 
 And what a page shows of it: the drawing, its caption, and the words for those who cannot see it.
 """
@@ -7,112 +7,35 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing, notes, words
+from edgebench.report import drawing, words
 from edgebench.stats.interval import Interval
 
 T = TypeVar("T")
 Place = Axes | Sequence[Axes] | FigureBase | None
 """None: a new figure of pyplot's, which a notebook shows once and `plt.show()` opens. A figure (or a part of
-one): it is filled, and sized where it is a whole one; nothing but the caller holds it. Axes: they are drawn
-into, one for each panel."""
+one): it is filled, and sized where it is a whole one; only the caller holds it. Axes: they are drawn into,
+one for each panel."""
 
 _PANEL_TITLE = 24  # characters of a target's name in a line above its panel
-LONGEST_NAME = 24  # characters of a name beside a row of one of two panels
-
-
-@dataclass(frozen=True)
-class Panels:
-    """The axes of one figure.
-
-    Attributes:
-        axes: one a panel, and at least one.
-        figure: what holds them and nothing else; None where the axes are the caller's.
-    """
-
-    axes: list[Axes]
-    figure: FigureBase | None
-
-    def legend(self, title: str) -> None:
-        """One legend for all panels, each name once."""
-        handles = words.grouped(
-            (name, handle)
-            for axes in self.axes
-            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
-        )
-        self.legend_of([first for first, *_ in handles.values()], title)
-
-    def legend_of(self, handles: Sequence[Artist], title: str) -> None:
-        """A legend of these artists by their labels: beside the panels, or within the caller's last axes."""
-        if not handles:
-            return
-        names = [str(handle.get_label()) for handle in handles]
-        if self.figure is None:
-            self.axes[-1].legend(handles, names, title=title, fontsize=8.5)
-        else:
-            self.figure.legend(handles, names, title=title, loc="outside right upper", alignment="left")
-
-
-def open_panels(
-    ax: Place,
-    count: int,
-    *,
-    width: float = 7.6,
-    height: float | Sequence[float] = 3.6,
-    columns: int | None = None,
-    share_x: bool = False,
-) -> Panels:
-    """Axes for `count` panels in the look of the reports; one where there is nothing to draw.
-
-    Args:
-        ax: where to.
-        count: panels.
-        width: of a whole figure, in inches.
-        height: of each row, in inches, or one for every row.
-        columns: panels beside each other; two where there are several, unless said.
-        share_x: whether all panels have one level axis.
-
-    Raises ValueError where fewer axes are handed in than there are panels.
-    """
-    count = max(1, count)
-    if isinstance(ax, Axes) or not isinstance(ax, FigureBase | None):
-        own = [ax] if isinstance(ax, Axes) else list(np.ravel(np.asarray(ax, dtype=object)))
-        if len(own) < count:
-            raise ValueError(
-                f"the figure has {count} panels and ax holds {len(own)} axes: "
-                f"hand in {count} of them, a figure, or trials of fewer targets"
-            )
-        for axes in own[:count]:
-            drawing.dress(axes)
-        return Panels(own[:count], None)
-    columns = columns or (1 if count == 1 else 2)
-    rows = math.ceil(count / columns)
-    heights = [height] * rows if isinstance(height, float | int) else list(height)
-    if ax is None:
-        from matplotlib import pyplot  # here, so that a report, which hands its figures in, starts without it
-
-        ax = pyplot.figure()
-    figure = ax
-    if isinstance(figure, Figure):
-        figure.set_size_inches(width, sum(heights))
-        figure.set_layout_engine("constrained")
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=share_x, height_ratios=heights)
-    flat: list[Axes] = [axes for row in grid for axes in row]
-    for unused in flat[count:]:
-        unused.remove()
-    for axes in flat[:count]:
-        drawing.dress(axes)
-    return Panels(flat[:count], figure)
+_NAME = 24  # characters of a name next to a row
+_TICKS = 70  # characters of all names below a panel; more are turned
+_SIZE = 9.5  # points, of all text that takes room
+_LINE = 0.165  # inches that a line of text takes
+_TICK = 0.1  # inches of a tick with its space
 
 
 def draw_panels(
@@ -120,98 +43,358 @@ def draw_panels(
     panels: Sequence[tuple[str, T]],
     draw: Callable[[Axes, T], None],
     empty: str,
-    legend: str | Callable[[Panels], object] = "",
-    **layout: Any,
+    legend: str = "",
+    *,
+    handles: Sequence[Artist] = (),
+    width: float | None = None,
+    height: float | Sequence[float] = 3.6,
+    columns: int | None = None,
+    above: float = 0.0,
+    right: float = 0.15,
 ) -> list[Axes]:
-    """A panel for each title and what stands under it, drawn by `draw`; titled where there are several.
+    """A panel for each title and what belongs to it, drawn by `draw`; titled where there are several.
 
     Args:
         ax: where to draw.
         panels: titles of outside text, empty where `draw` sets one.
         draw: draws one of them into its axes.
         empty: what the axes say where there is no panel.
-        legend: the title of one legend for all panels, or what draws it; "" for no legend.
-        layout: see `open_panels`.
+        legend: title of the legend; without it and `handles` there is none.
+        handles: what the legend holds. Default: what the panels label, each name once.
+        width: of a whole figure, in inches. Default: 7.6, or 9.6 with three columns.
+        height: of each row, in inches, or one for every row.
+        columns: panels side by side. Default: 1, 2, or 3 for more than four panels.
+        above: inches that a panel needs above it.
+        right: inches that a panel needs to its right.
+
+    Raises ValueError where fewer axes are handed in than there are panels.
     """
+    columns = columns or (1 if len(panels) < 2 else 2 if len(panels) < 5 else 3)
     with drawing.style():
-        opened = open_panels(ax, len(panels), **layout)
+        all_axes, figure = _open(ax, max(1, len(panels)), columns)
         if not panels:
-            axes = opened.axes[0]
-            axes.set_axis_off()
-            axes.annotate(
+            all_axes[0].set_axis_off()
+            all_axes[0].annotate(
                 empty, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", color=drawing.QUIET
             )
-            return opened.axes
-        for axes, (title, shown) in zip(opened.axes, panels, strict=False):
+            return all_axes
+        for axes, (title, shown) in zip(all_axes, panels, strict=True):
             draw(axes, shown)
             if title and len(panels) > 1:
                 set_title(axes, "\n".join(textwrap.wrap(drawing.label(title), _PANEL_TITLE)))
-        if callable(legend):
-            legend(opened)
-        elif legend:
-            opened.legend(legend)
-    return opened.axes
+        if legend and not handles:
+            labelled = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in all_axes)
+            handles = list({name: handle for each in labelled for handle, name in each}.values())
+        if figure is None:
+            if handles:
+                all_axes[-1].legend(handles=handles, title=legend, fontsize=8.5)
+            return all_axes
+        heights = [height] if isinstance(height, float | int) else list(height)
+        heights = (heights * math.ceil(len(panels) / columns))[: math.ceil(len(panels) / columns)]
+        beyond = 0.0
+        if handles:
+            figure.legend(handles=handles, title=legend, loc="upper right", alignment="left")
+            beyond = 0.65 + _width("\n".join([legend, *(str(each.get_label()) for each in handles)]))
+        if isinstance(figure, Figure):
+            figure.set_size_inches(width or (7.6 if columns < 3 else 9.6), sum(heights))
+        _lay_out(figure, all_axes, columns, heights, above, right, beyond)
+    return all_axes
+
+
+def _open(ax: Place, count: int, columns: int) -> tuple[list[Axes], FigureBase | None]:
+    """Axes in the look of the reports, and what holds them and nothing else: None for the caller's axes."""
+    figure: FigureBase | None = None
+    if isinstance(ax, Axes) or not isinstance(ax, FigureBase | None):
+        all_axes: list[Axes] = list(np.ravel(np.asarray(ax, dtype=object)))
+        if len(all_axes) < count:
+            raise ValueError(
+                f"the figure has {count} panels and ax holds {len(all_axes)} axes: "
+                f"hand in {count} of them, a figure, or trials of fewer targets"
+            )
+    else:
+        if ax is None:
+            from matplotlib import (
+                pyplot,
+            )  # here, so that a report, which hands its figures in, starts without it
+
+            ax = pyplot.figure()
+        figure, rows = ax, math.ceil(count / columns)
+        all_axes = [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
+    for axes in all_axes[:count]:
+        drawing.dress(axes)
+    return all_axes[:count], figure
+
+
+def _lay_out(
+    figure: FigureBase,
+    all_axes: Sequence[Axes],
+    columns: int,
+    heights: Sequence[float],
+    above: float,
+    right: float,
+    beyond: float,
+) -> None:
+    """Places axes and their names by the lengths of texts; matplotlib would draw all of it to find out."""
+    for right_axes, left_axes in list(zip(all_axes[1:], all_axes, strict=False))[::-1]:
+        is_new_row = all_axes.index(right_axes) % columns == 0
+        if not is_new_row and right_axes.get_ylabel() == left_axes.get_ylabel():
+            right_axes.set_ylabel("")
+    for upper, lower in zip(all_axes, all_axes[columns:], strict=False):
+        if upper.get_xlabel() == lower.get_xlabel():
+            upper.set_xlabel("")
+    whole_width, whole_height = figure.bbox.size / figure.get_figure(root=True).dpi  # type: ignore[attr-defined]
+    tick_widths = [_width(_tick_texts(axes.yaxis)) + _TICK for axes in all_axes]
+    tick_heights = [_tick_height(axes.xaxis) + _TICK for axes in all_axes]
+    lefts = [
+        0.14 + ticks + _lines(axes.get_ylabel()) for ticks, axes in zip(tick_widths, all_axes, strict=True)
+    ]
+    belows = [
+        0.1 + ticks + _lines(axes.get_xlabel()) for ticks, axes in zip(tick_heights, all_axes, strict=True)
+    ]
+    tops = [0.12 + above + _lines(axes.get_title(loc="left")) for axes in all_axes]
+    column_lefts = [max(lefts[column::columns], default=0.0) for column in range(columns)]
+    panel_width = max(0.8, (whole_width - beyond - sum(column_lefts)) / columns - right)
+    scale = whole_height / sum(heights)
+    for place, axes in enumerate(all_axes):
+        row, column = divmod(place, columns)
+        in_row = slice(row * columns, (row + 1) * columns)
+        top, below = max(tops[in_row]), max(belows[in_row])
+        panel_height = max(0.5, heights[row] * scale - top - below)
+        x = sum(column_lefts[: column + 1]) + column * (panel_width + right)
+        y = whole_height - scale * sum(heights[:row]) - top - panel_height
+        axes.set_position(
+            (x / whole_width, y / whole_height, panel_width / whole_width, panel_height / whole_height)
+        )
+        axes.yaxis.set_label_coords(-(tick_widths[place] + 0.04) / panel_width, 0.5)
+        axes.xaxis.set_label_coords(0.5, -tick_heights[place] / panel_height)
+
+
+def _tick_texts(axis: Axis) -> str:
+    if not axis.get_visible() or not axis.axes.axison:
+        return ""
+    low, high = sorted(axis.get_view_interval())
+    places = [place for place in axis.get_majorticklocs().tolist() if low <= place <= high]
+    return "\n".join(axis.get_major_formatter().format_ticks(places))
+
+
+def _tick_height(axis: Axis) -> float:
+    texts = _tick_texts(axis)
+    if not texts:
+        return 0.0
+    turned = math.radians(axis.get_major_ticks()[0].label1.get_rotation())
+    return _LINE * math.cos(turned) + math.sin(turned) * _width(texts)
+
+
+def _width(text: str) -> float:
+    """Of the longest line, in inches."""
+    return max(drawing.text_width(line, _SIZE) for line in text.split("\n")) / 72
+
+
+def _lines(text: str) -> float:
+    """The height of the lines of a text, in inches."""
+    return _LINE * (text.count("\n") + 1) if text else 0.0
 
 
 def by_target(summaries: Sequence[TrialSummary]) -> list[tuple[str, list[TrialSummary]]]:
     """The trials of each target, for as many targets as one figure draws."""
-    return list(notes.by_target(summaries).items())[: drawing.MAX_PANELS]
+    groups = words.grouped((summary.target, summary) for summary in summaries)
+    return list(groups.items())[: drawing.MAX_PANELS]
 
 
-def name_rows(axes: Axes, names: Sequence[str], limit: int = LONGEST_NAME, **text: Any) -> None:
-    """Names beside the rows of a panel, the first on top; `text` are properties of matplotlib's Text."""
-    drawing.name_ticks(axes.yaxis, range(len(names)), names, limit, **text)
+def name_rows(axes: Axes, names: Sequence[str], limit: int = _NAME) -> None:
+    """Names next to the rows of a panel, the first on top; a name may have several lines."""
+    texts = ["\n".join(drawing.label(line, limit) for line in name.split("\n")) for name in names]
+    axes.yaxis.set_ticks(range(len(names)), texts, parse_math=False)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
 
 
+def name_places(axes: Axes, names: Sequence[str], limit: int = 32) -> None:
+    """Names below the places of a panel from left to right."""
+    axes.xaxis.set_ticks(range(len(names)), [drawing.label(name, limit) for name in names], parse_math=False)
+    if sum(map(len, names)) > _TICKS:
+        axes.tick_params(axis="x", labelrotation=30)
+        for tick in axes.get_xticklabels():
+            tick.set_horizontalalignment("right")
+    axes.grid(visible=False, axis="x")
+
+
 def write_behind(axes: Axes, end: float, row: float, text: str) -> None:
-    """A figure behind the end of its bar."""
-    shown = axes.annotate(text, (end, row), xytext=(4, -3), textcoords="offset points", fontsize=8)
-    shown.set_in_layout(False)  # the axis has room for it
+    """A value behind the end of its bar."""
+    axes.annotate(text, (end, row), xytext=(4, -3), textcoords="offset points", fontsize=8)
 
 
 def set_title(axes: Axes, title: str) -> None:
     """A line above a panel, whose text has gone through `drawing.label`."""
-    ticks = axes.yaxis.get_major_formatter()
-    ticks.set_locs(axes.yaxis.get_majorticklocs().tolist())
-    # Only above an axis's offset, such as 1e6, has matplotlib to find the place of a title, which takes long.
-    axes.set_title(title, loc="left", y=None if ticks.get_offset() else 1.0, parse_math=False)
+    # With a given place matplotlib does not search for one, which takes long.
+    axes.set_title(title, loc="left", y=1.0, parse_math=False)
 
 
-def ends_of(figure: Interval | None) -> list[float]:
-    """A figure and the ends of its interval, as far as it has any."""
-    if figure is None:
-        return []
-    return [end for end in (figure.low, figure.median, figure.high) if end is not None]
+@dataclass(frozen=True)
+class Point:
+    """A marker with bars for its intervals.
+
+    Attributes:
+        x, y: where it is.
+        series: whose style it has; the legend names it.
+        text: shown when it is pointed at.
+        x_ends, y_ends: the interval of each; None without.
+        name: what is written next to it.
+    """
+
+    x: float
+    y: float
+    series: str
+    text: str
+    x_ends: tuple[float, float] | None = None
+    y_ends: tuple[float, float] | None = None
+    name: str = ""
 
 
-def bar_ends(figure: Interval) -> list[tuple[float, float]]:
-    """The ends of an interval, as one bar; none where there is no interval."""
-    return [] if figure.low is None or figure.high is None else [(figure.low, figure.high)]
+_NAME_OFFSETS = (
+    (5, 5),
+    (5, -12),
+    (5, 15),
+    (5, -22),
+)  # points, in turn, so that neighbours' names do not overlap
 
 
-def draw_point(
+def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[str, str]]) -> None:
+    """Markers with their bars and names; axes keep their limits.
+
+    Args:
+        axes: where to draw.
+        points: to draw; the legend has their series.
+        styles: colour and marker by series.
+    """
+    bars = [
+        (ends, styles[point.series][0])
+        for point in points
+        for ends in (
+            point.x_ends and [(end, point.y) for end in point.x_ends],
+            point.y_ends and [(point.x, end) for end in point.y_ends],
+        )
+        if ends
+    ]
+    lines = LineCollection([ends for ends, _ in bars], colors=[colour for _, colour in bars], linewidths=1.2)
+    axes.add_collection(lines, autolim=False)
+    for point in points:
+        colour, marker = styles[point.series]
+        drawn = Line2D(
+            [point.x], [point.y], marker=marker, color=colour, markersize=6, linestyle="",
+            label=drawing.label(point.series),
+        )  # fmt: skip
+        axes.add_artist(drawn)
+        drawing.mark(drawn, "trial", point.text)
+    named = sorted((point for point in points if point.name), key=lambda point: point.x)
+    for number, point in enumerate(named):
+        axes.annotate(
+            point.name, (point.x, point.y), xytext=_NAME_OFFSETS[number % len(_NAME_OFFSETS)],
+            textcoords="offset points", fontsize=8,
+        )  # fmt: skip
+
+
+def ends_of(estimate: Interval | None) -> tuple[float, float] | None:
+    """The interval of an estimate; None where there is none."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return None
+    return estimate.low, estimate.high
+
+
+def all_ends(estimates: Iterable[Interval | None]) -> list[float]:
+    """The estimates and the ends of their intervals."""
+    return [
+        end for estimate in estimates if estimate for end in (estimate.median, *(ends_of(estimate) or ()))
+    ]
+
+
+def bars_note(estimates: Iterable[Interval | None], note: str = "bars: 95 % intervals") -> str:
+    """What the bars are; empty where no estimate has an interval."""
+    return note if any(map(ends_of, estimates)) else ""
+
+
+# The lines of profiles' limits, where an axis holds them.
+
+
+NEAR = 3.0
+"""A limit that is further than this factor from every value would flatten them: the axis leaves it out."""
+
+_LABEL = 8.5  # points
+
+
+def near_limits(limits: Mapping[str, float], values: Sequence[float]) -> dict[float, list[str]]:
+    """The limits that an axis over these values holds, from the lowest, each with the profiles that set it.
+
+    Args:
+        limits: profile -> its limit, in the values' unit; one not above zero or not finite has no line.
+        values: all that is drawn, above zero.
+    """
+    by_limit = words.grouped(
+        (limit, name) for name, limit in sorted(limits.items(), key=lambda item: item[1])
+    )
+    return {limit: names for limit, names in by_limit.items() if limit > 0 and _is_near(limit, values)}
+
+
+def _is_near(limit: float, values: Sequence[float]) -> bool:
+    return bool(values) and min(values) / NEAR <= limit <= max(values) * NEAR
+
+
+def limits_note(limits: Mapping[str, float], values: Sequence[float], unit: str) -> str:
+    """What the dashed lines are, and the limits beyond the axis by name and value."""
+    far = [
+        f"{words.plain(name, 40)} ({limit:g} {unit})"
+        for name, limit in limits.items()
+        if 0 < limit < math.inf and not _is_near(limit, values)
+    ]
+    dashed = "Dashed: the profiles' limits." if near_limits(limits, values) else ""
+    beyond = f"Limits beyond the axis: {words.listed(far)}." if far and values else ""
+    return " ".join(filter(None, [dashed, beyond]))
+
+
+def above_limits(limits: Mapping[float, Sequence[str]]) -> float:
+    """Inches above a panel that the names of upright lines take."""
+    return _LINE * len(limits)
+
+
+def draw_limits(
     axes: Axes,
-    at: tuple[float, float],
-    *bars: tuple[Sequence[float], Sequence[float]],
-    colour: str,
-    marker: str,
-    label: str = "",
-) -> Line2D:
-    """A marker with bars, each by its two ends; `errorbar` takes three times as long for one."""
-    for x, y in bars:
-        axes.add_line(Line2D(x, y, color=colour, linewidth=1.2))
-    [point] = axes.plot([at[0]], [at[1]], marker=marker, color=colour, markersize=6, linestyle="")
-    if label:
-        point.set_label(drawing.label(label))
-    return point
+    which: Literal["x", "y"],
+    limits: Mapping[float, Sequence[str]],
+    unit: str,
+    *,
+    named: bool = True,
+) -> None:
+    """Dashed lines of the limits that the axis holds.
 
-
-def bars_note(figures: Sequence[Interval | None], text: str) -> str:
-    """What the bars are, as a second line of an axis's name; empty where no figure has an interval."""
-    has_any = any(figure is not None and figure.low is not None for figure in figures)
-    return f"\n{text}" if has_any else ""
+    Args:
+        axes: with its scale and ends.
+        which: the axis of the values.
+        limits: what `near_limits` gave.
+        unit: of the values.
+        named: whether the profiles' names are at the lines.
+    """
+    style: dict[str, Any] = {"color": drawing.INK, "linestyle": (0, (5, 3)), "linewidth": 1.1}
+    for number, (limit, names) in enumerate(limits.items()):
+        line = axes.axhline(limit, **style) if which == "y" else axes.axvline(limit, **style)
+        drawing.mark(line, "limit", f"{', '.join(names)}: {limit:g} {unit}")
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        text = f"{drawing.label(names[0], 26)}: {limit:.4g} {unit}{more}"
+        if not named:
+            continue
+        if which == "y":
+            axes.annotate(
+                text, (0.01, limit), xycoords=axes.get_yaxis_transform(), xytext=(0, 2),
+                textcoords="offset points", fontsize=_LABEL,
+                path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            )  # fmt: skip
+        else:
+            place = axes.get_xaxis_transform()
+            is_left = float((place - axes.transAxes).transform((limit, 1.0))[0]) < 0.5
+            axes.annotate(
+                text, (limit, 1.0), xycoords=place, xytext=(0, 4 + 72 * _LINE * number),
+                textcoords="offset points", fontsize=_LABEL, ha="left" if is_left else "right",
+                annotation_clip=False,
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -219,7 +402,7 @@ class Picture:
     """A plot as a page shows it; where nothing is drawn, the caption says why.
 
     Attributes:
-        caption: what stands below it.
+        caption: what is below it.
         alt: the words for those who cannot see it.
         figure: what is drawn; None where nothing is.
         is_photograph: whether the figure is shown as JPEG.
@@ -232,7 +415,7 @@ class Picture:
 
 
 MOST_IN_WORDS = 30
-"""Panels and marks of a plot that stand in the words for those who cannot see it."""
+"""Panels and marks of a plot that are in the words for those who cannot see it."""
 
 
 def picture(
@@ -249,18 +432,11 @@ def picture(
     """
     figure = drawing.blank()
     draw(ax=figure)
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        if not axis.label.get_text():  # else it is placed behind the names of all ticks, each time anew
-            axis.set_label_coords(0, 0)
-    more = (
-        f"The first {drawing.MAX_PANELS} of {panels} {noun}s are drawn; the tables hold all."
-        if panels > drawing.MAX_PANELS
-        else ""
-    )
+    more = f"The first {drawing.MAX_PANELS} of {panels} {noun}s are drawn; the tables hold all."
     titles = (axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes)
     marked = "; ".join([*filter(None, titles), *drawing.tooltips(figure).values()][:MOST_IN_WORDS])
-    alt = f"{what}: {marked}" if marked else what
-    return Picture(" ".join(filter(None, [*caption, more])), alt, figure)
+    sentences = [*caption, more if panels > drawing.MAX_PANELS else ""]
+    return Picture(" ".join(filter(None, sentences)), f"{what}: {marked}" if marked else what, figure)
 
 
 def not_drawn(count: int, why: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import FigureBase
@@ -22,7 +23,7 @@ from edgebench.errors import EdgeBenchError, StoredResultError
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import SceneRecord
 from edgebench.report import drawing, tables, words
-from edgebench.report.plots.panels import Picture, open_panels, picture
+from edgebench.report.plots.panels import Picture, draw_panels, picture
 from edgebench.results.load import StoredResults
 
 _MAX_PIXELS = 4_000 * 4_000
@@ -70,39 +71,35 @@ def scene(
     cells = tints[seen % len(tints)]
     cells[(seen < 0) | (seen >= len(class_names)), 3] = 0.0
     wrong = disagreements(record, predictions, class_names)
-    with drawing.style():
-        ratio = record.rows / record.columns
-        opened = open_panels(ax, 1, height=max(2.5, min(12.0, 5.9 * ratio)))
-        [axes] = opened.axes
-        extent = (0.0, float(record.columns), float(record.rows), 0.0)
+
+    def draw(axes: Axes, extent: tuple[float, float, float, float]) -> None:
         axes.imshow(pixels, extent=extent, interpolation="lanczos")
         axes.imshow(cells.reshape(record.rows, record.columns, 4), extent=extent, interpolation="nearest")
+        axes.set_axis_off()
         if wrong:
             rows, columns = np.divmod(np.asarray(wrong), record.columns)
+            halo = [withStroke(linewidth=2.6, foreground="black")]
             crosses = axes.scatter(
-                columns + 0.5,
-                rows + 0.5,
-                marker="x",
-                s=26,
-                linewidths=1.3,
-                color="white",
-                path_effects=[withStroke(linewidth=2.6, foreground="black")],
+                columns + 0.5, rows + 0.5, marker="x", s=26, linewidths=1.3, color="white", path_effects=halo
             )
             drawing.mark(crosses, "disagreements")
-        axes.set_axis_off()
-        handles: list[Patch | Line2D] = [
-            Patch(
-                facecolor=tints[index % len(tints)][:3],
-                edgecolor=drawing.QUIET,
-                label=f"{drawing.label(name)}: {int((seen == index).sum())}",
-            )
-            for index, name in enumerate(class_names)
-        ]
-        if wrong is not None:
-            handles.append(
-                Line2D([], [], marker="x", color="black", linestyle="", label=f"label differs: {len(wrong)}")
-            )
-        opened.legend_of(handles, "predicted patches")
+
+    handles: list[Artist] = [
+        Patch(
+            facecolor=tints[index % len(tints)][:3],
+            edgecolor=drawing.QUIET,
+            label=f"{drawing.label(name)}: {int((seen == index).sum())}",
+        )
+        for index, name in enumerate(class_names)
+    ]
+    if wrong is not None:
+        differ = f"label differs: {len(wrong)}"
+        handles.append(Line2D([], [], marker="x", color="black", linestyle="", label=differ))
+    extent = (0.0, float(record.columns), float(record.rows), 0.0)
+    height = max(2.5, min(12.0, 5.9 * record.rows / record.columns))
+    [axes] = draw_panels(
+        ax, [("", extent)], draw, "", "predicted patches", handles=handles, height=height
+    )  # fmt: skip
     return axes
 
 

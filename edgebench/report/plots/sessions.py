@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,38 +14,31 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing, notes, tables, words
-from edgebench.report.plots.panels import (
-    Panels,
-    Picture,
-    Place,
-    by_target,
-    draw_panels,
-    picture,
-)
+from edgebench.report import drawing, tables, words
+from edgebench.report.plots.panels import Picture, Place, by_target, draw_panels, name_places, picture
 from edgebench.stats.intervals import session_medians
 from edgebench.stats.warnings import Flag
 
 MAX_TRIALS = 36
 """Trials in one figure; of more, some of every target."""
-BESIDE = 9
-"""Trials beside each other in one panel; a target has as many panels as it takes."""
+IN_A_PANEL = 9
+"""Trials side by side in one panel; a target has as many panels as it takes."""
 MOST_POINTS = 4_000
 """Passes in one figure; of a session with more than its share the lowest and the highest of each part."""
 
 LEAST_FOR_P90 = 10
 
-_HOT = (Flag.THERMAL_SUSPECTED, Flag.THERMAL_SHORT, Flag.THROTTLED, Flag.CLOCK_DROP)
-_FILLED = 0.86  # of a trial's place: its sessions; the rest parts it from the next
+_HOT = {Flag.THERMAL_SUSPECTED, Flag.THERMAL_SHORT, Flag.THROTTLED, Flag.CLOCK_DROP}
+_FILLED = 0.86  # share of a trial's place that its sessions take
 _DOTS = 12  # passes up to which each is a dot
-_BEYOND = 3.0  # times the highest p90's distance from the median: what lies above it stands at the edge
+_BEYOND = 3.0  # times the highest p90's distance from the median: what is above it is drawn at the edge
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SessionStrip:
-    """A session's passes as shares of its trial's median, and where they stand.
+    """A session's passes as shares of its trial's median, and where they are.
 
     Attributes:
         start, end: of its part of the level axis.
@@ -62,25 +55,26 @@ class SessionStrip:
     p90: float
 
 
+def _able(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
+    """The trials that have passes; a median of zero has no shares."""
+    return [
+        summary
+        for summary in words.alike_timed(summaries)
+        if any(map(len, summary.latency_values)) and summary.latency and summary.latency.median > 0
+    ]
+
+
 def drawn_trials(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     """The trials that are drawn, in their order: of many some of every target.
 
     They have passes, and a median above zero.
     """
-    able = [
-        summary
-        for summary in words.alike_timed(summaries)
-        # Of a median of zero nothing is a share.
-        if any(map(len, summary.latency_values))
-        and summary.latency is not None
-        and summary.latency.median > 0
-    ]
-    rank: dict[str, int] = {}
-    order: list[tuple[int, int]] = []
-    for place, summary in enumerate(able):
-        rank[summary.target] = rank.get(summary.target, -1) + 1
-        order.append((rank[summary.target], place))
-    return [able[place] for place in sorted(place for _, place in sorted(order)[:MAX_TRIALS])]
+    able = _able(summaries)
+    ranks = {each.key: rank for _, group in by_target(able) for rank, each in enumerate(group)}
+    chosen = sorted(
+        (rank, place) for place, each in enumerate(able) if (rank := ranks.get(each.key)) is not None
+    )
+    return [able[place] for place in sorted(place for _, place in chosen[:MAX_TRIALS])]
 
 
 def sessions(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
@@ -88,30 +82,31 @@ def sessions(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axe
 
     Args:
         summaries: trials; those without passes are left out (published figures have none).
-        ax: where to draw: a panel for BESIDE trials of a target.
+        ax: where to draw: a panel for IN_A_PANEL trials of a target.
     """
     shown = drawn_trials(summaries)
     share = _share(shown)
     strips = {summary.key: _strips(summary, share) for summary in shown}
     low, high = _ends([strip for of_trial in strips.values() for strip in of_trial])
-    several, names = len({summary.target for summary in shown}) > 1, tables.trial_names(shown)
+    labels, names = words.labels(shown), tables.trial_names(shown)
 
     def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
         axes.axhline(100, color=drawing.QUIET, linewidth=0.8)
         for place, summary in enumerate(group):
             _draw_trial(axes, place, summary, names[summary.key], strips[summary.key], high)
-        _name_places(axes, group, shown)
-        axes.set_ylim(low, high)
+        name_places(axes, [labels[summary.key] for summary in group], 22)
+        axes.set(xlim=(-0.5, max(len(group), 3) - 0.5), ylim=(low, high))
         axes.set_xlabel("passes in time order, session after session")
         axes.set_ylabel(f"{words.latency_names(shown)},\n% of the trial's median")
 
     panels = [
-        (target if several else "", group[first : first + BESIDE])
-        for target, group in notes.by_target(shown).items()
-        for first in range(0, len(group), BESIDE)
+        (target, group[first : first + IN_A_PANEL])
+        for target, group in by_target(shown)
+        for first in range(0, len(group), IN_A_PANEL)
     ][: drawing.MAX_PANELS]
+    panels = panels if len({target for target, _ in panels}) > 1 else [("", group) for _, group in panels]
     return draw_panels(
-        ax, panels, draw, "no trial has passes", partial(_legend, shown), height=2.5, columns=1
+        ax, panels, draw, "no trial has passes", "of a session", handles=_legend(shown), height=2.5, columns=1
     )
 
 
@@ -157,7 +152,7 @@ def thinned(values: Floats, most: int) -> NDArray[np.int64]:
 
 
 def _ends(strips: Sequence[SessionStrip]) -> tuple[float, float]:
-    """Of the upright axis, in percent: around all passes but those that lie far above every p90."""
+    """Of the upright axis, in percent: around all passes but those that are far above every p90."""
     if not strips:
         return 0.0, 100.0
     lowest, highest = min(strip.lowest for strip in strips), max(float(strip.y.max()) for strip in strips)
@@ -166,6 +161,12 @@ def _ends(strips: Sequence[SessionStrip]) -> tuple[float, float]:
         highest = min(highest, 100 + _BEYOND * max(2.0, max(p90s) - 100))
     room = 0.08 * max(1.0, highest - lowest)
     return min(lowest, 99.5) - room, max(highest, 100.5) + room
+
+
+_POINT: dict[str, Any] = {
+    **{"color": drawing.INK, "markersize": 3.5, "linestyle": ""},
+    **{"markerfacecolor": "white", "markeredgewidth": 0.8},
+}
 
 
 def _draw_trial(
@@ -178,20 +179,10 @@ def _draw_trial(
     dots = max(map(len, summary.latency_values)) <= _DOTS
     [line] = axes.plot(x, y, color=colour, linewidth=0.8, marker="." if dots else "", markersize=4, zorder=2)
     drawing.mark(line, "trial", f"{name}: {_medians(summary)}")
-    centres = [place + (strip.start + strip.end) / 2 for strip in strips]
-    axes.hlines(
-        [strip.median for strip in strips],
-        [place + strip.start for strip in strips],
-        [place + strip.end for strip in strips],
-        color=drawing.INK,
-        linewidth=1.5,
-        zorder=3,
-    )
+    starts, ends = (place + np.array([getattr(strip, end) for strip in strips]) for end in ("start", "end"))
+    axes.hlines([strip.median for strip in strips], starts, ends, color=drawing.INK, linewidth=1.5, zorder=3)
     for marker, values in (("^", [strip.lowest for strip in strips]), ("v", [strip.p90 for strip in strips])):
-        axes.plot(
-            centres, np.minimum(values, high), color=drawing.INK, marker=marker, markersize=3.5, linestyle="",
-            markerfacecolor="white", markeredgewidth=0.8, zorder=3,
-        )  # fmt: skip
+        axes.plot((starts + ends) / 2, np.minimum(values, high), marker=marker, zorder=3, **_POINT)
     above = y > high
     if above.any():
         axes.plot(
@@ -205,35 +196,16 @@ def is_hot(summary: TrialSummary) -> bool:
     return any(caution.flag in _HOT for caution in summary.cautions)
 
 
-def _name_places(axes: Axes, group: Sequence[TrialSummary], shown: Sequence[TrialSummary]) -> None:
-    labels = words.labels(shown)
-    drawing.name_ticks(
-        axes.xaxis,
-        range(len(group)),
-        [labels[summary.key] for summary in group],
-        22,
-        rotation=30 if len(group) > 4 else 0,
-        horizontalalignment="right" if len(group) > 4 else "center",
-    )
-    axes.set_xlim(-0.5, max(len(group), 3) - 0.5)
-    axes.grid(visible=False, axis="x")
-
-
-def _legend(shown: Iterable[TrialSummary], opened: Panels) -> None:
-    hot = {is_hot(summary) for summary in shown}
-    point = {"color": drawing.INK, "markersize": 4, "linestyle": "", "markerfacecolor": "white"}
-    passes = {False: ("passes", drawing.SKY), True: ("passes,\nthrottling suspected", drawing.VERMILION)}
-    lines: tuple[tuple[str, dict[str, Any]], ...] = (
-        *(
-            (text, {"color": colour, "linewidth": 1.2})
-            for is_hot, (text, colour) in passes.items()
-            if is_hot in hot
-        ),
-        ("median", {"color": drawing.INK, "linewidth": 1.5}),
-        ("p90", {"marker": "v", **point}),
-        ("minimum", {"marker": "^", **point}),
-    )
-    opened.legend_of([Line2D([], [], label=label, **style) for label, style in lines], "of a session")
+def _legend(shown: Sequence[TrialSummary]) -> list[Line2D]:
+    lines: dict[str, dict[str, Any]] = {
+        "passes": {"color": drawing.SKY, "linewidth": 1.2},
+        "passes,\nthrottling suspected": {"color": drawing.VERMILION, "linewidth": 1.2},
+        "median": {"color": drawing.INK, "linewidth": 1.5},
+        **{"p90": {"marker": "v", **_POINT}, "minimum": {"marker": "^", **_POINT}},
+    }
+    hot = set(map(is_hot, shown))
+    absent = {name for name, is_hot in zip(lines, (False, True), strict=False) if is_hot not in hot}
+    return [Line2D([], [], label=label, **style) for label, style in lines.items() if label not in absent]
 
 
 def sessions_picture(summaries: Sequence[TrialSummary]) -> Picture:
@@ -241,22 +213,18 @@ def sessions_picture(summaries: Sequence[TrialSummary]) -> Picture:
     shown = drawn_trials(summaries)
     if not shown:
         return Picture("There is no figure of sessions and passes: no trial has passes.")
-    names, quantity = tables.trial_names(shown), words.latency_names(shown)
+    names, quantity, able = tables.trial_names(shown), words.latency_names(shown), len(_able(summaries))
     hot = words.listed([names[summary.key] for summary in shown if is_hot(summary)])
-    able = sum(any(map(len, summary.latency_values)) for summary in words.alike_timed(summaries))
+    is_thinned = any(len(session) > _share(shown) for each in shown for session in each.latency_values)
     return picture(
         partial(sessions, summaries),
         f"{quantity} of the sessions, lowest and highest median",
         f"Every session's steady passes in time order, {quantity} as a share of the trial's median, "
         f"with each session's minimum and median, and its p90 from {LEAST_FOR_P90} passes. A strip that "
-        "rises became slower while it ran; triangles at the upper edge stand for passes above the axis.",
+        "rises became slower while it ran; triangles at the upper edge mark passes above the axis.",
         f"Throttling is suspected of {hot}." if hot else "",
-        "Of long sessions the lowest and the highest pass of each part are drawn."
-        if any(len(session) > _share(shown) for each in shown for session in each.latency_values)
-        else "",
-        f"{len(shown)} of {words.counted(able, 'trial')} are drawn, some of every target."
-        if able > len(shown)
-        else "",
+        "Of long sessions the lowest and the highest pass of each part are drawn." if is_thinned else "",
+        f"{len(shown)} of {words.counted(able, 'trial')} are drawn." if able > len(shown) else "",
     )
 
 
@@ -289,17 +257,16 @@ def sustained(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Ax
     trials = [summary for summary in summaries if summary.key in shown]
     labels, names = words.labels(trials), tables.trial_names(trials)
     timed = words.latency_names(trials)
-    medians = [minute.median_s for minutes in shown.values() for minute in minutes]
-    log = drawing.wants_log(medians)
+    all_medians_s = [minute.median_s for minutes in shown.values() for minute in minutes]
     order = list(dict.fromkeys(labels.values()))
 
     def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
         for summary in group:
             minutes, number = shown[summary.key], order.index(labels[summary.key])
-            # A dot stands in the middle of its minute.
+            medians_s = [minute.median_s for minute in minutes]
             [line] = axes.plot(
-                [minute.minute + 0.5 for minute in minutes],
-                [minute.median_s for minute in minutes],
+                [minute.minute + 0.5 for minute in minutes],  # a dot is in the middle of its minute
+                medians_s,
                 color=drawing.PALETTE[number % len(drawing.PALETTE)],
                 linestyle=_LINES[number // len(drawing.PALETTE) % len(_LINES)],
                 marker=drawing.MARKERS[number % len(drawing.MARKERS)],
@@ -307,12 +274,11 @@ def sustained(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Ax
                 linewidth=1.2,
                 label=drawing.label(labels[summary.key]),
             )
-            first, last = words.number(minutes[0].median_s), words.number(minutes[-1].median_s)
+            first, last = words.number(medians_s[0]), words.number(medians_s[-1])
             seen = f"{timed} {first} s in the first minute, {last} s in the last"
             drawing.mark(line, "trial", f"{names[summary.key]}: {seen}")
-        drawing.scale_axis(axes, "y", medians, log)
+        drawing.scale_axis(axes, "y", all_medians_s, f"{timed}, median of the minute, s")
         axes.set_xlabel("time in the session, minutes")
-        axes.set_ylabel(f"{timed}, median of the minute, s" + (" (log)" if log else ""))
 
     return draw_panels(ax, by_target(trials), draw, "no trial ran for minutes (--sustained)", "trial")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -48,8 +49,13 @@ def points(axes: Axes) -> dict[str, list[tuple[float, float]]]:
 
 def bars(axes: Axes) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """Every bar of an interval, by x and y of its ends."""
-    drawn = [np.asarray(line.get_xydata()).tolist() for line in axes.lines if line.get_gid() is None]
-    return [((x0, x1), (y0, y1)) for (x0, y0), (x1, y1) in (line for line in drawn if len(line) == 2)]
+    segments = [
+        np.asarray(segment).tolist()
+        for drawn in axes.collections
+        if isinstance(drawn, LineCollection)
+        for segment in drawn.get_segments()
+    ]
+    return [((x0, x1), (y0, y1)) for (x0, y0), (x1, y1) in segments]
 
 
 def heights(axes: Axes) -> list[tuple[float, float]]:

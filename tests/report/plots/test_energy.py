@@ -28,9 +28,7 @@ def test_energy_and_accuracy_are_those_of_the_primary_rail_with_their_intervals(
     [sideways] = [x for x, (low, high) in bars(axes) if low == high == 95.4]
     assert sideways == pytest.approx((4.1, 4.6))
     assert len(heights(axes)) == 1
-    assert (
-        axes.get_xlabel().startswith("energy an image, J\nbars: 95 % intervals") and "%" in axes.get_ylabel()
-    )
+    assert axes.get_xlabel() == "Energy per image, J\nbars: 95 % intervals" and "%" in axes.get_ylabel()
     assert "0.25" in texts(figure_of([axes]))
 
 

@@ -33,8 +33,8 @@ def test_a_panel_a_series_with_levels_and_the_change(series) -> None:
     assert levels == pytest.approx([each.changes[0].before, each.changes[0].after])
     [mark] = [text.get_text() for text in axes.texts]
     assert mark == "+10.0 % worse"
-    assert axes.get_ylabel() == "image_s, s\n95 % interval over sessions"
-    assert axes.get_xlabel() == "begun (UTC)"
+    assert axes.get_ylabel() == "image_s, s\nbars: 95 % intervals"
+    assert all_axes[-1].get_xlabel() == "begun (UTC)"
 
 
 def test_what_has_no_date_is_drawn_in_its_order(series) -> None:

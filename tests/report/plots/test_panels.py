@@ -46,7 +46,7 @@ def test_axes_of_the_caller_are_drawn_into_and_their_figure_is_left_alone() -> N
     assert figure.get_size_inches().tolist() == [9, 4]
     assert latency(TWO_TARGETS, ax=[left, right]) == [left, right]
     part = figure.add_subfigure(figure.add_gridspec(1, 2)[1])
-    assert stages(TWO_TARGETS, ax=part)[0].get_xlabel().startswith("milliseconds")
+    assert stages(TWO_TARGETS, ax=part)[0].get_xlabel().startswith("Time per patch")
 
 
 def test_fewer_axes_than_panels_are_refused_with_how_many_it_takes() -> None:
