@@ -217,15 +217,6 @@ def shown(data: Union[bytes, bytearray]) -> str:
 
 
 SCOPES = ("chip", "module", "board", "usb", "wall")
-NARROWEST = "chip"
-
-
-def split_address(address: str, options: Sequence[str], example: str) -> Tuple[str, Dict[str, str]]:
-    """As `split_options`, of a file that has to be named."""
-    path, values = split_options(address, options, example)
-    if not path:
-        raise ProbeMissing("no file is named", "write it like {}".format(example), ADDRESS)
-    return path, values
 
 
 def split_options(address: str, options: Sequence[str], example: str) -> Tuple[str, Dict[str, str]]:
@@ -288,13 +279,3 @@ def stated_rate_hz(address: str) -> Optional[float]:
         return positive({name: unquote(value) for name, value in options.items()}, "rate_hz")
     except ProbeMissing:
         return None
-
-
-def scope_of(values: Dict[str, str]) -> Tuple[str, Dict[str, Any]]:
-    """What the meter covers, and what is absent of that: a scope that nobody states is the narrowest."""
-    absent = {}
-    if "scope" not in values:
-        absent["scope"] = "the address does not say what the meter covers: taken for {}; add scope={}".format(
-            NARROWEST, "|".join(SCOPES)
-        )
-    return one_of(values, "scope", SCOPES, NARROWEST), absent
