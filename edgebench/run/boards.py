@@ -15,6 +15,7 @@ The other fields are those of `Board`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import re
@@ -42,8 +43,6 @@ from edgebench.records.target import (
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, nearest, short
 
-# Declared power on the command line, `[TARGET=]WATTS:KIND:SOURCE`, and whose it is.
-
 # Whose a declaration on the command line is: `[TARGET=]...`, by the names that each target answers to.
 
 
@@ -54,6 +53,7 @@ Aliases = Mapping[str, Sequence[str]]
 """By the name of each target the names that it answers to, from its own to that of all its sweep."""
 
 Declared = TypeVar("Declared")
+Figure = TypeVar("Figure", bound=BaseModel)
 
 
 def known_alias(flag: str, name: str | None, text: str, aliases: Aliases) -> str:
@@ -77,13 +77,16 @@ def known_alias(flag: str, name: str | None, text: str, aliases: Aliases) -> str
     return name
 
 
-def by_target(
-    declared: Mapping[str, Sequence[Declared]], aliases: Aliases
+def _by_target(
+    flag: str, declarations: Iterable[tuple[str, str | None, Declared]], aliases: Aliases
 ) -> dict[str, tuple[Declared, ...]]:
-    """What was declared of each target, from what was of each alias; its own name beats a wider one.
+    """The declarations (text, target, value) for each target; its own name overrides a wider one.
 
-    Targets of which nothing was declared are left out.
+    Targets without a declaration are left out.
     """
+    declared: dict[str, list[Declared]] = {}
+    for text, name, value in declarations:
+        declared.setdefault(known_alias(flag, name, text, aliases), []).append(value)
     chosen = {
         name: next((declared[alias] for alias in names if alias in declared), ())
         for name, names in aliases.items()
@@ -91,158 +94,96 @@ def by_target(
     return {name: tuple(values) for name, values in chosen.items() if values}
 
 
-FLAG = "--declared-power"
-FORM = "write it like --declared-power nano=9.5:maximum:'label of its supply'"
-LONGEST_SOURCE = 200
-_NUMBER = re.compile(r"(?P<number>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?|[+-]?(?:nan|inf))\s*(?P<unit>\w*)", re.I)
-_IN_WATTS = {"": 1.0, "W": 1.0, "mW": 1e-3, "kW": 1e3}
+# Declared power and boot time on the command line.
+
+
+POWER_FLAG = "--declared-power"
+BOOT_FLAG = "--declared"
+_FORMS = {
+    POWER_FLAG: "write it like --declared-power nano=9.5:maximum:'supply label'; kind: maximum or typical",
+    BOOT_FLAG: "write it like --declared nano=boot_s:25:typical:'stop watch'; kind: maximum or typical",
+}
 
 
 def declared_powers(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[DeclaredPower, ...]]:
-    """What was declared of each target, by its name; those of which nothing was are left out.
+    """The declared powers of each target, by its name.
 
     Args:
-        texts: `[TARGET=]WATTS:KIND:SOURCE`. Without a target it is the only one's.
-        aliases: as `edgebench.run.boards` has them.
+        texts: `[TARGET=]WATTS:KIND:SOURCE`. The target may be omitted if there is only one.
+        aliases: names that each target answers to.
 
     Raises:
-        UsageError: a text that does not have this form, a figure that is not in watts, above 0 and at most
-            MOST_W, an unknown kind or target, no source, a target left out where there are several, two
+        UsageError: a text of another form, a value out of range, an unknown kind or target, no source, two
             figures of one kind for one target, a typical power above the maximum.
     """
-    by_alias: dict[str, list[DeclaredPower]] = {}
+    declarations = []
     for text in texts:
-        name, power = _parsed(text)
-        by_alias.setdefault(known_alias(FLAG, name, text, aliases), []).append(power)
-    for alias, powers in by_alias.items():
-        if conflict := conflict_of(powers):
-            raise UsageError(f"{FLAG} of {alias}: {conflict}", fix="leave one of the two out")
-    return by_target(by_alias, aliases)
+        target, equals, _ = text.partition(":")[0].rpartition("=")
+        figure = _figure(POWER_FLAG, text, text[len(target + equals) :], DeclaredFigure, "watts")
+        declarations.append((text, target.strip() if equals else None, figure.power))
+    powers = _by_target(POWER_FLAG, declarations, aliases)
+    for name, declared in powers.items():
+        if conflict := conflict_of(declared):
+            raise UsageError(f"{POWER_FLAG} of {name}: {conflict}", fix="leave one of the two out")
+    return powers
+
+
+def declared_figures(
+    powers: Sequence[str], boots: Sequence[str], aliases: Aliases
+) -> dict[str, dict[str, Any]]:
+    """The declared fields of each target, by its name.
+
+    Args:
+        powers: as `declared_powers` takes them.
+        boots: `[TARGET=]boot_s:SECONDS:KIND:SOURCE`.
+        aliases: names that each target answers to.
+
+    Raises:
+        UsageError: as `declared_powers`.
+    """
+    declarations = []
+    for text in boots:
+        head, _, rest = text.partition(":")
+        target, equals, field = (part.strip() for part in head.rpartition("="))
+        if field != "boot_s":
+            raise UsageError(
+                f"{BOOT_FLAG} {short(text)}: {short(field)} cannot be declared",
+                fix=f"{_FORMS[BOOT_FLAG]}; write mass_g and size_mm into the targets file",
+            )
+        boot = _figure(BOOT_FLAG, text, rest, StatedBoot, "value").declared
+        declarations.append((text, target if equals else None, boot))
+    by_name: dict[str, dict[str, Any]] = {}
+    for name, declared in declared_powers(powers, aliases).items():
+        by_name.setdefault(name, {})["declared_power"] = declared
+    for name, declared_boots in _by_target(BOOT_FLAG, declarations, aliases).items():
+        if len(declared_boots) > 1:
+            raise UsageError(f"{BOOT_FLAG} of {name}: boot_s is there twice", fix="leave one of the two out")
+        by_name.setdefault(name, {})["boot_s"] = declared_boots[0]
+    return by_name
 
 
 def conflict_of(powers: Sequence[DeclaredPower | DeclaredFigure]) -> str:
-    """Why figures of one target cannot all hold; "" where they can."""
-    by_kind: dict[str, float] = {}
-    for power in powers:
-        if power.kind in by_kind:
-            return f"there are two figures of kind {power.kind!r}"
-        by_kind[power.kind] = power.watts
+    """Why figures of one target cannot all hold; "" if they can."""
+    by_kind = {power.kind: power.watts for power in powers}
+    if len(by_kind) < len(powers):
+        return f"there are two figures of kind {powers[0].kind!r}"
     if by_kind.get("typical", 0.0) > by_kind.get("maximum", MOST_W):
         return f"a typical power of {by_kind['typical']:g} W is above the maximum of {by_kind['maximum']:g} W"
     return ""
 
 
-def _parsed(text: str) -> tuple[str | None, DeclaredPower]:
-    """The target that it names, if any, and the figure."""
-    head, *rest = (part.strip() for part in text.split(":", 2))
-    target, equals, watts = head.rpartition("=")
-    if len(rest) < 2:
-        missing = "kind and source" if not rest else "source" if rest[0] in KINDS else "kind or source"
-        raise UsageError(f"{FLAG} {short(text)} names no {missing}", fix=FORM)
-    kind, source = rest
-    fix = f"say which data sheet or label has it: {FORM}"
-    known_kind = _kind(f"{FLAG} {short(text)}", kind, source, "power", fix)
-    return target.strip() if equals else None, DeclaredPower(_watts(watts, text), known_kind, source)
-
-
-def _kind(declaration: str, kind: str, source: str, figure: str, fix: str) -> PowerKind:
-    """The kind of a figure; UsageError for one that is none, and for a source that is no short line."""
-    if not source:
-        raise UsageError(f"{declaration} names no source", fix=fix)
-    if len(source) > LONGEST_SOURCE or not source.isprintable():
-        raise UsageError(
-            f"{declaration}: the source is no line of at most {LONGEST_SOURCE} characters",
-            fix="name the data sheet or label in a few words",
-        )
-    for known in KINDS:
-        if known == kind:
-            return known
-    raise UsageError(f"{declaration}: {short(kind)} is no kind of {figure}", fix=choose(kind, KINDS))
-
-
-def _watts(text: str, whole: str) -> float:
-    match = _NUMBER.fullmatch(text.strip())
-    unit = match["unit"] if match else ""
+def _figure(flag: str, text: str, figure: str, model: type[Figure], field: str) -> Figure:
+    """`VALUE:KIND:SOURCE`, validated by the model of the same figure in a TOML file."""
+    number, kind, source, *_ = (*(part.strip() for part in figure.split(":", 2)), "", "")
+    value: float | str = number
+    with contextlib.suppress(ValueError):
+        value = float(number.removesuffix("W") if flag == POWER_FLAG else number)
+    document = {field: value, "kind": kind, "source": source}
     try:
-        number = float(match["number"]) if match else None
-    except ValueError:
-        number = None
-    if number is None or unit not in _IN_WATTS:
-        raise UsageError(f"{FLAG} {short(whole)}: {short(text)} is no number of watts", fix=FORM)
-    watts = number * _IN_WATTS[unit]
-    if not 0 < watts <= MOST_W:
-        raise UsageError(
-            f"{FLAG} {short(whole)}: {short(text)} is not above 0 and at most {MOST_W:g} W",
-            fix=f"write it in watts, not in milliwatts; {FORM}",
-        )
-    if unit not in ("", "W"):
-        raise UsageError(f"{FLAG} {short(whole)}: {short(text)} is not in watts", fix=f"write {watts:g}")
-    return watts
-
-
-# Declared boot time on the command line, `[TARGET=]boot_s:SECONDS:KIND:SOURCE`, and all else it declares.
-
-
-CONDITIONS_FLAG = "--declared"
-_FORM = f"write it like {CONDITIONS_FLAG} nano=boot_s:25:typical:'stop watch'"
-
-
-def declared_figures(
-    powers: Sequence[str], conditions: Sequence[str], aliases: Aliases
-) -> dict[str, dict[str, Any]]:
-    """What was declared of each target, by its name and by the field of a target that it becomes.
-
-    Args:
-        powers: as `power_declarations.declared_powers` takes them.
-        conditions: of the form above. Without a target they are the only one's.
-        aliases: as `edgebench.run.boards` has them.
-
-    Raises:
-        UsageError: as `declared_powers`, and for a condition that does not have this form, is out of range,
-            or is declared twice of one target.
-    """
-    by_alias: dict[str, list[DeclaredBoot]] = {}
-    for text in conditions:
-        target, boot = _parsed_conditions(text)
-        alias = known_alias(CONDITIONS_FLAG, target, text, aliases)
-        if alias in by_alias:
-            raise UsageError(
-                f"{CONDITIONS_FLAG} of {alias}: boot_s is there twice",
-                fix="leave one of the two out",
-            )
-        by_alias[alias] = [boot]
-    by_field: dict[str, dict[str, Any]] = {
-        "declared_power": dict(declared_powers(powers, aliases)),
-        "boot_s": {name: boot for name, (boot,) in by_target(by_alias, aliases).items()},
-    }
-    figures = {
-        name: {field: of_targets[name] for field, of_targets in by_field.items() if name in of_targets}
-        for name in aliases
-    }
-    return {name: fields for name, fields in figures.items() if fields}
-
-
-def _parsed_conditions(text: str) -> tuple[str | None, DeclaredBoot]:
-    """The target that it names, if any, and its boot time."""
-    head, _, rest = text.partition(":")
-    target, equals, field = (part.strip() for part in head.rpartition("="))
-    if field != "boot_s":
-        raise UsageError(
-            f"{CONDITIONS_FLAG} {short(text)}: {short(field)} is nothing that is declared so",
-            fix=f"{choose(field, ['boot_s'])}; mass_g and size_mm stand in the targets file, and power is "
-            "--declared-power",
-        )
-    value, kind, source, *_ = (part.strip() for part in (*rest.split(":", 2), "", ""))
-    declaration = f"{CONDITIONS_FLAG} {short(text)}"
-    known_kind = _kind(declaration, kind, source, "boot time", _FORM)
-    try:
-        seconds = float(value)
-    except ValueError:
-        raise UsageError(f"{declaration}: {short(value)} is no number of seconds", fix=_FORM) from None
-    if not 0 < seconds <= LONGEST_BOOT_S:
-        what = f"{declaration}: {short(value)} is not above 0 and at most {LONGEST_BOOT_S:g} s"
-        raise UsageError(what, fix=_FORM)
-    return target if equals else None, DeclaredBoot(seconds, known_kind, source)
+        return model.model_validate(document)
+    except ValidationError as error:
+        refused = refusal(error, document, model)
+        raise UsageError(f"{flag} {short(text)}: {refused.sentence()}", fix=_FORMS[flag]) from error
 
 
 # Boards on the command line for results that are there already, `[TARGET=]NAME`, and whose they are.
@@ -256,12 +197,12 @@ def declared_boards(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[s
 
     Args:
         texts: `[TARGET=]NAME`, one for each board; without a target it is the only one's.
-        aliases: as `edgebench.run.boards` has them.
+        aliases: names that each target answers to.
 
     Raises:
         UsageError: no name, an unknown target, a target left out where there are several.
     """
-    by_alias: dict[str, list[str]] = {}
+    declarations = []
     for text in texts:
         target, equals, name = (part.strip() for part in text.rpartition("="))
         if not name:
@@ -269,9 +210,8 @@ def declared_boards(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[s
                 f"{BOARD_FLAG} {short(text)} names no board",
                 fix="write it like --board nano=jetson-nano-devkit",
             )
-        alias = known_alias(BOARD_FLAG, target if equals else None, text, aliases)
-        by_alias.setdefault(alias, []).append(name)
-    return by_target(by_alias, aliases)
+        declarations.append((text, target if equals else None, name))
+    return _by_target(BOARD_FLAG, declarations, aliases)
 
 
 # Facts as TOML files state them, each with where it is from: a boot time.
@@ -293,6 +233,7 @@ Word = Annotated[
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_BOOT_S, strict=True)]
 Value = TypeVar("Value")
 
+LONGEST_SOURCE = 200
 BOOT_FORM = "boot_s = { value = 21.5, source = 'its data sheet' }, with kind = 'maximum' where it says so"
 
 

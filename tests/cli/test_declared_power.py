@@ -107,9 +107,9 @@ def test_it_is_marked_declared_wherever_it_stands(stored, tmp_path):
     ("text", "what"),
     [
         ("plane=4:maximum:label", "there is no target 'plane'"),
-        ("4:maximum", "names no source"),
-        ("2kW:maximum:label", "not in watts"),
-        ("nan:maximum:label", "not above 0"),
+        ("4:maximum", "source: ''"),
+        ("2kW:maximum:label", "is not a number"),
+        ("nan:maximum:label", "not at most"),
     ],
 )
 @pytest.mark.parametrize("command", ["fit", "report"])
