@@ -21,16 +21,17 @@ from edgebench import interruption
 from edgebench.agent import frames
 from edgebench.agent.frames import Message, ProtocolError
 from edgebench.errors import DiskFullError, EdgeBenchError, SessionError, UnavailableError
-from edgebench.link.agent_session import AgentSession, Board, BoardBuilds
+from edgebench.link.agent_session import AgentSession, BoardBuilds
 from edgebench.link.board_findings import mode_in_force
 from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
-from edgebench.link.failures import Explain, from_placing, from_protocol, lost_before, unexplained
+from edgebench.link.failures import Explain, lost_before, session_error, unexplained
 from edgebench.link.local import raise_refusal
 from edgebench.link.placing import Placer
 from edgebench.link.replies import Count, Hello, LaunchFaults, PowerModeObstacle, PutBack, Reply, checked
 from edgebench.link.schedule import Timeouts
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import Link
+from edgebench.link.worker import Board
 from edgebench.records.model import Artifact
 from edgebench.records.session import SessionSettings
 from edgebench.records.target import Launch
@@ -252,7 +253,7 @@ class AgentDevice:
                 raise ProtocolError("an answer without facts")
         except ProtocolError as error:
             self._connection.close()
-            raise from_protocol(error, "start", "") from error
+            raise session_error(error, "start") from error
         except (LinkLost, EdgeBenchError) as error:
             self._connection.close()
             # The board was there before: it is the next session that is lost, not the experiment.
@@ -285,7 +286,7 @@ class AgentDevice:
             yield
         except ProtocolError as error:
             connection.close()
-            raise from_protocol(error, "start", "") from error
+            raise session_error(error, "start") from error
         except LinkLost as error:
             connection.close()
             raise unavailable(self._link.name, error) from error
@@ -352,7 +353,7 @@ class AgentDevice:
         except (LinkLost, ProtocolError) as error:
             raise lost_before(str(error)) from error
         except DiskFullError as error:
-            raise from_placing(error, "start") from error
+            raise session_error(error, "start") from error
         except SessionError:
             raise
         except EdgeBenchError as error:

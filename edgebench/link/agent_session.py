@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 
 import numpy as np
@@ -14,22 +13,14 @@ import numpy as np
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.agent.worker import PREDICT_STEP
 from edgebench.errors import SessionError
-from edgebench.link.clock_match import SessionClock
-from edgebench.link.connection import Connection, LinkLost, ignore
-from edgebench.link.failures import Explain, SessionFaults, WorkerEnded, unexplained
-from edgebench.link.measuring_order import MeasuringOrder
-from edgebench.link.placing import Loadable, PlacedFile, Placer, place_artifact
+from edgebench.link.connection import LinkLost, ignore
+from edgebench.link.failures import WorkerEnded
+from edgebench.link.placing import Loadable, PlacedFile, place_artifact
 from edgebench.link.replies import BuildReply, Ended, checked, require_fits
-from edgebench.link.schedule import Timeouts
+from edgebench.link.rounds import WorkerRounds
+from edgebench.link.session_loop import SessionLoop
 from edgebench.link.session_probes import SessionProbes
-from edgebench.link.worker import (
-    BuildProgress,
-    CountedProgress,
-    SessionContext,
-    Worker,
-    WorkerCalls,
-    runner_options,
-)
+from edgebench.link.worker import Board, SessionContext, Worker, build_progress, counted, runner_options
 from edgebench.records.model import Artifact, BuiltArtifact
 from edgebench.records.session import (
     ColdFigures,
@@ -53,39 +44,6 @@ class Built:
 
     loadable: Loadable
     artifact: BuiltArtifact
-
-
-@dataclass(frozen=True)
-class Board:
-    """A device with an agent, as its sessions and builds use it.
-
-    Attributes:
-        connection, placer: of the device.
-        runner_files: the runner's file, and those that it takes in.
-        timeouts: for each stage.
-        explain: what the backend knows of a failure.
-        own_clock: whether the backend's runner brings a time of its own.
-    """
-
-    connection: Connection
-    placer: Placer
-    runner_files: tuple[Path, ...]
-    timeouts: Timeouts
-    explain: Explain = unexplained
-    own_clock: bool = False
-
-    def context(self, artifact: Artifact, settings: SessionSettings) -> SessionContext:
-        """What the parts of a new session there share."""
-        return SessionContext(
-            self.connection,
-            self.placer,
-            artifact,
-            settings,
-            self.timeouts,
-            SessionClock(self.connection),
-            SessionFaults(self.connection, self.explain),
-            self.own_clock,
-        )
 
 
 class BoardBuilds:
@@ -122,34 +80,34 @@ class BoardBuilds:
 
     def _build(self, artifact: Artifact, settings: SessionSettings) -> Built:
         board = self._board
-        session = board.context(artifact, replace(settings, workers=1))
-        calls = WorkerCalls(session)
+        session = SessionContext(board, artifact, replace(settings, workers=1))
+        worker = Worker(session)
         try:
-            with calls.as_session_error(BUILD):
+            with session.faults.at(BUILD):
                 session.clock.edge("start", board.timeouts.connect)
                 code = board.placer.place_code(board.runner_files)
                 placed = place_artifact(board.placer, artifact)
-            calls.start(build=True)
-            board.connection.listen(partial(_raise_end, calls))
-            frame = calls.call(
-                "build",
-                BUILD,
-                board.timeouts.build,
-                BuildProgress(settings.report),
-                code=code,
-                source=asdict(placed.file),
-                companions={name: asdict(file) for name, file in placed.companions.items()},
-                options=runner_options(artifact, settings),
-            )
-            with calls.as_session_error(BUILD):
+            with session.faults.at("start"):
+                worker.start(build=True)
+            board.connection.listen(partial(_raise_end, worker))
+            with session.faults.at(BUILD):
+                frame = worker.call(
+                    "build",
+                    board.timeouts.build,
+                    build_progress(settings.report),
+                    code=code,
+                    source=asdict(placed.file),
+                    companions={name: asdict(file) for name, file in placed.companions.items()},
+                    options=runner_options(artifact, settings),
+                )
                 reply = checked(BuildReply, frame.message)
                 if not reply.cached:
-                    require_fits("a build", reply.seconds * 1e9, calls.span)
+                    require_fits("a build", reply.seconds * 1e9, worker.span)
         except BaseException as error:
-            _stop([calls], session)
-            _tell_left_running([calls], error)
+            _stop([worker], session)
+            _tell_left_running([worker], error)
             raise
-        _stop([calls], session)
+        _stop([worker], session)
         for file in (placed.file, *placed.companions.values()):
             board.placer.note_verified(file.sha256)
         board.placer.note_verified(reply.sha256)
@@ -157,7 +115,7 @@ class BoardBuilds:
         return Built(replace(placed, file=PlacedFile(reply.path, reply.sha256)), built_artifact)
 
 
-def _stop(workers: Sequence[WorkerCalls], session: SessionContext, gently: bool = False) -> None:
+def _stop(workers: Sequence[Worker], session: SessionContext, gently: bool = False) -> None:
     """End workers, whatever state they are in; nothing here replaces an error."""
     try:
         for worker in workers:
@@ -165,23 +123,23 @@ def _stop(workers: Sequence[WorkerCalls], session: SessionContext, gently: bool 
     except (LinkLost, ProtocolError):
         session.faults.close()
     finally:
-        session.connection.listen(ignore)
+        session.board.connection.listen(ignore)
 
 
-def _left_running(workers: Sequence[WorkerCalls]) -> list[str]:
+def _left_running(workers: Sequence[Worker]) -> list[str]:
     left = [process for worker in workers for process in worker.left_running]
     return [process.words() for process in left[:MAX_WARNINGS]]
 
 
-def _tell_left_running(workers: Sequence[WorkerCalls], error: BaseException) -> None:
+def _tell_left_running(workers: Sequence[Worker], error: BaseException) -> None:
     """There is no session whose facts could have it."""
     if isinstance(error, SessionError):
         error.stderr_tail += "".join(f"\nedgebench: {text}" for text in _left_running(workers))
 
 
-def _raise_end(calls: WorkerCalls, frame: Frame) -> None:
+def _raise_end(worker: Worker, frame: Frame) -> None:
     if frame.message.get("event") == "ended":
-        raise calls.note_end(checked(Ended, frame.message))
+        raise worker.note_end(checked(Ended, frame.message))
 
 
 MAX_WARNINGS = 20
@@ -217,23 +175,27 @@ class AgentSession:
             preferred=settings.preferred_meters,
             take=settings.take_samples,
         )
-        self._session = board.context(artifact, settings)
+        self._session = SessionContext(board, artifact, settings)
         self._clock, self._faults = self._session.clock, self._session.faults
         self._workers = [Worker(self._session, number) for number in range(settings.workers)]
-        self._order = MeasuringOrder(self._session, self._workers, self._probes)
+        self._loop = SessionLoop(WorkerRounds(self._session, self._workers, self._probes), settings)
         self._running = False
 
     # --- entering and leaving ---
 
     def __enter__(self) -> AgentSession:
         loadable = self._loadable()
+        board = self._board
         try:
-            with self._faults.as_session_error("start"):
-                self._clock.edge("start", self._board.timeouts.connect)
-            self._start()
-            self._load(loadable)
-            with self._faults.as_session_error("start"):
-                self._probes.start(self._board.connection, self._board.placer, self._board.timeouts.probe)
+            with self._faults.at("start"):
+                self._clock.edge("start", board.timeouts.connect)
+                self._start()
+                code = board.placer.place_code(board.runner_files)
+            with self._faults.at("load"):
+                for worker in self._workers:
+                    worker.load(code, loadable)
+            with self._faults.at("start"):
+                self._probes.start(board.connection, board.placer, board.timeouts.probe)
         except BaseException as error:
             self._stop(gently=False)
             if self._builds is not None:  # what lies there may not be what was built
@@ -255,7 +217,7 @@ class AgentSession:
             self._built = built.artifact
             self._report("load")
             return built.loadable
-        with self._faults.as_session_error("start"):
+        with self._faults.at("start"):
             return place_artifact(self._board.placer, self._artifact)
 
     def _start(self) -> None:
@@ -264,12 +226,6 @@ class AgentSession:
             worker.start()
             # Before this the agent has ended what an earlier session left: what comes unasked is this one's.
             self._board.connection.listen(self._hear)
-
-    def _load(self, loadable: Loadable) -> None:
-        with self._faults.as_session_error("start"):
-            code = self._board.placer.place_code(self._board.runner_files)
-        for worker in self._workers:
-            worker.load(code, loadable)
 
     def _stop(self, gently: bool) -> None:
         """End the workers and the probes, whatever state they are in; nothing here replaces an error."""
@@ -289,15 +245,13 @@ class AgentSession:
     def golden(self) -> Scores:
         """Scores float32 [workers x golden, classes] of the golden patches, worker by worker."""
         golden = self._artifact.golden
-        with self._faults.as_session_error("golden"):
+        with self._faults.at("golden"):
             path = self._board.placer.place(golden.patches, golden.patches_sha256)
-        scores = []
-        for worker in self._workers:
-            worker_scores, patch_s = worker.golden(path)
-            scores.append(worker_scores)
+            answers = [worker.golden(path) for worker in self._workers]
+        for _, patch_s in answers:
             if patch_s is not None:
                 self._settings.patch_took(patch_s)
-        return np.concatenate(scores)
+        return np.concatenate([scores for scores, _ in answers])
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         """Of each worker the first pass, the warm-up's batches as one Pass, then the steady passes.
@@ -305,39 +259,39 @@ class AgentSession:
         A first KeyboardInterrupt lets the passes in hand come to their end, gives them, and is then raised; a
         second one ends at once.
         """
-        with self._faults.as_session_error("scene"):
+        with self._faults.at("scene"):
             # Known before the first pass: a disk that is too small for the images costs no measuring.
             images = [(plan.images.path, plan.images.sha256)] if plan.images else []
             self._board.placer.require_room([(plan.scene.path, plan.scene.sha256), *images])
             path = self._board.placer.place(plan.scene.path, plan.scene.sha256, self._sending("scene"))
-        for worker in self._workers:
-            limit_s = self._board.timeouts.scene
-            worker.call_with(plan.scene.sha256, "scene", "scene", limit_s, None, path=path, **plan.scene.grid)
-        try:
-            yield from self._order.passes(plan)
-        except (GeneratorExit, KeyboardInterrupt):
-            self._faults.stopping = True
-            raise
-        finally:
-            with self._faults.at_the_end():
-                self._probes.stop(self._board.connection, self._faults.patience_s(self._board.timeouts.probe))
-                self._clock.edge("end", self._faults.patience_s(self._board.timeouts.stop))
-        with self._faults.as_session_error("measure"):
+            for worker in self._workers:
+                limit_s, digest = self._board.timeouts.scene, plan.scene.sha256
+                worker.call("scene", limit_s, None, digest, path=path, **plan.scene.grid)
+        with self._faults.at("measure"):
+            try:
+                yield from self._loop.measure(plan)
+            except (GeneratorExit, KeyboardInterrupt):
+                self._faults.stopping = True
+                raise
+            finally:
+                with self._faults.at_the_end():
+                    self._probes.stop(
+                        self._board.connection, self._faults.patience_s(self._board.timeouts.probe)
+                    )
+                    self._clock.edge("end", self._faults.patience_s(self._board.timeouts.stop))
             self._faults.require_no_fault()  # these may have been heard at the end alone
             self._clock.require_agreement()
             self._probes.require_all()
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [workers x n, classes] of every image, worker by worker, on what was timed."""
-        with self._faults.as_session_error("predict"):
+        with self._faults.at("predict"):
             path = self._board.placer.place(images.path, images.sha256, self._sending("images"))
-        scores = []
-        for worker in self._workers:
-            self._report("images", 0, images.n)
-            progress = CountedProgress(
-                images.n, lambda done, of: self._report("images", done, of), PREDICT_STEP
-            )
-            scores.append(worker.predict(images.sha256, path, images.n, progress))
+            scores = []
+            for worker in self._workers:
+                self._report("images", 0, images.n)
+                progress = counted(partial(self._report, "images"), images.n, PREDICT_STEP)
+                scores.append(worker.predict(images.sha256, path, images.n, progress))
         return np.concatenate(scores)
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
@@ -362,8 +316,8 @@ class AgentSession:
             runtime=dict(first.runtime),
             clock={} if first.own_time else self._clock.facts(),
             own_time=first.own_time,
-            windows_ns=self._order.windows_ns,
-            load_bursts=self._order.load_bursts,
+            windows_ns=self._loop.windows_ns,
+            load_bursts=self._loop.load_bursts,
             probes=probes,
             probe_reasons=probe_reasons,
             monitor_reasons=monitor_reasons,

@@ -13,6 +13,7 @@ from edgebench.agent.clock import ENVIRONMENT
 from edgebench.agent.frames import ProtocolError
 from edgebench.errors import EdgeBenchError, SessionError
 from edgebench.link.connection import Connection
+from edgebench.link.failures import session_error
 from edgebench.link.replies import ClockReading, ImpossibleTimes, InjectedClock, Span, checked
 from edgebench.records.session import ClockMatch
 from edgebench.records.values import Json
@@ -249,7 +250,7 @@ class BoardFault(EdgeBenchError):
 
     def as_session_error(self, stage: str) -> SessionError:
         """What ends a session that was at this stage."""
-        return SessionError(self.what, status=self.status, stage=stage, why=self.why, fix=self.fix)
+        return session_error(self, stage)
 
 
 @contextmanager
@@ -257,16 +258,8 @@ def as_session_error(stage: str) -> Iterator[None]:
     """What the board did, or its clock, as what ends the session at this stage."""
     try:
         yield
-    except BoardFault as fault:
-        raise fault.as_session_error(stage) from fault
-    except ProtocolError as error:
-        raise SessionError(
-            "the board's times cannot be right",
-            status="protocol_error",
-            stage=stage,
-            why=str(error),
-            fix=getattr(error, "fix", ""),
-        ) from error
+    except (BoardFault, ProtocolError) as error:
+        raise session_error(error, stage) from error
 
 
 # A board's clock, of which 32 bits of microseconds come over the line: they wrap every 71.6 minutes.

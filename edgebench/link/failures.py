@@ -11,7 +11,7 @@ from typing import NamedTuple
 from edgebench.agent.frames import ProtocolError
 from edgebench.errors import DiskFullError, EdgeBenchError, NoPermissionError, SessionError, UnavailableError
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
-from edgebench.link.replies import Ended
+from edgebench.link.replies import Ended, ImpossibleTimes
 
 _DOING = {
     "start": "starting",
@@ -24,44 +24,62 @@ _DOING = {
     "stop": "stopping",
 }
 _SEE_STDERR = "its stderr is kept in session.json"
-_OUT_OF_MEMORY = "close other programs, or take a smaller variant or batch"
+_OUT_OF_MEMORY = "close other programs, or use a smaller variant or batch"
 _TIMED_OUT = "set EDGEBENCH_STAGE_TIMEOUT_S to more seconds where the device needs them"
+_CHECK_LINK = "check the device and its connection, then --resume"
 
 
-# What a loader, a shell or Python says of a board that lacks something, and what to do about it.
-_LACKS = (
+class WorkerEnded(Exception):
+    """A worker's process is gone without a request to end.
+
+    Args:
+        end: how, and whose.
+        name: of the worker, in words.
+    """
+
+    def __init__(self, end: Ended, name: str = "the worker") -> None:
+        super().__init__(f"{name} has ended")
+        self.end = end
+        self.name = name
+
+
+# By what was raised: the message, the session's status, and the fix where the error has none.
+_CAUSES: tuple[tuple[type[Exception], str, str, str], ...] = (
+    (NoAnswer, "the device does not answer while {doing}", "timeout", _CHECK_LINK),
+    (LinkLost, "the device was lost while {doing}", "lost_connection", _CHECK_LINK),
+    (ImpossibleTimes, "the device's times cannot be right while {doing}", "protocol_error", ""),
     (
-        re.compile(
-            r"exec format error|wrong elf class|invalid elf header|cannot execute binary", re.IGNORECASE
-        ),
-        "take a Python and packages that are built for the board's own processor (uname -m tells it)",
+        ProtocolError,
+        "the device sent an unexpected answer while {doing}",
+        "protocol_error",
+        "use the same EdgeBench on both sides",
     ),
-    (
-        re.compile(r"[Nn]o module named '?(?P<name>[A-Za-z0-9_.]{1,60})'?"),
-        "install {name} for the Python that runs there (edgebench targets check says how), or name another "
-        "with --python",
-    ),
-    (
-        re.compile(r"(?P<name>lib[A-Za-z0-9_.+-]{1,80}): cannot open shared object file"),
-        "install the system's package that has {name}",
-    ),
-    (
-        re.compile(r"version `(?P<name>[A-Za-z0-9_.]{1,60})' not found"),
-        "take an older release of the package: the board's system has no {name}",
-    ),
-    (
-        re.compile(r"no (LiteRT|TFLite|ONNX) [Rr]untime here"),
-        "install one for the Python that runs there: edgebench targets check says which, and how",
-    ),
+    (DiskFullError, "{error.what}", "disk_full", ""),
+    (EdgeBenchError, "{error.what}", "error", ""),
 )
 
 
-def _lacks(why: str) -> str:
-    """How to mend what is missing there; nothing where that is not what the words are about."""
-    for pattern, fix in reversed(_LACKS):
-        if match := pattern.search(why):
-            return fix.format(**match.groupdict())
-    return ""
+def session_error(error: Exception, stage: str, stderr_tail: str = "") -> SessionError:
+    """What ends a session by something that was raised at a stage.
+
+    Args:
+        error: a WorkerEnded, or one of the kinds in `_CAUSES`; its own `status`, `why` and `fix` count.
+        stage: of the session.
+        stderr_tail: what is known of a worker's stderr.
+    """
+    if isinstance(error, SessionError):
+        return error
+    if isinstance(error, WorkerEnded):
+        return from_end(error.end, stage, error.name)
+    what, status, fix = next(row for kind, *row in _CAUSES if isinstance(error, kind))
+    return SessionError(
+        what.format(doing=_DOING[stage], error=error),
+        status=getattr(error, "status", status),
+        stage=stage,
+        stderr_tail=getattr(error, "tail", stderr_tail),
+        why=getattr(error, "why", str(error)),
+        fix=getattr(error, "fix", fix),
+    )
 
 
 def from_end(end: Ended, stage: str, worker: str = "the worker") -> SessionError:
@@ -90,58 +108,37 @@ def from_reply(
     status: str, why: str, stage: str, stderr_tail: str, worker: str = "the worker"
 ) -> SessionError:
     """A worker, or the agent for it, says that the request failed."""
+    fix = _OUT_OF_MEMORY if status == "out_of_memory" else _SEE_STDERR
+    for pattern, missing in reversed(_LACKS):
+        if status != "out_of_memory" and (match := re.search(pattern, why)):
+            fix = missing.format(**match.groupdict())
+            break
     what = f"{worker} failed while {_DOING[stage]}"
-    fix = _OUT_OF_MEMORY if status == "out_of_memory" else _lacks(why) or _SEE_STDERR
     return SessionError(what, status=status, stage=stage, stderr_tail=stderr_tail, why=why, fix=fix)
 
 
-def from_link(error: LinkLost, stage: str) -> SessionError:
-    """The agent is gone or silent."""
-    silent = isinstance(error, NoAnswer)
-    return SessionError(
-        f"the device {'does not answer' if silent else 'was lost'} while {_DOING[stage]}",
-        status="timeout" if silent else "lost_connection",
-        stage=stage,
-        stderr_tail=error.tail,
-        why=str(error),
-        fix="check the device and its connection, then --resume",
-    )
-
-
-def from_placing(error: EdgeBenchError, stage: str) -> SessionError:
-    """A file that the session needs cannot be placed on the device."""
-    status = "disk_full" if isinstance(error, DiskFullError) else "error"
-    return SessionError(error.what, status=status, stage=stage, why=error.why, fix=error.fix)
-
-
-def lost_before(why: str) -> SessionError:
-    """The device was lost in an earlier session, and is not back."""
-    return SessionError(
-        "the device was lost and is not back",
-        status="lost_connection",
-        stage="start",
-        why=why,
-        fix="check the device and its connection, then --resume",
-    )
-
-
-def from_protocol(error: ProtocolError, stage: str, stderr_tail: str) -> SessionError:
-    """What arrived is no frame, or no answer to what was asked."""
-    return SessionError(
-        f"the device sent an unexpected answer while {_DOING[stage]}",
-        status="protocol_error",
-        stage=stage,
-        stderr_tail=stderr_tail,
-        why=str(error),
-        fix=getattr(error, "fix", "use the same EdgeBench on both sides"),
-    )
-
+# What a loader or Python says of a board that lacks something, and what to do about it.
+_LACKS = (
+    (
+        r"[Nn]o module named '?(?P<name>[A-Za-z0-9_.]{1,60})'?",
+        "install {name} for the Python that runs there (edgebench targets check says how), or name another "
+        "with --python",
+    ),
+    (
+        r"(?P<name>lib[A-Za-z0-9_.+-]{1,80}): cannot open shared object file",
+        "install the system's package that has {name}",
+    ),
+    (
+        r"no (LiteRT|TFLite|ONNX) [Rr]untime here",
+        "install one for the Python that runs there: edgebench targets check says which, and how",
+    ),
+)
 
 # What ends a session, wherever it is heard: it becomes the SessionError that says so, once it may fail.
 
 
 STOP_GRACE_S = 5.0
-"""How long a silent agent is waited for once a stop was asked for; see clockmatch.LINK_CUT_S."""
+"""How long a silent agent is waited for once a stop was asked for; see clock_match.LINK_CUT_S."""
 
 Explain = Callable[[SessionError], SessionError | None]
 
@@ -159,23 +156,10 @@ def explained(error: SessionError, explain: Explain) -> SessionError:
     return words
 
 
-class WorkerEnded(Exception):
-    """A worker's process is gone, and nobody had asked it to end.
-
-    Args:
-        end: how, and whose.
-        name: of the worker, in words.
-    """
-
-    def __init__(self, end: Ended, name: str = "the worker") -> None:
-        super().__init__(f"{name} has ended")
-        self.end = end
-        self.name = name
-
-
-def no_tail() -> str:
-    """Nothing is known of a worker's stderr."""
-    return ""
+def lost_before(why: str) -> SessionError:
+    """The device was lost in an earlier session, and is not back."""
+    what = "the device was lost and is not back"
+    return SessionError(what, status="lost_connection", stage="start", why=why, fix=_CHECK_LINK)
 
 
 class SessionFaults:
@@ -189,6 +173,8 @@ class SessionFaults:
 
     Attributes:
         stopping: whether a stop was asked for: what is silent then is not waited for.
+        stage: of the session, in the words of SessionError.
+        stderr_tail: what is known of the stderr of the worker that was asked last.
     """
 
     def __init__(self, connection: Connection, explain: Explain) -> None:
@@ -196,6 +182,8 @@ class SessionFaults:
         self.explain = explain
         self._deferred: ProtocolError | WorkerEnded | None = None
         self.stopping = False
+        self.stage = "start"
+        self.stderr_tail = ""
 
     def patience_s(self, limit_s: float) -> float:
         """How long an answer of the agent itself is waited for, where it may take `limit_s`."""
@@ -235,32 +223,20 @@ class SessionFaults:
 
     def close(self) -> None:
         """Close the connection; a silent agent is killed at once where a stop was asked for."""
-        if self.stopping:
-            self._connection.close(patience_s=0.0)
-        else:
-            self._connection.close()
+        self._connection.close(patience_s=0.0 if self.stopping else None)
 
     @contextlib.contextmanager
-    def as_session_error(self, stage: str, stderr_tail: Callable[[], str] = no_tail) -> Iterator[None]:
-        """Whatever ends the session in here becomes the SessionError that says so.
-
-        Args:
-            stage: of the session.
-            stderr_tail: what is known of a worker's stderr.
-        """
+    def at(self, stage: str) -> Iterator[None]:
+        """A stage of the session: whatever ends it in here becomes the SessionError that says so."""
+        self.stage = stage
         try:
             yield
         except KeyboardInterrupt:
             self.stopping = True
             raise
-        except WorkerEnded as ended:
-            raise explained(from_end(ended.end, stage, ended.name), self.explain) from None
-        except LinkLost as error:
-            raise from_link(error, stage) from None
-        except (UnavailableError, NoPermissionError) as error:
-            raise from_placing(error, stage) from None
-        except ProtocolError as error:
-            raise from_protocol(error, stage, stderr_tail()) from None
+        except (WorkerEnded, LinkLost, UnavailableError, NoPermissionError, ProtocolError) as error:
+            ended = session_error(error, stage, self.stderr_tail)
+            raise (explained(ended, self.explain) if isinstance(error, WorkerEnded) else ended) from None
 
     @contextlib.contextmanager
     def _deferring(self) -> Iterator[None]:

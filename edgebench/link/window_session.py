@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
@@ -18,17 +18,18 @@ from edgebench.agent.pixels import preprocessing, resizing
 from edgebench.agent.pixels import windows as cut_patches
 from edgebench.link.clock_match import BETWEEN_TRIPS, ROUND_TRIPS, BoardFault, ClockTrips, as_session_error
 from edgebench.link.schedule import Schedule, Timeouts
+from edgebench.link.session_loop import SessionLoop, Timed
 from edgebench.records.model import Artifact, InputSpec
 from edgebench.records.session import (
     BurstTimes,
     ColdFigures,
+    LoadBursts,
     MeasurePlan,
-    Pass,
     Phase,
     ProbeChunk,
+    ProbeInfo,
     SessionFacts,
     SessionSettings,
-    SessionWindows,
     WarmUp,
     Window,
 )
@@ -36,22 +37,21 @@ from edgebench.records.values import ImageSet, Scores
 from edgebench.session_stages import SessionStage
 from edgebench.stats.clock import RoundTrip
 
-# Sessions on a board without an agent: clock, idle windows, load bursts, order of measuring, inputs.
+# Sessions on a board without an agent: its clock, and what the session loop asks of it.
 
 REPORT_S = 1.0
 """How often an idle window is reported."""
 
 NO_PROBE = "the device has no meter or monitor: --meter names one that is plugged into this machine"
 
-Timed = TypeVar("Timed", bound=Pass | Window)
 Answer = TypeVar("Answer")
 
 
 class BoardSession(Generic[Timed]):
     """A session of windows, or of passes, whose subclass says how the board is timed.
 
-    Every question to the board goes through `ask`. It raises BoardFault as the board has it, and
-    ImpossibleTimes where its clock cannot be right.
+    It is its own `Client` of the session loop. Every question to the board goes through `ask`. It raises
+    BoardFault as the board has it, and ImpossibleTimes where its clock cannot be right.
 
     Args:
         round_trip: the host's clock around a reading of the board's.
@@ -68,8 +68,8 @@ class BoardSession(Generic[Timed]):
         self._has_real_time = has_real_time
         self._clock = ClockTrips()
         self._is_amid_answer = False
-        self._windows_ns = SessionWindows()
-        self._load_bursts: BurstTimes | None = None
+        self._index = 0  # of what was timed last
+        self._loop = SessionLoop(self, settings, time.monotonic if has_real_time else lambda: 0.0)
 
     # --- what the subclass does ---
 
@@ -121,15 +121,14 @@ class BoardSession(Generic[Timed]):
 
         SessionError where the board or its clock fails.
         """
-        try:
-            with as_session_error("measure"):
-                yield from self._measured(plan)
-        finally:
-            # A board that is amid an answer, or gone, is not waited for: the clock has no last edge then.
-            if not self._is_amid_answer:
-                with suppress(BoardFault, ProtocolError):
-                    self._edge("end")
         with as_session_error("measure"):
+            try:
+                yield from self._loop.measure(plan)
+            finally:
+                # A board that is amid an answer, or gone, is not waited for: the clock has no last edge then.
+                if not self._is_amid_answer:
+                    with suppress(BoardFault, ProtocolError):
+                        self._edge("end")
             self._clock.require_agreement()
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
@@ -141,75 +140,69 @@ class BoardSession(Generic[Timed]):
         probes = (*self._settings.meters, *self._settings.preferred_meters)
         return SessionFacts(
             clock=self._clock.facts() if self._has_real_time else {},
-            windows_ns=self._windows_ns,
-            load_bursts=self._load_bursts,
+            windows_ns=self._loop.windows_ns,
+            load_bursts=self._loop.load_bursts,
             probe_reasons=dict.fromkeys(probes or ("",), NO_PROBE),
             monitor_reasons=dict.fromkeys(self._settings.monitors, NO_PROBE),
             emulated=not self._has_real_time,
             warnings=tuple(self._clock.warnings()) if self._has_real_time else (),
         )
 
-    # --- the order of measuring ---
+    # --- what the session loop asks for ---
 
-    def _measured(self, plan: MeasurePlan) -> Generator[Timed, None, None]:
-        report = self._settings.report
-        is_metered = self._settings.host_metering and self._has_real_time
-        if is_metered and self._settings.idle_s > 0:
-            settling, idle = self._idle("idle window")
-            self._windows_ns = replace(self._windows_ns, idle=idle, settling=settling)
-        report("first pass", 0, 0)
-        yield self._take(0, "first")
-        report("warm-up", 0, 0)
-        index = 0
-        for timed in self._warm_up():
-            index = timed.index
-            yield timed
-        if is_metered:
-            self._burst()
-        schedule = Schedule(
-            plan if is_metered else replace(plan, least_s=None),
-            time.monotonic if self._has_real_time else lambda: 0.0,
-        )
-        counted = plan.sustained_s is None and (plan.least_s is None or not is_metered)
-        report("passes", 0, plan.passes if counted else 0)
-        while not schedule.over:
-            index += 1
-            timed = self._take(index, "steady")
-            schedule.take_in(timed.start_ns, timed.end_ns, None)
-            start_ns, _ = self._windows_ns.steady or (timed.start_ns, timed.end_ns)
-            self._windows_ns = replace(self._windows_ns, steady=(start_ns, timed.end_ns))
-            yield timed
-        if is_metered and self._settings.idle_s > 0:
-            self._windows_ns = replace(self._windows_ns, idle_after=self._idle("idle window after")[1])
+    @property
+    def metering(self) -> bool:
+        """Whether a meter on the host samples the board."""
+        return self._settings.host_metering and self._has_real_time
 
-    def _idle(self, stage: SessionStage) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The board waits for a command that does not come, first until meters have settled.
+    @property
+    def own_time(self) -> bool:
+        """Whether the board's clock does not run with time."""
+        return not self._has_real_time
 
-        Start and end of both on its clock.
-        """
-        idle_s = self._settings.idle_s
-        from_ns = self.trips(BETWEEN_TRIPS)
-        time.sleep(self._settings.settle_s)
+    def probes(self) -> Sequence[ProbeInfo]:
+        """None are on the board."""
+        return ()
+
+    def idle(self, idle_s: float, pause_s: float, report: Callable[[float], None]) -> tuple[int, int] | None:
+        """The board waits for a command that does not come; start and end of it on its clock."""
+        self.trips(BETWEEN_TRIPS)
+        time.sleep(pause_s)
         start_ns = self.trips(BETWEEN_TRIPS)
         began_s = time.monotonic()
         while (left_s := began_s + idle_s - time.monotonic()) > 0:
-            self._settings.report(stage, round(idle_s - left_s), round(idle_s))
+            report(idle_s - left_s)
             time.sleep(min(left_s, REPORT_S))
-        return (from_ns, start_ns), (start_ns, self.trips(BETWEEN_TRIPS))
+        return start_ns, self.trips(BETWEEN_TRIPS)
 
-    def _burst(self) -> None:
-        """Bursts of load, from which the lag of a meter on the host is computed."""
-        plan = self._settings.bursts
-        if plan is None:
-            return
-        self._settings.report("load bursts", 0, len(plan.pauses_s))
+    def burst(self, bursts: LoadBursts, report: Callable[[int, int], None]) -> BurstTimes:
+        """Work for as long as each burst, after its pause."""
         from_ns = self.trips(BETWEEN_TRIPS)
-        bursts = []
-        for pause_s in plan.pauses_s:
+        times: list[tuple[int, int]] = []
+        for pause_s in bursts.pauses_s:
             time.sleep(pause_s)
-            bursts.append(self._work(plan.burst_s))
-            self._settings.report("load bursts", len(bursts), len(plan.pauses_s))
-        self._load_bursts = BurstTimes(from_ns, tuple(bursts))
+            times.append(self._work(bursts.burst_s))
+            report(len(times), len(bursts.pauses_s))
+        return BurstTimes(from_ns, tuple(times))
+
+    def first(self, plan: MeasurePlan) -> Iterator[Timed]:
+        """The first pass or window."""
+        yield self._take(0, "first")
+
+    def warm_up(self, plan: MeasurePlan) -> Iterator[Timed]:
+        """What the subclass times to warm the board up."""
+        for timed in self._warm_up():
+            self._index = timed.index
+            yield timed
+
+    def steady(self, plan: MeasurePlan, schedules: Sequence[Schedule]) -> Generator[Timed, None, None]:
+        """One after the other, until the schedule is over."""
+        [schedule] = schedules
+        while not schedule.over:
+            self._index += 1
+            timed = self._take(self._index, "steady")
+            schedule.take_in(timed.start_ns, timed.end_ns, None)
+            yield timed
 
 
 # A picture as the bytes of a model's input, for a device that takes it as its memory has it.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
 from edgebench.link.clock_match import SessionClock
 from edgebench.link.connection import Connection
-from edgebench.link.failures import SessionFaults, WorkerEnded, explained, from_reply
+from edgebench.link.failures import Explain, SessionFaults, WorkerEnded, explained, from_reply, unexplained
 from edgebench.link.placing import Loadable, Placer
 from edgebench.link.replies import (
     Bursts,
@@ -67,66 +67,50 @@ HEAR_S = 1.0
 """How often probes are heard while nothing else is asked of a device."""
 
 
-class CountedProgress:
-    """How many of its images, or load bursts, a worker has done.
-
-    Args:
-        count: all of them.
-        report: called with how many are done, and with all, whenever there are more.
-        step: how many there are for each note of progress.
-    """
-
-    def __init__(self, count: int, report: Callable[[int, int], None], step: int = 1) -> None:
-        self._count = count
-        self._report = report
-        self._step = step
-        self.done = 0
-
-    def reach(self, note: Progressed) -> bool:
-        """Take in a note; whether it is further than before. More than there are is no progress."""
-        done = note.progress
-        if not self.done < done <= self._count:
-            return False
-        self.done = done
-        self._report(done, self._count)
-        return True
-
-    def longest_s(self, limit_s: float) -> float:
-        """For all of them, where each `step` of them may take `limit_s`."""
-        return limit_s * math.ceil(self._count / self._step)
-
-
 MOST_STEPS = 8
 """How many times the limit of one step all of a build may take, however far it says that it is."""
 
 
-class BuildProgress:
-    """How far a build on the board is.
+class WorkProgress:
+    """How far a request is, by the notes that its worker sends.
 
     Args:
-        report: of the session that waits for it.
+        report: called with each note that is further than the one before.
+        count: of all that is to be done; 0 where the notes say it, as those of a build do.
+        longest: how many times the limit of one note all of it may take.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(
+        self, report: Callable[[Progressed], None], count: int = 0, longest: int = MOST_STEPS
+    ) -> None:
         self._report = report
-        self._done = 0
+        self._count = count
+        self.longest = longest
+        self.done = 0
 
     def reach(self, note: Progressed) -> bool:
-        """Take in a note; whether it is further than before."""
-        if note.progress <= self._done or (note.total and note.progress > note.total):
+        """Take in a note; whether it is further than before. More than there are is no progress."""
+        total = self._count or note.total
+        if note.progress <= self.done or (total and note.progress > total):
             return False
-        self._done = note.progress
-        text = printable(note.text)
-        self._report(f"{BUILD}: {text}" if text else BUILD, note.progress, note.total)
+        self.done = note.progress
+        self._report(note)
         return True
 
-    def longest_s(self, limit_s: float) -> float:
-        """For all of a build, where a step of it may take `limit_s`."""
-        return limit_s * MOST_STEPS
+
+def counted(report: Callable[[int, int], None], count: int, step: int = 1) -> WorkProgress:
+    """Progress of so many images or bursts, with a note for each `step` of them."""
+    return WorkProgress(lambda note: report(note.progress, count), count, math.ceil(count / step))
 
 
-WorkProgress = CountedProgress | BuildProgress
-"""How far a request is, by the notes that its worker sends."""
+def build_progress(report: Report) -> WorkProgress:
+    """Progress of a build on the board, reported as `build: TEXT`."""
+
+    def further(note: Progressed) -> None:
+        text = printable(note.text)
+        report(f"{BUILD}: {text}" if text else BUILD, note.progress, note.total)
+
+    return WorkProgress(further)
 
 
 def runner_options(artifact: Artifact, settings: SessionSettings) -> dict[str, Json]:
@@ -137,29 +121,48 @@ def runner_options(artifact: Artifact, settings: SessionSettings) -> dict[str, J
 
 
 @dataclass(frozen=True)
-class SessionContext:
-    """What the parts of one session on a device with an agent share.
+class Board:
+    """A device with an agent, as its sessions and builds use it.
 
     Attributes:
         connection, placer: of the device.
-        artifact, settings: what is measured, and how.
+        runner_files: the runner's file, and those that it imports.
         timeouts: for each stage.
-        clock, faults: of the session.
-        may_bring_time: whether the runner may have a time of its own.
+        explain: what the backend knows of a failure.
+        own_clock: whether the backend's runner may bring a time of its own.
     """
 
     connection: Connection
     placer: Placer
-    artifact: Artifact
-    settings: SessionSettings
+    runner_files: tuple[Path, ...]
     timeouts: Timeouts
-    clock: SessionClock
-    faults: SessionFaults
-    may_bring_time: bool = False
+    explain: Explain = unexplained
+    own_clock: bool = False
 
 
-class WorkerCalls:
-    """Requests to one worker of a session.
+class SessionContext:
+    """What the parts of one session on a device with an agent share.
+
+    Args:
+        board: that measures.
+        artifact, settings: what is measured, and how.
+
+    Attributes:
+        clock, faults: of the session.
+    """
+
+    def __init__(self, board: Board, artifact: Artifact, settings: SessionSettings) -> None:
+        self.board = board
+        self.artifact = artifact
+        self.settings = settings
+        self.clock = SessionClock(board.connection)
+        self.faults = SessionFaults(board.connection, board.explain)
+
+
+class Worker:
+    """One worker of a session: what it is asked, and what it has answered, checked against the request.
+
+    Its methods raise what ends the session (see `SessionFaults.at`).
 
     Args:
         session: whose clock is told of what is asked and of every reply.
@@ -168,18 +171,36 @@ class WorkerCalls:
     Attributes:
         stderr_tail: the end of what the worker wrote there, as far as it is known by now.
         left_running: what it had started and did not end.
+        runtime: what the runner says of its runtime, once loaded.
+        stages: of a batch, by name.
+        own_time: whether the stamps are of a time that the runner brings.
+        clock_steps: of the clock of the stamps.
+        cold, memory, warmup: what the replies so far say (see SessionFacts).
     """
 
     def __init__(self, session: SessionContext, number: int = 0) -> None:
         self._session = session
-        self._connection = session.connection
-        self._faults = session.faults
+        self._timeouts = session.board.timeouts
+        self._connection = session.board.connection
+        self._placer = session.board.placer
         self.number = number
         self.name = "the worker" if session.settings.workers == 1 else f"worker {number}"
         self.stderr_tail = ""
         self.left_running: tuple[LeftRunning, ...] = ()
+        self.runtime: dict[str, Json] = {}
+        self.stages: tuple[str, ...] = ()
+        self.own_time = False
+        self.clock_steps = ClockSteps()
+        self.cold = ColdFigures()
+        self.memory = MemoryFigures()
+        self.warmup: WarmUp | None = None
         self._started = False
         self._before_start_ns = 0  # of the device's clock
+        self._ready_s: float | None = None  # from its start until it could infer
+        self._reached_ns = 0  # of the stamps so far
+        self._batch_ns: list[int] = []  # of the first pass
+
+    # --- requests ---
 
     @property
     def span(self) -> Span:
@@ -191,83 +212,87 @@ class WorkerCalls:
         settings = self._session.settings
         launch = settings.launch
         self._started = True
-        with self.as_session_error("start"):
-            self._before_start_ns = self._session.clock.latest_ns
-            message: Message = {
-                "op": "start",
-                "worker": self.number,
-                "python": launch.python,
-                "env": {**launch.env, SESSION_NUMBER: str(settings.number)},
-                "prefix": list(launch.prefix),
-                "affinity": list(launch.affinity),
-                **fields,
-            }
-            if failure := failure_in(self._connection.request(message, self._session.timeouts.start)):
-                raise from_reply(*failure, "start", "", self.name)
+        self._before_start_ns = self._session.clock.latest_ns
+        message: Message = {
+            "op": "start",
+            "worker": self.number,
+            "python": launch.python,
+            "env": {**launch.env, SESSION_NUMBER: str(settings.number)},
+            "prefix": list(launch.prefix),
+            "affinity": list(launch.affinity),
+            **fields,
+        }
+        if failure := failure_in(self._connection.request(message, self._timeouts.start)):
+            raise from_reply(*failure, "start", "", self.name)
 
     def call(
         self,
         operation: str,
-        stage: str,
         timeout_s: float,
         progress: WorkProgress | None = None,
+        data: str | None = None,
         **fields: Json,
     ) -> Frame:
-        """Ask for something and wait for the reply; SessionError for whatever ends the session."""
-        return self.wait(self.send(operation, stage, timeout_s, fields), stage, timeout_s, progress=progress)
+        """Ask for something and wait for the reply.
 
-    def send(self, operation: str, stage: str, timeout_s: float, fields: Message) -> int:
+        `data` is the SHA-256 of the file that is worked on: the worker verifies it, once a connection.
+        """
+        if data is not None:
+            fields["sha256"] = self._placer.unverified(data)
+        frame = self.wait(self.send(operation, timeout_s, fields), timeout_s, progress=progress)
+        if data is not None:
+            self._placer.note_verified(data)
+        return frame
+
+    def send(self, operation: str, timeout_s: float, fields: Message) -> int:
         """Ask for something; the id of the request. The agent ends a worker that has not answered in time."""
-        with self.as_session_error(stage):
-            self._faults.raise_deferred()
-            self._session.clock.asked(self.number)
-            request = {"to": "worker", "worker": self.number, "op": operation, "limit_s": timeout_s}
-            return self._connection.send({**request, **fields})
+        self._session.faults.raise_deferred()
+        self._session.clock.asked(self.number)
+        request = {"to": "worker", "worker": self.number, "op": operation, "limit_s": timeout_s}
+        return self._connection.send({**request, **fields})
 
     def wait(
         self,
         request: int,
-        stage: str,
         timeout_s: float,
         grace_s: float = AGENT_GRACE_S,
         progress: WorkProgress | None = None,
     ) -> Frame:
         """The reply to a request, where it is no failure."""
         limit_s = timeout_s + grace_s
-        with self.as_session_error(stage):
-            self._faults.raise_deferred()
-            if progress is None:
-                return self.admit(self._connection.wait(request, limit_s), stage)
+        self._session.faults.raise_deferred()
+        if progress is None:
+            return self.admit(self._connection.wait(request, limit_s))
 
-            def further(frame: Frame) -> bool:
-                note = checked(Progressed, frame.message)
-                self._session.clock.note_reply(note.now_ns, self.number)
-                return progress.reach(note)
+        def further(frame: Frame) -> bool:
+            note = checked(Progressed, frame.message)
+            self._session.clock.note_reply(note.now_ns, self.number)
+            return progress.reach(note)
 
-            longest_s = progress.longest_s(limit_s)
-            return self.admit(self._connection.wait(request, limit_s, further, longest_s), stage)
+        return self.admit(self._connection.wait(request, limit_s, further, limit_s * progress.longest))
 
     def hear_for(self, seconds: float, heard: Callable[[float], None]) -> None:
         """Take in what the probes send for so long; `heard` is told every HEAR_S how many are gone."""
         began_s = time.monotonic()
         while (gone_s := time.monotonic() - began_s) < seconds:
             heard(gone_s)
-            with self.as_session_error("measure"):
-                self._connection.listen_until(lambda: False, min(HEAR_S, seconds - gone_s))
+            self._connection.listen_until(lambda: False, min(HEAR_S, seconds - gone_s))
+            self._session.faults.raise_deferred()
 
-    def admit(self, frame: Frame, stage: str) -> Frame:
+    def admit(self, frame: Frame) -> Frame:
         """Take in a reply, and when it came; SessionError where it says that the request failed."""
         if failure := failure_in(frame):
-            error = from_reply(*failure, stage, self.ask_tail(), self.name)
-            raise explained(error, self._faults.explain)
+            faults = self._session.faults
+            raise explained(from_reply(*failure, faults.stage, self.ask_tail(), self.name), faults.explain)
         self._session.clock.note_reply(checked(ClockReading, frame.message).now_ns, self.number)
         return frame
 
     def ask_tail(self) -> str:
         """What the worker last wrote on stderr."""
         tail = {"op": "tail", "worker": self.number}
-        frame = self._connection.request(tail, self._faults.patience_s(self._session.timeouts.stop))
+        frame = self._connection.request(tail, self._session.faults.patience_s(self._timeouts.stop))
         self.stderr_tail = str(frame.message.get("stderr_tail", ""))
+        self._session.faults.stderr_tail = self.stderr_tail
         return self.stderr_tail
 
     def stop(self, gently: bool) -> None:
@@ -278,16 +303,16 @@ class WorkerCalls:
         if not self._started:
             return
         self._started = False
-        limit_s = self._session.timeouts.stop if gently else 0.0
-        # Before its answer comes that another worker has ended: the rest of what is told then is asked anew.
+        limit_s = self._timeouts.stop if gently else 0.0
+        # The end of another worker may come before its own answer: then it is asked again.
         for _ in range(self._session.settings.workers + 1):
             try:
                 if limit_s:
                     end = {"to": "worker", "worker": self.number, "op": "end", "limit_s": limit_s}
                     self._connection.request(end, limit_s + AGENT_GRACE_S)
                 stop = {"op": "stop", "worker": self.number, "grace_s": limit_s}
-                frame = self._connection.request(stop, self._faults.patience_s(limit_s + AGENT_GRACE_S))
-                end_of_it = checked(Ended, frame.message)
+                patience_s = self._session.faults.patience_s(limit_s + AGENT_GRACE_S)
+                end_of_it = checked(Ended, self._connection.request(stop, patience_s).message)
             except WorkerEnded as ended:
                 limit_s, end_of_it = 0.0, ended.end
                 if end_of_it.worker != self.number:
@@ -299,85 +324,53 @@ class WorkerCalls:
             return
 
     def note_end(self, end: Ended) -> WorkerEnded:
-        """Keep what is to be known of a worker that has ended; gives what is to be raised."""
-        self.stderr_tail = end.stderr_tail
+        """Keep what is known of a worker that has ended; returns what is to be raised."""
+        self.stderr_tail = self._session.faults.stderr_tail = end.stderr_tail
         self.left_running = end.left_running
         return WorkerEnded(end, self.name)
 
-    @contextlib.contextmanager
-    def as_session_error(self, stage: str) -> Iterator[None]:
-        """Whatever ends the session in here becomes the SessionError that says so."""
-        with self._faults.as_session_error(stage, lambda: self.stderr_tail):
-            yield
-
-
-class Worker(WorkerCalls):
-    """One worker of a session: what it is asked, and what it has answered, held against what was asked.
-
-    Each reply that cannot be so raises SessionError.
-
-    Attributes:
-        runtime: what the runner says of its runtime, once loaded.
-        stages: of a batch, by name.
-        own_time: whether the stamps are of a time that the runner brings.
-        clock_steps: of the clock of the stamps.
-        cold, memory, warmup: what the replies so far say (see SessionFacts).
-    """
-
-    def __init__(self, session: SessionContext, number: int) -> None:
-        super().__init__(session, number)
-        self.runtime: dict[str, Json] = {}
-        self.stages: tuple[str, ...] = ()
-        self.own_time = False
-        self.clock_steps = ClockSteps()
-        self.cold = ColdFigures()
-        self.memory = MemoryFigures()
-        self.warmup: WarmUp | None = None
-        self._ready_s: float | None = None  # from its start until it could infer
-        self._reached_ns = 0  # of the stamps so far
-        self._batch_ns: list[int] = []  # of the first pass
+    # --- what it is asked for ---
 
     def load(self, code: Json, loadable: Loadable) -> None:
-        """Have it import the runner and load what it is to load; SessionError where it cannot.
+        """Have it import the runner and load what it is to load.
 
         Args:
             code: the runner's files as they lie on the device.
             loadable: likewise the artifact, or what was built of it.
         """
+        artifact = self._session.artifact
         companions = {
-            name: {"path": file.path, "sha256": self._session.placer.unverified(file.sha256)}
+            name: {"path": file.path, "sha256": self._placer.unverified(file.sha256)}
             for name, file in loadable.companions.items()
         }
-        frame = self.call_with(
-            loadable.file.sha256,
+        frame = self.call(
             "load",
-            "load",
-            self._session.timeouts.load,
+            self._timeouts.load,
+            data=loadable.file.sha256,
             code=code,
             artifact=loadable.file.path,
             companions=companions,
-            options=runner_options(self._session.artifact, self._session.settings),
-            input=self._session.artifact.input.model_dump(),
-            batch=self._session.artifact.batch,
-            classes=self._session.artifact.scores,
-            tensors=[tensor.model_dump() for tensor in self._session.artifact.tensors],
+            options=runner_options(artifact, self._session.settings),
+            input=artifact.input.model_dump(),
+            batch=artifact.batch,
+            classes=artifact.scores,
+            tensors=[tensor.model_dump() for tensor in artifact.tensors],
         )
         for file in loadable.companions.values():
-            self._session.placer.note_verified(file.sha256)
-        with self.as_session_error("load"):
-            loaded = checked(Loaded, frame.message)
-            if loaded.own_time and not self._session.may_bring_time:
-                raise ProtocolError("stamps of a time of its own, and its backend has none (own_clock)")
-            self.own_time = loaded.own_time
-            cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
-            require_fits("an import and a load", cold_s * 1e9, self._answer_span())
-            self._ready_s = None if loaded.own_time else loaded.ready_s
-            since_start = self.span._replace(from_ns=self._before_start_ns)
-            require_fits("a start and a load", (self._ready_s or 0.0) * 1e9, since_start)
-            if self._ready_s is not None and self._ready_s < cold_s:
-                raise ImpossibleTimes(
-                    f"ready {self._ready_s:.6g} s after its start, of which {cold_s:.6g} s of load"
-                )
+            self._placer.note_verified(file.sha256)
+        loaded = checked(Loaded, frame.message)
+        if loaded.own_time and not self._session.board.own_clock:
+            raise ProtocolError("stamps of a time of its own, and its backend has none (own_clock)")
+        self.own_time = loaded.own_time
+        cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
+        require_fits("an import and a load", cold_s * 1e9, self._answer_span())
+        self._ready_s = None if loaded.own_time else loaded.ready_s
+        since_start = self.span._replace(from_ns=self._before_start_ns)
+        require_fits("a start and a load", (self._ready_s or 0.0) * 1e9, since_start)
+        if self._ready_s is not None and self._ready_s < cold_s:
+            raise ImpossibleTimes(
+                f"ready {self._ready_s:.6g} s after its start, of which {cold_s:.6g} s of load"
+            )
         self.stages = loaded.stages
         self.cold = replace(self.cold, import_s=loaded.import_s, load_s=loaded.load_s)
         self.memory = replace(self.memory, after_load_bytes=loaded.after_load_bytes)
@@ -387,13 +380,11 @@ class Worker(WorkerCalls):
     def golden(self, path: str) -> tuple[Scores, float | None]:
         """Scores float32 [golden, classes] of the golden patches at a path, and the seconds a patch took."""
         golden = self._session.artifact.golden
-        limit_s = self._session.timeouts.golden
-        frame = self.call_with(golden.patches_sha256, "golden", "golden", limit_s, path=path)
-        with self.as_session_error("golden"):
-            batch_ns = checked(GoldenScored, frame.message).batch_ns
-            require_fits("a golden batch", batch_ns or 0, self._answer_span())
+        frame = self.call("golden", self._timeouts.golden, data=golden.patches_sha256, path=path)
+        batch_ns = checked(GoldenScored, frame.message).batch_ns
+        require_fits("a golden batch", batch_ns or 0, self._answer_span())
         patch_s = batch_ns / 1e9 / self._session.artifact.batch if batch_ns else None
-        return self.scores(frame, "golden", len(golden.scores)), patch_s
+        return self.scores(frame, len(golden.scores)), patch_s
 
     def idle(
         self, idle_s: float, report: Callable[[float], None], pause_s: float = 0.0
@@ -406,18 +397,16 @@ class Worker(WorkerCalls):
         Returns:
             Start and end of it in ns; None where a runner's own time does not know them.
         """
-        limit_s = self._session.timeouts.measure + pause_s + idle_s
-        request = self.send("idle", "measure", limit_s, {"idle_s": idle_s, "pause_s": pause_s})
-        if not self.own_time:  # nobody waits for that
+        limit_s = self._timeouts.measure + pause_s + idle_s
+        request = self.send("idle", limit_s, {"idle_s": idle_s, "pause_s": pause_s})
+        if not self.own_time:  # which passes at once
             self.hear_for(pause_s, lambda gone_s: None)
             self.hear_for(idle_s, report)
-        frame = self.wait(request, "measure", limit_s)
-        with self.as_session_error("measure"):
-            window = checked(Idle, frame.message)
-            if self.own_time and window.end_ns == window.start_ns:
-                return None  # a duration of 0 is one that is not known
-            due_s = 0.0 if self.own_time else idle_s
-            require_idle(window.start_ns, window.end_ns, due_s, self._answer_span())
+        window = checked(Idle, self.wait(request, limit_s).message)
+        if self.own_time and window.end_ns == window.start_ns:
+            return None  # a duration of 0 is one that is not known
+        due_s = 0.0 if self.own_time else idle_s
+        require_idle(window.start_ns, window.end_ns, due_s, self._answer_span())
         self._reached_ns = window.end_ns
         return window.start_ns, window.end_ns
 
@@ -428,45 +417,25 @@ class Worker(WorkerCalls):
         how many are over.
         """
         golden = self._session.artifact.golden
-        with self.as_session_error("measure"):
-            path = self._session.placer.place(golden.patches, golden.patches_sha256)
-        frame = self.call_with(
-            golden.patches_sha256,
+        frame = self.call(
             "burst",
-            "measure",
-            self._session.timeouts.measure + plan.burst_s + max(plan.pauses_s),
-            CountedProgress(len(plan.pauses_s), report),
-            path=path,
+            self._timeouts.measure + plan.burst_s + max(plan.pauses_s),
+            counted(report, len(plan.pauses_s)),
+            golden.patches_sha256,
+            path=self._placer.place(golden.patches, golden.patches_sha256),
             burst_ns=round(plan.burst_s * 1e9),
             pauses_s=list(plan.pauses_s),
         )
-        with self.as_session_error("measure"):
-            reply = checked(Bursts, frame.message)
-            times = BurstTimes(reply.start_ns, reply.bursts)
-            require_bursts(times, plan, self._answer_span())
+        reply = checked(Bursts, frame.message)
+        times = BurstTimes(reply.start_ns, reply.bursts)
+        require_bursts(times, plan, self._answer_span())
         self._reached_ns = times.bursts_ns[-1][1]
         return times
 
-    def predict(self, sha256: str, path: str, images: int, progress: CountedProgress) -> Scores:
+    def predict(self, sha256: str, path: str, images: int, progress: WorkProgress) -> Scores:
         """Scores float32 [images, classes] of the images at a path, whose content has that hash."""
-        limit_s = self._session.timeouts.predict
-        frame = self.call_with(sha256, "predict", "predict", limit_s, progress, path=path)
-        return self.scores(frame, "predict", images)
-
-    def call_with(
-        self,
-        sha256: str,
-        operation: str,
-        stage: str,
-        timeout_s: float,
-        progress: CountedProgress | None = None,
-        **fields: Json,
-    ) -> Frame:
-        """A call whose file of data the worker verifies, unless it has been over this connection."""
-        unverified = self._session.placer.unverified(sha256)
-        frame = self.call(operation, stage, timeout_s, progress, sha256=unverified, **fields)
-        self._session.placer.note_verified(sha256)
-        return frame
+        frame = self.call("predict", self._timeouts.predict, progress, sha256, path=path)
+        return self.scores(frame, images)
 
     # --- what it answers ---
 
@@ -479,62 +448,53 @@ class Worker(WorkerCalls):
         schedule: Schedule | None = None,
     ) -> Pass:
         """A pass; a schedule is told of it, and tells when it was due."""
-        due_ns = deadline_ns = None
-        with self.as_session_error("measure"):
-            reply = checked(Passed, frame.message)
-            if schedule is not None:
-                due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
-            batch = self._session.artifact.batch
-            batches = -(-plan.scene.patches // batch)
-            stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self.stages), batches)
-            require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._answer_span())
-            require_timed(reply.start_ns, reply.end_ns, stamps)
-            self.clock_steps.take_in(stamps)
-            rest = frame.payload[reply.stamps_bytes :]
-            scores = scores_in(rest, reply, plan.scene.patches, self._session.artifact.scores)
-            self._note_first_inference(reply)
-        waited_ns = None
+        reply = checked(Passed, frame.message)
+        due_ns = deadline_ns = waited_ns = None
+        if schedule is not None:
+            due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
+        batch = self._session.artifact.batch
+        batches = -(-plan.scene.patches // batch)
+        stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self.stages), batches)
+        require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._answer_span())
+        require_timed(reply.start_ns, reply.end_ns, stamps)
+        self.clock_steps.take_in(stamps)
+        rest = frame.payload[reply.stamps_bytes :]
+        scores = scores_in(rest, reply, plan.scene.patches, self._session.artifact.scores)
+        self._note_first_inference(reply)
         if reply.asked_ns is not None and not self.own_time:
-            # A paced worker waits until a pass is due, and has asked for nothing anew.
+            # A paced worker waits until a pass is due, and receives no further request.
             from_ns = max(reply.asked_ns, self._reached_ns, reply.due_ns or 0)
             waited_ns = max(0, self.span.to_ns - from_ns)
         self._reached_ns = reply.end_ns
-        if phase == "first":
-            self._batch_ns = batch_ns(stamps)
         self.memory = replace(self.memory, peak_bytes=reply.peak_bytes)
         stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, scores, batch)
-        number = self.number
-        taken = Pass(index, phase, *stamped, due_ns, deadline_ns, number, waited_ns)
+        taken = Pass(index, phase, *stamped, due_ns, deadline_ns, self.number, waited_ns)
         if phase == "first":
+            self._batch_ns = batch_ns(stamps)
             self.cold = replace(self.cold, first_pass_s=taken.image_ns / 1e9)
         return taken
 
     def as_warm_up(self, frame: Frame, plan: MeasurePlan) -> Pass | None:
         """The warm-up's batches as a pass; None where it ran none."""
-        with self.as_session_error("measure"):
-            reply = checked(Warmed, frame.message)
-            stamps = stamps_in(frame.payload, len(self.stages))
-            taken_ns = self._batch_ns + batch_ns(stamps)
-            if len(stamps):
-                require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._answer_span())
-                self.clock_steps.take_in(stamps)
-            require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
+        reply = checked(Warmed, frame.message)
+        stamps = stamps_in(frame.payload, len(self.stages))
+        taken_ns = self._batch_ns + batch_ns(stamps)
+        if len(stamps):
+            require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._answer_span())
+            self.clock_steps.take_in(stamps)
+        require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
         self._reached_ns = max(self._reached_ns, reply.end_ns)
         self.warmup = WarmUp(reply.batches, reply.steady)
         if not len(stamps):
             return None
-        batch = self._session.artifact.batch
-        number = self.number
-        return Pass(
-            1, "warmup", reply.start_ns, reply.end_ns, self.stages, stamps, None, batch, worker=number
-        )
+        stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, None, self._session.artifact.batch)
+        return Pass(1, "warmup", *stamped, worker=self.number)
 
-    def scores(self, frame: Frame, stage: str, patches: int) -> Scores:
+    def scores(self, frame: Frame, patches: int) -> Scores:
         """Scores float32 [patches, classes]."""
-        with self.as_session_error(stage):
-            reply = checked(Scored, frame.message)
-            scores = scores_in(frame.payload, reply, patches, self._session.artifact.scores)
-            self._note_first_inference(reply)
+        reply = checked(Scored, frame.message)
+        scores = scores_in(frame.payload, reply, patches, self._session.artifact.scores)
+        self._note_first_inference(reply)
         return scores
 
     def _note_first_inference(self, reply: Scored) -> None:

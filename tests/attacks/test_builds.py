@@ -16,7 +16,7 @@ from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.replies import Progressed
 from edgebench.link.schedule import Timeouts
-from edgebench.link.worker import MOST_STEPS, BuildProgress
+from edgebench.link.worker import MOST_STEPS, WorkProgress, build_progress
 from edgebench.records.target import Launch
 from edgebench.session_stages import BUILD
 from tests.fakes import agent_backend
@@ -142,7 +142,7 @@ def test_an_interrupt_ends_a_build(board, monkeypatch):
         signal.raise_signal(signal.SIGINT)  # it is under way: its first step is done
         return False
 
-    monkeypatch.setattr(BuildProgress, "reach", interrupt)
+    monkeypatch.setattr(WorkProgress, "reach", interrupt)
     with pytest.raises(KeyboardInterrupt), board.session("time.sleep(60)"):
         pass
     board.require_nothing_left()
@@ -176,9 +176,9 @@ def test_a_build_that_vanishes_is_made_again(board):
 )
 def test_only_further_progress_renews_a_build():
     reports: list[tuple[str, int, int]] = []
-    progress = BuildProgress(lambda *told: reports.append(told))
+    progress = build_progress(lambda *told: reports.append(told))
     notes = [(1, 4), (1, 4), (0, 4), (5, 4), (2, 0)]
     further = [progress.reach(Progressed(progress=done, total=total, now_ns=1)) for done, total in notes]
     assert further == [True, False, False, False, True]
     assert reports == [(BUILD, 1, 4), (BUILD, 2, 0)]
-    assert progress.longest_s(10.0) == 10.0 * MOST_STEPS
+    assert progress.longest == MOST_STEPS

@@ -15,7 +15,6 @@ from edgebench.errors import SessionError, UnavailableError
 from edgebench.link import connection as connections
 from edgebench.link import connection as pipes
 from edgebench.link import session_probes, ssh
-from edgebench.link.agent_session import Board
 from edgebench.link.clock_match import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.failures import WorkerEnded
@@ -24,7 +23,7 @@ from edgebench.link.replies import Ended
 from edgebench.link.schedule import Timeouts
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import SshLink
-from edgebench.link.worker import CountedProgress, WorkerCalls
+from edgebench.link.worker import Board, SessionContext, Worker, counted
 from edgebench.records.session import SessionSettings
 from edgebench.records.target import Launch
 
@@ -346,9 +345,10 @@ def test_progress_that_is_none_renews_no_deadline(hostile, monkeypatch, code):
     agent = hostile(PREDICTING + code)
     unused: Any = None
     board = Board(agent, unused, (), Timeouts(stop=0.2))
-    calls = WorkerCalls(board.context(unused, SessionSettings(1, {}, Launch())))
-    progress = CountedProgress(100, lambda done, images: None, PREDICT_STEP)
-    with pytest.raises(SessionError) as caught:
-        calls.wait(calls.send("predict", "predict", 0.4, {}), "predict", 0.4, 0.2, progress)
+    session = SessionContext(board, unused, SessionSettings(1, {}, Launch()))
+    worker = Worker(session)
+    progress = counted(lambda done, images: None, 100, PREDICT_STEP)
+    with pytest.raises(SessionError) as caught, session.faults.at("predict"):
+        worker.wait(worker.send("predict", 0.4, {}), 0.4, 0.2, progress)
     assert caught.value.status == "timeout"
     assert progress.done <= 100

@@ -1,0 +1,230 @@
+"""The workers of a session on a device with an agent, asked at the same time, round by round.
+
+One round follows another when the last worker has answered: between them the device does nothing else, and
+the clocks can be matched. A Ctrl-C lets the passes in progress finish.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+
+from edgebench.agent.frames import Frame, ProtocolError
+from edgebench.errors import SessionError
+from edgebench.link.connection import LinkLost
+from edgebench.link.failures import WorkerEnded
+from edgebench.link.schedule import Schedule
+from edgebench.link.session_probes import SessionProbes
+from edgebench.link.worker import AGENT_GRACE_S, SessionContext, Worker
+from edgebench.records.session import BurstTimes, LoadBursts, MeasurePlan, Pass, ProbeInfo
+from edgebench.records.values import Json
+
+_log = logging.getLogger(__name__)
+
+MATCHING_S = 0.05
+"""The pause before a paced pass in which there is time for a few round trips."""
+
+FAILURES = (SessionError, WorkerEnded, LinkLost, ProtocolError)
+"""What a request to a worker may end in."""
+
+
+@dataclass
+class Round:
+    """What the workers gave, each at most one reply, and what ends the session after it.
+
+    Attributes:
+        replies: in the order in which they came, each with the place of its worker.
+        end: an interrupt, or a failure of one of the workers; None where the session goes on.
+    """
+
+    replies: list[tuple[int, Frame]] = field(default_factory=list)
+    end: BaseException | None = None
+
+
+class WorkerRounds:
+    """Implements `Client` of the session loop.
+
+    Args:
+        session: whose clock is matched while the device does nothing else.
+        workers: which run their passes at the same time.
+        probes: of the session.
+    """
+
+    def __init__(self, session: SessionContext, workers: Sequence[Worker], probes: SessionProbes) -> None:
+        self._session = session
+        self._connection = session.board.connection
+        self._measure_s = session.board.timeouts.measure
+        self._workers = workers
+        self._probes = probes
+        self._counts = [1] * len(workers)  # passes of each worker
+
+    # --- what the loop asks for ---
+
+    @property
+    def metering(self) -> bool:
+        """Whether a probe of the device or of the host measures power."""
+        return self._probes.metering or self._session.settings.host_metering
+
+    @property
+    def own_time(self) -> bool:
+        """Whether the stamps are of a time that the runner brings."""
+        return self._workers[0].own_time
+
+    def probes(self) -> Sequence[ProbeInfo]:
+        """Those that the agent runs."""
+        return self._probes.facts()[0]
+
+    def idle(self, idle_s: float, pause_s: float, report: Callable[[float], None]) -> tuple[int, int] | None:
+        """The device idles where no worker of it is asked for anything."""
+        window = self._workers[0].idle(idle_s, report, pause_s)
+        return window if idle_s > 0 else None
+
+    def burst(self, bursts: LoadBursts, report: Callable[[int, int], None]) -> BurstTimes:
+        """Of the first worker alone."""
+        return self._workers[0].burst(bursts, report)
+
+    def first(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
+        """The first pass of each worker."""
+        yield from _passes_of_round(
+            self._passes_at_once(), lambda at, frame: self._workers[at].as_pass(frame, 0, "first", plan)
+        )
+
+    def warm_up(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
+        """Each worker's batches as one pass, where it ran any."""
+
+        def warm_up(at: int, frame: Frame) -> Pass | None:
+            warm = self._workers[at].as_warm_up(frame, plan)
+            self._counts[at] += warm is not None
+            return warm
+
+        warming = self._round("warmup", floor=plan.warmup_floor, cap=plan.warmup_cap)
+        yield from _passes_of_round(warming, warm_up)
+
+    def steady(self, plan: MeasurePlan, schedules: Sequence[Schedule]) -> Generator[Pass, None, None]:
+        """Of each worker as its schedule has them."""
+
+        def steady_pass(at: int, frame: Frame) -> Pass:
+            taken = self._workers[at].as_pass(frame, self._counts[at], "steady", plan, schedules[at])
+            self._counts[at] += 1
+            return taken
+
+        if plan.period_s is not None:
+            yield from self._paced(schedules, plan.period_s, steady_pass)
+            return
+        while not all(schedule.over for schedule in schedules):
+            yield from _passes_of_round(self._passes_at_once(), steady_pass)
+
+    # --- requests to all workers at once ---
+
+    def _passes_at_once(self) -> Round:
+        """One pass of each worker."""
+        self._match_clocks()
+        return self._round("pass")
+
+    def _paced(
+        self, schedules: Sequence[Schedule], period_s: float, taken: Callable[[int, Frame], Pass]
+    ) -> Generator[Pass, None, None]:
+        """All passes by one request a worker: the device keeps the period, nothing here makes a pass late.
+
+        In the pause before the next passes there is none in progress that an interrupt would have to wait
+        for.
+        """
+        limit_s = self._measure_s + period_s
+        self._match_clocks()
+        # Every worker's pass is due when it is asked: any schedule describes the request.
+        requests = self._send("paced", limit_s, schedules[0].request)
+        try:
+            while requests:
+                try:
+                    request, frame = self._follow(requests, limit_s + AGENT_GRACE_S)
+                except KeyboardInterrupt as interrupt:
+                    working = {
+                        number: worker
+                        for number, worker in requests.items()
+                        if not schedules[worker].over and self._pause_s(schedules[worker]) == 0
+                    }
+                    if not working:
+                        raise
+                    yield from _passes_of_round(self._finish_after(interrupt, working, Round()), taken)
+                    return
+                place = requests[request]
+                is_last = "progress" not in frame.message
+                if is_last != schedules[place].over:
+                    raise ProtocolError(f"{'fewer' if is_last else 'more'} passes than requested")
+                if is_last:
+                    del requests[request]
+                    continue
+                yield taken(place, frame)
+                pauses_s = [self._pause_s(schedule) for schedule in schedules if not schedule.over]
+                if pauses_s and min(pauses_s) > MATCHING_S:
+                    self._match_clocks()
+        finally:
+            self._connection.leave()
+
+    def _round(self, operation: str, **fields: Json) -> Round:
+        requests = self._send(operation, self._measure_s, fields)
+        replies = Round()
+        try:
+            while requests:
+                self._take(requests, self._measure_s + AGENT_GRACE_S, replies)
+        except KeyboardInterrupt as interrupt:
+            return self._finish_after(interrupt, requests, replies)
+        except FAILURES as error:
+            replies.end = error  # what the others gave before is kept
+        finally:
+            self._connection.leave()
+        return replies
+
+    def _finish_after(self, interrupt: KeyboardInterrupt, requests: dict[int, int], replies: Round) -> Round:
+        """What is in progress when an interrupt comes; the interrupt at once where it does not end in time.
+
+        An agent that answers nothing at all has no pass in progress that is worth waiting for: it is asked
+        first.
+        """
+        replies.end = interrupt
+        self._session.faults.stopping = True
+        interrupt_s = self._session.board.timeouts.interrupt
+        text = "interrupted: the pass in hand is waited for, %.0f s at most; a second time ends that too"
+        _log.warning(text, interrupt_s)
+        try:
+            self._session.faults.require_answer()
+            while requests:
+                self._take(requests, interrupt_s, replies)
+        except FAILURES:
+            pass
+        return replies
+
+    def _take(self, requests: dict[int, int], limit_s: float, replies: Round) -> None:
+        request, frame = self._follow(requests, limit_s)
+        replies.replies.append((requests.pop(request), frame))
+
+    def _follow(self, requests: dict[int, int], limit_s: float) -> tuple[int, Frame]:
+        """The next frame that answers any of these requests, and which of them, as it arrives."""
+        self._session.faults.raise_deferred()
+        frame = self._connection.follow(requests, limit_s)
+        request = int(frame.message["re"])
+        return request, self._workers[requests[request]].admit(frame)
+
+    def _send(self, operation: str, limit_s: float, fields: dict[str, Json]) -> dict[int, int]:
+        """Ask every worker; the place of each by the id of its request."""
+        return {worker.send(operation, limit_s, fields): place for place, worker in enumerate(self._workers)}
+
+    def _match_clocks(self) -> None:
+        if not self.own_time:
+            self._session.clock.between(self._measure_s)
+
+    def _pause_s(self, schedule: Schedule) -> float:
+        """How long a worker waits before its next pass is due; 0 for a runner's own time."""
+        return 0.0 if self.own_time else schedule.wait_s(self._session.clock.device_ns())
+
+
+def _passes_of_round(
+    replies: Round, taken: Callable[[int, Frame], Pass | None]
+) -> Generator[Pass, None, None]:
+    """The passes of one round, each as it is taken in; then what ends the session with it is raised."""
+    for at, frame in replies.replies:
+        if (measured := taken(at, frame)) is not None:
+            yield measured
+    if replies.end is not None:
+        raise replies.end
