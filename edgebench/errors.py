@@ -1,4 +1,4 @@
-"""Errors that a user sees: what went wrong, why, and how to mend it, each on one line."""
+"""Errors that a user sees: what went wrong, why, and how to fix it, each on one line."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP")
 """What asks a run to end: the user, a polite kill or a shutdown, and a terminal that goes away."""
 
 HEARD = 2
-"""The first lets what is in hand come to its end, the second gives it up. What is left then is to clean up,
+"""The first lets what is in progress finish, the second gives it up. What is left then is to clean up,
 such as to put a power mode back, which a finger that stays on the keys must not stop."""
 
 _came: list[int] = []

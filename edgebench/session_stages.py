@@ -22,7 +22,7 @@ SessionStage = Literal[
 ]
 
 STAGES: tuple[SessionStage, ...] = get_args(SessionStage)
-"""In their order; what is none of the others is part of the load."""
+"""In their order; everything else is part of the load."""
 
 BUILD: SessionStage = "build"
 """The device makes what it loads, where it does that; what it is at may follow, as `build: layers`."""

@@ -60,18 +60,18 @@ class AgentBackend(Backend):
     def runner_files(self) -> tuple[Path, ...]:
         """What travels to the board: the runner, then the files that it takes in by relative imports.
 
-        The runner is `device/runner.py` beside the module of the backend, or of the one that it derives from;
-        see edgebench.agent.runner_contract. FileNotFoundError where there is none.
+        The runner is `device/runner.py` in the folder of the backend, or of the one that it derives from;
+        see edgebench.agent.runner_contract. FileNotFoundError where it is missing.
         """
         modules = [getattr(sys.modules[kind.__module__], "__file__", None) for kind in type(self).__mro__]
         runners = (Path(module).parent / "device" / "runner.py" for module in modules if module)
         runner = next((path for path in runners if path.is_file()), None)
         if runner is None:
-            raise FileNotFoundError(f"no device/runner.py lies beside {modules[0]}")
+            raise FileNotFoundError(f"no device/runner.py in the folder of {modules[0]}")
         return with_relative_imports((runner,))
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """What this device needs of a board beside the packages, by what the board says of itself."""
+        """What this device needs of a board besides the packages, by what the board says of itself."""
         return []
 
 
@@ -90,7 +90,7 @@ def put_into_power_mode(device: AgentDevice, target: Target) -> None:
     """Set the mode that the target asks for, pin the clocks, and read back that both are in force.
 
     Raises:
-        UsageError: the board has no power modes, or none of that name.
+        UsageError: the board has no power modes, or not that one.
         UnavailableError: it could not be set; the fix is the command to set it.
     """
     obstacle = device.set_power_mode(int(wanted_mode(device.describe(), target)))

@@ -80,7 +80,7 @@ def _held_boards(process: int) -> dict[tuple[str, int | None], tuple[str, Connec
 
 
 def holder() -> dict[str, str]:
-    """What the user's other harnesses are told while this one holds a board."""
+    """What the user's other harnesses read while this one holds a board."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -281,7 +281,7 @@ class AgentDevice:
 
     @contextlib.contextmanager
     def _asking(self, connection: Connection) -> Iterator[None]:
-        """An agent that is gone, or answers what it was not asked, is closed, and what it did is told."""
+        """An agent that is gone, or answers what it was not asked, is closed and reported."""
         try:
             yield
         except ProtocolError as error:
@@ -294,7 +294,7 @@ class AgentDevice:
     def power_mode_obstacle(self) -> str:
         """What keeps the board's user from setting its power mode; "" where nothing does. Changes nothing.
 
-        SessionError (`protocol_error`) for an answer that is none; UnavailableError where none comes.
+        SessionError (`protocol_error`) for an invalid answer; UnavailableError without an answer.
         """
         return self._power_mode_request(self._alive(), {"op": "power_mode_obstacle"})
 
@@ -342,7 +342,7 @@ class AgentDevice:
     def session(self, artifact: Artifact, settings: SessionSettings) -> AgentSession:
         """A fresh worker with the artifact loaded, once entered.
 
-        An agent that was lost in an earlier session is started anew, and a board that was lost is waited for;
+        A lost agent is started again, and a board that was lost is waited for;
         SessionError when it does not come back, or is not in the power mode that was set.
         """
         try:
@@ -365,7 +365,7 @@ class AgentDevice:
     def sampling(self, probes: SessionProbes, place: str) -> Iterator[Callable[[float], None]]:
         """Have probes sample, without a worker, until the block ends; their last samples are then there.
 
-        Gives what takes in what they send for so many seconds.
+        Yields a function that receives what they send for a number of seconds.
 
         Raises:
             UnavailableError: the agent is lost, or sends what no probe says.
@@ -443,7 +443,7 @@ class AgentDevice:
         self._board_builds = BoardBuilds(self._board)
 
     def _connect_again(self) -> tuple[Connection, Hello]:
-        """A board that boots takes a minute; one that was waited for in vain is asked once, and no more."""
+        """A board that boots takes a minute; after one failed wait, it is tried once."""
         patient = self._link.comes_back and self._lost_at is None
         limit_s = self._timeouts.reconnect if patient else 0.0
         if patient:

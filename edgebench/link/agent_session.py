@@ -47,7 +47,7 @@ class Built:
 
 
 class BoardBuilds:
-    """Has each artifact built once a connection; what lies on the board from before is taken as it is.
+    """Has each artifact built once a connection; what is there from before is used.
 
     Args:
         board: that builds.
@@ -254,9 +254,9 @@ class AgentSession:
         return np.concatenate([scores for scores, _ in answers])
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
-        """Of each worker the first pass, the warm-up's batches as one Pass, then the steady passes.
+        """For each worker the first pass, the warm-up's batches as one Pass, then the steady passes.
 
-        A first KeyboardInterrupt lets the passes in hand come to their end, gives them, and is then raised; a
+        A first KeyboardInterrupt lets the passes in progress finish, yields them, and is then raised; a
         second one ends at once.
         """
         with self._faults.at("scene"):
@@ -295,7 +295,7 @@ class AgentSession:
         return np.concatenate(scores)
 
     def probe_chunks(self) -> Iterator[ProbeChunk]:
-        """What the probes have sampled where `SessionSettings.take_samples` is None; never blocks."""
+        """What the probes have sampled without `SessionSettings.take_samples`; never blocks."""
         if self._running:
             self._faults.poll()
         yield from self._probes.drain()

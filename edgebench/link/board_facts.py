@@ -1,4 +1,4 @@
-"""A board's facts as far as the host believes them: each of the right kind and size, or None."""
+"""A board's facts as far as the host believes them: each of the right kind and size, else None."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Gpu(BaseModel):
 
 
 class NvidiaLibraries(BaseModel):
-    """What of TensorRT and CUDA lies on the board, whatever its Python sees."""
+    """What the board has of TensorRT and CUDA, whatever its Python sees."""
 
     nvinfer: Text | None = None
     cudart: Text | None = None
@@ -140,7 +140,7 @@ def unconfirmed(boards: Sequence[DeclaredBoard], model: str | None) -> str:
     """That a machine says otherwise, or nothing, of being one of these boards; "" where it is one.
 
     Args:
-        boards: what it was declared to be; "" is returned where there are none.
+        boards: what it was declared to be; "" is returned without any.
         model: what its device tree or DMI calls it; None where neither can be read.
     """
     if not boards or (model is not None and any(_is_called(model, board.models) for board in boards)):
@@ -149,17 +149,17 @@ def unconfirmed(boards: Sequence[DeclaredBoard], model: str | None) -> str:
     if model is None:
         return f"{declared}, and does not say what it is"
     if not any(board.models for board in boards):
-        declared += ", of which no source tells what it calls itself"
+        declared += ", and no source says what it calls itself"
     return f"{declared}, and calls itself {model}"
 
 
 def contradiction(boards: Sequence[DeclaredBoard], facts: BoardFacts) -> str:
-    """In which words a machine says that it is none of these boards; "" where it may be one.
+    """In which words a machine says that it is not one of these boards; "" where it may be one.
 
     Only a whole computer can be contradicted. What a machine does not say contradicts nothing.
 
     Args:
-        boards: what it was declared to be; "" is returned where there are none.
+        boards: what it was declared to be; "" is returned without any.
         facts: what it says of its model, processor and architecture.
     """
     if any(_may_be(board, facts) for board in boards) or not boards:

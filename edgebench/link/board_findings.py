@@ -123,7 +123,7 @@ def require_power_mode(facts: Mapping[str, Json], target: Target, obstacle: str 
         obstacle: why it is not set.
 
     Raises:
-        UsageError: the board has no power modes, or none of that name.
+        UsageError: the board has no power modes, or not that one.
         UnavailableError: it is in another mode, or does not say in which; the fix is the command to set it.
     """
     wanted = wanted_mode(facts, target)
@@ -267,7 +267,7 @@ def missing_findings(
 
     Args:
         facts: of edgebench.agent.facts, as they came from the board.
-        runtimes: the distributions of which one must be there; none where the runner brings its own.
+        runtimes: distributions, one must be there; empty where the runner brings its own.
         target: for its power mode.
         power_mode_obstacle: where the target sets its mode, what keeps it from that.
     """

@@ -39,7 +39,7 @@ BETWEEN_TRIPS = 2
 
 
 class ClockTrips:
-    """Of a device with an agent or without one; each trip is held against all before it.
+    """The round trips to a device; each trip is compared with all before it.
 
     Attributes:
         trips: all that were added, in order.
@@ -77,7 +77,7 @@ class ClockTrips:
             raise ImpossibleTimes(str(self._disagreement))
 
     def warnings(self, step_ns: int = 0) -> list[str]:
-        """That the device's clock is none to measure with; `step_ns` are its steps where they are coarse."""
+        """That the device's clock cannot be measured with; `step_ns` are its steps where they are coarse."""
         fit = self.fit()
         if fit is None or (share := strayed(fit, step_ns)) <= MAX_SLEW:
             return []
@@ -133,7 +133,7 @@ class SessionClock(ClockTrips):
     """All round trips of one session, and what they say of the device's clock.
 
     A request to the worker and its reply are a round trip too, by what the agent's clock said when it passed
-    the reply on; its work lies within. ImpossibleTimes, from whatever takes in a trip, where the two clocks
+    the reply on; its work is within. ImpossibleTimes, from whatever takes in a trip, where the two clocks
     cannot both be right (see edgebench.stats.clock).
 
     Attributes:
@@ -180,7 +180,7 @@ class SessionClock(ClockTrips):
             self.judge(RoundTrip(asked_ns, sent_ns, time.monotonic_ns()))
 
     def warnings(self, step_ns: int = 0, timed: bool = True) -> list[str]:
-        """That the session outlived a cut of its connection, and that its clock is none to measure with.
+        """That the session outlived a cut of its connection, and that its clock cannot be measured with.
 
         `timed` is whether the stamps are of that clock, `step_ns` its steps where they are coarse.
         """
@@ -270,7 +270,7 @@ def as_session_error(stage: str) -> Iterator[None]:
 
 
 TURN_US = 2**32
-"""After so many microseconds the clock begins anew."""
+"""Microseconds after which the clock starts again from 0."""
 
 MOST_DRIFT = 0.02
 """No board's clock is assumed to run faster by more, as a share: an RC oscillator is within 1 %."""
@@ -329,7 +329,7 @@ class WrappingClock:
         if self._follows_host and sum(steps_us) > host_us * (1 + MOST_DRIFT) + _SLACK_US:
             raise BoardFault(
                 "the board's stamps are further apart than its answer took",
-                why=f"at most {host_us} us lie between the first and the last; came: "
+                why=f"at most {host_us} us are between the first and the last; came: "
                 f"{stamps_us[0] % TURN_US} to {stamps_us[-1] % TURN_US} us, {sum(steps_us)} us in all",
                 fix="see that the firmware's clock counts microseconds",
             )

@@ -124,7 +124,7 @@ class Pipes:
             self._receive_or_room(wait_s)
 
     def collect(self) -> None:
-        """Read what is left on stderr, so that the reason for an end is told."""
+        """Read what is left on stderr, so that the reason for an end is known."""
         for _ in range(LAST_READS):
             if not self._take_stderr():
                 return
@@ -186,7 +186,7 @@ MAX_VALUES = 20_000
 """Entries of all lists and objects of one message."""
 
 MAX_TEXT = 1 << 18
-"""Characters of one text: the agent keeps 64 KiB of stderr, each byte of which may be four of an escape."""
+"""Characters of one text: the agent keeps 64 KiB of stderr, and an escape has four for a byte."""
 
 MAX_NAME = 500
 """Characters of one key."""
@@ -248,7 +248,7 @@ CLOSE_S = 5.0
 WRITE_STALL_S = 60.0
 POLL_BYTES = 4 << 20
 MAX_UNREAD_FRAME_BYTES = 32 << 20
-"""Of frames that wait to be taken: answers to a few requests, passes, and what probes say beside them."""
+"""The most bytes of frames that wait: answers to a few requests, passes, and what probes send."""
 
 UNASKED, UNASKED_A_SECOND = 20_000, 2_000
 """How many frames may come that answer nothing: a probe sends some ten a second."""
@@ -281,7 +281,7 @@ class Connection:
     Attributes:
         pipes: of the process.
 
-    What the agent sends is bounded, else it is a ProtocolError: MAX_UNREAD_FRAME_BYTES that nobody has
+    What the agent sends is bounded, else it is a ProtocolError: MAX_UNREAD_FRAME_BYTES that are not
     taken, a number of frames that answer nothing, no answer to what was never asked.
     """
 
@@ -297,7 +297,6 @@ class Connection:
         self.pipes = Pipes(process, self._hear)
         self._decoder = Decoder()
         self._arrived: deque[tuple[Frame, int]] = deque()  # each with the bytes that are free without it
-        self._kept: deque[tuple[Frame, int]] = deque()  # of the requests that are followed
         self._followed: set[int] = set()
         self._decoding_bytes = 0  # of a frame that is not whole yet
         self._unread_bytes = 0
@@ -374,11 +373,7 @@ class Connection:
         NoAnswer when the time is over without a frame of any.
         """
         self._followed = set(requests)
-        frame = (
-            self._take_frame(self._kept)
-            if self._kept
-            else self._next(self._followed, time.monotonic() + timeout_s)
-        )
+        frame = self._next(self._followed, time.monotonic() + timeout_s)
         if frame is None:
             raise NoAnswer(f"no answer within {timeout_s:g} s", self.tail())
         if "progress" not in frame.message:
@@ -386,10 +381,8 @@ class Connection:
         return frame
 
     def leave(self) -> None:
-        """Follow no request any more: what is still to come of them is nobody's."""
+        """Follow no request any more: their further replies are dropped."""
         self._followed = set()
-        while self._kept:
-            self._take_frame(self._kept)
 
     def request(self, message: Message, timeout_s: float, payload: Buffer = b"") -> Frame:
         """Send a request and wait for its reply."""
@@ -398,7 +391,7 @@ class Connection:
     def poll(self) -> int:
         """Hand what has already arrived to the listener, without waiting; replies stay for who waits.
 
-        Of an agent that sends faster than it is heard, POLL_BYTES and no more.
+        An agent that sends faster than this reads is read up to POLL_BYTES.
 
         Returns:
             how many bytes had arrived.
@@ -406,10 +399,10 @@ class Connection:
         if self._closed:
             return 0
         left = POLL_BYTES
-        self._tell_unasked()
+        self._sort(None)
         while min(left, POLL_BYTES - self._unread_bytes) > 0 and (taken := self._receive(0.0)):
             left -= taken
-            self._tell_unasked()
+            self._sort(None)
         return POLL_BYTES - left
 
     def listen_until(self, settled: Callable[[], bool], timeout_s: float) -> bool:
@@ -458,37 +451,36 @@ class Connection:
 
     def _next(self, requests: Collection[int], deadline_s: float) -> Frame | None:
         """The next frame that says something of any of these requests; None when the time is over."""
-        while True:
-            while self._arrived:
-                answers = self._arrived[0][0].message.get("re")
-                if answers is not None and answers in self._followed and answers not in requests:
-                    self._kept.append(self._arrived.popleft())
-                    continue
-                frame = self._take_frame(self._arrived)
-                if answers is None:
-                    self._listener(frame)
-                elif answers in requests:
-                    return frame
-                # Anything else answers a request that was given up; nobody waits for it any more.
+        while (frame := self._sort(requests)) is None:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return None
             self._receive(left_s)
-
-    def _tell_unasked(self) -> None:
-        """Hand what answers nothing to the listener, who may raise; the rest stays, in its order."""
-        unasked = deque(item for item in self._arrived if item[0].message.get("re") is None)
-        self._arrived = deque(item for item in self._arrived if item[0].message.get("re") is not None)
-        try:
-            while unasked:
-                self._listener(self._take_frame(unasked))
-        finally:
-            self._arrived.extendleft(reversed(unasked))
-
-    def _take_frame(self, frames: deque[tuple[Frame, int]]) -> Frame:
-        frame, size = frames.popleft()
-        self._unread_bytes -= size
         return frame
+
+    def _sort(self, requests: Collection[int] | None) -> Frame | None:
+        """Hand what answers nothing to the listener, who may raise, up to the first reply to one of these.
+
+        Replies to requests that are followed stay in their order, all replies without `requests`. Other
+        replies are dropped: their requests were given up.
+        """
+        kept: list[tuple[Frame, int]] = []
+        try:
+            while self._arrived:
+                frame, size = self._arrived.popleft()
+                answers = frame.message.get("re")
+                is_due = requests is not None and answers in requests
+                if answers is not None and not is_due and (requests is None or answers in self._followed):
+                    kept.append((frame, size))
+                    continue
+                self._unread_bytes -= size
+                if answers is None:
+                    self._listener(frame)
+                elif is_due:
+                    return frame
+            return None
+        finally:
+            self._arrived.extendleft(reversed(kept))
 
     def _receive(self, timeout_s: float) -> int:
         """Take in what is there, waiting for it at most that long; how many bytes that were."""
@@ -507,7 +499,7 @@ class Connection:
                 self._admit(frame)
             if frames and self._unread_bytes > MAX_UNREAD_FRAME_BYTES:
                 raise ProtocolError(
-                    f"more than {MAX_UNREAD_FRAME_BYTES >> 20} MiB of frames that nobody waits for"
+                    f"more than {MAX_UNREAD_FRAME_BYTES >> 20} MiB of frames that were not asked for"
                 )
         except ProtocolError as error:
             self._broken = error
@@ -538,7 +530,7 @@ class Connection:
 
 
 def ignore(frame: Frame) -> None:
-    """The listener between sessions: what comes unasked then is of use to nobody."""
+    """The listener between sessions: what comes unasked then is dropped."""
 
 
 def unavailable(name: str, error: Exception) -> UnavailableError:

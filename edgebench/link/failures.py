@@ -83,7 +83,7 @@ def session_error(error: Exception, stage: str, stderr_tail: str = "") -> Sessio
 
 
 def from_end(end: Ended, stage: str, worker: str = "the worker") -> SessionError:
-    """A worker's process ended and nobody had asked it to; `worker` is which, in words."""
+    """A worker's process ended by itself; `worker` is which, in words."""
     last = (end.stderr_tail.strip().splitlines() or [""])[-1][:500]
     words = f": {last}" if last else ""
     limit = "" if end.limit_s is None else f" of {end.limit_s:g} s"

@@ -46,7 +46,7 @@ def averaging_s(probes: Sequence[ProbeInfo]) -> float:
 
 
 def _live_meters(probes: Sequence[ProbeInfo]) -> list[ProbeInfo]:
-    """Those that read power now: a counter of energy tells of the time since its last reading."""
+    """Those that read power now: a counter of energy covers the time since its last reading."""
     live = [info for info in probes if not info.is_played]
     return [info for info in live if headline_channels(info.channels, ("power",))]
 
@@ -56,8 +56,8 @@ def lag_of(
 ) -> MeterLag | None:
     """The lag of a host's meter in a session, or why none is known; None for what is no meter.
 
-    It is applied where it is more than its own uncertainty and that of the clocks together: below that nobody
-    knows on which side of the true moment the stamps are.
+    It is applied where it is more than its own uncertainty and that of the clocks together: below that it
+    is not known on which side of the true moment the stamps are.
 
     Args:
         info: of the probe.

@@ -1,4 +1,4 @@
-"""Probes that sample on this machine beside the sessions of a lane: a USB meter, a meter on the network.
+"""Probes that sample on this machine during the sessions of a host: a USB meter, a meter on the network.
 
 An agent here runs them in processes of their own, from the first session that asks for one until `close`.
 Their stamps are of this machine's clock; `end_session` brings those of a session to its device's clock.
@@ -121,10 +121,10 @@ LAST_SAMPLES_S = 3.0
 """How long the samples up to a session's end are waited for: a chunk comes about every half second."""
 
 AHEAD_NS = 1_000_000_000
-"""How far a stamp may lie ahead of the clock that it was read from: rounding is less."""
+"""How far a stamp may be ahead of the clock that it was read from: rounding is less."""
 
 HEAR_EVERY_S = 0.25
-"""A pass may take half an hour: what the probes send is taken in beside it, before their pipe is full."""
+"""A pass may take half an hour: what the probes send is read meanwhile, before their pipe is full."""
 
 REFILL_S = 0.005
 """A pipe holds 64 KiB, a chunk of 100 kHz twelve times that: the agent has this long to send more of it."""
@@ -187,7 +187,7 @@ class HostProbes:
 
         Args:
             names: of the probes.
-            spool: takes what they sample, until `end_session`; None where nobody wants it.
+            spool: takes what they sample, until `end_session`; None where they are not wanted.
         """
         with self._lock:
             self._poll()
@@ -358,7 +358,7 @@ class HostProbes:
         )
 
     def _lags(self, fit: ClockFit, bursts: BurstTimes | None) -> dict[str, MeterLag | None]:
-        """Of each of the session's probes, by its full name."""
+        """The lag of each of the session's probes, by its full name."""
         asked = {probe_name(name): name for name in self._names}
         return {
             info.name: lag_of(info, self._spool.chunks(asked[info.name]) if self._spool else (), fit, bursts)
@@ -372,7 +372,7 @@ class HostProbes:
 
 
 def _within(chunk: ProbeChunk, fit: ClockFit, lag_ns: int = 0) -> ProbeChunk | None:
-    """The samples of a session and the one after it, on the device's clock; None where there are none."""
+    """The samples of a session and the one after it, on the device's clock; None without any."""
     stamps_ns = chunk.stamps_ns - lag_ns
     before = stamps_ns < fit.from_ns
     after = stamps_ns > fit.to_ns

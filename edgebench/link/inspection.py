@@ -29,12 +29,12 @@ from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 
 METER = "meter"
-"""The subject of what is said of a meter that samples on this machine."""
+"""The subject of findings about a meter that samples on this machine."""
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """`facts` is None where the target could not be reached, or has no agent to ask."""
+    """What was found; without `facts` where the target could not be reached, or has no agent to ask."""
 
     facts: Mapping[str, Json] | None
     findings: tuple[Finding, ...]
@@ -72,7 +72,7 @@ def host_probe_findings(meters: Sequence[str]) -> list[Finding]:
     with closing(HostProbes()) as probes:
         probes.begin_session(names)
         state = probes.state()
-    fix = "mend it, or leave the meter out: the session is measured without"
+    fix = "repair it, or leave the meter out: the session is measured without"
     answers = {info.name: info for info in state.probes}
     findings = []
     for name in names:
@@ -152,7 +152,7 @@ def board_probe_findings(device: AgentDevice, target: Target) -> list[Finding]:
     for name, reason in reasons.items():
         refusal = probes.refusals.get(name)
         why = refusal.reason if refusal else reason
-        fix = (refusal.fix if refusal else "") or "mend it, or leave the meter out"
+        fix = (refusal.fix if refusal else "") or "repair it, or leave the meter out"
         findings.append(Finding("warning", METER, f"{name} cannot be read: {why}", fix))
     return findings
 
@@ -191,7 +191,7 @@ def ask_library(
         program: a file of Python, or its text.
         answer: what the line holds.
         python: what runs it.
-        env: set beside this process's own environment.
+        env: set in addition to this process's own environment.
         fix: of a Python that gives no such line. Default: try the program.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The local link: the agent as a process beside the harness."""
+"""The local link: the agent as a process on the same machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def agent_bytes() -> bytes:
 
 
 def whole_agent(path: Path) -> bytes:
-    """The bytes of the zipapp that lies there under its hash; where the file is damaged, it is made again.
+    """The bytes of the zipapp, which is named by its hash; where the file is damaged, it is made again.
 
     A file that no hash names is taken as it is.
 
@@ -127,7 +127,7 @@ class LocalLink:
             ) from error
 
     def close(self) -> None:
-        """There is nothing beside the agent."""
+        """Nothing to do: the agent is all that was started."""
 
 
 # Why a board, this machine or one far away, does not take in what EdgeBench keeps there.
@@ -187,7 +187,7 @@ def not_placed(what: str, number: object, address: str, make_room: str = NO_ROOM
 
 
 def _unsafe_folder(what: str, address: str) -> EdgeBenchError:
-    """Another user of the board can write where EdgeBench's files would lie; `what` are the board's words."""
+    """Another user of the board can write where EdgeBench keeps its files; `what` are the board's words."""
     why, _, fix = "; ".join(printable_lines(what)).partition(": ")
     where = "" if address == LocalLink.name else "on the board: "
     return NoPermissionError(

@@ -18,20 +18,20 @@ from edgebench.records.values import Json
 
 PIECE_BYTES = 1 << 20
 AHEAD = 4
-"""Pieces on their way that nobody has confirmed: enough that no link waits for an answer between two."""
+"""Pieces on their way that are not confirmed yet: enough that no link waits for an answer between two."""
 
 HASHED_BYTES_PER_S = 5_000_000
 """What the slowest board reads and hashes of a file that it has already, from a worn card."""
 
 SPARE_BYTES = 1 << 20
-"""What has to stay free beside the files: notes about them, probes, and what else runs there."""
+"""What has to stay free besides the files: notes about them, probes, and what else runs there."""
 
 
 Sending = Callable[[int, int], None]
 
 
 def unheard(sent: int, size: int) -> None:
-    """Nobody waits for it."""
+    """The progress of files is not shown."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PlacedFile:
 
 @dataclass(frozen=True)
 class Loadable:
-    """What a runner loads, as it lies on the device: a file, and its companions by name."""
+    """What a runner loads, on the device: a file, and its companions by name."""
 
     file: PlacedFile
     companions: dict[str, PlacedFile]
@@ -90,7 +90,7 @@ class Placer:
         return None if self._shares_files or sha256 in self._verified else sha256
 
     def note_verified(self, sha256: str) -> None:
-        """A worker has found that content in the file that lies there."""
+        """A worker has found that content in the file on the device."""
         self._verified.add(sha256)
 
     def require_room(self, files: Sequence[tuple[Path, str | None]]) -> None:
@@ -180,7 +180,7 @@ def code_at(files: Sequence[Path], place: Callable[[Path, str], str]) -> dict[st
 
 
 def module_names(files: Sequence[Path]) -> list[str]:
-    """Dotted names by which relative imports between the files work as they do where they lie.
+    """Dotted names by which relative imports between the files work as they do here.
 
     They are paths below the innermost folder that holds all of them: `device.runner`, `device.tensors`.
     """

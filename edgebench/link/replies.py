@@ -63,7 +63,7 @@ class Span(NamedTuple):
 
 
 def require_within(what: str, start_ns: int, end_ns: int, span: Span) -> None:
-    """It ends when it begins or later, and lies where it was asked for."""
+    """It ends when it begins or later, and within the span of its request."""
     if end_ns < start_ns:
         raise ImpossibleTimes(f"{what} that began at {start_ns} ns and ended at {end_ns} ns of its clock")
     if start_ns < span.from_ns - ROUNDING_NS or end_ns > span.to_ns + ROUNDING_NS:
@@ -118,15 +118,15 @@ def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.in
         ((ends < starts).any(axis=1), "has a stage that ends before it begins"),
         ((starts[:, 1:TIMED] < ends[:, : TIMED - 1]).any(axis=1), "has a stage that begins within another"),
         ((starts.min(axis=1) < began) | (ends.max(axis=1) > done), "has a stage outside itself"),
-        ((began < start_ns) | (done > end_ns), "lies outside of it"),
+        ((began < start_ns) | (done > end_ns), "is outside of it"),
         (np.append(False, began[1:] < filled[:-1]), "was filled while the one before it was"),
     ):
         if wrong.any():
-            raise ImpossibleTimes(f"{what} of which batch {int(wrong.argmax())} {words}")
+            raise ImpossibleTimes(f"{what} whose batch {int(wrong.argmax())} {words}")
 
 
 def require_timed(start_ns: int, end_ns: int, stamps: NDArray[np.int64]) -> None:
-    """It took time, and so did its inference: what figures are made of is none with 0."""
+    """It took time, and so did its inference: no figure is made of 0."""
     if end_ns == start_ns:
         raise TooShortForTheClock("a pass that took no time by its clock")
     if not (stamps[:, TIMED - 1, 1] > stamps[:, TIMED - 1, 0]).any():
@@ -169,7 +169,7 @@ class ClockSteps:
 
 
 def require_warm_up(batches: int, steady: bool, taken_ns: Sequence[int], floor: int, cap: int) -> None:
-    """The warm-up is what its stamps, and those of the first pass, come to by the rule that ends it.
+    """The warm-up follows from its stamps, and those of the first pass, by the rule that ends it.
 
     Args:
         batches: after how many batches it was over, as the device says.
@@ -212,7 +212,7 @@ class Hello(Reply):
 
 
 class LaunchFaults(Reply):
-    """What stands in the way of a worker that is started as asked: each what is wrong, and the fix."""
+    """What keeps a worker from starting that is started as asked: each what is wrong, and the fix."""
 
     faults: Annotated[tuple[tuple[_Reason, _Reason], ...], Field(max_length=10)]
 
@@ -317,7 +317,7 @@ class Progressed(Reply):
     """How many of its images, or of a build's steps, a worker has done, and the device's clock as its agent
     passed that on.
 
-    `total` steps are 0 where nobody knows how many; `text` says what is being done.
+    `total` is 0 where the number of steps is unknown; `text` says what is being done.
     """
 
     progress: Count
@@ -334,7 +334,7 @@ class Idle(Reply):
 
 
 class Bursts(Reply):
-    """Bursts of load, and since when there was none before the first."""
+    """Bursts of load, and since when the device idled before the first."""
 
     start_ns: Count
     bursts: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1, max_length=16)]
@@ -480,7 +480,7 @@ _STATUSES = {
 
 
 def failure_in(frame: Frame) -> tuple[str, str] | None:
-    """Status and words of a reply that says that the request failed, or None."""
+    """Status and words of a reply that says that the request failed; None where it did not."""
     error = frame.message.get("error")
     if error is None:
         return None

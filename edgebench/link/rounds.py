@@ -81,7 +81,7 @@ class WorkerRounds:
         return window if idle_s > 0 else None
 
     def burst(self, bursts: LoadBursts, report: Callable[[int, int], None]) -> BurstTimes:
-        """Of the first worker alone."""
+        """Only the first worker runs them."""
         return self._workers[0].burst(bursts, report)
 
     def first(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
@@ -102,7 +102,7 @@ class WorkerRounds:
         yield from _passes_of_round(warming, warm_up)
 
     def steady(self, plan: MeasurePlan, schedules: Sequence[Schedule]) -> Generator[Pass, None, None]:
-        """Of each worker as its schedule has them."""
+        """Each worker's passes, as its schedule has them."""
 
         def steady_pass(at: int, frame: Frame) -> Pass:
             taken = self._workers[at].as_pass(frame, self._counts[at], "steady", plan, schedules[at])
@@ -110,7 +110,7 @@ class WorkerRounds:
             return taken
 
         if plan.period_s is not None:
-            yield from self._paced(schedules, plan.period_s, steady_pass)
+            yield from self._paced(plan, schedules, steady_pass)
             return
         while not all(schedule.over for schedule in schedules):
             yield from _passes_of_round(self._passes_at_once(), steady_pass)
@@ -123,14 +123,14 @@ class WorkerRounds:
         return self._round("pass")
 
     def _paced(
-        self, schedules: Sequence[Schedule], period_s: float, taken: Callable[[int, Frame], Pass]
+        self, plan: MeasurePlan, schedules: Sequence[Schedule], taken: Callable[[int, Frame], Pass]
     ) -> Generator[Pass, None, None]:
         """All passes by one request a worker: the device keeps the period, nothing here makes a pass late.
 
-        In the pause before the next passes there is none in progress that an interrupt would have to wait
+        In the pause before the next passes no pass is in progress that an interrupt would have to wait
         for.
         """
-        limit_s = self._measure_s + period_s
+        limit_s = self._measure_s + (plan.period_s or 0.0)
         self._match_clocks()
         # Every worker's pass is due when it is asked: any schedule describes the request.
         requests = self._send("paced", limit_s, schedules[0].request)

@@ -17,7 +17,7 @@ from edgebench.stats.power import MIN_PERIODS, PASS_READINGS
 SHORT_SHARE = PASS_READINGS / MIN_PERIODS
 """A pass that takes less of what all have to last is too short for the meter that they have to last for.
 
-It does not tell such passes from what lies between them, which is then part of their energy, and of this time
+It does not tell such passes from what is between them, which is then part of their energy, and of this time
 (edgebench.stats.power.passes_power).
 """
 
@@ -80,7 +80,7 @@ class Schedule:
     def take_in(self, start_ns: int, end_ns: int, due_ns: int | None) -> tuple[int, int] | tuple[None, None]:
         """One more pass as the device stamped it; gives its due time and deadline where it is paced.
 
-        ProtocolError for a pass that was not started when it was due, and for a clock that stands still.
+        ProtocolError for a pass that did not start at its due time, and for a clock that stands still.
         """
         self._seen += 1
         if self.period_ns is None:
@@ -126,7 +126,7 @@ RECONNECT_ENVIRONMENT = "EDGEBENCH_RECONNECT_S"
 class Timeouts:
     """Seconds for one request of each stage: a pass, not a session; a few hundred predictions, not all.
 
-    Progress gives a request its time anew; all predictions have as much as each few hundred of them may take.
+    Progress renews the time of a request; all predictions have as much as each few hundred of them may take.
     """
 
     connect: float = 60.0  # for an answer of the agent, and without any headway in what is sent to it

@@ -63,7 +63,7 @@ class Client(Protocol[Measurement]):
         """Run bursts of load; `report` receives how many of how many are over."""
 
     def steady(self, plan: MeasurePlan, schedules: Sequence[Schedule]) -> Generator[Measurement, None, None]:
-        """Steady passes or windows until each worker's schedule is over; each is told to its schedule."""
+        """Steady passes or windows until each worker's schedule is over; its schedule takes each in."""
 
 
 class SessionLoop(Generic[Timed]):

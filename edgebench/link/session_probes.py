@@ -20,13 +20,13 @@ NOT_ASKED = "no meter was asked for"
 BOARD = "board"
 
 MAX_UNREAD_SAMPLE_BYTES = 256 << 20
-"""Of samples that are kept here and nobody has taken yet."""
+"""The most bytes of samples that are kept here until they are taken."""
 
 MAX_SAMPLE_BYTES_A_SECOND = 64 << 20
 """Beyond that, of samples that are taken as they come: two million samples a second of three channels."""
 
 CHUNK_BYTES = 1000
-"""What a chunk takes beside its samples, for each of its channels."""
+"""What a chunk takes besides its samples, for each of its channels."""
 
 
 class SessionProbes:
@@ -34,10 +34,10 @@ class SessionProbes:
 
     Args:
         meters: each `kind:address`.
-        monitors: likewise; nobody waits for a figure of theirs, so their reasons are kept apart.
+        monitors: likewise; no figure depends on them, so their reasons are kept apart.
         worker: the one whose process a monitor watches; None where it is to watch none.
-        preferred: further meters, each `kind:address`, of which the first that can be read is taken.
-        take: called with each chunk as it comes; where it is None they are kept until `drain`.
+        preferred: further meters, each `kind:address`, the first that can be read is used.
+        take: called with each chunk as it comes; without it they are kept until `drain`.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class SessionProbes:
                 self._reasons[meter] = f"{meter}: it sent nothing within {timeout_s:g} s"
 
     def _pass_over_the_better(self, taken: str) -> None:
-        """Of the preferred meters the taken one says why those before it were not: none of them is missed."""
+        """The preferred meter that is used says why those before it are not: they are not missing."""
         better = self._preferred[: self._preferred.index(taken)]
         reasons = {name: self._reasons.pop(name) for name in better}
         info = self._infos[taken]
@@ -129,7 +129,7 @@ class SessionProbes:
             connection.request({"op": "probe_stop"}, timeout_s)
 
     def hear(self, frame: Frame) -> None:
-        """Take in one message of a probe; ProtocolError when it is none.
+        """Take in one message of a probe; ProtocolError when it is invalid.
 
         Samples that come before the probe has said what it is are of a process that was given up.
         """
@@ -141,7 +141,7 @@ class SessionProbes:
             self._late.discard(meter)
         if report.kind == "info":
             if meter in self._infos:
-                raise ProtocolError(f"{meter} announced itself twice: nobody knows what its samples are of")
+                raise ProtocolError(f"{meter} announced itself twice: what its samples are of is unknown")
             self._infos[meter] = report.probe_info()
             self.accesses[meter] = report.access
         elif report.kind == "chunk" and meter in self._infos:
@@ -153,7 +153,7 @@ class SessionProbes:
             self._infos[meter] = replace(info, rejected=count, rejected_first=first[:MAX_VERBATIM])
         elif report.kind == "lost":
             self._lost[meter] = printable(report.reason)
-            self.outages[meter] = f"{meter} was lost amid the session: {self._lost[meter]}"
+            self.outages[meter] = f"{meter} was lost during the session: {self._lost[meter]}"
         elif report.kind == "back":
             if meter in self.outages:
                 self.outages[meter] += "; it came back"
@@ -165,11 +165,11 @@ class SessionProbes:
         elif meter not in self._reasons and not (report.asked and meter in self._infos):
             last = report.stderr_tail.strip().splitlines()
             how = last[-1] if last else report.signal or f"exit code {report.code}"
-            when = " amid the session" if meter in self._infos else ""
+            when = " during the session" if meter in self._infos else ""
             self._reasons[meter] = f"{meter}: its process ended{when}: {how}"
 
     def resume(self) -> bool:
-        """Go on in a further session with what was started; False where a probe of it has come to its end.
+        """Go on in a further session with what was started; False where a probe of it has ended.
 
         Rejected readings and outages count from here on. One that took too long to open is not late any more
         once it has said what it is; until then its reason stands.
@@ -190,7 +190,7 @@ class SessionProbes:
             raise self._flooded
 
     def drain(self) -> Iterator[ProbeChunk]:
-        """The chunks that are kept here, and that nobody has taken yet."""
+        """The chunks that are kept here and not taken yet."""
         while self._chunks:
             chunk = self._chunks.popleft()
             self._unread_bytes -= _size_bytes(chunk)
@@ -227,7 +227,7 @@ class SessionProbes:
         seconds = time.monotonic() - self._began_s
         if self._sample_bytes > MAX_UNREAD_SAMPLE_BYTES + seconds * MAX_SAMPLE_BYTES_A_SECOND:
             mib = self._sample_bytes >> 20
-            self._flooded = ProtocolError(f"{mib} MiB of samples in {seconds:.0f} s: no probe takes so many")
+            self._flooded = ProtocolError(f"{mib} MiB of samples in {seconds:.0f} s: more than a probe takes")
 
     def _silent(self) -> list[str]:
         return [meter for meter in self._started if meter not in self._infos and meter not in self._reasons]

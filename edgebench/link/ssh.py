@@ -43,7 +43,7 @@ from edgebench.records.target import check_address
 TAIL_BYTES = 65536
 MAX_NOISE_BYTES = 1 << 20
 SAY_AFTER_S = 2.0
-"""How long nobody is told that a first word is waited for."""
+"""Seconds before the wait for a first word is reported."""
 
 LEAST_END_S = 1.0
 END_EVERY_S = 0.01
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 class OpeningFailed(Exception):
-    """The process ended, or said nothing that was due.
+    """The process ended, or said nothing that was expected.
 
     Args:
         code: its exit code; None when it still runs.
@@ -70,12 +70,12 @@ class OpeningFailed(Exception):
 
 
 class Opening:
-    """Reads marked lines from a process's stdout until a deadline, and its stderr beside them.
+    """Reads marked lines from a process's stdout until a deadline, and its stderr meanwhile.
 
     Args:
         process: with pipes for all three; they are non-blocking from here on.
-        timeout_s: for all that is waited for, counted anew where something sent was taken in.
-        awaited: what is waited for, as a user is told when it takes longer than a moment; "": nobody is told.
+        timeout_s: for all that is waited for, starting again where something sent was taken in.
+        awaited: what is waited for, reported when it takes longer than a moment; "": not reported.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], timeout_s: float, awaited: str = "") -> None:
@@ -162,7 +162,7 @@ _CAUSES: _Causes = (
         NoPermissionError,
         r"permission denied|too many authentication failures|no more authentication methods",
         "{board} does not let this user in without a password",
-        "{copy} once, or load the key into ssh-agent where it has a passphrase; nobody is asked here",
+        "{copy} once, or load the key into ssh-agent where it has a passphrase; EdgeBench asks no password",
     ),
     (
         UnavailableError,
@@ -187,7 +187,7 @@ _CAUSES: _Causes = (
         r"bad configuration option|bad owner or permissions|terminating, \d+ bad|no argument after keyword"
         r"|can't open user config file|unsupported option",
         "the SSH configuration cannot be used",
-        "mend the file and line that ssh names",
+        "correct the file and line that ssh names",
     ),
     (
         UnavailableError,
@@ -452,7 +452,7 @@ class SshLink:
             reply = None
         if not isinstance(reply, dict) or "state" not in reply:
             raise UnavailableError(
-                f"{self.name} answers in another way than was due",
+                f"{self.name} sent an unexpected reply",
                 why=repr(line[:200]),
                 fix="keep login scripts there from printing where no terminal is",
             )

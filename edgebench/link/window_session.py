@@ -88,7 +88,7 @@ class BoardSession(Generic[Timed]):
     # --- questions to the board ---
 
     def ask(self, request: Callable[[], Answer]) -> Answer:
-        """What the request returns; after one that fails, the board counts as amid its answer."""
+        """What the request returns; after one that fails, the board counts as still answering."""
         self._is_amid_answer = True
         answer = request()
         self._is_amid_answer = False
@@ -209,7 +209,7 @@ class BoardSession(Generic[Timed]):
 
 
 def input_bytes(spec: InputSpec, patch: NDArray[np.uint8]) -> bytes:
-    """The input as it lies in the board's memory, little-endian: of the shipped int8 models pixel - 128.
+    """The input as the board's memory has it, little-endian: of the shipped int8 models pixel - 128.
 
     Args:
         spec: of the artifact's input.
@@ -294,7 +294,7 @@ class WindowLengths:
     warm_up_s: float = 2.5
 
     def inferences(self, inference_s: float) -> int:
-        """Of a window; where one takes more than `most_s`, a single one."""
+        """How many a window has; where one takes more than `most_s`, a single one."""
         wanted = max(self.least_inferences, math.ceil(self.aim_s / inference_s))
         return max(1, min(wanted, math.floor(self.most_s / inference_s), self.most_inferences))
 
@@ -447,7 +447,7 @@ class WindowSession(BoardSession[Window]):
     # --- single patches ---
 
     def _scores_of(self, patches: NDArray[np.uint8], stage: str, reported: SessionStage) -> Scores:
-        """Of each patch, after one inference."""
+        """Scores of each patch, after one inference."""
         with as_session_error(stage):
             self.ask(self._board.resynchronise)
             scores = []
@@ -517,7 +517,7 @@ def _patches_of(plan: MeasurePlan) -> list[tuple[int, NDArray[np.uint8]]]:
 
 
 GOLDEN_PATCHES = 5
-"""Of the shipped artifacts; a user's own may have others."""
+"""How many the shipped artifacts have; a user's own may have others."""
 
 Seconds = tuple[float, float]
 """The least and the most."""

@@ -99,7 +99,7 @@ class WorkProgress:
 
 
 def counted(report: Callable[[int, int], None], count: int, step: int = 1) -> WorkProgress:
-    """Progress of so many images or bursts, with a note for each `step` of them."""
+    """Progress of `count` images or bursts, with a note for each `step` of them."""
     return WorkProgress(lambda note: report(note.progress, count), count, math.ceil(count / step))
 
 
@@ -165,7 +165,7 @@ class Worker:
     Its methods raise what ends the session (see `SessionFaults.at`).
 
     Args:
-        session: whose clock is told of what is asked and of every reply.
+        session: whose clock takes in requests and replies.
         number: of its slot in the agent; the workers of a session are counted from 0.
 
     Attributes:
@@ -272,7 +272,7 @@ class Worker:
         return self.admit(self._connection.wait(request, limit_s, further, limit_s * progress.longest))
 
     def hear_for(self, seconds: float, heard: Callable[[float], None]) -> None:
-        """Take in what the probes send for so long; `heard` is told every HEAR_S how many are gone."""
+        """Take in what the probes send for so long; `heard` receives every HEAR_S how many are gone."""
         began_s = time.monotonic()
         while (gone_s := time.monotonic() - began_s) < seconds:
             heard(gone_s)
@@ -319,7 +319,7 @@ class Worker:
                     continue
             self.note_end(end_of_it)
             if end_of_it.signal not in (None, "SIGKILL"):
-                text = f"{self.name} ended by {end_of_it.signal} after it was told to stop"
+                text = f"{self.name} ended by {end_of_it.signal} after the request to stop"
                 self.stderr_tail += f"\nedgebench: {text}\n"
             return
 
@@ -335,7 +335,7 @@ class Worker:
         """Have it import the runner and load what it is to load.
 
         Args:
-            code: the runner's files as they lie on the device.
+            code: the runner's files on the device.
             loadable: likewise the artifact, or what was built of it.
         """
         artifact = self._session.artifact
@@ -369,7 +369,7 @@ class Worker:
         require_fits("a start and a load", (self._ready_s or 0.0) * 1e9, since_start)
         if self._ready_s is not None and self._ready_s < cold_s:
             raise ImpossibleTimes(
-                f"ready {self._ready_s:.6g} s after its start, of which {cold_s:.6g} s of load"
+                f"ready {self._ready_s:.6g} s after its start, and its load took {cold_s:.6g} s"
             )
         self.stages = loaded.stages
         self.cold = replace(self.cold, import_s=loaded.import_s, load_s=loaded.load_s)
@@ -389,9 +389,9 @@ class Worker:
     def idle(
         self, idle_s: float, report: Callable[[float], None], pause_s: float = 0.0
     ) -> tuple[int, int] | None:
-        """Have the device do nothing for so long, after a pause that is none of it.
+        """Have the device do nothing for so long, after a pause before it.
 
-        Probes are heard meanwhile, and `report` is told how many seconds of the window are gone. An interrupt
+        Probes are heard meanwhile, and `report` receives the seconds of the window that are over. A Ctrl-C
         ends it at once.
 
         Returns:
@@ -413,7 +413,7 @@ class Worker:
     def burst(self, plan: LoadBursts, report: Callable[[int, int], None]) -> BurstTimes:
         """Have the device infer the golden patches in bursts; an interrupt ends it at once.
 
-        Each burst has as long as a pass: one of a slow board is a single batch. `report` is told how many of
+        Each burst has as long as a pass: one of a slow board is a single batch. `report` receives how many of
         how many are over.
         """
         golden = self._session.artifact.golden
@@ -447,7 +447,7 @@ class Worker:
         plan: MeasurePlan,
         schedule: Schedule | None = None,
     ) -> Pass:
-        """A pass; a schedule is told of it, and tells when it was due."""
+        """A pass; a schedule takes it in, and gives its due time."""
         reply = checked(Passed, frame.message)
         due_ns = deadline_ns = waited_ns = None
         if schedule is not None:

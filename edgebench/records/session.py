@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,14 +212,29 @@ TakeSamples = Callable[[ProbeChunk], None]
 """Called with each chunk of samples as it comes; never fails, never waits for longer than a disk does."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """When steady passes start and how long they go on, from the command line to the device.
+
+    Attributes:
+        period_s: a steady pass every so many seconds, as a camera delivers; None for back to back.
+        sustained_s: steady passes for so long, on the device's clock, instead of a number of them.
+    """
+
+    period_s: float | None = None
+    sustained_s: float | None = None
+
+    def pace_fields(self) -> dict[str, Any]:
+        """The fields of the pace alone, for another object that has it."""
+        return {field.name: getattr(self, field.name) for field in fields(Pace)}
+
+
 @dataclass(frozen=True)
-class MeasurePlan:
+class MeasurePlan(Pace):
     """How one session measures: first pass (cold), adaptive warm-up in batches, steady passes.
 
     Attributes:
         passes: steady passes, where `sustained_s` does not say how long they go on.
-        period_s: a steady pass every so many seconds, as a camera delivers; None for back to back.
-        sustained_s: steady passes for so long, on the device's clock, instead of a number of them.
         least_s: where a meter samples, steady passes go on until the time within them, or at a period that of
             their cycles, comes to so much on the device's clock as well; None: nothing has to last. No part
             of a trial's key. A session that takes no notice of it measures all the same, and has no energy
@@ -233,8 +248,6 @@ class MeasurePlan:
     passes: int
     warmup_floor: int = 10
     warmup_cap: int = 300
-    period_s: float | None = None
-    sustained_s: float | None = None
     least_s: float | None = None
     images: ImageSet | None = None
     patches: int | None = None

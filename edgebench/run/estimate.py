@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from edgebench.agent.timed import HALF
+from edgebench.records.session import Pace
 from edgebench.session_stages import STAGES, SessionStage
 
 
@@ -71,7 +72,7 @@ StageSeconds = Callable[[float | None], Mapping[SessionStage, tuple[float, float
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Pace):
     """What a session of one trial consists of.
 
     Attributes:
@@ -93,8 +94,6 @@ class Shape:
     batch: int = 1
     images: int = 0
     idle_s: float = 0.0
-    period_s: float | None = None
-    sustained_s: float | None = None
     least_s: float | None = None
     warmup_floor: int = 10
     warmup_cap: int = 300

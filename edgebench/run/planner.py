@@ -30,6 +30,7 @@ from edgebench.run.trials import (
     images_note,
     images_of,
     make_trials,
+    pace_of,
     passes_of,
     patches_of,
     require_patches_taken,
@@ -139,16 +140,13 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ()), *fewer]))
     for note in notes:
         progress(f"note: {note}")
-    period_s = config.period
-    sustained_s = None if config.sustained is None else 60.0 * config.sustained
     for target in targets:
         backend, timed = backends[target.device], own_pictures.get(target.name, Pictures(scene, images))
         one_session = MeasurePlan(
             timed.scene,
             passes_of(config, backend, timed.scene),
-            period_s=period_s,
-            sustained_s=sustained_s,
             patches=patches_of(config, backend, timed.scene),
+            **pace_of(config).pace_fields(),
         )
         backend.check_plan(
             target, one_session, images_of(config, backend, timed.images, cache), config.sessions
@@ -162,8 +160,6 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         batches=config.batch,
         scene=scene,
         images=run_images,
-        period_s=period_s,
-        sustained_s=sustained_s,
         model_data={data.source.name: data for data in model_pictures if data.source != SHIPPED},
         target_data={
             name: ModelData(SHIPPED, own.scene, own.images)
@@ -180,8 +176,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         sessions=config.sessions,
         passes=passes_of(config, main_backend, scene),
         seed=config.seed,
-        period_s=period_s,
-        sustained_s=sustained_s,
+        **pace_of(config).pace_fields(),
         retries=config.retries,
         telemetry=config.telemetry,
         target_ci=config.target_ci,

@@ -13,6 +13,7 @@ from edgebench.errors import UnsupportedError, UsageError
 from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.image_sets import subset
 from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
+from edgebench.records.session import Pace
 from edgebench.records.target import Target
 from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, ImageSet, Json, Scene, Variant
 from edgebench.run.meters import meters_of
@@ -154,7 +155,7 @@ ImagesFor = Callable[[Backend, ModelData | None], ImageSet | None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Pace):
     """The trials of one experiment and how often each is measured.
 
     `scene` and `images` are those of the trials that have none of their own.
@@ -166,8 +167,6 @@ class Plan:
     sessions: int
     passes: int
     seed: int
-    period_s: float | None = None  # between two steady passes; None: back to back
-    sustained_s: float | None = None  # of steady passes a session, instead of a number of them
     retries: int = 1  # how often a failed session is measured again
     telemetry: bool = False  # whether telemetry runs beside every session; not in the key
     target_ci: float | None = None  # a trial ends at this half-width of image_s, as a share of its value
@@ -229,6 +228,14 @@ def default_precisions(backend: Backend) -> tuple[str, ...]:
     return backend.default_precisions or backend.precisions
 
 
+def pace_of(config: RunConfig | None) -> Pace:
+    """The pace that a run asks for. Default: back to back."""
+    if config is None:
+        return Pace()
+    sustained_s = None if config.sustained is None else 60.0 * config.sustained
+    return Pace(period_s=config.period, sustained_s=sustained_s)
+
+
 def make_trials(
     targets: Sequence[Target],
     backends: Mapping[str, Backend],
@@ -237,8 +244,6 @@ def make_trials(
     batches: Sequence[int] = (),
     scene: Scene,
     images: ImageSet | None,
-    period_s: float | None = None,
-    sustained_s: float | None = None,
     model_data: Mapping[str, ModelData] | None = None,
     target_data: Mapping[str, ModelData] | None = None,
     config: RunConfig | None = None,
@@ -252,8 +257,7 @@ def make_trials(
     measures; without `images_for` accuracy is taken on all images.
     """
     # Absent where they are not asked for: keys of back-to-back trials are what they always were.
-    pace = {"period_s": period_s, "sustained_s": sustained_s}
-    pace = {name: value for name, value in pace.items() if value is not None}
+    paced = {name: value for name, value in pace_of(config).pace_fields().items() if value is not None}
     trials: list[PlannedTrial] = []
     for target in targets:
         backend = backends[target.device]
@@ -267,7 +271,7 @@ def make_trials(
                 if tested != available:
                     own = replace(own or ModelData(SHIPPED, timed, None), images=tested)
                 patches = patches_of(config or RunConfig(), backend, timed)
-                measured = pace if patches is None else {**pace, "patches": patches}
+                measured = paced if patches is None else {**paced, "patches": patches}
                 inputs = _inputs(target, request, backend, timed, tested, measured)
                 passes = None if config is None else passes_of(config, backend, timed)
                 trials.append(

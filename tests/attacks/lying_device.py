@@ -10,8 +10,9 @@ import pytest
 
 from edgebench.agent.frames import Frame
 from edgebench.errors import SessionError
-from edgebench.link.agent_session import AgentSession, Board
+from edgebench.link.agent_session import AgentSession
 from edgebench.link.schedule import Timeouts
+from edgebench.link.worker import Board
 from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
 from tests.fakes import made_artifact, made_scene

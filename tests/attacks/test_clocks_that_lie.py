@@ -72,7 +72,7 @@ def filled_at_once(reply):
         lie(
             "pass",
             at(3, 2, 1, 2_300_000_000 * S),
-            "batch 3 lies outside of it",
+            "batch 3 is outside of it",
             "an inference of 73 years in a pass of 0.09 s",
         ),
         lie(
@@ -87,7 +87,7 @@ def filled_at_once(reply):
             "batch 2 has a stage that begins within",
             "stages of a batch that overlap",
         ),
-        lie("pass", at(0, 0, 0, -S), "batch 0 lies outside", "a batch that begins before its pass"),
+        lie("pass", at(0, 0, 0, -S), "batch 0 is outside", "a batch that begins before its pass"),
         lie(
             "pass", filled_at_once, "batch 1 was filled while", "two batches that are filled at the same time"
         ),
@@ -115,7 +115,7 @@ def filled_at_once(reply):
             "its stamps are of 19 batches",
             "a warm-up that lacks the stamps of a batch",
         ),
-        lie("warmup", at(4, 2, 1, 9 * S), "batch 4 lies outside of it", "a batch that outlasts its warm-up"),
+        lie("warmup", at(4, 2, 1, 9 * S), "batch 4 is outside of it", "a batch that outlasts its warm-up"),
         lie(
             "golden",
             altered(first_inference_ns=9 * S),

@@ -146,7 +146,7 @@ def dying(tmp_path_factory):
     for n, (where, probe) in reasons.items():
         [path] = folder.glob(f"trials/*/sessions/{n:03}/session.json")
         record = json.loads(path.read_text())
-        record[where] = {probe: f"{probe}: its process ended amid the session: SIGKILL"}
+        record[where] = {probe: f"{probe}: its process ended during the session: SIGKILL"}
         record["probes"] += [record["probes"][0] | {"kind": "telemetry", "address": "1", "channels": []}]
         path.write_text(json.dumps(record))
     return judge_folder(folder)
@@ -156,10 +156,10 @@ def dying(tmp_path_factory):
 @pytest.mark.parametrize("probe", [METER, "telemetry:1"])
 def test_its_end_stands_in_terminal_and_report(dying, tmp_path, probe, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
-    words = f"{probe}: its process ended amid the session: SIGKILL (in 1 of 3 sessions)"
+    words = f"{probe}: its process ended during the session: SIGKILL (in 1 of 3 sessions)"
     assert any(words in warning for warning in dying.summaries[0].warnings)
     assert words in export(dying, tmp_path / "report.html").read_text()
-    assert "amid the session: SIGKILL" in export(dying, tmp_path / "report.md").read_text()
+    assert "during the session: SIGKILL" in export(dying, tmp_path / "report.md").read_text()
     printed = io.StringIO()
     print_result(make_console(printed), dying.summaries, [])
     assert words in " ".join(printed.getvalue().split())
@@ -182,13 +182,13 @@ def test_a_probe_that_is_killed_leaves_its_reason(tmp_path):
             facts = session.facts()
     finally:
         device.close()
-    reason = "telemetry:10: its process ended amid the session: SIGKILL"
+    reason = "telemetry:10: its process ended during the session: SIGKILL"
     assert facts.monitor_reasons == {"telemetry:10": reason}
 
 
 IN = {"name": "in", "quantity": "power", "unit": "W"}
 INFO = {"rate_hz": 1.0, "resolution": "", "scope": "board", "channels": [IN]}
-AMID = "ina:0: its process ended amid the session"
+AMID = "ina:0: its process ended during the session"
 
 
 @pytest.mark.parametrize(

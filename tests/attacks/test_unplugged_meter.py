@@ -124,7 +124,7 @@ def is_sound(figure):
 def test_unplugged_and_plugged_in_again_amid_the_passes(bench):
     record, figure = bench.session("passes", bench.meter.unplug, bench.meter.plug_in)
     why = record.probe_reasons[bench.name]
-    assert why.startswith(f"{bench.name} was lost amid the session: it has hung up")
+    assert why.startswith(f"{bench.name} was lost during the session: it has hung up")
     assert why.endswith("; it came back")
     assert (figure.mean_w, figure.energy_j, figure.net_energy_j) == (None, None, None)
     assert "hole" in figure.reason and why in figure.reason and figure.uncovered
@@ -141,7 +141,7 @@ def test_unplugged_and_plugged_in_again_amid_the_passes(bench):
 )
 def test_unplugged_for_good_is_looked_for_by_the_next_sessions(bench):
     record, figure = bench.session("passes", bench.meter.unplug)
-    assert "was lost amid the session" in record.probe_reasons[bench.name]
+    assert "was lost during the session" in record.probe_reasons[bench.name]
     assert "came back" not in record.probe_reasons[bench.name]
     assert figure.energy_j is None and record.probe_reasons[bench.name] in figure.reason
     record, figure = bench.session()
@@ -157,7 +157,7 @@ def test_unplugged_for_good_is_looked_for_by_the_next_sessions(bench):
 @pytest.mark.attack("a meter is unplugged in the idle window alone: gross energy stands, net is told without")
 def test_unplugged_in_the_idle_window_alone(bench):
     record, figure = bench.session("idle window", bench.meter.unplug, bench.meter.plug_in)
-    assert "was lost amid the session" in record.probe_reasons[bench.name]
+    assert "was lost during the session" in record.probe_reasons[bench.name]
     assert figure.mean_w == pytest.approx(5.0, rel=0.01)
     assert figure.energy_j
 

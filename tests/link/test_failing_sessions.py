@@ -242,7 +242,7 @@ def test_ctrl_c_does_not_wait_for_a_pass_that_never_ends(rig):
                     {"to": "worker", "worker": 0, "op": "scene", "limit_s": 60, "path": str(rig.scene.path)},
                     60,
                 )
-                patch.setattr(session._workers[0], "call_with", lambda *arguments, **more: None)
+                patch.setattr(session._workers[0], "call", lambda *arguments, **more: None)
                 interrupting(patch, session, times=1)
                 next(passes)
         finally:

@@ -156,7 +156,7 @@ def test_one_that_dies_leaves_its_reason_and_is_tried_again(device, rig, meter, 
         record = measured.record
         assert (record.status, len(record.probes)) == ("ok", 1)
         assert record.probe_reasons == {
-            f"{meter}:dies": f"{meter}:dies: its process ended amid the session: SIGABRT"
+            f"{meter}:dies": f"{meter}:dies: its process ended during the session: SIGABRT"
         }
 
 

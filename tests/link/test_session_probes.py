@@ -101,7 +101,7 @@ def test_an_interrupt_ends_an_idle_window_at_once(rig, device, tmp_path):
         next(passes)
         # The window before was short; the one after the passes is a minute from here on.
         longer = dataclasses.replace(settings, idle_s=60.0)
-        session._order._session = dataclasses.replace(session._order._session, settings=longer)
+        session._loop._settings = longer
         list(passes)
     assert heard[-1] == ("idle window after", 60)
     # What is left of the minute is nobody's: the worker has ended, and the next session begins.

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgebench.agent import frames
 from edgebench.errors import SessionError
-from edgebench.link import connection
 from edgebench.link.window_session import TimedInferences, WindowSession
 from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
@@ -53,7 +53,7 @@ class Transcript:
 
     def _pairs(self):
         """A question and its answer as one line, so that repeated ones can be counted."""
-        pairs = []
+        pairs: list[str] = []
         for line in self.lines:
             if line.startswith("    <") and pairs and "<" not in pairs[-1]:
                 pairs[-1] += line
@@ -76,20 +76,20 @@ def _words(message):
 def transcript(monkeypatch):
     """Of the frames that go over connections to agents."""
     heard = Transcript()
-    encode = connection.encode
+    encode = frames.encode
 
     def sent(message, payload=b""):
         heard.sent(message, payload)
         return encode(message, payload)
 
-    class Decoder(connection.Decoder):
+    class Decoder(frames.Decoder):
         def feed(self, data):
             for frame in super().feed(data):
                 heard.heard(frame)
                 yield frame
 
-    monkeypatch.setattr(connection, "encode", sent)
-    monkeypatch.setattr(connection, "Decoder", Decoder)
+    monkeypatch.setattr("edgebench.link.connection.encode", sent)
+    monkeypatch.setattr("edgebench.link.connection.Decoder", Decoder)
     return heard
 
 
@@ -177,7 +177,7 @@ def test_board_of_windows(session_cache, monkeypatch, name, settings, plan):
     has_real_time = plan.get("has_real_time", True)
     plan = {field: value for field, value in plan.items() if field != "has_real_time"}
     transcript = Transcript()
-    told = {}
+    told: dict[str, str] = {}
     session = WindowSession(
         Board(transcript),
         artifact,

@@ -94,9 +94,7 @@ def test_a_hole_leaves_rate_and_gap_and_no_mean():
 )
 def test_the_time_without_readings_has_no_energy(lost_s, has_energy, without):
     at_s = [at for at in np.arange(141) / 10 if not lost_s[0] < at <= lost_s[1]]
-    recorded = replace(
-        recording(at_s, np.full(len(at_s), 2.0)), recorded_s=14.0, outage="ina:0 was lost amid the session: x"
-    )
+    recorded = replace(recording(at_s, np.full(len(at_s), 2.0)), recorded_s=14.0, outage="ina:0 was lost: x")
     [rail] = recorded.rails()
     assert rail["read_s"] == pytest.approx(14.0 - float(without[:-2]))
     assert rail["energy_j"] == (pytest.approx(2 * 2.5) if has_energy else None)

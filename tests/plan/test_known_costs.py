@@ -8,6 +8,7 @@ from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.records.values import Variant
 from edgebench.run.cost import KnownCosts, note_cost, noted_cost, noted_costs
 from edgebench.run.estimate import Cost
+from edgebench.run.settings import RunConfig
 from edgebench.run.targets import make_targets
 from edgebench.run.trials import make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
@@ -63,12 +64,18 @@ def test_a_pass_takes_as_long_however_many_follow_it_and_whatever_is_classified_
 
     def planned(images=None, **pace):
         [trial] = make_trials(
-            [plain], backends, {"fake": (SMALL,)}, batches=(1,), scene=made_scene(), images=images, **pace
+            [plain],
+            backends,
+            {"fake": (SMALL,)},
+            batches=(1,),
+            scene=made_scene(),
+            images=images,
+            config=RunConfig(**pace),
         )
         return trial.inputs
 
     note_cost(cache, planned(made_images()), COST)
-    for inputs in (planned(), planned(period_s=0.1), planned(sustained_s=60.0)):
+    for inputs in (planned(), planned(period=0.1), planned(sustained=1.0)):
         assert noted_cost(cache, inputs) == COST
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from edgebench.contract import BackendOptions
 from edgebench.errors import UsageError
+from edgebench.run.settings import RunConfig
 from edgebench.run.targets import make_targets
 from edgebench.run.trials import choose_variants, make_trials
 from tests.fakes import FakeBackend, made_images, made_scene
@@ -137,16 +138,16 @@ def test_period_and_sustained_time_are_in_the_key_and_their_absence_changes_noth
             batches=(1,),
             scene=made_scene(),
             images=made_images(),
-            **pace,
+            config=RunConfig(**pace),
         )
         return trial.key, trial.inputs["settings"]
 
     plain, settings = key()
     assert "period_s" not in settings and "sustained_s" not in settings
-    assert key(period_s=None, sustained_s=None)[0] == plain
-    paced, settings = key(period_s=2.0)
+    assert key(period=None, sustained=None)[0] == plain
+    paced, settings = key(period=2.0)
     assert settings["period_s"] == 2.0
-    assert len({plain, paced, key(period_s=3.0)[0], key(sustained_s=60.0)[0]}) == 4
+    assert len({plain, paced, key(period=3.0)[0], key(sustained=1.0)[0]}) == 4
 
 
 def test_an_option_that_was_added_later_leaves_stored_keys_as_they_are():

@@ -58,9 +58,9 @@ PreparedTrials = Mapping[str, Prepared]
 
 
 def prepare_trials(built: Built, cache: Cache, progress: Progress) -> PreparedTrials:
-    """Every target's artifacts, or why there are none; what cannot be made is said to `progress`.
+    """Every target's artifacts, or why they are missing; `progress` receives what cannot be made.
 
-    A target of which nothing can be prepared fails its own trials where there are others; alone its error
+    A target without any artifact fails its own trials where there are others; alone its error
     is raised. UsageErrors are always raised.
     """
     prepared: dict[str, Prepared] = {}
@@ -138,7 +138,7 @@ _PACKAGES = ("ai-edge-litert", "onnxruntime", "tensorflow", "openvino", "numpy",
 def host_facts() -> dict[str, Any]:
     """Operating system, processor, memory, load and versions; no host or user name.
 
-    A fact that cannot be had is None, and `absent` (left out where all can) says why by its name.
+    A fact that cannot be had is null, and `absent` (left out where all can) has the reason by its name.
     """
     facts: dict[str, Any] = {}
     absent: dict[str, str] = {}
@@ -190,7 +190,7 @@ _FINDERS: Mapping[str, Callable[[], Any]] = {
 
 @dataclass(frozen=True)
 class Campaign:
-    """What one run needs to know beside its plan."""
+    """What one run needs to know besides its plan."""
 
     built: Built
     resolved: Resolved
@@ -215,7 +215,7 @@ class Campaign:
             begun_with = _as_begun(plan, record)
             counts = "" if begun_with == plan else f" with what it was begun with ({_numbers(begun_with)})"
             self.observer.note(
-                f"{folder} is finished{counts}: nothing is left to measure; to measure anew, run without "
+                f"{folder} is finished{counts}: nothing is left to measure; to measure again, run without "
                 "--resume" + ("" if self.resolved.config.name is None else ", with another --name")
             )
             return folder, Outcome(interrupted=False, sessions=0)
@@ -224,7 +224,7 @@ class Campaign:
         if folder is not None:
             record = read_experiment(folder)
             if changed := _changed(record, prepared):
-                self.observer.note(f"starting anew beside {folder.name}: {changed}")
+                self.observer.note(f"starting a new folder next to {folder.name}: {changed}")
                 folder = None
             else:
                 # The experiment that goes on was planned once: its own numbers count.
@@ -320,7 +320,7 @@ class Campaign:
         return written(record, self._private_names())
 
     def _private_names(self) -> PrivateNames:
-        """The names that stand in the record's targets alone."""
+        """The private names in the record's targets."""
         return PrivateNames.of_this_machine() | PrivateNames.of_targets(self.built.targets)
 
 

@@ -88,7 +88,7 @@ class Lane:
         """Measure what is missing; an interrupt ends it after the session in hand is stored.
 
         A trial that has been measured enough, or is given up, drops out of the rounds to come. An error that
-        is none of EdgeBench's ends this host alone: it is kept as `fault`.
+        is not EdgeBench's ends this host alone: it is kept as `fault`.
         """
         try:
             self._open_each()
@@ -371,7 +371,7 @@ class Lane:
 
 
 SIGNAL_CHECK_S = 1.0
-"""How long a signal may lie before the thread that waits for the lanes looks for one by itself."""
+"""How long a signal may wait before the thread that waits for the lanes looks for one by itself."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ Settled = Callable[[str], bool]
 
 
 def settled_on_disk(store: ExperimentStore) -> Settled:
-    """Judged anew from the store each time: a resumed experiment ends where the uninterrupted one would."""
+    """Judged from the store each time: a resumed experiment ends where the uninterrupted one would."""
 
     def settled(key: str) -> bool:
         ended = summarise_one(StoredResults(store.path, store.record), key).ended
@@ -89,7 +89,7 @@ class Standing:
     has_images: bool = False
 
     def due(self, sessions: int) -> bool:
-        """Whether a session is still to be measured, where a trial has at most so many."""
+        """Whether a session is still to be measured, where a trial has at most `sessions`."""
         return self.ok < sessions and not (self.given_up or self.settled)
 
 
@@ -213,7 +213,7 @@ class LaneTrials:
     # --- how long it takes ---
 
     def next_shape(self, key: str) -> Shape:
-        """Of the trial's next session: accuracy and a build are its first good session's alone."""
+        """The shape of the trial's next session: accuracy and a build are its first good session's alone."""
         shape = shape_of(self.plan, self.by_key[key])
         standing = self.standing[key]
         return replace(
@@ -243,7 +243,7 @@ def label(trial: PlannedTrial) -> str:
 
 
 MOST_CHANGES = 3
-"""Of one target's identity in one run, back to an earlier one too: a device that is another one at every
+"""Changes of one target's identity in one run, back to an earlier one too: a device that changes at every
 session has no figures, and one that goes to and fro would never have those that are due."""
 
 Revise = Callable[[Sequence[PlannedTrial], Identity], Sequence[PlannedTrial]]

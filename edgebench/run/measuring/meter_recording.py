@@ -54,7 +54,7 @@ class RecordedFigures:
 
     @property
     def readings(self) -> int:
-        """Of all its rails."""
+        """How many all its rails gave."""
         return sum(rail.readings for rail in self._rails)
 
     @property
@@ -82,7 +82,7 @@ class RecordedFigures:
         return newest
 
     def rails(self, info: ProbeInfo) -> list[dict[str, Any]]:
-        """The figures of each; each figure that is missing is None.
+        """The figures of each; a missing figure has the value None.
 
         `channel`, `total`, `mean_w`, `peak_w`, `energy_j`, `rate_hz` (stated), `effective_hz`,
         `longest_gap_s`, `samples`, `read_s` (from the first reading to the last, without the longest hole
@@ -91,7 +91,7 @@ class RecordedFigures:
         return [rail.figures(info.rate_hz) for rail in self._rails]
 
     def headline(self, info: ProbeInfo) -> dict[str, Any] | None:
-        """Those of the rail that stands for the meter, as `rails` has them; None of no meter."""
+        """The figures of the main rail, as `rails` has them; None without one."""
         return None if self._headline is None else self._headline.figures(info.rate_hz)
 
 
@@ -136,7 +136,7 @@ class _Rail:
 
 
 PROBE_KEY = "edgebench.probe"
-"""Of the file's metadata: what the probe said of itself, as JSON with the fields of ProbeInfo."""
+"""Key in the file's metadata: what the probe said of itself, as JSON with the fields of ProbeInfo."""
 
 
 class RecordingFile:
@@ -364,7 +364,7 @@ def board_meters() -> list[str]:
 
 
 class _Samples:
-    """What has come of a meter: in its figures, and in its file where there is one."""
+    """What a meter has sent: in its figures, and in its file where there is one."""
 
     def __init__(self, probes: SessionProbes, file: RecordingFile | None) -> None:
         self._figures: RecordedFigures | None = None

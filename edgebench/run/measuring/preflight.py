@@ -51,7 +51,7 @@ def _subject(step: str) -> str:
 
 
 def _passed(recording: Recording, machine: str, until: str = "") -> Iterator[Finding]:
-    """The steps before that one; all of them where there is none."""
+    """The steps before that one; all of them without one."""
     state = recording.state
     access = state.access
     passed = STEPS[: STEPS.index(_subject(until))] if until or state.info is None else STEPS
@@ -175,7 +175,7 @@ def preflight(targets: Sequence[Target], backends: Mapping[str, Backend]) -> lis
     """Doctor's findings for every target, as plain data with the targets' names: `targets`, and in words
     `target`.
 
-    What several targets share, because they are on one machine, is said once: under their names, or that
+    What several targets share, because they are on one machine, is reported once: under their names, or that
     of this machine.
     """
     return once_a_machine(

@@ -30,7 +30,7 @@ from edgebench.suggest import printable
 class SessionLatency:
     """The median over a session's steady passes, or windows, in seconds a scene.
 
-    `quantity` is `image_s`, or `infer_s` where windows or passes tell of the runtime alone. Of
+    `quantity` is `image_s`, or `infer_s` where windows or passes show the runtime alone. Of
     several workers it is that of the slowest, as long as a round of passes takes.
     """
 
@@ -49,7 +49,7 @@ def session_latency(
 ) -> SessionLatency | None:
     """The latency in a session's tables, scaled up to the scene; None without a steady pass or window.
 
-    Passes without these stages may tell of the runtime alone.
+    Passes without these stages may show the runtime alone.
     """
     passes, windows = tables.passes, tables.windows
     if passes is not None:
@@ -164,7 +164,7 @@ class StderrObserver(Observer):
             self._console.print(_shown(text), highlight=False, style="dim")
 
     def session_starts(self, run: RunState, session: SessionState) -> None:
-        """A plain line, or the bars drawn anew with what runs now."""
+        """A plain line, or the bars with what runs now."""
         with self._lock:
             if self._console.is_terminal:
                 self._draw(run, [session])
@@ -178,7 +178,7 @@ class StderrObserver(Observer):
         return self._console.is_terminal and (begins or self._clock() - self._drawn_s >= REDRAW_S)
 
     def sessions_move(self, run: RunState, sessions: Sequence[SessionState]) -> None:
-        """Draw the bars anew; nothing off a terminal."""
+        """Redraw the bars; nothing off a terminal."""
         with self._lock:
             if self._console.is_terminal:
                 self._draw(run, sessions)
@@ -322,7 +322,7 @@ class RunProgress:
     def ended(
         self, host: str, label: str, latency: SessionLatency | None, status: str, took_s: float
     ) -> None:
-        """A session ended; one that never began, because its device was not reached, is told alike."""
+        """A session ended; one that never began, because its device was not reached, is reported alike."""
         with self.lock:
             if self._in_hand.pop(host, None) is not None:
                 self._ended += 1
@@ -336,7 +336,7 @@ class RunProgress:
             self.observer.host_ended(host)
 
     def add(self, sessions: int) -> None:
-        """So many sessions more: one that failed is measured again; fewer where it is negative."""
+        """Add sessions: one that failed is measured again; fewer where it is negative."""
         with self.lock:
             self.sessions += sessions
 

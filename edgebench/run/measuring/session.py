@@ -160,7 +160,7 @@ class SessionWatch:
 
     @property
     def share(self) -> float:
-        """How much of the session is done, from 0 to 1; 0 while nobody knows what all of it takes."""
+        """How much of the session is done, from 0 to 1; 0 while the whole duration is unknown."""
         whole = session_s(self.cost, self.shape)
         if not whole.known or whole.most_s <= 0:
             return 0.0
@@ -214,7 +214,7 @@ class SessionWatch:
 
 
 def _scene_s(measurement: Pass | Window, patches: int) -> float:
-    """Seconds for a scene of so many patches, by a pass over all or some of them, or by a window."""
+    """Seconds for a scene of `patches`, by a pass over all or some of them, or by a window."""
     if isinstance(measurement, Window):
         return measurement.scene_ns(patches) / 1e9
     covered = patches if measurement.scores is None else max(1, len(measurement.scores))
@@ -280,9 +280,9 @@ def require(check: GoldenCheck) -> None:
 
 
 NO_METER = ""
-"""Among the reasons of meters: why there is none at all."""
+"""Key among the reasons of meters: why there is no meter at all."""
 SPARE_MEASUREMENTS = 100
-"""Passes or windows beside the steady ones and the warm-up's that are still taken for a device's own way."""
+"""Passes or windows besides the steady ones and the warm-up's that are still taken for a device's own way."""
 SPARE_TIMES = 10
 """How many times what it has to last a worker's steady part may go on: workers wait for the slowest."""
 
@@ -435,7 +435,7 @@ def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) 
 
 
 def _require_due(count: int, gathered: Gathered, job: Job) -> None:
-    """SessionError for more passes or windows than any device gives that was asked for so many steady ones.
+    """SessionError for more passes or windows than any device gives for the steady ones that were asked for.
 
     A sustained session has no number of them, nor has one that has to last until it has lasted long enough.
     """

@@ -59,7 +59,7 @@ class SessionSamples:
     """The samples of one session, in a folder that is the session's until the store has taken the table.
 
     Args:
-        folder: on the disk of the results; where it is None a temporary one, which lasts as long as this.
+        folder: on the disk of the results; without one a temporary one, which lasts as long as this.
 
     Attributes:
         folder: of its files.
@@ -101,7 +101,7 @@ class SessionSamples:
         self._host_chunks = chunks
 
     def table(self, infos: Sequence[ProbeInfo]) -> TableFile | None:
-        """All of them as one Parquet file; None where there is none.
+        """All of them as one Parquet file; None without any.
 
         Probe by probe: in which order two processes were heard says nothing. SessionError where a probe of
         the `infos` has not announced a channel; StoredResultError where the disk refuses.
@@ -159,7 +159,7 @@ class Gathered:
 
 
 def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, workers: int) -> None:
-    """Keep a pass or a window; SessionError for one beside the other kind, or that cannot be.
+    """Keep a pass or a window; SessionError for both kinds in one session, and for an impossible one.
 
     What came before it is kept, whatever is wrong with it.
     """
@@ -196,7 +196,7 @@ def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, 
 
 
 def require_as_planned(gathered: Gathered, plan: MeasurePlan) -> None:
-    """SessionError where there is no steady pass or window, or none of the pace or length that was planned.
+    """SessionError where there is no steady pass or window, or not of the planned pace or length.
 
     Figures that are recorded as paced or sustained and are not would be taken for what they are not.
     """
@@ -211,7 +211,7 @@ def require_as_planned(gathered: Gathered, plan: MeasurePlan) -> None:
             f"the device did not pace what it measured by {plan.period_s:g} s",
             status="protocol_error",
             stage="measure",
-            why="its steady passes do not say when each was due",
+            why="its steady passes have no due times",
             fix="leave --period out; its backend can refuse it beforehand (check_plan)",
         )
     steady_s = (max(timed.end_ns for timed in steady) - min(timed.start_ns for timed in steady)) / 1e9
@@ -370,23 +370,6 @@ def session_record(
         "scene": [scores for _, _, scores in _scene_scores(gathered)],
         "images": gathered.image_scores,
     }
-    own: dict[str, Any] = {  # what its session fills in itself
-        "cold": asdict(facts.cold),
-        "built": facts.built,
-        "warmup": {} if facts.warmup is None else asdict(facts.warmup),
-        "memory": asdict(facts.memory),
-        "runtime": facts.runtime,
-        "clock": {**facts.clock, **clock_wait(gathered)},
-        "probes": tuple(asdict(info) for info in facts.probes),
-        "probe_reasons": facts.probe_reasons,
-        "monitor_reasons": facts.monitor_reasons,
-        "windows_ns": asdict(facts.windows_ns),
-        "load_bursts": facts.load_bursts,
-        "measured_patches": facts.measured_patches,
-        "untimed_stages": facts.untimed_stages,
-        "emulated": facts.emulated,
-        "instructions_reason": facts.instructions_reason,
-    }
     # What several workers do at the same time is no sum of theirs.
     timed_alone = status == "ok" and not (facts.own_time or facts.emulated) and not facts.workers
     record = SessionRecord(
@@ -400,14 +383,33 @@ def session_record(
         failure=failure,
         # Of several workers the one that is farthest off; each is among the workers.
         golden=max(gathered.checks, key=lambda check: check.max_abs_diff, default=None),
-        workers=worker_records(gathered),
         device={name: fact for name, fact in describe.items() if name != "private"},
         predicted={name: sum(map(len, parts)) for name, parts in predictions.items() if parts},
-        warnings=(*facts.warnings, *memory_warnings(describe, gathered.samples.lowest_memory_bytes)),
-        **(own if gathered.facts else {}),
+        **{
+            **_own_facts(gathered),
+            "clock": {**facts.clock, **clock_wait(gathered)},
+            "workers": worker_records(gathered),
+            "warnings": (
+                *facts.warnings,
+                *memory_warnings(describe, gathered.samples.lowest_memory_bytes),
+            ),
+        },
     )
     # Private names come with the description, and serve to take them out of the record.
     return written(record, PrivateNames.of(private=describe.get("private")))
+
+
+_AS_KEYS = {"cold", "warmup", "memory", "windows_ns"}
+"""Facts whose fields are keys of the record."""
+
+
+def _own_facts(gathered: Gathered) -> dict[str, Any]:
+    """What the session says of itself, by the record's fields; empty where it said nothing."""
+    if gathered.facts is None:
+        return {}
+    facts = {name: fact for name, fact in vars(gathered.facts).items() if name in SessionRecord.model_fields}
+    facts |= {name: asdict(facts[name]) if facts[name] else {} for name in _AS_KEYS}
+    return {**facts, "probes": tuple(asdict(info) for info in gathered.facts.probes)}
 
 
 def bare_record(
@@ -417,7 +419,7 @@ def bare_record(
     duration_s: float = 0.0,
     status: SessionStatus = "error",
 ) -> SessionRecord:
-    """The record of a session of which nothing is known but why it failed."""
+    """The record of a session that is known only by why it failed."""
     return SessionRecord(
         trial=job.key,
         n=job.n,
@@ -460,7 +462,7 @@ def unwritable_session(measured: Measured, error: Exception) -> Measured:
 
 
 def unknown_fault(error: Exception, stage: str) -> Failure:
-    """The failure of a session in an error that is none of EdgeBench's."""
+    """The failure of a session in an error that is not EdgeBench's."""
     return Failure(
         what="the session ended in an error that EdgeBench does not know",
         why=_writable(f"{type(error).__name__}: {error}")[:MOST_REASON],
