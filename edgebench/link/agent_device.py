@@ -27,7 +27,16 @@ from edgebench.link.connection import Connection, LinkLost, ignore, unavailable
 from edgebench.link.failures import Explain, lost_before, session_error, unexplained
 from edgebench.link.local import raise_refusal
 from edgebench.link.placing import Placer
-from edgebench.link.replies import Count, Hello, LaunchFaults, PowerModeObstacle, PutBack, Reply, checked
+from edgebench.link.replies import (
+    AnyReply,
+    Count,
+    Hello,
+    LaunchFaults,
+    PowerModeObstacle,
+    PutBack,
+    Reply,
+    checked,
+)
 from edgebench.link.schedule import Timeouts
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import Link
@@ -274,16 +283,19 @@ class AgentDevice:
         SessionError (`protocol_error`) for an answer that holds none; UnavailableError where none comes.
         """
         asked = {"env": dict(launch.env), "prefix": list(launch.prefix), "affinity": list(launch.affinity)}
-        connection = self._alive()
-        with self._asking(connection):
-            frame = connection.request({"op": "launch", **asked}, self._timeouts.connect)
-            return checked(LaunchFaults, frame.message).faults
+        return self._ask(LaunchFaults, {"op": "launch", **asked}, self._timeouts.connect).faults
 
-    @contextlib.contextmanager
-    def _asking(self, connection: Connection) -> Iterator[None]:
-        """An agent that is gone, or answers what it was not asked, is closed and reported."""
+    def _ask(
+        self,
+        kind: type[AnyReply],
+        message: Message,
+        timeout_s: float,
+        connection: Connection | None = None,
+    ) -> AnyReply:
+        """The agent's answer; one that is gone, or answers otherwise, is closed and reported."""
+        connection = connection or self._alive()
         try:
-            yield
+            return checked(kind, connection.request(message, timeout_s).message)
         except ProtocolError as error:
             connection.close()
             raise session_error(error, "start") from error
@@ -296,7 +308,7 @@ class AgentDevice:
 
         SessionError (`protocol_error`) for an invalid answer; UnavailableError without an answer.
         """
-        return self._power_mode_request(self._alive(), {"op": "power_mode_obstacle"})
+        return self._power_mode_request({"op": "power_mode_obstacle"}, self._alive())
 
     def set_power_mode(self, number: int) -> str:
         """Put the board into a power mode of nvpmodel and pin its clocks, until the device is closed.
@@ -316,12 +328,11 @@ class AgentDevice:
     def _set_power_mode(self, connection: Connection) -> str:
         # The board is put back before its agent ends: that takes as long as nvpmodel takes.
         connection.close_s = self._timeouts.power_mode
-        return self._power_mode_request(connection, {"op": "set_power_mode", "mode": self._power_mode})
+        return self._power_mode_request({"op": "set_power_mode", "mode": self._power_mode}, connection)
 
-    def _power_mode_request(self, connection: Connection, message: Message) -> str:
-        with self._asking(connection):
-            frame = connection.request(message, self._timeouts.power_mode)
-            return printable(checked(PowerModeObstacle, frame.message).obstacle)
+    def _power_mode_request(self, message: Message, connection: Connection) -> str:
+        reply = self._ask(PowerModeObstacle, message, self._timeouts.power_mode, connection)
+        return printable(reply.obstacle)
 
     def _require_power_mode(self, connection: Connection) -> None:
         """SessionError where something else on the board has changed the mode; it is set for the next one."""

@@ -19,16 +19,12 @@ Version = tuple[int, int]
 VENV = "~/edgebench"
 """Where the advice puts a virtual environment on a board."""
 
-# The Pythons for which the package index has wheels, by processor: the first, and the last where none follow.
-_WHEELS: Mapping[str, Mapping[str, tuple[Version, Version | None]]] = {
-    "ai-edge-litert": {"x86_64": ((3, 9), None), "aarch64": ((3, 9), None)},
-    "tflite-runtime": {
-        "x86_64": ((3, 7), (3, 11)),
-        "aarch64": ((3, 7), (3, 11)),
-        "armv7l": ((3, 7), (3, 11)),
-    },
-    "onnxruntime": {"x86_64": ((3, 6), None), "aarch64": ((3, 6), None)},
-    "openvino": {"x86_64": ((3, 6), None), "aarch64": ((3, 8), None)},
+# The Pythons for which the package index has wheels, from the first to the last, and for which processors.
+_WHEELS: Mapping[str, tuple[Version, Version, tuple[str, ...]]] = {
+    "ai-edge-litert": ((3, 9), (3, 99), ("x86_64", "aarch64")),
+    "tflite-runtime": ((3, 7), (3, 11), ("x86_64", "aarch64", "armv7l")),
+    "onnxruntime": ((3, 6), (3, 99), ("x86_64", "aarch64")),
+    "openvino": ((3, 6), (3, 99), ("x86_64", "aarch64")),
 }
 _NUMPY = {"tflite-runtime": "'numpy<2'"}  # what it was built against
 _32_BITS = {"aarch64": "armv7l", "armv8l": "armv7l", "x86_64": "i686"}
@@ -54,15 +50,17 @@ def _fix(known: BoardFacts, names: Sequence[str]) -> str:
     processor, version = _processor(known), _version(known)
     if not listed or not processor or version is None:
         return _install(known, (listed or names)[0])
+    spans = []
     for name in listed:
-        if _has_wheel(name, processor, version):
+        first, last, processors = _WHEELS[name]
+        if processor in processors and first <= version <= last:
             return _install(known, name)
-    spans = [f"{name} {_span(name, processor)}" for name in listed if processor in _WHEELS[name]]
-    text = f"the package index has no wheel of {' or '.join(listed)} for {processor}"
-    if not spans:
-        return f"{text}: take a board with a 64-bit ARM or x86 system, or build the package there"
-    there = f"install such a Python on the board and name it with --python ({', '.join(spans)})"
-    return f"{text} and Python {version[0]}.{version[1]}: {there}"
+        until = "or newer" if last == (3, 99) else f"to {last[0]}.{last[1]}"
+        spans.append(f"{name} (Python {first[0]}.{first[1]} {until} on {', '.join(processors)})")
+    return (
+        f"the package index has no wheel for {processor} and Python {version[0]}.{version[1]}: use a Python "
+        f"and a system that it has one for, with --python: {', '.join(spans)}"
+    )
 
 
 def _install(known: BoardFacts, name: str) -> str:
@@ -86,17 +84,6 @@ def _processor(known: BoardFacts) -> str:
 def _version(known: BoardFacts) -> Version | None:
     numbers = [int(part) for part in (known.python or "").split(".")[:2] if part.isdecimal()]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else None
-
-
-def _has_wheel(name: str, processor: str, python: Version) -> bool:
-    first, last = _WHEELS[name].get(processor, ((99, 0), None))
-    return first <= python and (last is None or python <= last)
-
-
-def _span(name: str, processor: str) -> str:
-    first, last = _WHEELS[name][processor]
-    text = f"has one from {first[0]}.{first[1]}"
-    return text if last is None else f"{text} to {last[0]}.{last[1]}"
 
 
 # The power mode that a target is to be measured in, against the one that its board is in.

@@ -408,17 +408,7 @@ class ProbeReport(Reply):
         if self.info is None:
             raise ProtocolError("a probe announced itself without saying what it is")
         kind, _, address = self.probe.partition(":")
-        info = self.info
-        return ProbeInfo(
-            kind,
-            address,
-            info.rate_hz,
-            info.resolution,
-            info.scope,
-            info.channels,
-            dict(info.absent),
-            averaging_ms=info.averaging_ms,
-        )
+        return ProbeInfo(kind, address, **dict(self.info))
 
     def chunk(self, payload: bytes) -> ProbeChunk:
         """Stamps int64 [n], then float64 [n] a channel."""

@@ -78,7 +78,7 @@ def test_a_board_with_everything_is_well():
         ({"python": "3.5.2"}, "error", "too old", "--python"),
         ({"python_bits": 32}, "warning", "32 bits", "64-bit"),
         ({"packages": {"tflite-runtime": "2.5.0"}}, "error", "numpy is not found", "-m pip install numpy"),
-        ({"packages": {"numpy": "1.19.5"}}, "error", "ai-edge-litert or tflite-runtime", "no wheel of"),
+        ({"packages": {"numpy": "1.19.5"}}, "error", "ai-edge-litert or tflite-runtime", "no wheel for"),
         ({"disk_available_bytes": 100 << 20}, "warning", "100 MiB", "targets clean"),
         ({"disk_available_bytes": 10 << 20}, "error", "no room for the scene", "targets clean"),
         (
@@ -161,11 +161,16 @@ def test_one_core_is_no_cores():
         ("aarch64", 64, "3.7.3", "-m pip install 'numpy<2' tflite-runtime"),
         ("armv7l", 32, "3.11.2", "-m pip install 'numpy<2' tflite-runtime"),
         ("aarch64", 32, "3.9.2", "-m pip install 'numpy<2' tflite-runtime"),
-        ("armv7l", 32, "3.13.5", "for armv7l and Python 3.13: install such a Python"),
-        ("aarch64", 64, "3.6.9", "ai-edge-litert has one from 3.9, tflite-runtime has one from 3.7 to 3.11"),
-        ("armv6l", 32, "3.11.2", "no wheel of ai-edge-litert or tflite-runtime for armv6l: take a board"),
-        ("x86_64", 32, "3.11.2", "for i686: take a board"),
-        ("riscv64", 64, "3.11.2", "for riscv64: take a board"),
+        ("armv7l", 32, "3.13.5", "no wheel for armv7l and Python 3.13"),
+        (
+            "aarch64",
+            64,
+            "3.6.9",
+            "ai-edge-litert (Python 3.9 or newer on x86_64, aarch64), tflite-runtime (Python 3.7 to 3.11 on",
+        ),
+        ("armv6l", 32, "3.11.2", "no wheel for armv6l"),
+        ("x86_64", 32, "3.11.2", "no wheel for i686"),
+        ("riscv64", 64, "3.11.2", "no wheel for riscv64"),
     ],
 )
 def test_a_wheel_is_advised_only_where_there_is_one(machine, bits, python, wanted):

@@ -10,18 +10,17 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from edgebench.agent import frames
 from edgebench.errors import SessionError
-from edgebench.link.window_session import TimedInferences, WindowSession
+from edgebench.link.window_session import WindowSession
 from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
-from edgebench.stats.clock import RoundTrip
 from edgebench.testing.backend_kit import scene_of
 from tests.backends.cortexm.first_light import first_light_artifact
 from tests.golden_text import assert_golden
+from tests.link.test_window_session import Board
 
 GOLDEN = Path(__file__).parent / "golden"
 VARYING = {"id", "re", "now_ns", "limit_s", "options", "code", "input", "env", "pause_s", "python"}
@@ -137,11 +136,12 @@ def test_agent(rig, transcript, name, settings, plan):
     transcript.check(f"agent-{name}")
 
 
-class Board:
-    """A board of windows that writes down what it is asked for; its clock goes by its inferences."""
+class NotedBoard(Board):
+    """Writes down what it is asked for."""
 
     def __init__(self, transcript):
-        self.now_ns, self._transcript = 0, transcript
+        super().__init__(inference_s=0.1)
+        self._transcript = transcript
 
     def resynchronise(self):
         self._transcript.add("resynchronise")
@@ -151,15 +151,11 @@ class Board:
 
     def infer(self, inferences, warm_ups, expected_s):
         self._transcript.add(f"infer {inferences} after {warm_ups}")
-        self.now_ns += warm_ups * 10**8
-        start_ns = self.now_ns
-        self.now_ns += inferences * 10**8
-        return TimedInferences(start_ns, self.now_ns, np.array([0.5, 0.5], np.float32))
+        return super().infer(inferences, warm_ups, expected_s)
 
     def round_trip(self):
         self._transcript.add("clock")
-        self.now_ns += 10**6
-        return RoundTrip(self.now_ns - 10**6, self.now_ns - 5 * 10**5, self.now_ns)
+        return super().round_trip()
 
 
 @pytest.mark.parametrize(
@@ -179,7 +175,7 @@ def test_board_of_windows(session_cache, monkeypatch, name, settings, plan):
     transcript = Transcript()
     told: dict[str, str] = {}
     session = WindowSession(
-        Board(transcript),
+        NotedBoard(transcript),
         artifact,
         SessionSettings(
             1, {}, Launch(), report=lambda stage, done, steps: _stage(transcript, told, stage), **settings

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from pydantic import BaseModel
 
 from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
 from edgebench.files import reason
@@ -372,31 +373,26 @@ def _run_record(begun: RunRecord, outcome: Outcome, names: PrivateNames) -> RunR
 
 
 def _scene_record(scene: Scene) -> SceneRecord:
-    return SceneRecord(**{name: getattr(scene, name) for name in SceneRecord.model_fields})
+    return SceneRecord(**_same_fields(scene, SceneRecord))
+
+
+def _same_fields(source: object, record: type[BaseModel]) -> dict[str, Any]:
+    """What a record takes from an object under the same names."""
+    return {name: getattr(source, name) for name in record.model_fields if hasattr(source, name)}
 
 
 def _images_record(images: ImageSet | None) -> ImagesRecord | None:
     if images is None:
         return None
-    return ImagesRecord(
-        name=images.name,
-        sha256=images.sha256,
-        n=images.n,
-        labelled=images.labels is not None,
-        class_names=images.class_names,
-        overlapping=images.overlapping,
-    )
+    return ImagesRecord(labelled=images.labels is not None, **_same_fields(images, ImagesRecord))
 
 
 def _trial_record(trial: PlannedTrial, prepared: Prepared, plan: Plan, *, requested: bool) -> TrialRecord:
     common: dict[str, Any] = {
-        "key": trial.key,
+        **_same_fields(trial.variant, TrialRecord),
+        **_same_fields(trial, TrialRecord),
         "target": trial.target.name,
         "variant": trial.variant.name,
-        "depth_multiplier": trial.variant.depth_multiplier,
-        "precision": trial.variant.precision,
-        "batch": trial.batch,
-        "inputs": dict(trial.inputs),
         "passes": None if trial.passes == plan.passes else trial.passes,
     }
     if trial.model_data is not None:
@@ -414,17 +410,17 @@ def _trial_record(trial: PlannedTrial, prepared: Prepared, plan: Plan, *, reques
         return TrialRecord(
             **common, status="unsupported" if isinstance(prepared, UnsupportedError) else "failed"
         )
-    return TrialRecord(
-        **common,
-        class_names=prepared.class_names,
-        artifact_bytes=prepared.size_bytes,
-        artifact_sha256=prepared.sha256,
-        companions=_hashes(prepared.companions),
-        accuracy_reason=prepared.accuracy_reason,
-        assumed=prepared.assumed,
-        mark=prepared.mark,
-        provenance=prepared.provenance,
-    )
+    common |= {
+        **{name: getattr(prepared, name) for name in _OF_ARTIFACT},
+        "artifact_bytes": prepared.size_bytes,
+        "artifact_sha256": prepared.sha256,
+        "companions": _hashes(prepared.companions),
+    }
+    return TrialRecord(**common)
+
+
+_OF_ARTIFACT = ("class_names", "accuracy_reason", "assumed", "mark", "provenance")
+"""Fields of an Artifact and of a TrialRecord."""
 
 
 def _hashes(companions: Mapping[str, Companion]) -> dict[str, str]:
