@@ -33,8 +33,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             WHAT,
-            "A family by name, or a file of yours: .tflite, .onnx, .keras, a SavedModel's folder, weights "
-            "(.npz).",
+            "A family's name or a file: .tflite, .onnx, .keras, SavedModel folder, weights (.npz).",
             "FILE|NAME",
             "mobilenet_v1",
             short="-m",
@@ -53,7 +52,7 @@ class RunConfig:
         Path | None,
         Setting(
             WHAT,
-            "For a device with a compiler of its own: the model compiled already, or a folder of them.",
+            "A model that the device's own compiler made, or a folder of them.",
             "FILE|DIR",
         ),
     ] = None
@@ -88,7 +87,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "A board of the targets file (`edgebench targets list`). Repeatable; beside --device too.",
+            "A board of the targets file (`edgebench targets list`). Repeatable; combines with --device.",
             "NAME",
             short="-t",
             completion="target",
@@ -100,7 +99,7 @@ class RunConfig:
             DEVICE,
             "Where --target looks.",
             "FILE",
-            "./targets.toml, else the one in the user's config folder",
+            "./targets.toml, or that of the user's config folder",
         ),
     ] = None
     host: Annotated[
@@ -123,7 +122,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "What --device is made of (mass, size, power), such as coral-usb.",
+            "The board of --device (mass, size, power), such as coral-usb.",
             "NAME",
             completion="board",
         ),
@@ -132,7 +131,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "Power, where no meter decides: 9.5:maximum:'its label'.",
+            "Power that decides if no meter does: 9.5:maximum:'its label'.",
             "POWER",
         ),
     ] = ()
@@ -148,8 +147,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "An option of the device, such as threads=2. Repeatable; several values of one are a target "
-            "each.",
+            "An option of the device, such as threads=2. Repeatable; each value makes a target.",
             "KEY=VALUE",
             completion="option",
         ),
@@ -160,9 +158,8 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "The nvpmodel mode (number or name) that the board has to be in; set only with "
-            "--set-power-mode. Repeatable: trials of other modes fail until the board is in theirs and the "
-            "run is resumed.",
+            "The nvpmodel mode (number or name) that the board must be in. Repeatable: trials of other modes "
+            "fail until the board is in theirs and the run is resumed.",
             "MODE",
             read=lambda value: value if isinstance(value, list | tuple) else [value],
         ),
@@ -171,8 +168,8 @@ class RunConfig:
         bool,
         Setting(
             DEVICE,
-            "Set each --power-mode by nvpmodel, pin the clocks by jetson_clocks, and put both back at the "
-            "end. Its sudo has to allow both without a password. Nothing is rebooted.",
+            "Set each --power-mode by nvpmodel, pin the clocks by jetson_clocks, restore both at the end. "
+            "Requires sudo without a password for both. Never reboots.",
         ),
     ] = False
 
@@ -181,16 +178,16 @@ class RunConfig:
         Bounds(ge=1, le=SESSIONS_LIMIT),
         Setting(
             HOW_LONG,
-            "Fresh processes a trial.",
+            "Fresh processes per trial.",
             "N",
-            "5; with --target-ci or --decide at most so many, and 30",
+            "5; with --target-ci or --decide the most, 30",
         ),
     ] = 5
     passes: Annotated[
         Annotated[int, Bounds(ge=1, le=100_000)] | None,
         Setting(
             HOW_LONG,
-            "Steady passes, or windows, a session; more where a slow meter takes them.",
+            "Steady passes (or windows) per session; more if a slow meter needs them.",
             "N",
             "the device's, 10 or 5",
         ),
@@ -199,7 +196,7 @@ class RunConfig:
         Annotated[int, Bounds(ge=1, le=1_000_000)] | None,
         Setting(
             HOW_LONG,
-            "Patches of the scene, where a device measures windows or a part of it.",
+            "Patches of the scene, for devices that measure windows or a part of it.",
             "N",
             "the device's",
         ),
@@ -208,8 +205,8 @@ class RunConfig:
         float | None,
         Setting(
             HOW_LONG,
-            "End a trial when the half-width of image_s' 95 % interval (infer_s' of windows) is so small: "
-            "1% or 0.01",
+            "End a trial when the half-width of its image_s interval (infer_s of windows) is this share of "
+            "the value: 1% or 0.01",
             "SHARE",
             read=setting_values.target_ci,
         ),
@@ -218,8 +215,7 @@ class RunConfig:
         bool,
         Setting(
             HOW_LONG,
-            "End a trial when all verdicts of --profile that can be are settled. With --target-ci whichever "
-            "comes first",
+            "End a trial when all verdicts of --profile that can be settled are settled.",
             switch_off=True,
         ),
     ] = False
@@ -227,7 +223,7 @@ class RunConfig:
         float | None,
         Setting(
             HOW_LONG,
-            "Start no session after so much measuring: 30m, 90s, 1h30m, or seconds",
+            "Start no session after this time: 30m, 90s, 1h30m, or seconds.",
             "TIME",
             read=setting_values.max_time_s,
         ),
@@ -240,7 +236,7 @@ class RunConfig:
     sustained: Annotated[
         float | None,
         Bounds(gt=0, le=10_080),
-        Setting(HOW_LONG, "Steady passes for MIN minutes a session, in place of --passes", "MIN"),
+        Setting(HOW_LONG, "Steady passes for MIN minutes per session, instead of --passes.", "MIN"),
     ] = None
     retries: Annotated[
         int, Bounds(ge=0, le=100), Setting(HOW_LONG, "How often a failed session is repeated.", "N", "1")
@@ -248,7 +244,7 @@ class RunConfig:
     seed: Annotated[
         int,
         Bounds(ge=0),
-        Setting(HOW_LONG, "Seed of the order of sessions and of --accuracy-images.", "N", "7"),
+        Setting(HOW_LONG, "Seed for the order of sessions and for --accuracy-images.", "N", "7"),
     ] = 7
 
     scene: Annotated[
@@ -258,38 +254,37 @@ class RunConfig:
         tuple[int, int] | None,
         Setting(
             PICTURES,
-            "How the scene is cut; resized on the device, by the nearest pixel, to the model's input; what "
-            "is left over at the edges is not classified.",
+            "Size of the patches that the scene is cut into; the device resizes them to the model's input by "
+            "the nearest pixel.",
             "WxH",
-            "that input's size",
+            "the input's size",
             read=setting_values.patch_size,
         ),
     ] = None
     stride: Annotated[
         int | None,
         Bounds(ge=1, le=100_000),
-        Setting(PICTURES, "Pixels from patch to patch.", "N", "the patch's size, so that none overlap"),
+        Setting(PICTURES, "Pixels from patch to patch.", "N", "the patch's size"),
     ] = None
     whole: Annotated[bool, Setting(PICTURES, "The scene as one patch, resized on the device.")] = False
     images: Annotated[
         Path | None,
         Setting(
             PICTURES,
-            "For accuracy: a folder a class, a CSV of paths and labels, or a folder without labels; turned "
-            "upright (EXIF) and resized (bilinear) beforehand.",
+            "Pictures for accuracy: a folder per class, a CSV of paths and labels, or an unlabelled folder.",
             "DIR|CSV",
             "the shipped test set",
         ),
     ] = None
     accuracy_images: Annotated[
         Annotated[int, Bounds(ge=1, le=10_000_000)] | None,
-        Setting(PICTURES, "So many of --images, by class.", "N", "the device's, often all"),
+        Setting(PICTURES, "Use N of --images, evenly per class.", "N", "the device's, often all"),
     ] = None
     inputs: Annotated[
         Path | None,
         Setting(
             PICTURES,
-            "Inputs for a model that takes no picture: .npy files or a .npz, one array an input.",
+            "Inputs for a model that takes no picture: .npy files or a .npz, one array per input.",
             "DIR|FILE",
             "random ones",
         ),
@@ -298,7 +293,7 @@ class RunConfig:
         Path | None,
         Setting(
             PICTURES,
-            "Pictures for the ranges of int8 (a folder or CSV); none of --images.",
+            "Pictures for int8 calibration (a folder or CSV), none of them in --images.",
             "DIR",
         ),
     ] = None
@@ -307,13 +302,13 @@ class RunConfig:
     ] = None
     layout: Annotated[
         Literal["NHWC", "NCHW"] | None,
-        Setting(PICTURES, "NHWC or NCHW, where the input's shape does not tell.", "L"),
+        Setting(PICTURES, "NHWC or NCHW, if the input's shape is ambiguous.", "L"),
     ] = None
     input_scale: Annotated[
         tuple[float, ...] | None,
         Setting(
             PICTURES,
-            "A pixel p becomes (p - mean) / scale; one number, or one a channel.",
+            "A pixel p becomes (p - mean) / scale; one number, or one per channel.",
             "S[,S,S]",
             "read from the model, else -1..1",
             read=setting_values.input_scale,
@@ -325,7 +320,7 @@ class RunConfig:
             PICTURES,
             "The mean of --input-scale.",
             "M[,M,M]",
-            "0 where only a scale is given",
+            "0 if only a scale is given",
             read=setting_values.input_mean,
         ),
     ] = None
@@ -333,9 +328,9 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             PICTURES,
-            "An input's shape where the model leaves it open, batch included.",
+            "An input's shape if the model leaves it open, batch included.",
             "[NAME=]N,N",
-            "1 a side",
+            "1 per side",
         ),
     ] = ()
 
@@ -351,7 +346,7 @@ class RunConfig:
     ] = ()
     output_dir: Annotated[
         Path,
-        Setting(OUTPUT, "Where results go; made where it is not there.", "DIR", "results", short="-o"),
+        Setting(OUTPUT, "Where results go; created if missing.", "DIR", "results", short="-o"),
     ] = Path("results")
     name: Annotated[str | None, Setting(OUTPUT, "Name of the result folder.", "NAME", "the time")] = None
 

@@ -10,16 +10,18 @@ from edgebench.run.settings import PANELS, run_settings
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 HEAD = """# Settings of `edgebench run`
 
-A flag beats the environment variable (lists with commas), which beats the key in `edgebench.toml`, then in
-`~/.config/edgebench/config.toml`, then the default. `python -m tests.plan.settings_page` makes this page.
+A flag overrides the environment, then `edgebench.toml` in the working folder, then
+`~/.config/edgebench/config.toml`, then the default. `--max-time` is `max_time` in these files and
+`EDGEBENCH_MAX_TIME` in the environment; lists there are separated by commas.
+`python -m tests.plan.settings_page` makes this page.
 """
 
 TAIL = """## Limits
 
-`EDGEBENCH_STAGE_TIMEOUT_S` is how many seconds each stage may take without headway: on the device (build,
-load, golden patches, scene, measuring, images), and where models are read, converted and checked on the host.
-What takes longer is ended with all that it started. Default: on the device a limit for each stage, on the
-host none (reading a model: 120 s of processor time; the Edge TPU's compiler: 600 s).
+`EDGEBENCH_STAGE_TIMEOUT_S` is the time in seconds that a stage may take without progress: on the device
+(build, load, golden patches, scene, measuring, images), and on the host (reading, converting and checking
+models). A stage that takes longer is ended with all its processes. Default: on the device a limit per stage,
+on the host none (reading a model: 120 s of processor time; the Edge TPU's compiler: 600 s).
 """
 
 
@@ -28,7 +30,7 @@ def page() -> str:
     sections = [HEAD]
     for panel in PANELS:
         rows = [_row(setting) for setting in run_settings().values() if setting.declaration.panel == panel]
-        table = "\n".join(["| flag | key | variable | meaning |", "| --- | --- | --- | --- |", *rows])
+        table = "\n".join(["| flag | meaning |", "| --- | --- |", *rows])
         sections.append(f"## {panel}\n\n{table}\n")
     return "\n".join([*sections, TAIL])
 
@@ -39,7 +41,7 @@ def _row(setting: DeclaredSetting) -> str:
     forms = [declaration.short, flag] if declaration.short else [flag]
     forms += [f"--no-{setting.flag[2:]}"] if declaration.switch_off else []
     flags = ", ".join(f"`{form}`" for form in forms)
-    cells = (flags, f"`{setting.name}`", f"`{setting.environment}`", setting.text)
+    cells = (flags, setting.text)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
