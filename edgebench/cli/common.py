@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -20,8 +20,6 @@ from edgebench.run.setting import DeclaredSetting
 from edgebench.run.settings import PANELS, run_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
     from edgebench.judge.judged import Judged
@@ -216,26 +214,57 @@ def option(name: str, *, panel: bool = False, help_text: str = "") -> Any:
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that takes all settings of a run as options, in their panels, beside options of its own.
+    """A command that takes all settings of a run as options, in their panels, with options of its own.
 
     Its last parameter is `**flags`: by name of a setting what was typed, None or [] where nothing was. Its
-    own options name their panels, and stand behind the settings of those.
+    own options name their panels, and follow the settings of those.
     """
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    parameters = [_parameter(setting) for setting in run_settings().values()]
-    parameters += [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
-    parameters.sort(key=_panel_order)
+    parameters = [_parameter(setting.name, panel=True) for setting in run_settings().values()]
+    parameters += _own_parameters(command)
+    return with_parameters(command, sorted(parameters, key=_panel_order))
+
+
+def with_options(*names: str, **texts: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command that takes these settings of a run as options, after its own.
+
+    Args:
+        names: of settings.
+        texts: name -> help, where the command means something else by a setting.
+
+    The command's last parameter is `**flags`, as of `with_settings`.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        settings = [
+            _parameter(name, help_text=texts.get(name, "")) for name in dict.fromkeys((*names, *texts))
+        ]
+        return with_parameters(command, [*_own_parameters(command), *settings])
+
+    return decorated
+
+
+def with_parameters(
+    command: Callable[..., None], parameters: Sequence[inspect.Parameter]
+) -> Callable[..., None]:
+    """The command, whose parameters typer takes for these."""
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
-def _parameter(setting: DeclaredSetting) -> inspect.Parameter:
-    kind: Any = _typed_as(setting) | None
-    annotation: Any = Annotated[kind, option(setting.name, panel=True)]
-    return inspect.Parameter(
-        setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-    )
+def _own_parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    return [
+        parameter.replace(kind=parameter.KEYWORD_ONLY)
+        for parameter in parameters
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+
+
+def _parameter(name: str, *, panel: bool = False, help_text: str = "") -> inspect.Parameter:
+    kind: Any = _typed_as(run_settings()[name]) | None
+    annotation: Any = Annotated[kind, option(name, panel=panel, help_text=help_text)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _typed_as(setting: DeclaredSetting) -> Any:
@@ -275,14 +304,6 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str | tuple[st
     return words + [f"{typed}{slash}{name}/" for name in shown]
 
 
-DeviceOption = Annotated[list[str] | None, option("device")]
-TargetsFileOption = Annotated[Path | None, option("targets_file")]
-HostOption = Annotated[str | None, option("host")]
-PortOption = Annotated[str | None, option("port")]
-PythonOption = Annotated[str | None, option("python")]
-PowerModeOption = Annotated[list[str] | None, option("power_mode")]
-SetPowerModeOption = Annotated[bool | None, option("set_power_mode")]
-ArtifactOption = Annotated[Path | None, option("artifact")]
 DeclaredPowerOption = Annotated[
     list[str] | None,
     option(

@@ -5,26 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edgebench.cli.common import (
-    ArtifactOption,
-    HostOption,
-    JsonOption,
-    PortOption,
-    PowerModeOption,
-    PythonOption,
-    SetPowerModeOption,
-    TargetsFileOption,
-    complete_device,
-    exit_where,
-    option,
-    say,
-    stdout,
-    targets_file_setting,
-)
+from edgebench.cli.common import JsonOption, exit_where, say, stdout, targets_file_setting, with_options
 from edgebench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,38 +17,22 @@ if TYPE_CHECKING:
     from edgebench.records.target import Target
 
 
+@with_options(
+    *("target", "targets_file", "host", "port", "python", "set", "power_mode", "set_power_mode", "artifact"),
+    device="Check this one only. Repeatable. Default: every device",
+    meter="Check this meter, KIND[:ADDRESS], step by step. Repeatable.",
+)
 def doctor(
-    device: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--device",
-            "-d",
-            metavar="NAME",
-            autocompletion=complete_device,
-            help="Check this one only. Repeatable. Default: every device",
-        ),
-    ] = None,
-    target: Annotated[list[str] | None, option("target")] = None,
-    targets_file: TargetsFileOption = None,
-    host: HostOption = None,
-    port: PortOption = None,
-    python: PythonOption = None,
-    set_: Annotated[list[str] | None, option("set")] = None,
-    power_mode: PowerModeOption = None,
-    set_power_mode: SetPowerModeOption = None,
-    meter: Annotated[
-        list[str] | None,
-        option("meter", help_text="Check this meter, KIND[:ADDRESS], step by step. Repeatable."),
-    ] = None,
+    *,
     try_: Annotated[
         bool, typer.Option("--try", help="Run the device for one short session, and write a report to send.")
     ] = False,
-    artifact: ArtifactOption = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="The report of --try. Default: DEVICE-try.md"),
     ] = None,
     json_: JsonOption = False,
+    **flags: Any,
 ) -> None:
     """Check runtimes, governor, load, memory, clock and temperature; each problem comes with its fix.
 
@@ -78,42 +47,30 @@ def doctor(
     from edgebench import registry
     from edgebench.cli.meters import machine, require_meter
     from edgebench.report.listings import print_findings
-    from edgebench.run.config import run_config
+    from edgebench.run.config import resolve
     from edgebench.run.measuring.preflight import meter_preflight, preflight
     from edgebench.run.planner import choose
     from edgebench.run.targets import declared_once
 
+    device, target, meter = (flags[name] or () for name in ("device", "target", "meter"))
     if try_ and (meter or json_):
         raise UsageError("--try checks no meter and prints no JSON", fix="leave out --meter and --json")
-    if not try_ and (artifact or output):
+    if not try_ and (flags["artifact"] or output):
         raise UsageError("--artifact and -o are options of --try", fix="add --try")
-    for name in meter or ():
+    for name in meter:
         require_meter(name)
     if meter and not device and not target:
-        findings = meter_preflight([machine(host, python)], meter)
+        findings = meter_preflight([machine(flags["host"], flags["python"])], meter)
         print_findings(stdout(), findings, as_json=json_)
         return exit_where(any(finding["level"] == "error" for finding in findings))
-    for flag, place in (("--host", host), ("--port", port)):
-        if place is not None and not device:
-            raise UsageError(f"{flag} says where, and not what is measured there", fix="add --device NAME")
+    for name in ("host", "port"):
+        if flags[name] is not None and not device:
+            raise UsageError(f"--{name} says where, and not what is measured there", fix="add --device NAME")
     every = (name for name in registry.loadable("edgebench.backends") if not registry.backend(name).for_tests)
     names = device or ([] if target else list(every))
-    backends, targets = choose(
-        run_config(
-            {
-                "device": names,
-                "target": target or (),
-                "targets_file": targets_file_setting(targets_file),
-                "host": host,
-                "port": port,
-                "python": python,
-                "set": set_ or (),
-                "artifact": artifact,
-                "power_mode": power_mode or (),
-                "set_power_mode": bool(set_power_mode),
-            }
-        )
-    )
+    targets_file = targets_file_setting(flags["targets_file"])
+    chosen = resolve(flags | {"device": names, "targets_file": targets_file, "meter": ()}).config
+    backends, targets = choose(chosen)
     if try_:
         return _try(targets, backends, output)
     targets = declared_once(targets)

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,16 +15,14 @@ import typer
 
 from edgebench.cli.common import (
     JsonOption,
-    PythonOption,
-    TargetsFileOption,
     complete_meter,
-    complete_target,
     echo_path,
     exit_where,
-    option,
     say,
     stdout,
     targets_file_setting,
+    with_options,
+    with_parameters,
 )
 from edgebench.cli.panels import CommandGroup
 from edgebench.errors import UsageError
@@ -33,7 +30,6 @@ from edgebench.errors import UsageError
 if TYPE_CHECKING:
     from edgebench.records.session import ProbeInfo
     from edgebench.records.target import Target
-    from edgebench.report.meters import Rail
     from edgebench.run.measuring.meter_recording import MeterBench, MeterState, Recording
 else:
     MeterBench = Any  # signatures are evaluated, and nothing heavy is imported for that
@@ -42,53 +38,31 @@ app = CommandGroup(
     no_args_is_help=True, help="List, check and record power meters; nothing else is measured."
 )
 
-BOARD_OPTIONS = {
-    "target": Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="NAME",
-            autocompletion=complete_target,
-            help="The board with the meter, of the targets file.",
-            show_default=False,
-        ),
-    ],
-    "targets_file": TargetsFileOption,
-    "host": Annotated[
-        str | None, option("host", help_text="The board with the meter, by SSH: USER@BOARD[:PORT].")
-    ],
-    "python": PythonOption,
-}
-
 
 def with_board(command: Callable[..., None]) -> Callable[..., None]:
     """A command with the options that name a board; its first argument is that board's `MeterBench`.
 
-    Its own options stand before those, `--json` behind them.
+    Its own options come before those.
     """
 
     @functools.wraps(command)
-    def with_bench(**options: Any) -> None:
+    def with_bench(**flags: Any) -> None:
         from edgebench.interruption import held_interrupt
 
-        bench = _bench(*(options.pop(name) for name in BOARD_OPTIONS))
+        bench = _bench(*(flags.pop(name) for name in ("target", "targets_file", "host", "python")))
         try:
-            command(bench, **options)
+            command(bench, **flags)
         finally:
             with held_interrupt():
                 bench.close()
 
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    board = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in BOARD_OPTIONS.items()
-    ]
-    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-    parameters[-1:-1] = board
-    with_bench.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_bench.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_bench
+    options = with_options(
+        *("targets_file", "python"),
+        target="The board with the meter, of the targets file.",
+        host="The board with the meter, by SSH: USER@BOARD[:PORT].",
+    )
+    return options(with_parameters(with_bench, own))
 
 
 @app.command("list")
@@ -234,17 +208,21 @@ class _LiveFigure:
             sys.stderr.write("\n")
 
 
-def _bench(name: str | None, targets_file: Path | None, host: str | None, python: str | None) -> MeterBench:
+def _bench(
+    names: list[str] | None, targets_file: Path | None, host: str | None, python: str | None
+) -> MeterBench:
     """The meters of the board that was named, or of this machine."""
     from edgebench.run.measuring.meter_recording import MeterBench
     from edgebench.run.targets_file import read_targets
 
-    if name is not None:
-        if host is not None or python is not None:
-            raise UsageError("--target has its own host and Python", fix="leave --host and --python out")
-        [declared] = read_targets(targets_file_setting(targets_file)).named([name])
+    if names:
+        if host is not None or python is not None or len(names) > 1:
+            raise UsageError(
+                "--target is one board, with its own host and Python", fix="leave --host and --python out"
+            )
+        [declared] = read_targets(targets_file_setting(targets_file)).named(names)
         host, python = declared.host, declared.python
-    return MeterBench(machine(host, python, name or ""))
+    return MeterBench(machine(host, python, "".join(names or ())))
 
 
 def machine(host: str | None, python: str | None, name: str = "") -> Target:
@@ -267,56 +245,46 @@ def require_meter(meter: str) -> None:
 
 
 def _unchecked(state: MeterState) -> dict[str, Any]:
-    """The fields of `Meter`, of one that was opened for a moment, or cannot be read."""
-    from edgebench.report.meters import Meter
-
-    reasons = ("", "") if state.info is not None else (state.reason, state.fix)
-    return asdict(Meter(**_meter(state), reason=reasons[0], fix=reasons[1]))
-
-
-def _checked(recording: Recording) -> dict[str, Any]:
-    """The fields of `CheckedMeter`, of what it says of itself and the figures of its rails."""
-    from edgebench.report.meters import CheckedMeter
-
-    info = recording.state.info
-    if info is None:
-        return _unchecked(recording.state)
-    checked = CheckedMeter(
-        **(_meter(recording.state) | {"rate_hz": info.rate_hz}),
-        reason="",
-        fix="",
-        **{name: getattr(info, name) for name in ("scope", "averaging_ms", "resolution", "rejected")},
-        channels=tuple(channel.name for channel in info.channels),
-        absent=dict(info.absent),
-        rejected_first=tuple(info.rejected_first),
-        rails=_rails(recording),
-    )
-    return asdict(checked)
-
-
-def _recorded(recording: Recording, info: ProbeInfo) -> dict[str, Any]:
-    """The fields of `RecordedMeter`."""
-    from edgebench.report.meters import RecordedMeter
-
-    times = (recording.figures.duration_s, recording.recorded_s)
-    return asdict(RecordedMeter(recording.state.meter, info.scope, *times, info.rejected, _rails(recording)))
-
-
-def _meter(state: MeterState) -> dict[str, Any]:
+    """The fields of `report.meters.Meter`, of one that was opened for a moment, or cannot be read."""
     from edgebench import registry
 
     kind = state.meter.partition(":")[0]
+    readable = state.info is not None
     return {
         "meter": state.meter,
         "description": registry.probe_description(kind),
         "place": str(getattr(registry.probe_module(kind), "PLACE", "")),
         "rate_hz": registry.rate_hz(kind),
-        "readable": state.info is not None,
+        "readable": readable,
+        "reason": "" if readable else state.reason,
+        "fix": "" if readable else state.fix,
         **state.access.model_dump(),
     }
 
 
-def _rails(recording: Recording) -> tuple[Rail, ...]:
-    from edgebench.report.meters import Rail
+def _checked(recording: Recording) -> dict[str, Any]:
+    """The fields of `report.meters.CheckedMeter`, of what it says of itself and the figures of its rails."""
+    info, fields = recording.state.info, _unchecked(recording.state)
+    if info is None:
+        return fields
+    taken = ("rate_hz", "scope", "averaging_ms", "resolution")
+    return fields | {
+        **{name: getattr(info, name) for name in taken},
+        "channels": tuple(channel.name for channel in info.channels),
+        "absent": dict(info.absent),
+        "rejected": info.rejected,
+        "rejected_first": tuple(info.rejected_first),
+        "rails": recording.rails(),
+    }
 
-    return tuple(Rail(**rail) for rail in recording.rails())
+
+def _recorded(recording: Recording, info: ProbeInfo) -> dict[str, Any]:
+    """The fields of `report.meters.RecordedMeter`."""
+    return {
+        "meter": recording.state.meter,
+        "scope": info.scope,
+        "duration_s": recording.figures.duration_s,
+        "recorded_s": recording.recorded_s,
+        "rejected": info.rejected,
+        "rails": recording.rails(),
+    }

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from edgebench.cli.common import (
-    ArtifactOption,
-    JsonOption,
-    complete_device,
-    exit_where,
-    option,
-    stderr,
-    stdout,
-)
+from edgebench.cli.common import JsonOption, complete_device, exit_where, stderr, stdout, with_options
 from edgebench.cli.panels import CommandGroup
 
 app = CommandGroup(no_args_is_help=True, help="List, show and prepare models.")
@@ -62,39 +53,25 @@ def show(
 
 
 @app.command()
+@with_options(
+    *("model", "width", "depth", "precision", "labels", "layout", "input_scale", "input_mean"),
+    *("input_shape", "inputs", "calibration", "artifact", "set"),
+)
 def prepare(
+    *,
     device: Annotated[
         str, typer.Option("--device", "-d", metavar="NAME", autocompletion=complete_device, help="For what.")
     ] = "cpu",
-    model: Annotated[list[str] | None, option("model")] = None,
-    depth: Annotated[
-        list[float] | None, typer.Option("--depth", metavar="A", help="Width of a family. Repeatable.")
-    ] = None,
-    width: Annotated[list[float] | None, option("width")] = None,
-    precision: Annotated[
-        list[str] | None, typer.Option("--precision", metavar="P", help="fp32, fp16 or int8. Repeatable.")
-    ] = None,
     batch: Annotated[
         int | None,
         typer.Option("--batch", metavar="N", help="Patches in one inference. Default: the device's, often 1"),
-    ] = None,
-    labels: Annotated[Path | None, option("labels")] = None,
-    layout: Annotated[str | None, option("layout")] = None,
-    input_scale: Annotated[str | None, option("input_scale")] = None,
-    input_mean: Annotated[str | None, option("input_mean")] = None,
-    input_shape: Annotated[list[str] | None, option("input_shape")] = None,
-    inputs: Annotated[Path | None, option("inputs")] = None,
-    calibration: Annotated[Path | None, option("calibration")] = None,
-    artifact: ArtifactOption = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the device. Repeatable."),
     ] = None,
     evaluate: Annotated[
         bool, typer.Option(help="Also measure each variant's accuracy on the 1,000 test images.")
     ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     json_: JsonOption = False,
+    **flags: Any,
 ) -> None:
     """Make the files that a device's runtime loads; say what they are and where.
 
@@ -118,12 +95,6 @@ def prepare(
     from edgebench.run.targets import make_targets, require_unswept
     from edgebench.run.trials import batches_of
 
-    flags = {
-        "layout": layout,
-        "input_scale": input_scale,
-        "input_mean": input_mean,
-        "input_shape": input_shape,
-    }
     config = resolve(flags).config
     choice = input_choice(
         layout=config.layout, scale=config.input_scale, mean=config.input_mean, shapes=config.input_shape
@@ -134,21 +105,21 @@ def prepare(
     cache = Cache()
     with using(cache):
         chosen = resolve_sources(
-            model or (),
+            flags["model"] or (),
             cache=cache,
             progress=observer.note,
-            widths=[*(depth or ()), *(width or ())],
-            labels=labels,
+            widths=[*config.depth, *config.width],
+            labels=config.labels,
             choice=choice,
-            calibration=calibration,
-            inputs=inputs,
+            calibration=config.calibration,
+            inputs=config.inputs,
         )
-        settings = [*(set_ or ()), *([] if artifact is None else [f"artifact={artifact}"])]
-        target = require_unswept(make_targets({backend.name: backend}, settings, ()))
-        requests = requests_for(chosen, backend, precision or (), patches, cache, target.options)
+        artifact = () if config.artifact is None else (f"artifact={config.artifact}",)
+        target = require_unswept(make_targets({backend.name: backend}, [*config.set, *artifact], ()))
+        requests = requests_for(chosen, backend, config.precision, patches, cache, target.options)
         outcomes = backend.prepare(requests, cache, observer.note)
         rows = list_prepared(requests, outcomes, cache, with_evaluations=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)
     lacking = [outcome for outcome in outcomes if not isinstance(outcome, Artifact)]
-    failed = any(precision or not isinstance(outcome, UnsupportedError) for outcome in lacking)
+    failed = any(config.precision or not isinstance(outcome, UnsupportedError) for outcome in lacking)
     exit_where(failed, EXIT_TRIALS_FAILED)

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import errno
 import json
-from io import FileIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from edgebench.cli import profiles
-from edgebench.errors import EdgeBenchError, InterruptedByUser, UsageError
+from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.judge.profile import load_profile
 
 
@@ -20,8 +17,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _call(*words: str, answers: str | None = None) -> tuple[int, str, str]:
-    result = CliRunner().invoke(profiles.app, words, input=answers, standalone_mode=False)
+def _call(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(profiles.app, words, standalone_mode=False)
     if isinstance(result.exception, EdgeBenchError):
         raise result.exception
     code = result.exit_code or (result.return_value if isinstance(result.return_value, int) else 0)
@@ -53,40 +50,9 @@ def test_new_writes_nothing_that_is_no_profile(here: Path) -> None:
     assert list(here.iterdir()) == []
 
 
-def test_new_without_anything_and_without_a_terminal(here: Path) -> None:
-    with pytest.raises(UsageError, match="there is no terminal to ask on"):
-        _call("new", "sky", answers="")
-    assert list(here.iterdir()) == []
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal:
-        stdin = stderr = type("Stream", (), {"isatty": staticmethod(lambda: True)})
-
-    monkeypatch.setattr(profiles, "sys", Terminal)
-
-
-@pytest.mark.usefixtures("terminal")
-def test_new_asks_again_where_an_answer_is_refused(here: Path) -> None:
-    answers = ["a title", "disco-artic", "", "95 g", "80", "95.65 min", "80", "5 g", "5 W"]
-    _, out, asked = _call("new", "sky", answers="\n".join([*answers, "", "", "", ""]) + "\n")
-    assert out.splitlines()[-1] == "sky.toml"
-    assert "did you mean 'disco-arctic'" in asked
-    assert "g is a mass, and cycle is a time" in asked
-    assert "g is a mass, and power_peak_w is a power" in asked
-    profile = load_profile("sky.toml")
-    assert profile.title == "a title"
-    assert [(each.quantity, each.limit) for each in profile.requirements] == [
-        ("image_s", 71.7375),
-        ("power_peak_w", 5.0),
-    ]
-
-
-@pytest.mark.usefixtures("terminal")
-def test_new_writes_nothing_where_the_user_ends_the_questions(here: Path) -> None:
-    with pytest.raises(InterruptedByUser, match="nothing was written"):
-        _call("new", "sky", answers="a title\n")
+def test_new_takes_at_least_one_requirement(here: Path) -> None:
+    with pytest.raises(UsageError, match="no requirement"):
+        _call("new", "sky")
     assert list(here.iterdir()) == []
 
 
@@ -118,17 +84,3 @@ def test_a_weight_is_ignored_with_one_warning_a_profile(here: Path) -> None:
 
 def test_the_schema_is_json() -> None:
     assert json.loads(_call("schema")[1])["title"] == "EdgeBench profile"
-
-
-def test_a_full_disk_leaves_no_half_of_a_new_profile(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class FullDisk(FileIO):
-        def write(self, data: Any, /) -> int:
-            if self.tell():
-                raise OSError(errno.ENOSPC, "No space left on device")
-            return super().write(bytes(data)[:100])
-
-    monkeypatch.setattr(Path, "open", lambda path, mode, buffering: FullDisk(path, mode))
-    file = here / "full.toml"
-    with pytest.raises(EdgeBenchError, match="cannot be written"):
-        profiles._write(file, "x" * 200, force=False)
-    assert not file.exists()
