@@ -3,41 +3,50 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# What runs on the boards' own Pythons, beside the agent and the probes.
+DEV := $(VENV)/.installed-dev
+INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+# Code for the boards' own Pythons, like the agent and the probes.
 DEVICE_FOLDERS := $(shell find backends examples benchmarks -type d -name device)
-# A file at a time on every core: what a file's tests share is made once.
+# One file at a time on every core, so that what a file's tests share is made once.
 PYTEST := $(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
 
-.PHONY: help run test test-all lint types bench proof firmware site clean
+.PHONY: help run dev test test-all lint types bench proof firmware site clean
 
 help:
-	@echo "make run       install, then measure nine variants on this machine and judge them"
+	@echo "make run       install, then measure nine variants on this machine and judge them (three minutes)"
+	@echo "make dev       install the rest into the same .venv: TensorFlow, ONNX, tools, documentation"
 	@echo "make test      lint, types and the tests that take minutes"
 	@echo "make test-all  the same, the slow tests and an emulated ARM board (as root; packages: see .ci/run)"
 	@echo "make bench     EdgeBench's own cost, side by side with plain scripts"
-	@echo "make proof     what the statistics claim, held against simulated truth"
+	@echo "make proof     check what the statistics claim against simulated truth"
 	@echo "make firmware  an emulated Cortex-M7's firmware with the trained int8 0.25; prints its .elf (edgebench cortexm)"
 	@echo "make site      the documentation into site/; a link that leads nowhere ends it"
 	@echo "make clean     remove the environment and the caches of the tools"
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	@# Of an older setuptools: in the tree's root it would hide the entry points of this installation.
+	$(INSTALL) '.[cpu]'
+	@# Older versions of setuptools leave it in the tree's root, where it hides the installed entry points.
 	rm -rf edgebench.egg-info
-	@touch $(STAMP)
+	@touch $@
+
+$(DEV): $(STAMP)
+	$(INSTALL) '.[dev]'
+	@touch $@
+
+dev: $(DEV)
 
 run: $(STAMP)
 	$(BIN)/edgebench run --device cpu --profile disco-realtime --profile disco-arctic \
 		--profile disco-greenland --quick || test $$? -eq 3
 
-lint: $(STAMP)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/vermin --quiet --violations --target=3.6- --no-tips --eval-annotations \
 		edgebench/agent edgebench/probes $(DEVICE_FOLDERS)
 
-types: $(STAMP)
+types: $(DEV)
 	$(BIN)/mypy examples/backend-template/src
 	$(BIN)/mypy edgebench backends tests benchmarks proofs website
 
@@ -47,16 +56,16 @@ test: lint types
 test-all: lint types
 	EDGEBENCH_TEST_ARM=1 $(PYTEST)
 
-bench: $(STAMP)
+bench: $(DEV)
 	$(BIN)/python -m benchmarks
 
-proof: $(STAMP)
+proof: $(DEV)
 	$(BIN)/python -m proofs --output docs/statistics.md
 
-firmware: $(STAMP)
+firmware: $(DEV)
 	@$(BIN)/edgebench cortexm build
 
-site: $(STAMP)
+site: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:

@@ -2,34 +2,42 @@
 
 Run as `python -m benchmarks.shipped.make_tflite [--folder DIR]`.
 
-Takes about a minute and needs TensorFlow in the version of constraints.txt. What it writes is what lies in
-`edgebench/prepare/tflite_files`; only the weights, the recipe, the calibration images or the pinned tools
-changing is a reason to run it.
+Takes two minutes and needs TensorFlow in the version of constraints.txt. It reads the weights from the
+shipped fp32 files and writes the files of `edgebench/prepare/tflite_files`: fp32 and fp16 to the bit, int8
+with ranges in which processors differ in the last digit. Run it only after a change of the recipe, the
+calibration images or the pinned tools.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
+import lzma
 import sys
 import tempfile
 from pathlib import Path
 
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.families import TFLITE_FOLDER as FOLDER
-from edgebench.prepare.families import Manifest, ShippedArtifact, write_manifest
+from edgebench.prepare.shipped import TFLITE_FOLDER as FOLDER
+from edgebench.prepare.shipped import Manifest, ShippedArtifact, write_manifest
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.values import PRECISIONS, Variant
+from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 
-DEPTHS = (0.25, 0.5)
-"""Those of 1.0 are 23 MB, and are made where they are needed."""
+LARGEST_BYTES = 10_000_000
+"""A larger file is compressed."""
+
+XZ_FILTER = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 0, "lp": 2, "pb": 2}
+"""LZMA2 for numbers of four bytes."""
+
+_NOTED = dict.fromkeys(PRECISIONS, ("scores", "reference")) | {"int8": ("scores", "reference", "input")}
 
 
 def make(folder: Path, cache: Cache) -> Manifest:
     """Convert the variants into `folder`, with its manifest; the first error of one that fails is raised."""
     requests = [
-        PrepareRequest(Variant(depth, precision), 1, {}) for depth in DEPTHS for precision in PRECISIONS
+        PrepareRequest(Variant(depth, precision), 1, {})
+        for depth in DEPTH_MULTIPLIERS
+        for precision in PRECISIONS
     ]
     chain = TfliteChain(use_shipped=False)
     outcomes = chain.prepare(requests, cache, lambda text: print(text, file=sys.stderr))
@@ -40,16 +48,17 @@ def make(folder: Path, cache: Cache) -> Manifest:
         recipe = chain.recipe(request)
         converted = recipe.find(cache)
         assert converted is not None
-        file = folder / f"{request.variant.name}.tflite"
-        shutil.copyfile(converted.path, file)
-        file.chmod(0o644)
+        file, data = folder / f"{request.variant.name}.tflite", converted.path.read_bytes()
+        if len(data) > LARGEST_BYTES:
+            file, data = file.with_suffix(".tflite.xz"), lzma.compress(data, filters=[XZ_FILTER])
+        file.write_bytes(data)
         artifacts.append(
             ShippedArtifact(
                 file=file.name,
                 sha256=converted.sha256,
                 size_bytes=converted.size_bytes,
                 inputs=recipe.inputs,
-                note=dict(converted.note),
+                note={name: converted.note[name] for name in _NOTED[request.variant.precision]},
             )
         )
     manifest = Manifest(artifacts=tuple(artifacts))

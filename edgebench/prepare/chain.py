@@ -20,9 +20,10 @@ from edgebench.errors import EdgeBenchError, InputError, UnavailableError, Unsup
 from edgebench.installed import versions_of
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, store
-from edgebench.prepare.families import CHOSEN, golden_patches, has_shipped, random_identity, shipped_weights
+from edgebench.prepare.families import random_identity
 from edgebench.prepare.image_sets import images_identity, shipped_images
 from edgebench.prepare.landcover import CLASS_NAMES, SHIPPED_COUNTS
+from edgebench.prepare.shipped import CHOSEN, golden_patches, has_shipped, shipped_weights
 from edgebench.prepare.user_model import fixed_batch, input_spec
 from edgebench.prepare.workers.processes import HelperError, run_outputs
 from edgebench.records.model import (
@@ -187,7 +188,7 @@ def _network(request: PrepareRequest) -> Subject:
     is_shipped = source.kind == "family" and has_shipped(name, width)
     if is_shipped:
         weights = shipped_weights(width, name)
-        path, digest, names = weights.path, weights.sha256, CLASS_NAMES
+        path, digest, names = weights.path, weights.inputs["weights_sha256"], CLASS_NAMES
     elif source.kind == "family":
         path, digest = None, random_identity(name, width, classes)
     calibration = _calibration(source)

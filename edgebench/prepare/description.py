@@ -14,10 +14,11 @@ from edgebench.errors import EdgeBenchError, InputError, UnavailableError, Usage
 from edgebench.installed import version_of
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache, canonical_hash, making, sha256_file
-from edgebench.prepare.families import count_parameters, has_shipped, shapes_of, shipped_weights
+from edgebench.prepare.families import count_parameters, shapes_of
 from edgebench.prepare.image_sets import images_identity, shipped_images
 from edgebench.prepare.landcover import CLASS_NAMES, SHIPPED_COUNTS, shipped_draws
 from edgebench.prepare.model_file import SUFFIXES, as_record, inspect_model
+from edgebench.prepare.shipped import has_shipped, shipped_weights
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.prepare.user_model import RECORD_SUFFIX, read_record
 from edgebench.prepare.workers.processes import HelperError, results_of, run_jobs
@@ -74,7 +75,7 @@ def _pixels(family: catalogue.Family) -> dict[str, float]:
 
 
 def _weights(path: Path) -> dict[str, Any]:
-    """Of a .npz; which family it is of is known from the record beside it, or because it is shipped."""
+    """Facts of a .npz; the record in the same folder names its family."""
     shapes = shapes_of(path)
     record_fields: dict[str, Any] = {
         "name": path.name,
@@ -84,10 +85,10 @@ def _weights(path: Path) -> dict[str, Any]:
         "size_bytes": path.stat().st_size,
         "sha256": sha256_file(path),
         "macs": None,
-        "macs_reason": "there is no record beside the weights that names their family",
+        "macs_reason": "there is no record next to the weights that names their family",
     }
     if not path.with_suffix(RECORD_SUFFIX).exists():
-        return record_fields | _shipped(record_fields["sha256"])
+        return record_fields
     record = read_record(path)
     family = catalogue.spec(record.family)
     record_fields |= {
@@ -101,19 +102,6 @@ def _weights(path: Path) -> dict[str, Any]:
         more = (head[1] - catalogue.CLASSES) * head[0]
         record_fields |= {"macs": family.macs(record.depth_multiplier) + more, "macs_reason": ""}
     return record_fields
-
-
-def _shipped(digest: str) -> dict[str, Any]:
-    for name in catalogue.known():
-        for width in catalogue.spec(name).widths:
-            if has_shipped(name, width) and shipped_weights(width, name).sha256 == digest:
-                return {
-                    "family": name,
-                    "width": width,
-                    "macs": catalogue.macs_of(name, width),
-                    "macs_reason": "",
-                }
-    return {}
 
 
 def _variant(name: str, cache: Cache) -> dict[str, Any]:
@@ -368,11 +356,11 @@ def _row(
     }
     if source.kind == "weights" and source.path is not None:
         row |= {"parameters": count_parameters(source.path), "weights_sha256": source.sha256}
-    elif has_shipped(variant.family, variant.depth_multiplier):
-        weights = shipped_weights(variant.depth_multiplier, variant.family)
-        row |= {"parameters": weights.parameters, "weights_sha256": weights.sha256}
     elif variant.family in catalogue.known():
         row["parameters"] = catalogue.spec(variant.family).parameters(variant.depth_multiplier)
+        if has_shipped(variant.family, variant.depth_multiplier):
+            weights = shipped_weights(variant.depth_multiplier, variant.family)
+            row["weights_sha256"] = weights.inputs["weights_sha256"]
     elif source.kind in ("tflite", "onnx", "keras", "saved_model") and source.path is not None:
         row["parameters"] = inspect_model(source.path).parameters
     if isinstance(outcome, Artifact):

@@ -7,26 +7,19 @@ otherwise, like the case study, so that figures of one family stand beside anoth
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from edgebench.errors import InputError, UnsupportedError, UsageError
-from edgebench.files import open_regular, read_regular, reason, require_bounded
-from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, sha256_file
-from edgebench.prepare.image_sets import images_identity
-from edgebench.prepare.images import obtain_array
-from edgebench.prepare.landcover import ASSETS, Earth, Pixels, render_patch, shipped_draws
-from edgebench.records.values import DEPTH_MULTIPLIERS, FAMILY
+from edgebench.errors import InputError, UsageError
+from edgebench.files import open_regular, reason, require_bounded
+from edgebench.prepare.cache import canonical_hash
 from edgebench.suggest import choose
 
 CLASSES = 5
@@ -197,15 +190,13 @@ def build(name: str, width: float | None = None, *, classes: int = CLASSES, size
     )
 
 
-# Trained weights as files: the shipped ones by depth multiplier, and how such a file is read and written.
+# Weights files that a training writes, and random weights.
 #
-# A weights file is an .npz of float16 arrays named `<layer>/<variable>` as in Keras, such as
-# `conv1/kernel`.
-# The archive is not compressed and bears no dates: equal weights make equal files, so a file's hash stands
-# for what is in it.
+# A weights file is an .npz of float16 arrays named `<layer>/<variable>` as in Keras, such as `conv1/kernel`.
+# The archive is not compressed and has no dates: equal weights make equal files, so a file's hash identifies
+# its content.
 
 
-FOLDER = Path(__file__).parent / "weights"
 RANDOM_SEED = 0
 RANDOM_VERSION = 1  # counts up when the same seed would give other weights
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -217,34 +208,8 @@ _DAMAGE = (
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the date in every member of the archive, so that hashes stay equal
 
 
-@dataclass(frozen=True)
-class Weights:
-    """A weights file, the SHA-256 of its bytes, and how many parameters it holds."""
-
-    path: Path
-    sha256: str
-    parameters: int
-
-
-@lru_cache
-def shipped_weights(depth_multiplier: float | None, family: str = FAMILY) -> Weights:
-    """The trained weights that come with the package; UnsupportedError where there are none."""
-    if family != FAMILY or depth_multiplier not in DEPTH_MULTIPLIERS:
-        raise UnsupportedError(
-            f"there are no trained weights for {family} at depth multiplier {depth_multiplier}",
-            why=f"{FAMILY} is shipped at {', '.join(str(depth) for depth in DEPTH_MULTIPLIERS)}",
-        )
-    path = FOLDER / f"{family}-{depth_multiplier}.npz"
-    return Weights(path, sha256_file(path), count_parameters(path))
-
-
-def has_shipped(family: str, depth_multiplier: float | None) -> bool:
-    """Whether trained weights of that model come with the package."""
-    return family == FAMILY and depth_multiplier in DEPTH_MULTIPLIERS
-
-
 def random_identity(family: str, depth_multiplier: float | None, classes: int) -> str:
-    """What stands for random weights in place of a file's hash: the hash of all that decides them."""
+    """The hash of all that decides random weights, in place of a file's hash."""
     return canonical_hash(
         {
             "random": RANDOM_VERSION,
@@ -309,132 +274,3 @@ def write_weights(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
                 raise ValueError(f"the weights of {name} do not fit into float16")
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _EPOCH), "w") as member:
                 np.lib.format.write_array(member, array.astype(np.float16), allow_pickle=False)
-
-
-# The .tflite files that come with the package: those whose recipe is asked for, whole or not at all.
-#
-# `tflite/artifacts.json` has for each file what decided it (`inputs`, as `models.prepare.tflite` has them,
-# with the versions of the tools that made it), its hash, and what was noted when it was made. A shipped
-# file
-# stands under its own tools' versions: it serves whatever is installed, or where nothing is.
-
-
-TFLITE_FOLDER = Path(__file__).parent / "tflite_files"
-MANIFEST = "artifacts.json"
-_MAX_MANIFEST_BYTES = 16 * 1024 * 1024
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ShippedArtifact(_Record):
-    """One file beside the manifest."""
-
-    file: str = Field(pattern=r"^[a-z0-9_.-]+\.tflite$")
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    size_bytes: int = Field(gt=0)
-    inputs: dict[str, Any]  # all that decides it
-    note: dict[str, Any]  # golden scores, what computed them, the input's quantisation
-
-    @field_validator("inputs")
-    @classmethod
-    def _names_its_tools(cls, inputs: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(inputs.get("tools"), dict):
-            raise ValueError("the inputs of a file do not name its tools")
-        return inputs
-
-
-class Manifest(_Record):
-    """All that is shipped."""
-
-    schema_version: Literal[1] = 1
-    artifacts: tuple[ShippedArtifact, ...]
-
-
-def with_shipped_tools(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs with the tools of the shipped file that is made of the same; else as they are."""
-    shipped = _by_recipe(TFLITE_FOLDER).get(_recipe(inputs))
-    return dict(inputs) if shipped is None else {**inputs, "tools": shipped.inputs["tools"]}
-
-
-def is_shipped(inputs: Mapping[str, Any]) -> bool:
-    """Whether a file that was made of these inputs comes with the package, whatever became of it."""
-    shipped = _by_recipe(TFLITE_FOLDER).get(_recipe(inputs))
-    return shipped is not None and shipped.inputs == dict(inputs)
-
-
-def find_shipped(inputs: Mapping[str, Any]) -> CachedFile | None:
-    """The shipped file that was made of these inputs, tools included; InputError when it is damaged."""
-    shipped = _by_recipe(TFLITE_FOLDER).get(_recipe(inputs))
-    if shipped is None or not is_shipped(inputs):
-        return None
-    path = TFLITE_FOLDER / shipped.file
-    try:
-        sound = sha256_file(path) == shipped.sha256
-    except OSError:
-        sound = False
-    if not sound:
-        raise _damaged(path, "its SHA-256 is not the one of the package")
-    return CachedFile(path, shipped.sha256, shipped.size_bytes, shipped.note)
-
-
-def read_manifest(folder: Path = TFLITE_FOLDER) -> Manifest:
-    """The manifest of a folder; ValueError when it is none, OSError when it is not there."""
-    return Manifest.model_validate_json(read_regular(folder / MANIFEST, _MAX_MANIFEST_BYTES))
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a folder."""
-    text = json.dumps(manifest.model_dump(mode="json"), indent=1)
-    (folder / MANIFEST).write_text(text + "\n")
-
-
-@lru_cache
-def _by_recipe(folder: Path) -> dict[str, ShippedArtifact]:
-    try:
-        return {_recipe(artifact.inputs): artifact for artifact in read_manifest(folder).artifacts}
-    except FileNotFoundError:  # the folder is being made
-        return {}
-    except (OSError, ValueError) as error:
-        raise _damaged(folder / MANIFEST, _why(error)) from error
-
-
-def _why(error: OSError | ValueError) -> str:
-    # Of pydantic's lines the last but one says what is wrong, the first how many things are.
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return reason(error)
-
-
-def _damaged(path: Path, why: str) -> InputError:
-    return InputError(
-        f"{path} is not the file that came with EdgeBench",
-        why=why,
-        fix="install EdgeBench again: pip install --force-reinstall --no-deps edgebench",
-    )
-
-
-def _recipe(inputs: Mapping[str, Any]) -> str:
-    """What decides the file, whichever versions of the tools carry it out."""
-    return canonical_hash({name: value for name, value in inputs.items() if name != "tools"})
-
-
-# The golden patches: one of each class, from the calibration split, kept in the cache.
-
-
-CHOSEN = (0, 4, 3, 16, 23)
-"""Of the calibration split, in the order of the classes: the first that all nine shipped variants give more
-than 0.95. A device that computes a little differently must not turn the class of one over."""
-
-
-def golden_patches(cache: Cache) -> CachedFile:
-    """A .npy of uint8 [5, 224, 224, 3], in the order of the classes."""
-    key = canonical_hash({"images": images_identity("calibration"), "chosen": CHOSEN})
-
-    def render() -> Pixels:
-        draws, earth = shipped_draws("calibration"), Earth.load(ASSETS)
-        return np.stack([render_patch(earth, draws, index) for index in CHOSEN])
-
-    return obtain_array(cache, "golden", key, render)

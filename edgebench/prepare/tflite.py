@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgebench.errors import UnsupportedError
+from edgebench.errors import InputError, UnsupportedError
 from edgebench.installed import versions_of
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache, CachedFile
@@ -23,8 +23,8 @@ from edgebench.prepare.chain import (
     require_calibration,
     subject_of,
 )
-from edgebench.prepare.families import find_shipped, is_shipped, with_shipped_tools
 from edgebench.prepare.image_sets import images_identity
+from edgebench.prepare.shipped import find_shipped, shipped_artifact, with_shipped_tools
 from edgebench.records.model import Artifact, InputSpec, PrepareRequest
 from edgebench.records.values import PRECISIONS, Progress
 
@@ -71,7 +71,7 @@ class TfliteChain(Chain):
             return _RUNTIME
         if request.source.model is None and self._use_shipped:
             try:
-                return () if is_shipped(self.recipe(request).inputs) else TOOLS
+                return () if shipped_artifact(self.recipe(request).inputs) else TOOLS
             except UnsupportedError:
                 return ()
         return TOOLS
@@ -83,15 +83,27 @@ class TfliteChain(Chain):
     def make(
         self, requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress
     ) -> Refusals:
-        """One job a model and batch makes all its precisions."""
+        """Shipped files are unpacked; else one job a model and batch makes all its precisions."""
         groups: dict[tuple[Any, ...], list[PrepareRequest]] = {}
+        refusals: Refusals = {}
         for request in requests:
+            recipe = self.recipe(request)
+            shipped = shipped_artifact(recipe.inputs) if self._use_shipped else None
+            if shipped is not None:
+                file = scratch / f"{request.variant.name}.tflite"
+                try:
+                    file.write_bytes(shipped.content())
+                except InputError as error:
+                    refusals[recipe.key] = error
+                else:
+                    recipe.store(cache, file, shipped.note)
+                continue
             model = (request.source, request.variant.model, request.batch)
             groups.setdefault(model, []).append(request)
         # The longest go first, so that no process is left with a long one at the end.
         ordered = sorted(groups.values(), key=lambda group: -(subject_of(group[0]).macs or 1e12))
         jobs = [self._job(group, cache) for group in ordered]
-        return carry_out(_STEPS, jobs, cache, scratch, progress)
+        return refusals | carry_out(_STEPS, jobs, cache, scratch, progress)
 
     def artifact(
         self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache

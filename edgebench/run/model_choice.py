@@ -10,7 +10,7 @@ from edgebench.contract import Backend
 from edgebench.errors import InputError, UnavailableError, UsageError
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.families import RANDOM_REASON, SIZE, has_shipped
+from edgebench.prepare.families import RANDOM_REASON, SIZE
 from edgebench.prepare.image_sets import (
     load_calibration,
     refuse_overlap,
@@ -21,6 +21,7 @@ from edgebench.prepare.image_sets import (
 from edgebench.prepare.images import cut, load_images, load_scene, read_labels
 from edgebench.prepare.landcover import CLASS_NAMES
 from edgebench.prepare.samples import given_samples, golden_samples, random_samples, samples_scene
+from edgebench.prepare.shipped import has_shipped
 from edgebench.prepare.user_model import (
     golden_of_images,
     golden_of_scene,

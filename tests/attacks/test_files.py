@@ -15,7 +15,7 @@ from edgebench.cli.common import results_folder
 from edgebench.errors import EdgeBenchError, InputError, StoredResultError, UsageError
 from edgebench.files import MAX_BYTES, parse_toml, read_regular, require_file_name, write_atomically
 from edgebench.judge.profile import load_profile
-from edgebench.prepare import families as shipped_tflite
+from edgebench.prepare import shipped
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.description import show
 from edgebench.prepare.families import read_weights
@@ -56,7 +56,7 @@ def project_file(path, cache):
 
 def trained(path, cache):
     shutil.copyfile(
-        shipped_tflite.TFLITE_FOLDER.parent / "weights" / "mobilenet_v1-0.25.npz",
+        shipped.TFLITE_FOLDER / "mobilenet_v1-0.25-fp32.tflite",
         path.with_name("w.npz"),
     )
     path.replace(path.with_name("w.json"))
@@ -243,14 +243,14 @@ def test_a_file_that_grows_is_read_as_it_was(tmp_path, monkeypatch):
 @pytest.mark.parametrize("tools", [{}, {"tools": None}, {"tools": "tensorflow"}])
 @pytest.mark.attack("artifacts.json that is well-formed and names no tools: a message with its fix")
 def test_a_manifest_without_tools_is_not_the_one_that_came(tmp_path, monkeypatch, tools):
-    manifest = json.loads((shipped_tflite.TFLITE_FOLDER / shipped_tflite.MANIFEST).read_text())
+    manifest = json.loads((shipped.TFLITE_FOLDER / shipped.MANIFEST).read_text())
     first = manifest["artifacts"][0]
     inputs = dict(first["inputs"])
     first["inputs"] = {name: value for name, value in inputs.items() if name != "tools"} | tools
-    (tmp_path / shipped_tflite.MANIFEST).write_text(json.dumps(manifest))
-    monkeypatch.setattr(shipped_tflite, "TFLITE_FOLDER", tmp_path)
+    (tmp_path / shipped.MANIFEST).write_text(json.dumps(manifest))
+    monkeypatch.setattr(shipped, "TFLITE_FOLDER", tmp_path)
     with pytest.raises(InputError, match="not the file that came with EdgeBench") as caught:
-        shipped_tflite.with_shipped_tools(inputs)
+        shipped.with_shipped_tools(inputs)
     assert "tools" in caught.value.why
     assert "install EdgeBench again" in caught.value.fix
 

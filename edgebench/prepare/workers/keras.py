@@ -22,6 +22,7 @@ from edgebench.agent.timed import Rows
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.files import MOST_JSON_BYTES, TooLarge, require_bounded
 from edgebench.prepare.families import CLASSES, RANDOM_SEED, SIZE, Model, build, read_weights
+from edgebench.prepare.workers import tflite_file
 from edgebench.prepare.workers.checking import Feed
 from edgebench.prepare.workers.saved_model_operations import refuse_side_effects
 from edgebench.prepare.workers.tflite_file import Malformed, Tally
@@ -42,9 +43,36 @@ def ready(
     model = build(family, width, classes=classes, size=size)
     if weights is None:
         randomise(model)
-    else:
+    elif weights.suffix == ".npz":
         load(model, weights)
+    else:
+        load_folded(model, weights)
     return model
+
+
+def load_folded(model: Model, path: Path) -> None:
+    """Put the weights of a shipped fp32 .tflite into MobileNet v1.
+
+    The file has each normalisation folded into the convolution before it. Here the normalisations get numbers
+    that fold to exactly that file again: their scales are powers of two, so that nothing is rounded. They
+    differ between channels and between layers, because the converter merges constants that are equal and
+    names them together.
+    """
+    products = iter(tflite_file.products(path))
+    base, head = model.layers
+    convolutions = [layer for layer in base.layers if type(layer).__name__ in ("Conv2D", "DepthwiseConv2D")]
+    normalisations = [layer for layer in base.layers if type(layer).__name__ == "BatchNormalization"]
+    for number, (convolution, normalisation) in enumerate(zip(convolutions, normalisations, strict=True)):
+        kernel, bias = next(products)
+        channel = np.arange(len(bias))
+        gain = np.exp2(number - 13 + channel % 2).astype(np.float32)
+        root = np.exp2(number + (channel % 3 == 0)).astype(np.float32)
+        by_channel = gain[:, None] if type(convolution).__name__ == "DepthwiseConv2D" else gain
+        convolution.set_weights([kernel.transpose(1, 2, 3, 0) / by_channel])
+        variance = root**2 - np.float32(normalisation.epsilon)
+        normalisation.set_weights([gain * root, 2 * bias, bias / gain, variance])
+    kernel, bias = next(products)
+    head.set_weights([kernel.T, bias])
 
 
 def load(model: Model, path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import lzma
 import mmap
 import struct
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from edgebench.records.model import Precision, Shape, TensorFacts
 
@@ -137,6 +141,28 @@ def read(path: Path) -> dict[str, Any]:
             return _read(schema, schema.Model.GetRootAs(content, 0), len(content))
         except (struct.error, IndexError, UnicodeDecodeError, OverflowError, TypeError) as error:
             raise Malformed(f"its flatbuffer is damaged ({error})") from error
+
+
+def products(path: Path) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Weights and biases of the convolutions and dense layers of a shipped fp32 file, in their order.
+
+    Weights are [out, height, width, in], [1, height, width, channels] where depthwise, [out, in] where dense.
+    """
+    from ai_edge_litert import schema_py_generated as schema
+
+    with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
+        model = schema.Model.GetRootAs(file.read(), 0)
+    graph = model.Subgraphs(0)
+    for place in range(graph.OperatorsLength()):
+        operator = graph.Operators(place)
+        name = _operation(schema, model.OperatorCodes(operator.OpcodeIndex()))
+        if name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+            tensors = [graph.Tensors(operator.Inputs(at)) for at in (1, 2)]
+            kernel, bias = (
+                model.Buffers(tensor.Buffer()).DataAsNumpy().view(np.float32).reshape(tensor.ShapeAsNumpy())
+                for tensor in tensors
+            )
+            yield kernel, bias
 
 
 def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:

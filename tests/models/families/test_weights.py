@@ -7,30 +7,23 @@ import pytest
 
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.prepare.cache import sha256_file
-from edgebench.prepare.families import FOLDER, count_parameters, read_weights, shipped_weights, write_weights
-from edgebench.records.values import DEPTH_MULTIPLIERS
-
-PARAMETERS = {0.25: 219_829, 0.5: 832_101, 1.0: 3_233_989}
+from edgebench.prepare.families import count_parameters, read_weights, spec, write_weights
+from edgebench.prepare.shipped import TFLITE_FOLDER, shipped_weights
+from edgebench.prepare.workers import tflite_file
+from edgebench.records.values import DEPTH_MULTIPLIERS, FAMILY
 
 
 @pytest.mark.parametrize("depth", DEPTH_MULTIPLIERS)
 def test_shipped_weights_are_those_of_the_published_model(depth: float):
     weights = shipped_weights(depth)
-    assert weights.parameters == PARAMETERS[depth]
-    assert weights.sha256 == sha256_file(weights.path)
-    arrays = read_weights(weights.path)
-    assert sum(array.size for array in arrays.values()) == PARAMETERS[depth]
-    assert len(arrays) == 137  # 27 convolutions, 27 normalisations of four, kernel and bias
-    assert arrays["scores/bias"].shape == (5,)
-    assert arrays["conv1/kernel"].shape == (3, 3, 3, int(32 * depth))
-
-
-def test_shipped_weights_are_stored_as_float16_and_small():
-    assert sum(file.stat().st_size for file in FOLDER.glob("*.npz")) < 9_000_000
-    for file in FOLDER.glob("*.npz"):
-        with np.load(file) as stored:
-            assert {stored[name].dtype for name in stored.files} == {np.dtype(np.float16)}
-        assert file.name in (FOLDER / "WEIGHTS.md").read_text()
+    arrays = [array for product in tflite_file.products(weights.path) for array in product]
+    assert len(arrays) == 56  # 27 convolutions with their normalisations folded in, and a dense layer
+    assert arrays[0].shape == (int(32 * depth), 3, 3, 3)
+    assert arrays[-1].shape == (5,)
+    # Folding leaves one bias a channel of four numbers.
+    folded = sum(array.size for array in arrays[1:-1:2])
+    assert sum(array.size for array in arrays) + 3 * folded == spec(FAMILY).parameters(depth)
+    assert weights.inputs["weights_sha256"][:8] in (TFLITE_FOLDER / "WEIGHTS.md").read_text()
 
 
 @pytest.mark.parametrize(("depth", "family"), [(0.75, "mobilenet_v1"), (0.25, "mobilenet_v9")])
@@ -69,7 +62,7 @@ def archive(array: np.ndarray, *, allow_pickle: bool = False) -> bytes:
     [
         b"",
         b"no archive",
-        FOLDER.joinpath("mobilenet_v1-0.25.npz").read_bytes()[:100_000],
+        archive(np.zeros(10_000, np.float16))[:10_000],
         archive(np.array([np.nan], np.float16)),
         archive(np.array([{}], dtype=object), allow_pickle=True),
         archive(np.array(["text"])),

@@ -19,9 +19,10 @@ from edgebench.prepare import chain
 from edgebench.prepare.cache import Cache, canonical_hash, sha256_file
 from edgebench.prepare.chain import subject_of
 from edgebench.prepare.description import evaluate
-from edgebench.prepare.families import RANDOM_REASON, golden_patches, shipped_weights
+from edgebench.prepare.families import RANDOM_REASON
 from edgebench.prepare.landcover import CLASS_NAMES
 from edgebench.prepare.onnx import QOPERATOR_VERSION, RECIPE_VERSION, OnnxChain, OnnxForm
+from edgebench.prepare.shipped import golden_patches, shipped_weights
 from edgebench.prepare.workers import onnx_running as running
 from edgebench.prepare.workers import onnx_steps as steps
 from edgebench.prepare.workers import processes
@@ -111,7 +112,7 @@ def test_artifacts_say_what_they_are_and_how_far_each_step_is_off(onnx_quarter: 
         assert (artifact.format, artifact.path.suffix) == ("onnx", ".onnx")
         assert artifact.sha256 == sha256_file(artifact.path)
         assert artifact.class_names == CLASS_NAMES
-        assert artifact.provenance["weights_sha256"] == shipped_weights(0.25).sha256
+        assert artifact.provenance["weights_sha256"] == shipped_weights(0.25).inputs["weights_sha256"]
         assert artifact.provenance["opset"] == 13
         checks = artifact.provenance["checks"]
         assert [one["step"] for one in checks] == ["export", *([precision] if precision != "fp32" else [])]

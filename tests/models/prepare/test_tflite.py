@@ -15,9 +15,9 @@ from edgebench.installed import version_of
 from edgebench.prepare import chain
 from edgebench.prepare import chain as subject
 from edgebench.prepare.cache import Cache, canonical_hash, sha256_file
-from edgebench.prepare.families import shipped_weights
 from edgebench.prepare.image_sets import shipped_images
 from edgebench.prepare.landcover import CLASS_NAMES
+from edgebench.prepare.shipped import shipped_weights
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.prepare.workers import litert
 from edgebench.prepare.workers.processes import results_of, run_jobs
@@ -82,7 +82,7 @@ def test_artifacts_say_what_they_are(prepared_quarter: dict[str, Artifact]):
         assert artifact.sha256 == sha256_file(artifact.path)
         assert artifact.size_bytes == artifact.path.stat().st_size
         assert artifact.class_names == CLASS_NAMES
-        assert artifact.provenance["weights_sha256"] == shipped_weights(0.25).sha256
+        assert artifact.provenance["weights_sha256"] == shipped_weights(0.25).inputs["weights_sha256"]
         assert set(artifact.provenance["tools"]) == {"tensorflow", "keras", "ai-edge-litert"}
         assert artifact.provenance["calibration"]["n"] == 250
         assert artifact.golden.patches_sha256 == sha256_file(artifact.golden.patches)
