@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from edgebench.analysis.column_descriptions import columns
     from edgebench.analysis.comparison import Comparison, compare
     from edgebench.analysis.concatenation import concat
-    from edgebench.analysis.published import boards, published
+    from edgebench.analysis.frames import boards
+    from edgebench.analysis.published import published
     from edgebench.analysis.results import Results, load
 
 _HOMES = {
     "Results": "results",
-    "boards": "published",
+    "boards": "frames",
     "columns": "column_descriptions",
     "Comparison": "comparison",
     "compare": "comparison",

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 import pandas as pd
 from matplotlib.axes import Axes
 
-from edgebench.analysis.published import several
+from edgebench.analysis.frames import several
 from edgebench.analysis.results import Results, loaded, sentences_html, table_html
 from edgebench.judge.comparison import ResultsComparison, compare_results
 from edgebench.judge.metric_comparison import MINIMUM_POINTS, MetricComparison, Threshold, Word

@@ -11,9 +11,8 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from edgebench.analysis.frames import stacked
+from edgebench.analysis.frames import Profiles, several, stacked
 from edgebench.analysis.plots import Names, TrialPlots
-from edgebench.analysis.published import Profiles, several
 from edgebench.analysis.results import Results, headline, loaded, trial_table
 from edgebench.errors import UsageError
 from edgebench.judge.history import history

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from edgebench.errors import UsageError
 from edgebench.judge.columns import Column, csv_fields, missing_reasons, trial_columns
 from edgebench.judge.decision import settled_by
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import Mission
+from edgebench.judge.profile import Profile, load_profiles
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.records.stored import ExperimentRecord
 from edgebench.results.load import frame_of, series
+from edgebench.run.boards import Board, known_boards
 
 # Missions: one row a trial and profile, each figure with the ends of its interval.
 
@@ -259,3 +263,70 @@ def _verdict_row(verdict: Verdict, trial: TrialSummary) -> dict[str, Any]:
         **{name: None if isinstance(value, tuple) else value for name, value in judged.items()},
         **{f"{name}_sides": value if isinstance(value, tuple) else None for name, value in judged.items()},
     }
+
+
+# Names as a user of Python gives them: one, or several.
+
+
+def several(names: str | Iterable[str]) -> tuple[str, ...]:
+    """One name, or several, as a tuple."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+Profiles = str | Path | Profile | Iterable[str | Path | Profile]
+"""A shipped profile's name, the path of a profile's file, a Profile, or several of these."""
+
+
+def named_profiles(profiles: Profiles) -> tuple[Profile, ...]:
+    """Those profiles; UsageError for one that cannot be read."""
+    return load_profiles([profiles] if isinstance(profiles, str | Path | Profile) else list(profiles))
+
+
+def chosen_profiles(
+    profiles: Profiles | None, of_run: Sequence[Profile], purpose: str
+) -> tuple[Profile, ...]:
+    """Those that are named, else those of the run; UsageError where there is none, or it cannot be read."""
+    chosen = tuple(of_run) if profiles is None else named_profiles(profiles)
+    if not chosen:
+        raise UsageError(
+            f"there is no profile to {purpose}",
+            why="the result was run without a profile and none is named",
+            fix='name one, such as "disco-realtime"; `edgebench profiles list` names them',
+        )
+    return chosen
+
+
+# `edgebench.boards`: what makers declare of boards, with the source of each figure, as a frame.
+
+
+def boards() -> pd.DataFrame:
+    """One row a board that `board=` and `--board` take, by its name: the index, which is called `board`.
+
+    title; plugged_in (a stick or card, whose host is a board of its own); mass_g; size_mm (a tuple of three
+    sides, None where no source gives it); power_maximum_w and power_typical_w by its maker's word; boot_s;
+    the source of each as mass_source and so on; note. Mass and size are without case, cooler and supply.
+    What no source gives is NaN.
+    """
+    by_name = dict(sorted(known_boards().items()))
+    frame = frame_of([_board_row(board) for board in by_name.values()], _BOARD_KINDS)
+    frame.index = pd.Index(list(by_name), dtype="str", name="board")
+    return frame
+
+
+_BOARD_KINDS = {
+    **{"title": "str", "plugged_in": "bool", "mass_g": "float64", "mass_source": "str"},
+    **{"size_mm": "object", "size_source": "str"},
+    **{"power_maximum_w": "float64", "power_maximum_source": "str"},
+    **{"power_typical_w": "float64", "power_typical_source": "str"},
+    **{"boot_s": "float64", "boot_source": "str", "note": "str"},
+}
+
+
+def _board_row(board: Board) -> dict[str, Any]:
+    row: dict[str, Any] = {column: getattr(board, column, None) for column in _BOARD_KINDS}
+    for fact in ("mass_g", "size_mm", "boot_s"):
+        if stated := row[fact]:
+            row |= {fact: stated.value, f"{fact.partition('_')[0]}_source": stated.source}
+    for power in board.power:
+        row |= {f"power_{power.kind}_w": power.watts, f"power_{power.kind}_source": power.source}
+    return row

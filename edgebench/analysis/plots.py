@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
-from edgebench.analysis.published import Profiles, chosen_profiles, several
+from edgebench.analysis.frames import Profiles, chosen_profiles, several
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import schedule_of
 from edgebench.judge.mission import DAY_S, cycle_of, mission_of

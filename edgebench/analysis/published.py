@@ -2,54 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from edgebench.analysis.frames import verdict_frame
-from edgebench.errors import UsageError
+from edgebench.analysis.frames import Profiles, named_profiles, verdict_frame
 from edgebench.judge.judged import Judged
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
-from edgebench.judge.published import SCENE_PATCHES, judge_published, load_references, reference_folder
+from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.published import SCENE, judge_published, load_references, reference_folder
 from edgebench.judge.trial_summary import Published
 from edgebench.judge.verdict import judge_all
 from edgebench.results.load import frame_of
-from edgebench.run.boards import Board, known_boards
-
-# Names as a user of Python gives them: one, or several.
-
-
-def several(names: str | Iterable[str]) -> tuple[str, ...]:
-    """One name, or several, as a tuple."""
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-Profiles = str | Path | Profile | Iterable[str | Path | Profile]
-"""A shipped profile's name, the path of a profile's file, a Profile, or several of these."""
-
-
-def named_profiles(profiles: Profiles) -> tuple[Profile, ...]:
-    """Those profiles; UsageError for one that cannot be read."""
-    return load_profiles([profiles] if isinstance(profiles, str | Path | Profile) else list(profiles))
-
-
-def chosen_profiles(
-    profiles: Profiles | None, of_run: Sequence[Profile], purpose: str
-) -> tuple[Profile, ...]:
-    """Those that are named, else those of the run; UsageError where there is none, or it cannot be read."""
-    chosen = tuple(of_run) if profiles is None else named_profiles(profiles)
-    if not chosen:
-        raise UsageError(
-            f"there is no profile to {purpose}",
-            why="the result was run without a profile and none is named",
-            fix='name one, such as "disco-realtime"; `edgebench profiles list` names them',
-        )
-    return chosen
-
 
 _KINDS = {
     **dict.fromkeys(("target", "device", "variant"), "str"),
@@ -58,7 +22,6 @@ _KINDS = {
     **{"unit": "str", "bound": "str", "k": "float64", "n": "float64", "patches": "int64"},
     **dict.fromkeys(("words", "covers", "source", "address"), "str"),
 }
-_FIGURE = ("quantity", "value", "low", "high", "bound", "k", "n", "words", "covers", "source")
 
 
 class PublishedFigures:
@@ -82,23 +45,21 @@ class PublishedFigures:
         `at least`, `below`, `at most`), k and n of a share, patches (of how many the published time was: a
         time is scaled up to the scene's 400), words (quoted), covers, source, address.
         """
-        devices = {target.name: target.body or "" for target in self._judged.results.experiment.targets}
-        addresses = {
-            source.title: source.address
-            for reference in load_references(reference_folder())
-            for source in reference.sources.values()
-        }
+        judged = self._judged
+        devices = {target.name: target.body or "" for target in judged.results.experiment.targets}
+        references = load_references(reference_folder())
+        sources = {source.title: source for each in references for source in each.sources.values()}
         rows = [
-            {name: getattr(summary, name, None) for name in _KINDS}
-            | {name: getattr(figure, name) for name in _FIGURE}
+            vars(summary)
+            | vars(figure)
             | {
                 "device": devices[summary.target],
-                "address": addresses.get(figure.source, ""),
+                "address": sources[figure.source].address,
                 "unit": METRICS[figure.quantity].unit,
                 "form": _form(figure),
-                "patches": round(SCENE_PATCHES / figure.scaled),
+                "patches": round(SCENE.patches / figure.scaled),
             }
-            for summary in self._judged.summaries
+            for summary in judged.summaries
             for figure in summary.published
         ]
         return frame_of(rows, _KINDS)
@@ -138,39 +99,3 @@ def _form(figure: Published) -> str:
     if figure.k is not None:
         return "share"
     return "bound" if figure.bound else "picture" if figure.value is None else "number"
-
-
-# `edgebench.boards`: what makers declare of boards, with the source of each figure, as a frame.
-
-
-def boards() -> pd.DataFrame:
-    """One row a board that `board=` and `--board` take, by its name: the index, which is called `board`.
-
-    title; plugged_in (a stick or card, whose host is a board of its own); mass_g; size_mm (a tuple of three
-    sides, None where no source gives it); power_maximum_w and power_typical_w by its maker's word; boot_s;
-    the source of each as mass_source and so on; note. Mass and size are without case, cooler and supply.
-    What no source gives is NaN.
-    """
-    by_name = dict(sorted(known_boards().items()))
-    frame = frame_of([_board_row(board) for board in by_name.values()], _BOARD_KINDS)
-    frame.index = pd.Index(list(by_name), dtype="str", name="board")
-    return frame
-
-
-_BOARD_KINDS = {
-    **{"title": "str", "plugged_in": "bool", "mass_g": "float64", "mass_source": "str"},
-    **{"size_mm": "object", "size_source": "str"},
-    **{"power_maximum_w": "float64", "power_maximum_source": "str"},
-    **{"power_typical_w": "float64", "power_typical_source": "str"},
-    **{"boot_s": "float64", "boot_source": "str", "note": "str"},
-}
-
-
-def _board_row(board: Board) -> dict[str, Any]:
-    row: dict[str, Any] = {column: getattr(board, column, None) for column in _BOARD_KINDS}
-    for fact in ("mass_g", "size_mm", "boot_s"):
-        if stated := row[fact]:
-            row |= {fact: stated.value, f"{fact.partition('_')[0]}_source": stated.source}
-    for power in board.power:
-        row |= {f"power_{power.kind}_w": power.watts, f"power_{power.kind}_source": power.source}
-    return row

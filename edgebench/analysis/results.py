@@ -10,15 +10,17 @@ import pandas as pd
 from jinja2 import Environment
 
 from edgebench.analysis.frames import (
+    Profiles,
+    chosen_profiles,
     mission_frame,
     named_predictions,
     rail_frame,
     reason_frame,
+    several,
     summary_frame,
     verdict_frame,
 )
 from edgebench.analysis.plots import Plots
-from edgebench.analysis.published import Profiles, chosen_profiles, several
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged, missions, run_profiles, with_declarations
 from edgebench.judge.metrics import shown_in

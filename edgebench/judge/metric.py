@@ -101,6 +101,25 @@ class Stated:
         )
 
 
+@dataclass(frozen=True)
+class Simulated:
+    """Judges by what the schedule of a requirement's profile makes of a trial (`edgebench.judge.mission`).
+
+    Attributes:
+        figure: the name of a mission's figure; `load` for the load.
+        what: it is, in words.
+    """
+
+    figure: str
+    what: str
+
+    def __call__(self, trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+        """The figure, simulated once for all limits."""
+        from edgebench.judge.mission import simulated_figure
+
+        return simulated_figure(trial, asked, certainty, self.figure, self.what)
+
+
 def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:
     """Why there is no figure where a value cannot have been measured: nothing takes no time and no memory."""
     least = min((min(session) for session in values if session), default=math.inf)

@@ -1,4 +1,7 @@
-"""The published figures as an experiment that can be judged: every trial of it is marked published."""
+"""The published figures as an experiment that can be judged: every trial of it is marked published.
+
+They are TOML files in results/reference, which is shipped: each figure names its source.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +35,17 @@ from edgebench.judge.trial_summary import (
 from edgebench.judge.verdict import judge_all
 from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord
 from edgebench.records.target import Target
-from edgebench.refusals import form, problem, refusal
+from edgebench.refusals import form, problem, refusal, refuse
 from edgebench.results.load import StoredResults
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval
 from edgebench.suggest import choose, short
 from edgebench.version import __version__
 
-# Published figures as they lie in results/reference: TOML, a source to every figure, checked strictly.
-
-
-SCENE_PATCHES = 400
-"""What image_s and infer_s are the time of: a picture of 4512 x 4512 in patches of 224 x 224."""
+SCENE = SceneRecord(
+    name="the study's picture", sha256="", height=4512, width=4512, patch=224, rows=20, columns=20
+)
+"""What image_s and infer_s are the time of."""
 
 BOUNDS: Mapping[str, Bound] = {each.replace(" ", "_"): each for each in get_args(Bound)}
 """Key -> how the figure lies to the number under it."""
@@ -51,9 +53,6 @@ BOUNDS: Mapping[str, Bound] = {each.replace(" ", "_"): each for each in get_args
 _FORMS = ("value", "k", *BOUNDS, "picture")
 _AGAIN = "install edgebench again, from a wheel or a clone"
 _Amount = Annotated[float | None, Field(gt=0, lt=1e18)]
-_Text = Annotated[str, Field(max_length=300)]
-_Title = Annotated[str, Field(min_length=1, max_length=200)]
-_Settings = Annotated[int, Field(ge=1, le=10**6)]
 _NAMED = form("up to 60 small letters, digits, '.', '_' and '-', a letter or digit first")
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,59}$", json_schema_extra=_NAMED)]
 
@@ -64,16 +63,16 @@ class _Entry(Strict):
     @field_validator("*", mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
-        if isinstance(value, str) and not value.isprintable():
-            raise problem("a text holds control characters", "write plain text on one line")
+        controls = isinstance(value, str) and not value.isprintable()
+        refuse((controls, "a text holds control characters", "write plain text on one line"))
         return value
 
 
 class Source(_Entry):
     """Who published, as it is quoted behind a verdict; where it can be read."""
 
-    title: _Title
-    address: _Text = ""
+    title: str
+    address: str = ""
 
 
 class FigureEntry(_Entry):
@@ -82,12 +81,12 @@ class FigureEntry(_Entry):
     Attributes:
         quantity: what it is about; not mass, size and the artifact's size, which a target declares.
         source: a key of the file's [sources].
-        unit: of its number; the quantity's base unit where it is left out.
+        unit: of its number. Default: the quantity's base unit.
         value: a number without an interval; `covers` says what it is of.
         patches: of how many patches a time is; the time of a scene is in proportion to it.
         k, n: a share, with `covers` for what the n are.
         above, at_least, below, at_most: a bound that the source states in `words`.
-        picture: that it was published as a picture alone, of which nobody may read a number.
+        picture: it was published as a picture alone, from which no number is read.
         words: what the source says, as it is quoted behind the verdict.
         covers: what a number is of, such as the inference of one patch alone.
     """
@@ -96,73 +95,67 @@ class FigureEntry(_Entry):
     source: str
     unit: str = ""
     value: _Amount = None
-    patches: int | None = Field(default=None, ge=1, le=SCENE_PATCHES)
-    k: int | None = Field(default=None, ge=0, le=10**12)
+    patches: int | None = Field(default=None, ge=1, le=SCENE.patches)
+    k: int | None = Field(default=None, ge=0)
     n: int | None = Field(default=None, ge=1, le=10**12)
     above: _Amount = None
     at_least: _Amount = None
     below: _Amount = None
     at_most: _Amount = None
     picture: Literal[True] | None = Field(default=None, json_schema_extra=form("picture = true"))
-    words: _Text = ""
-    covers: _Text = ""
+    words: str = ""
+    covers: str = ""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
+        metrics = required_metrics().items()
         known = {
             name: metric
-            for name, metric in required_metrics().items()
+            for name, metric in metrics
             if not isinstance(metric.judged, Stated) and not metric.is_size
         }
         if self.quantity not in known:
             raise problem(f"unknown quantity {short(self.quantity)}", choose(self.quantity, known))
-        metric, k, n = known[self.quantity], self.k, self.n
+        metric, k, n, unit = known[self.quantity], self.k, self.n, self.unit
         forms = [key for key in _FORMS if getattr(self, key) is not None]
         one_of = f"write one of {', '.join(_FORMS)}"
-        is_bound = not BOUNDS.keys().isdisjoint(forms)
-        is_time = self.value is not None and self.quantity in ("image_s", "infer_s")
+        uncovered = forms in (["value"], ["k"]) and not self.covers
         number = next((float(getattr(self, key)) for key in forms if key != "k"), 0.0)
-        number *= metric.units.get(self.unit, 1.0)
-        unit = f"unknown unit {short(self.unit)} of {self.quantity}"
-        more = f"{number:g} is more than every {metric.share_of}"
-        faults = (
-            (self.unit and self.unit not in metric.units, unit, choose(self.unit, metric.units)),
+        more = metric.share_of and number * metric.units.get(unit, 1.0) > 1
+        refuse(
+            (unit and unit not in metric.units, f"unknown unit {short(unit)}", choose(unit, metric.units)),
             (not forms, "it has neither a number nor `picture = true`", one_of),
             (len(forms) > 1, f"{' and '.join(forms)} in one figure", one_of),
             ((k is None) != (n is None), "k and n belong together", "write both: k right ones of n"),
             (n and not metric.share_of, f"k and n do not belong to {self.quantity}", "write value ="),
             ((k or 0) > (n or 0), f"{k} of {n} is more than all", "write k for the right ones, n for all"),
-            (self.patches and not is_time, "patches belong to the value of a scene's time", "leave them out"),
             (
-                forms in (["value"], ["k"]) and not self.covers,
-                "covers is missing",
-                'write such as covers = "inference only"',
+                self.patches and (self.value is None or not metric.is_latency),
+                "patches belong to the value of a scene's time",
+                "leave them out",
             ),
-            (is_bound and not self.words, "words are missing", "quote what the source says: words = "),
-            (metric.share_of and number > 1, more, 'write a share, or unit = "%"'),
+            (uncovered, "covers is missing", 'write such as covers = "inference only"'),
+            (
+                not BOUNDS.keys().isdisjoint(forms) and not self.words,
+                "words are missing",
+                "quote what the source says: words = ",
+            ),
+            (more, f"{number:g} is more than every {metric.share_of}", 'write a share, or unit = "%"'),
         )
-        for is_wrong, what, fix in faults:
-            if is_wrong:
-                raise problem(what, fix)
         return self
 
     def published(self, source: Source) -> Published:
         """The figure in its quantity's base unit; a time of some patches as that of the scene."""
         metric = required_metrics()[self.quantity]
-        unit, scaled = metric.units.get(self.unit, 1.0), SCENE_PATCHES / self.patches if self.patches else 1
-        bound = next((key for key in BOUNDS if getattr(self, key) is not None), "")
-        value, low, high = None, None, None
-        if self.value is not None:
-            value = self.value * unit * scaled
-        elif self.k is not None and self.n is not None:
+        unit, scaled = metric.units[self.unit or metric.unit], SCENE.patches / (self.patches or SCENE.patches)
+        ends = {bound: end * unit for key, bound in BOUNDS.items() if (end := getattr(self, key)) is not None}
+        value = None if self.value is None else self.value * unit * scaled
+        low, high = (ends.get("above", ends.get("at least")), ends.get("below", ends.get("at most")))
+        if self.k is not None and self.n is not None:
             value, (low, high) = self.k / self.n, wilson(self.k, self.n)
-        elif bound:
-            end = getattr(self, bound) * unit
-            low, high = (end, None) if bound in ("above", "at_least") else (None, end)
-        lies: Bound | Literal[""] = BOUNDS[bound] if bound else ""
         about = (self.quantity, metric.statistics[0], source.title)
-        of = (self.words, self.covers, scaled)
-        return Published(*about, value, low, high, lies, self.k, self.n, *of)
+        of = self.model_dump(include={"k", "n", "words", "covers"})
+        return Published(*about, value, low, high, next(iter(ends), ""), **of, scaled=scaled)
 
 
 class TrialEntry(_Entry):
@@ -173,29 +166,25 @@ class TrialEntry(_Entry):
     """
 
     target: _Name
-    device: _Title
+    device: str
     model: _Name
     depth_multiplier: float | None = Field(default=None, gt=0, le=10)
     precision: Literal["fp32", "fp16", "int8"]
-    batch: _Settings = 1
-    concurrency: _Settings = 1
-    boards: tuple[str, ...] = Field(default=(), max_length=10)
-    figures: tuple[FigureEntry, ...] = Field(min_length=1, max_length=100)
+    batch: int = Field(default=1, ge=1)
+    concurrency: int = Field(default=1, ge=1)
+    boards: tuple[str, ...] = ()
+    figures: tuple[FigureEntry, ...] = Field(min_length=1)
 
     @property
     def record(self) -> TrialRecord:
         """The trial as a run plans it; variants are named as a run names them."""
-        depth = "" if self.depth_multiplier is None else f"-{self.depth_multiplier:g}"
-        depth = f"{depth}.0" if depth and "." not in depth else depth
+        depth = "" if self.depth_multiplier is None else f"-{self.depth_multiplier}"
         variant = f"{self.model}{depth}-{self.precision}"
         identity = [PUBLISHED, self.target, variant, self.batch, self.concurrency]
         return TrialRecord(
+            **self.model_dump(include={"target", "depth_multiplier", "precision", "batch"}),
             key=hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16],
-            target=self.target,
             variant=variant,
-            depth_multiplier=self.depth_multiplier,
-            precision=self.precision,
-            batch=self.batch,
             inputs={"settings": {"concurrency": self.concurrency}},
             mark=PUBLISHED,
         )
@@ -204,12 +193,10 @@ class TrialEntry(_Entry):
 class Reference(_Entry):
     """One file of published figures; validated with the set of what other files have."""
 
-    schema_version: Literal[1] = Field(
-        default=1, json_schema_extra=form("write schema_version = 1, or leave it out")
-    )
-    title: _Title
-    sources: dict[str, Source] = Field(min_length=1, max_length=100)
-    trials: tuple[TrialEntry, ...] = Field(min_length=1, max_length=1000)
+    schema_version: Literal[1] = 1
+    title: str
+    sources: dict[str, Source]
+    trials: tuple[TrialEntry, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _consistent(self, info: ValidationInfo) -> Self:
@@ -219,20 +206,16 @@ class Reference(_Entry):
             identities = [(record.key, f"two trials of {record.variant}")]
             for figure in trial.figures:
                 identities.append((record.key + figure.quantity, f"two figures of {figure.quantity}"))
-                if figure.source not in self.sources:
-                    raise problem(
-                        f"{trial.target}: unknown source {short(figure.source)} of {figure.quantity}",
-                        f"{choose(figure.source, self.sources)}; or add [sources.NAME] with its title",
-                    )
+                unknown = f"{trial.target}: unknown source {short(figure.source)} of {figure.quantity}"
+                refuse((figure.source not in self.sources, unknown, choose(figure.source, self.sources)))
             for identity, what in identities:
-                if identity in known:
-                    raise problem(f"{trial.target}: {what}", "take one of the two out")
+                refuse((identity in known, f"{trial.target}: {what}", "take one of the two out"))
                 known.add(identity)
         return self
 
 
 def reference_folder() -> Path:
-    """Where the published figures lie that come with EdgeBench; UsageError where there are none."""
+    """The folder of published figures that comes with EdgeBench; UsageError where it is missing."""
     if folder := shipped_folder("reference", checkout="results/reference"):
         return folder
     raise UsageError("this installation has no published figures", fix=_AGAIN)
@@ -244,11 +227,8 @@ def load_references(folder: Path) -> tuple[Reference, ...]:
     Raises UsageError, naming the file and what to write instead, for one that is no such file, for a trial
     that two of them have, and for a folder without any.
     """
-    files = sorted(folder.glob("*.toml"))
-    if not files:
-        raise UsageError(f"{folder} has no published figures", fix=_AGAIN)
     references, known = [], set[str]()
-    for file in files:
+    for file in sorted(folder.glob("*.toml")):
         tables = read_toml(file, "reference", fix=_AGAIN).tables
         try:
             references.append(Reference.model_validate(tables, context=known))
@@ -256,12 +236,9 @@ def load_references(folder: Path) -> tuple[Reference, ...]:
             refused = refusal(error, tables, Reference)
             fix = refused.fix or "see results/reference"
             raise UsageError(f"reference {file}: {refused.sentence()}", fix=fix) from error
+    if not references:
+        raise UsageError(f"{folder} has no published figures", fix=_AGAIN)
     return tuple(references)
-
-
-_SCENE = SceneRecord(
-    name="the study's picture", sha256="", height=4512, width=4512, patch=224, rows=20, columns=20
-)
 
 
 def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[str] = ()) -> Judged:
@@ -272,8 +249,10 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
     """
     folder = reference_folder()
     entries = [(reference, trial) for reference in load_references(folder) for trial in reference.trials]
-    profiles = shipped_profiles() if profiles is None else list(profiles)
-    targets = [Target(name=trial.target, device=PUBLISHED, body=trial.device) for _, trial in entries]
+    profiles = shipped_profiles() if profiles is None else profiles
+    targets = {
+        trial.target: Target(name=trial.target, device=PUBLISHED, body=trial.device) for _, trial in entries
+    }
     record = ExperimentRecord(
         name="reference",
         created_utc="",
@@ -282,8 +261,8 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
         seed=0,
         sessions=1,
         passes=1,
-        scene=_SCENE,
-        targets=tuple({target.name: target for target in targets}.values()),
+        scene=SCENE,
+        targets=tuple(targets.values()),
         trials=tuple(trial.record for _, trial in entries),
         profiles=tuple(profile.as_record() for profile in profiles),
         warnings=("every figure was published by others, as its source says; none was measured here",),
@@ -300,35 +279,33 @@ def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSu
     figures = {
         figure.quantity: figure.published(reference.sources[figure.source]) for figure in entry.figures
     }
-    patches = min(figure.patches or SCENE_PATCHES for figure in entry.figures)
-    extrapolated = patches < SCENE_PATCHES
+    patches = min(figure.patches or SCENE.patches for figure in entry.figures)
+    extrapolated = patches < SCENE.patches
     # As the tables have them: a time is of no session, and has no interval.
-    times: dict[str, Any] = {
+    known: dict[str, Any] = {
         name: Interval(figure.value, None, None, sessions=0, n=0)
         for name in ("image_s", "infer_s")
         if (figure := figures.get(name)) and figure.value is not None
     }
     right = figures.get("accuracy")
-    accuracy = None
     if right and right.k is not None and right.n is not None and right.low is not None and right.high:
-        accuracy = Accuracy(right.k, right.n, right.low, right.high)
-    trial = entry.record
+        known["accuracy"] = Accuracy(right.k, right.n, right.low, right.high)
     summary = TrialSummary(
-        **planned_fields(trial),
-        **times,
+        **planned_fields(entry.record),
+        **known,
         status="done",
         reason="",
-        accuracy=accuracy,
-        power_reason="no meter: what was published of power stands in the verdicts",
+        power_reason="no meter: the verdicts quote what was published of power",
         mass_g=target.mass_g,
         size_mm=target.size_mm,
         body="" if target.body == entry.device else target.body,
         workers=({"worker": 0},),
-        timed=timed_with(_SCENE),
-        mark=mark_of(trial, (), (), extrapolated=extrapolated),
-        scene_covered=_SCENE.covered,
+        timed=timed_with(SCENE),
+        mark=mark_of(entry.record, (), (), extrapolated=extrapolated),
+        scene_covered=SCENE.covered,
         measured_patches=patches if extrapolated else None,
         extrapolated=extrapolated,
         published=tuple(figures.values()),
     )
-    return replace(summary, accuracy_reason="" if accuracy else summary.unpublished("accuracy"))
+    reason = "" if "accuracy" in known else summary.unpublished("accuracy")
+    return replace(summary, accuracy_reason=reason)

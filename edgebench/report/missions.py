@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.figure import Figure
 from edgebench.judge.judged import Judged, missions
 from edgebench.judge.mission import DAY_S, Mission
 from edgebench.judge.profile import Profile
@@ -23,47 +22,46 @@ from edgebench.report.terminal import print_table
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 
-UNITS: Mapping[str, tuple[str, float]] = {"%": ("", 0.01), "MB": ("byte", 1e6), "kJ": ("J", 1e3)}
-"""Unit in tables -> base unit, and how many of it one is; every other unit is a base unit."""
-
 
 class MissionFigure(NamedTuple):
     """A figure of a mission, as documents and tables have it.
 
     Attributes:
         name: its key among a mission's figures, such as `energy_j.idle`.
-        heading, narrow: of its line, and of a column of several trials; empty where such a table lacks it.
+        heading: of its column.
         unit: in which it is shown.
         text: what it is.
+        base_unit, scale: of documents, and how many of it one unit is.
     """
 
     name: str
     heading: str
-    narrow: str
     unit: str
     text: str
+    base_unit: str = ""
+    scale: float = 1.0
 
-    def shown(self, mission: Mission) -> Figure:
-        """In its unit."""
-        return mission.figures[self.name].in_unit(UNITS.get(self.unit, ("", 1.0))[1])
-
-    @property
-    def titled(self) -> str:
-        """The heading with the unit."""
-        return f"{self.heading} [{self.unit}]" if self.unit else self.heading
+    def shown(self, mission: Mission) -> str:
+        """In its unit, with its interval where that has a width; the sign for a missing one."""
+        figure = mission.figures[self.name].in_unit(self.scale)
+        if not isinstance(figure.value, int | float):
+            return words.MISSING
+        is_exact = figure.low == figure.high
+        return (
+            words.number(figure.value) if is_exact else words.estimate(figure.value, figure.low, figure.high)
+        )
 
     @property
     def schema(self) -> dict[str, Any]:
         """Of documents: the figure with its interval over sessions, or null; in its base unit."""
-        unit = UNITS.get(self.unit, (self.unit,))[0]
         end = ["number", "null"]
         ends = {
-            "value": _field("The mean over the sessions.", "number", unit),
-            "low": _field("Lower end of its 95 % interval.", end, unit),
-            "high": _field("Upper end of its 95 % interval.", end, unit),
+            "value": _field("The mean over the sessions.", "number", self.base_unit),
+            "low": _field("Lower end of its 95 % interval.", end, self.base_unit),
+            "high": _field("Upper end of its 95 % interval.", end, self.base_unit),
         }
         text = f"{self.text}; null with its reason under reasons."
-        return _field(text, ["object", "null"], unit, **_with(ends))
+        return _field(text, ["object", "null"], self.base_unit, **_with(ends))
 
 
 def _field(text: str, type_: str | list[str], unit: str = "", **keywords: Any) -> dict[str, Any]:
@@ -80,31 +78,20 @@ _ENERGY = "energy a cycle, "
 _IDLE = "Of the whole cycle, when the device stays on between images"
 _OFF = "Of the whole cycle, when it is switched off where that saves energy"
 _BREAK_EVEN = "The pause from which on switching off saves energy"
+_MISSED = "Share of the images without a result at their deadline"
 _FIGURES = (
-    ("duty_cycle", "duty cycle", "duty", "%", _DUTY),
-    ("storage_bytes", "storage", "", "MB", "Of the images of the backlog, as their pixels"),
-    ("backlog", "backlog, images", "backlog", "", _BACKLOG),
-    ("age_s", "age of a result", "age", "s", "From an image's arrival to its result, the mean"),
-    ("oldest_s", "oldest result", "", "s", "The same of the oldest image"),
-    ("missed", "missed deadlines", "missed", "%", "Share of the images without a result at their deadline"),
-    ("energy_j.active", _ENERGY + "images alone", "", "J", "Of its images alone"),
-    ("energy_j.idle", _ENERGY + "idling between", "idling", "J", _IDLE),
-    ("energy_j.off", _ENERGY + "off in pauses", "off", "J", _OFF),
-    ("break_even_s", "switching off pays from", "", "s", _BREAK_EVEN),
+    ("duty_cycle", "duty cycle", "%", _DUTY, "", 0.01),
+    ("storage_bytes", "storage", "MB", "Of the images of the backlog, as their pixels", "byte", 1e6),
+    ("backlog", "backlog", "images", _BACKLOG),
+    ("age_s", "age of a result", "s", "From an image's arrival to its result, the mean", "s"),
+    ("oldest_s", "oldest result", "s", "The same of the oldest image", "s"),
+    ("missed", "missed deadlines", "%", _MISSED, "", 0.01),
+    ("energy_j.active", _ENERGY + "images alone", "J", "Of its images alone", "J"),
+    ("energy_j.idle", _ENERGY + "idling between", "J", _IDLE, "J"),
+    ("energy_j.off", _ENERGY + "off in pauses", "J", _OFF, "J"),
+    ("break_even_s", "switching off pays from", "s", _BREAK_EVEN, "s"),
 )
 FIGURES = tuple(MissionFigure(*figure) for figure in _FIGURES)
-
-
-def shown_figures(missions: Sequence[Mission]) -> list[MissionFigure]:
-    """Each figure, with energy in the unit that suits all of these missions: kJ where one comes to 1 kJ."""
-    joules = [mission.figures[figure.name].value for mission in missions for figure in energies(FIGURES)]
-    is_long = any(isinstance(value, int | float) and value >= 1e3 for value in joules)
-    return [figure._replace(unit="kJ") if is_long and figure.unit == "J" else figure for figure in FIGURES]
-
-
-def energies(figures: Sequence[MissionFigure]) -> list[MissionFigure]:
-    """Those of energy alone."""
-    return [figure for figure in figures if figure.name.startswith("energy_j.")]
 
 
 def _nested(by_name: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -220,42 +207,48 @@ def _brief(judged: Judged, profile: Profile) -> BriefMissions:
 
 
 def print_missions(console: Console, missions: Sequence[Mission], names: Mapping[str, str]) -> None:
-    """Print them, profile by profile; `names` are the trials' by key."""
+    """Print a table a profile; `names` are the trials' by key."""
     for profile, played in words.grouped((mission.profile, mission) for mission in missions).items():
         line(console, f"Under the schedule of {profile}", style="bold")
-        figures = known_figures(played)
-        rows: list[tuple[str, ...]]
-        if len(played) == 1:
-            columns = of_figures(names[played[0].trial], "with its 95 % interval")
-            rows = [(figure.titled, estimate(figure.shown(played[0]))) for figure in figures]
-        else:
-            figures = [figure._replace(heading=figure.narrow) for figure in figures if figure.narrow]
-            columns = of_figures("trial", *(figure.titled for figure in figures))
-            rows = [
-                (names[mission.trial], *(value_text(figure.shown(mission)) for figure in figures))
-                for mission in played
-            ]
-        print_table(console, Table(profile, columns, tuple(rows)))
-        lines(console, _remarks(played, names), indent=2)
-    if count := max((mission.cycles for mission in missions), default=0):
-        many = "; intervals: --json, or --trial" if len(missions) > 1 else ""
-        line(console, f"up to {words.counted(count, 'cycle')} a trial{many}")
+        most = words.counted(max(mission.cycles for mission in played), "cycle")
+        table = _table(played, names, f"up to {most} a trial")
+        print_table(console, table)
+        lines(console, table.caption.split("; "), indent=2)
 
 
 def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Table | None:
     """A row a trial with every figure that any of them has; None where none was played."""
     if not brief.missions:
         return None
-    names = tables.trial_names(summaries)
-    figures = known_figures(brief.missions)
-    rows = [
-        (names[mission.trial], *(estimate(figure.shown(mission)) for figure in figures))
-        for mission in brief.missions
+    return _table(brief.missions, tables.trial_names(summaries), played_words(brief))
+
+
+def _table(missions: Sequence[Mission], names: Mapping[str, str], played: str) -> Table:
+    """The figures that any of them has; overloads, and why figures of the others are not known."""
+    known = [
+        each for each in FIGURES if any(mission.figures[each.name].value is not None for mission in missions)
     ]
-    columns = of_figures("trial", *(figure.titled for figure in figures))
-    remarks = _remarks(brief.missions, names)
-    caption = "; ".join([f"{played_words(brief)}; 95 % intervals over sessions", *remarks])
-    return Table(f"{words.plain(brief.profile, 80)}: mission", columns, tuple(rows), caption)
+    unknown = words.grouped(
+        (mission.figures[figure.name].reason, figure.heading)
+        for mission in missions
+        for figure in FIGURES
+        if not mission.overloaded and mission.figures[figure.name].value is None
+    )
+    caption = [
+        f"{played}; 95 % intervals over sessions",
+        *(
+            f"{names[mission.trial]} is overloaded: {mission.load:.3g} cycles of work come in each"
+            for mission in missions
+            if mission.overloaded
+        ),
+        *(f"{', '.join(dict.fromkeys(of))} not known: {words.plain(why)}" for why, of in unknown.items()),
+    ]
+    return Table(
+        f"{words.plain(missions[0].profile, 80)}: mission",
+        of_figures("trial", *(f"{figure.heading} [{figure.unit}]" for figure in known)),
+        tuple((names[each.trial], *(figure.shown(each) for figure in known)) for each in missions),
+        "; ".join(caption),
+    )
 
 
 def played_words(brief: BriefMissions) -> str:
@@ -264,45 +257,3 @@ def played_words(brief: BriefMissions) -> str:
     images = words.counted(brief.schedule.images, "image")
     days = f"{brief.days:.3g} {'day' if brief.days == 1 else 'days'}"
     return f"{days} of the schedule ({images} in {brief.schedule.cycle_s:g} s), seed {SEED}"
-
-
-def known_figures(missions: Sequence[Mission]) -> list[MissionFigure]:
-    """The figures that any of them has, each in the unit that suits all."""
-    return [
-        figure
-        for figure in shown_figures(missions)
-        if any(mission.figures[figure.name].value is not None for mission in missions)
-    ]
-
-
-def _remarks(missions: Sequence[Mission], names: Mapping[str, str]) -> list[str]:
-    """By how much trials are overloaded, and which figures of the others are not known, and why."""
-    reasons = words.grouped(
-        (mission.figures[figure.name].reason, figure.heading)
-        for mission in missions
-        for figure in shown_figures(missions)
-        if not mission.overloaded and mission.figures[figure.name].value is None
-    )
-    return [
-        *(
-            f"{names[mission.trial]} is overloaded: {mission.load:.3g} cycles of work come in each"
-            for mission in missions
-            if mission.overloaded
-        ),
-        *(
-            f"{', '.join(dict.fromkeys(headings))} not known: {words.plain(reason)}"
-            for reason, headings in reasons.items()
-        ),
-    ]
-
-
-def value_text(figure: Figure) -> str:
-    """The figure without its interval."""
-    return words.MISSING if not isinstance(figure.value, int | float) else words.number(figure.value)
-
-
-def estimate(figure: Figure) -> str:
-    """The figure with its interval, where that has a width."""
-    if not isinstance(figure.value, int | float) or figure.low == figure.high:
-        return value_text(figure)
-    return words.estimate(figure.value, figure.low, figure.high)

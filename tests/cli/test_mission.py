@@ -1,4 +1,4 @@
-"""`edgebench mission`: what it prints, its document, its figure, and what it refuses."""
+"""`edgebench mission`: what it prints, its document, and what it refuses."""
 
 import json
 import math
@@ -63,7 +63,7 @@ def test_the_document_has_every_figure_or_its_reason(result):
     assert "overloaded: in each cycle 2." in too_slow["reasons"]["age_s"]
 
 
-def test_a_line_a_trial_or_a_line_a_figure(result):
+def test_a_block_a_trial_within_80_columns(result):
     together = call(result).stdout
     assert "orbit" in together
     assert re.search(r"is overloaded: 2.\d+ cycles of work come", " ".join(together.split()))
@@ -74,19 +74,10 @@ def test_a_line_a_trial_or_a_line_a_figure(result):
     assert max(map(len, (together + alone).splitlines())) <= 80
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_the_figure_is_a_file_of_its_form(result, tmp_path, ending):
-    file = tmp_path / f"mission.{ending}"
-    done = call(result, "--figure", str(file))
-    assert done.exit_code == 0, done.output
-    begins = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
-    assert file.read_bytes().startswith(begins)
-
-
 def test_trials_are_named_as_in_every_other_table(result):
     lines = call(result, "--trial", "0.25 fp32").stdout.splitlines()
-    assert lines[1].startswith("0.25 fp32 ")
-    assert {line.split("  ")[0] for line in call(result).stdout.splitlines()} >= {"0.25 fp32", "0.25 fp16"}
+    assert lines[1] == "0.25 fp32"
+    assert set(call(result).stdout.splitlines()) >= {"0.25 fp32", "0.25 fp16"}
 
 
 @pytest.mark.parametrize(
@@ -97,9 +88,6 @@ def test_trials_are_named_as_in_every_other_table(result):
         (["--trial", "mobilenet_v1-0.5-int8"], 1, "has no finished session", "--resume"),
         (["--days", "1e6"], 2, "at most 50,000,000 are simulated", "--days 4.15e+04 or less"),
         (["--days", "0"], 2, "--days", ""),
-        (["--figure", "mission.docx"], 2, "does not say in which form", ".png, .svg, .pdf"),
-        (["--figure", "no/such/mission.png"], 2, "--figure", ""),
-        (["-p", "disco-arctic", "--figure", "m.png"], 2, "one profile's schedule, and there are 2", "orbit"),
     ],
 )
 def test_what_cannot_be_played_says_why(result, words, code, what, fix):

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.judge.figure import Figure
 from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
@@ -30,7 +29,7 @@ def test_a_profile_is_played_for_a_few_days_and_always_comes_out_alike(whole: Ju
     table = mission_table(brief, whole.summaries)
     assert table is not None
     headings = [column.heading for column in table.columns]
-    assert headings[:4] == ["trial", "duty cycle [%]", "storage [MB]", "backlog, images"]
+    assert headings[:4] == ["trial", "duty cycle [%]", "storage [MB]", "backlog [images]"]
     assert not any("idling between" in heading for heading in headings)
     assert f"{brief.days:.3g} days of the schedule" in table.caption and "seed 0" in table.caption
     assert "idling between" in table.caption and "not known: no meter" in table.caption
@@ -65,15 +64,3 @@ def test_why_nothing_is_played(whole: Judged, nothing: Judged) -> None:
     assert mission_table(brief, nothing.summaries) is None and mission_picture(brief, []) is None
     without = whole.profiles[0].model_copy(update={"schedule": None, "requirements": ()})
     assert played(whole, [without])[0].reason == "it says no time at which images come"
-
-
-def test_energy_is_in_joules_where_no_cycle_comes_to_a_kilojoule(whole: Judged) -> None:
-    brief, *_ = played(whole, whole.profiles[:1])
-    first, *others = brief.missions
-    for joules, unit, cell in ((12.5, "J", "12.5"), (12_500.0, "kJ", "12.5")):
-        figures = {**first.figures, "energy_j.idle": Figure(value=joules)}
-        shown = replace(brief, missions=(replace(first, overloaded=False, figures=figures), *others))
-        table = mission_table(shown, whole.summaries)
-        assert table is not None
-        column = [c.heading for c in table.columns].index(f"energy a cycle, idling between [{unit}]")
-        assert table.rows[0][column] == cell

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import DECLARED, ENERGY_UNITS, POWER_UNITS, Metric, Shown
+from edgebench.judge.metric import DECLARED, ENERGY_UNITS, POWER_UNITS, Metric, Shown, Simulated
 from edgebench.stats.interval import Interval
 
 if TYPE_CHECKING:
@@ -53,12 +53,6 @@ def _metered(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
     from edgebench.judge.power_limits import power_figure
 
     return power_figure(trial, asked, certainty)
-
-
-def _cycle_energy(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.mission import schedule_figure
-
-    return schedule_figure(trial, asked, certainty)
 
 
 METRICS = (
@@ -138,7 +132,7 @@ METRICS = (
         "energy_j",
         statistics=("simulated",),
         brought_by="--meter KIND",
-        judged=_cycle_energy,
+        judged=Simulated("energy_j.idle", "the energy of a cycle"),
         conditions=("schedule",),
         csv={},
     ),

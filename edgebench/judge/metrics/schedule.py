@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import BYTE_UNITS, IMAGE_UNITS, SHARE_UNITS, TIME_UNITS, Metric, where_measured
+from edgebench.judge.metric import (
+    BYTE_UNITS,
+    IMAGE_UNITS,
+    SHARE_UNITS,
+    TIME_UNITS,
+    Metric,
+    Simulated,
+    where_measured,
+)
 
 if TYPE_CHECKING:
     from edgebench.judge.figure import Asked, Certainty, Figure
     from edgebench.judge.trial_summary import TrialSummary
 
 BITS = 8
-
-
-def _scheduled(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.mission import schedule_figure
-
-    return schedule_figure(trial, asked, certainty)
 
 
 def _update(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
@@ -44,6 +46,7 @@ def _of_schedule(
     name: str,
     sentence: str,
     units: Mapping[str, float],
+    judged: Simulated,
     value: Callable[[TrialSummary], Any] = attrgetter("image_s"),
     **fields: Any,
 ) -> Metric:
@@ -51,12 +54,11 @@ def _of_schedule(
     common: dict[str, Any] = {
         "source": "passes.parquet",
         "statistics": ("simulated",),
-        "judged": _scheduled,
         "json_field": "image_s",
         "csv": {},
         "brought_by": "a [schedule] in the profile",
     }
-    return Metric(name, sentence, value, units, conditions=("schedule",), **common | fields)
+    return Metric(name, sentence, value, units, judged=judged, conditions=("schedule",), **common | fields)
 
 
 METRICS = (
@@ -64,6 +66,7 @@ METRICS = (
         "storage_bytes",
         "Pictures that are not done at once, the most of a cycle of the profile's schedule: their pixels.",
         BYTE_UNITS,
+        Simulated("storage_bytes", "the most images of a cycle"),
         attrgetter("image_bytes"),
         source="experiment.json",
         missing=lambda trial: "its samples have no pixels",
@@ -75,22 +78,26 @@ METRICS = (
         "Work that comes in a cycle of the profile's schedule, as a share of the cycle: above 1 the device "
         "is overloaded. A profile with a schedule requires at most 1, whether or not it says so.",
         SHARE_UNITS,
+        Simulated("load", "the load"),
         statistics=("mean",),
     ),
     _of_schedule(
         "backlog",
         "Images that are not done at once, the most of a cycle of the profile's schedule.",
         IMAGE_UNITS,
+        Simulated("backlog", "the most images of a cycle"),
     ),
     _of_schedule(
         "age_s",
         "Age of a result under the profile's schedule, from an image's arrival on: the mean.",
         TIME_UNITS,
+        Simulated("age_s", "the age of a result"),
     ),
     _of_schedule(
         "missed_deadlines",
         "Share of the images without a result at the deadline of the profile's schedule.",
         SHARE_UNITS,
+        Simulated("missed", "the missed deadlines"),
         share_of="image",
     ),
     Metric(
