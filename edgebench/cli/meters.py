@@ -30,7 +30,7 @@ from edgebench.errors import UsageError
 if TYPE_CHECKING:
     from edgebench.records.session import ProbeInfo
     from edgebench.records.target import Target
-    from edgebench.run.measuring.meter_recording import MeterBench, MeterState, Recording
+    from edgebench.run.measuring.meter_recording import MeterBench, Recording
 else:
     MeterBench = Any  # signatures are evaluated, and nothing heavy is imported for that
 
@@ -75,10 +75,10 @@ def list_(bench: MeterBench, json_: JsonOption = False) -> None:
     from edgebench.report.meters import print_meters
     from edgebench.run.measuring.meter_recording import board_meters
 
-    states = [bench.record(meter, 0.0).state for meter in board_meters()]
-    states.sort(key=lambda state: state.info is None)
-    print_meters(stdout(), [_unchecked(state) for state in states], as_json=json_)
-    exit_where(all(state.info is None for state in states))
+    opened = [bench.record(meter, 0.0) for meter in board_meters()]
+    opened.sort(key=lambda recording: recording.info is None)
+    print_meters(stdout(), [_unchecked(recording) for recording in opened], as_json=json_)
+    exit_where(all(recording.info is None for recording in opened))
 
 
 @app.command()
@@ -106,7 +106,7 @@ def check(
         require_meter(name)
     checked = [bench.record(name, CHECK_S) for name in meter or board_meters()]
     print_meters(stdout(), [_checked(recording) for recording in checked], as_json=json_)
-    unreadable = [recording.state.info is None for recording in checked]
+    unreadable = [recording.info is None for recording in checked]
     exit_where(all(unreadable) or bool(meter and any(unreadable)))
 
 
@@ -244,27 +244,27 @@ def require_meter(meter: str) -> None:
         raise UsageError(f"{meter} is not a meter: it says nothing about power", fix=fix)
 
 
-def _unchecked(state: MeterState) -> dict[str, Any]:
+def _unchecked(recording: Recording) -> dict[str, Any]:
     """The fields of `report.meters.Meter`, of one that was opened for a moment, or cannot be read."""
     from edgebench import registry
 
-    kind = state.meter.partition(":")[0]
-    readable = state.info is not None
+    kind = recording.meter.partition(":")[0]
+    readable = recording.info is not None
     return {
-        "meter": state.meter,
+        "meter": recording.meter,
         "description": registry.probe_description(kind),
         "place": str(getattr(registry.probe_module(kind), "PLACE", "")),
         "rate_hz": registry.rate_hz(kind),
         "readable": readable,
-        "reason": "" if readable else state.reason,
-        "fix": "" if readable else state.fix,
-        **state.access.model_dump(),
+        "reason": "" if readable else recording.reason,
+        "fix": "" if readable else recording.fix,
+        **recording.access.model_dump(),
     }
 
 
 def _checked(recording: Recording) -> dict[str, Any]:
     """The fields of `report.meters.CheckedMeter`, of what it says of itself and the figures of its rails."""
-    info, fields = recording.state.info, _unchecked(recording.state)
+    info, fields = recording.info, _unchecked(recording)
     if info is None:
         return fields
     taken = ("rate_hz", "scope", "averaging_ms", "resolution")
@@ -281,7 +281,7 @@ def _checked(recording: Recording) -> dict[str, Any]:
 def _recorded(recording: Recording, info: ProbeInfo) -> dict[str, Any]:
     """The fields of `report.meters.RecordedMeter`."""
     return {
-        "meter": recording.state.meter,
+        "meter": recording.meter,
         "scope": info.scope,
         "duration_s": recording.figures.duration_s,
         "recorded_s": recording.recorded_s,

@@ -76,7 +76,7 @@ def clean(*, name: NamesArgument = None, **flags: Any) -> None:
     for target in targets:
         cleaned = clean_target(target, backends[target.device])
         left = f"; {words.counted(cleaned.left, 'other file')} left alone" if cleaned.left else ""
-        removed = f"removed {words.counted(cleaned.files, 'file')}, {words.size(cleaned.bytes)}{left}"
+        removed = f"removed {words.counted(cleaned.files, 'file')}, {words.size(cleaned.size)}{left}"
         say(f"{target.name}: {removed}")
 
 

@@ -10,7 +10,6 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -159,16 +158,12 @@ def take_lock(connection: Connection, name: str, wait_s: float, timeout_s: float
 # Taking EdgeBench off a board again: its files and nothing else.
 
 
-@dataclass(frozen=True)
-class Cleaned:
-    """What was removed: files, their bytes, and how many others were left in that folder."""
+class Cleaned(Reply):
+    """What was removed: files, their size in bytes, and how many others were left in that folder.
 
-    files: int
-    bytes: int
-    left: int
+    `held` is False where another harness measures there, and nothing was removed.
+    """
 
-
-class _Removed(Reply):
     held: bool
     files: Count = 0
     size: Count = 0
@@ -184,12 +179,12 @@ def clean_board(connection: Connection, name: str, timeouts: Timeouts) -> Cleane
     message = connection.request({"op": "clean", "holder": holder()}, timeouts.connect).message
     if (error := message.get("error")) is not None:
         raise_refusal(error, name)
-    removed = checked(_Removed, message)
+    removed = checked(Cleaned, message)
     if not removed.held:
         raise UnavailableError(
             f"{name} is in use", why="another harness measures there", fix="clean it when that one is done"
         )
-    return Cleaned(removed.files, removed.size, removed.left)
+    return removed
 
 
 SIGN_OF_LIFE_S = 600.0

@@ -91,7 +91,7 @@ def test_ctrl_c_ends_a_recording_that_is_kept(bench, jetson, tmp_path):
     assert (frame["channel"] == "VDD_IN").sum() == rail["samples"]
     assert len(list(tmp_path.glob("*power.parquet*"))) == 1
     # The agent is still there for the next one.
-    assert bench.record(jetson[0], 0.0).state.info is not None
+    assert bench.record(jetson[0], 0.0).info is not None
 
 
 def test_a_meter_behind_ssh_is_checked_without_a_worker(field, jetson):

@@ -1,5 +1,6 @@
 """What doctor says of a meter, by how far it came and by what it sampled."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from edgebench.judge.power_limits import least_averaging_s, rate_objection
 from edgebench.link.replies import ProbeAccess
 from edgebench.records.session import Channel, ProbeChunk, ProbeInfo
-from edgebench.run.measuring.meter_recording import MeterState, RecordedFigures, Recording
+from edgebench.run.measuring.meter_recording import RecordedFigures, Recording
 from edgebench.run.measuring.preflight import meter_findings
 from tests.fit.summaries import meter
 from tests.sample_tables import figures_of
@@ -27,7 +28,7 @@ def sampled(
     info = ProbeInfo("um25c", "/dev/rfcomm0", stated_hz or rate_hz, "UM25C", channels=(channel,), **about)
     t_ns = (np.arange(0.0, seconds, 1 / rate_hz) * 1e9).astype(np.int64)
     chunk = ProbeChunk(NAME, t_ns, {"usb": np.full(len(t_ns), watts)})
-    return Recording(MeterState(NAME, info, access=access), figures_of([chunk], info))
+    return Recording(NAME, info, figures_of([chunk], info), access=access)
 
 
 def levels(recording: Recording) -> dict[str, str]:
@@ -46,8 +47,8 @@ def levels(recording: Recording) -> dict[str, str]:
     ],
 )
 def test_the_steps_before_the_one_that_failed_are_passed(step, subjects):
-    state = MeterState(NAME, None, "why", "what helps", step, NODE)
-    findings = meter_findings(Recording(state, RecordedFigures()), "this machine")
+    mute = Recording(NAME, None, RecordedFigures(), "why", "what helps", step, NODE)
+    findings = meter_findings(mute, "this machine")
     assert [finding.subject for finding in findings] == subjects
     assert [finding.level for finding in findings[:-1]] == ["ok"] * (len(findings) - 1)
     assert (findings[-1].level, findings[-1].message, findings[-1].fix) == ("error", "why", "what helps")
@@ -92,7 +93,7 @@ def test_what_is_played_decides_nothing_and_one_without_a_reading_is_an_error():
     assert played["absent"] == "warning" and not {"peak", "scope", "mean"} & set(played)
     mute = sampled(2.0, watts=np.nan)
     assert levels(mute)["rate"] == "error"
-    assert levels(Recording(mute.state, mute.figures, ended="it is gone"))["rate"] == "error"
+    assert levels(replace(mute, ended="it is gone"))["rate"] == "error"
 
 
 @pytest.mark.parametrize("averaging_ms", [None, 50.0])

@@ -7,7 +7,7 @@ import pytest
 
 from edgebench.errors import UnavailableError
 from edgebench.records.session import Channel, ProbeChunk, ProbeInfo
-from edgebench.run.measuring.meter_recording import MeterState, RecordedFigures, Recording
+from edgebench.run.measuring.meter_recording import RecordedFigures, Recording
 from tests.sample_tables import figures_of
 
 S = 1_000_000_000
@@ -23,7 +23,7 @@ def recording(at_s, values, quantity="power", unit="W", rate_hz=10.0):
     chunks = [
         ProbeChunk("ina:0", stamps[part], {"in": column[part], "gpu_clock": column[part]}) for part in halves
     ]
-    return Recording(MeterState("ina:0", info), figures_of(chunks, info))
+    return Recording("ina:0", info, figures_of(chunks, info))
 
 
 def test_energy_is_the_trapezoid_between_the_first_sample_and_the_last():
@@ -66,12 +66,10 @@ def test_there_is_no_newest_power_without_a_number():
 @pytest.mark.attack("every reading of a meter is rejected: recording it is an error with the first of them")
 def test_a_recording_without_a_reading_is_an_error():
     recorded = recording([0, 1], [np.nan, np.nan])
-    assert recorded.state.info is not None
-    state = replace(
-        recorded.state, info=replace(recorded.state.info, rejected=2, rejected_first=("in=-1.0",))
-    )
+    assert recorded.info is not None
+    info = replace(recorded.info, rejected=2, rejected_first=("in=-1.0",))
     with pytest.raises(UnavailableError) as caught:
-        replace(recorded, state=state).require_readings()
+        replace(recorded, info=info).require_readings()
     assert "2 readings were rejected, the first was 'in=-1.0'" in caught.value.why
     with pytest.raises(UnavailableError) as caught:
         recording([], []).require_readings()

@@ -236,35 +236,37 @@ LISTEN_S = 0.5
 
 
 @dataclass(frozen=True)
-class MeterState:
-    """Whether a meter can be read; one that cannot has no `info`, and `reason`, `fix` and `step`, how far it
-    came (see `edgebench.probes.basics`). `access` is of what it is read from.
+class Recording:
+    """What a meter said in the time that was recorded, if any, or why it cannot be read.
+
+    Attributes:
+        meter: `kind:address`.
+        info: what it says of itself; None where it cannot be read.
+        figures: of its samples.
+        reason, fix, step: why it cannot be read, the fix, and how far it came (`edgebench.probes.basics`).
+        access: of what it is read from.
+        ended: why it gave no more before the time was over.
+        outage: that it was lost for a while, and why.
+        recorded_s: for how long.
     """
 
     meter: str
     info: ProbeInfo | None
+    figures: RecordedFigures
     reason: str = ""
     fix: str = ""
     step: str = ""
     access: ProbeAccess = field(default_factory=ProbeAccess)
-
-
-@dataclass(frozen=True)
-class Recording:
-    """What a meter said while it was listened to: the figures of its samples, and whether it lasted."""
-
-    state: MeterState
-    figures: RecordedFigures
-    ended: str = ""  # why it gave no more before the time was over
-    outage: str = ""  # that it was lost for a while, and why
-    recorded_s: float = 0.0  # how long it was listened to
+    ended: str = ""
+    outage: str = ""
+    recorded_s: float = 0.0
 
     def rails(self) -> list[dict[str, Any]]:
         """The figures of each power or energy channel, as `RecordedFigures.rails` has them.
 
         `reason` tells as well which part of the recorded time has no readings, and so no energy, and why.
         """
-        rails = self.figures.rails(self.state.info) if self.state.info else []
+        rails = self.figures.rails(self.info) if self.info else []
         for rail in rails:
             without_s = self.recorded_s - rail["read_s"]
             slack_s = max(LISTEN_S, GAP_PERIODS / rail["rate_hz"], GAP_SHARE * self.recorded_s)
@@ -279,18 +281,16 @@ class Recording:
 
     def require_readings(self) -> ProbeInfo:
         """What the meter is; UnavailableError, with the reason, where it gave no reading."""
-        info = self.state.info
+        info = self.info
         if info is None:
-            raise UnavailableError(
-                f"{self.state.meter} cannot be read", why=self.state.reason, fix=self.state.fix
-            )
+            raise UnavailableError(f"{self.meter} cannot be read", why=self.reason, fix=self.fix)
         if not self.figures.readings:
             why = self.ended or "no sample came"
             if info.rejected:
                 first = f", the first was {info.rejected_first[0]!r}" if info.rejected_first else ""
                 why = f"{info.rejected} readings were rejected{first}"
             fix = "see `edgebench meters check`, or record for longer"
-            raise UnavailableError(f"{self.state.meter} gave no reading of power", why=why, fix=fix)
+            raise UnavailableError(f"{self.meter} gave no reading of power", why=why, fix=fix)
         return info
 
 
@@ -337,14 +337,22 @@ class MeterBench:
         with held_interrupt():
             samples.take()
         infos, reasons, _ = probes.facts()
-        refusal = probes.refusals.get(meter)
-        reason = refusal.reason if refusal else reasons.get(meter, "")
-        fix = refusal.fix if refusal else "see `edgebench meters check`"
-        access = refusal.access if refusal else probes.accesses.get(meter, ProbeAccess())
-        step = refusal.step if refusal else ""
-        state = MeterState(meter, infos[0] if infos else None, reason, fix, step, access)
-        outage = probes.outages.get(meter, "")
-        return Recording(state, samples.figures, reason if infos else "", outage, recorded_s)
+        reason, refusal = reasons.get(meter, ""), probes.refusals.get(meter)
+        read = {
+            "reason": refusal.reason if refusal else reason,
+            "fix": refusal.fix if refusal else "see `edgebench meters check`",
+            "step": refusal.step if refusal else "",
+        }
+        return Recording(
+            meter,
+            infos[0] if infos else None,
+            samples.figures,
+            **read,
+            access=refusal.access if refusal else probes.accesses.get(meter, ProbeAccess()),
+            ended=read["reason"] if infos else "",
+            outage=probes.outages.get(meter, ""),
+            recorded_s=recorded_s,
+        )
 
     def close(self) -> None:
         """End the agents."""

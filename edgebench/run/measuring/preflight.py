@@ -37,11 +37,10 @@ def meter_findings(recording: Recording, machine: str) -> list[Finding]:
         recording: what it said over these.
         machine: the one that it is read on, in words.
     """
-    state = recording.state
-    if state.info is None:
+    if recording.info is None:
         return [
-            *_passed(recording, machine, until=state.step),
-            Finding("error", _subject(state.step), state.reason, state.fix),
+            *_passed(recording, machine, until=recording.step),
+            Finding("error", _subject(recording.step), recording.reason, recording.fix),
         ]
     return [*_passed(recording, machine), *_sampling(recording)]
 
@@ -52,11 +51,10 @@ def _subject(step: str) -> str:
 
 def _passed(recording: Recording, machine: str, until: str = "") -> Iterator[Finding]:
     """The steps before that one; all of them without one."""
-    state = recording.state
-    access = state.access
-    passed = STEPS[: STEPS.index(_subject(until))] if until or state.info is None else STEPS
+    access = recording.access
+    passed = STEPS[: STEPS.index(_subject(until))] if until or recording.info is None else STEPS
     if ADDRESS in passed:
-        kind, _, address = state.meter.partition(":")
+        kind, _, address = recording.meter.partition(":")
         yield Finding("ok", ADDRESS, f"{kind} at {address or 'its own place'}, read on {machine}")
     if DEVICE in passed and access.port:
         yield Finding("ok", DEVICE, f"{access.port} is there")
@@ -67,12 +65,12 @@ def _passed(recording: Recording, machine: str, until: str = "") -> Iterator[Fin
         yield Finding(
             "warning", IN_USE, f"it is open in {holders} as well: answers may go astray", "end that program"
         )
-    if ANSWER in passed and state.info is not None:
-        yield Finding("ok", ANSWER, state.info.resolution)
+    if ANSWER in passed and recording.info is not None:
+        yield Finding("ok", ANSWER, recording.info.resolution)
 
 
 def _sampling(recording: Recording) -> Iterator[Finding]:
-    info = recording.state.info
+    info = recording.info
     assert info is not None
     rail = recording.figures.headline(info)
     if rail is None:
@@ -102,10 +100,10 @@ def _sampling(recording: Recording) -> Iterator[Finding]:
 
 def _figure(recording: Recording, rail: Mapping[str, Any]) -> PowerFigure:
     """What was sampled, as a trial's figures are judged by."""
-    info = recording.state.info
+    info = recording.info
     assert info is not None
     return PowerFigure(
-        meter=recording.state.meter,
+        meter=recording.meter,
         scope=info.scope,
         primary=True,
         rate_hz=info.rate_hz,
