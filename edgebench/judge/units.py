@@ -1,50 +1,21 @@
 """A number with its unit as text, such as "4.42 s", "500 mW" or "65 x 30 x 8 mm", in a unit of a quantity.
 
-The units are few and defined here: of what limits are about, without those that share a symbol with another
-(m is a metre and never a minute, B a byte and b nothing). Pint does the prefixes, dimensions and conversions;
-it takes a while to import and is asked only for a unit that the quantity itself does not list.
+The units are few and listed here: those of limits, without those that share a symbol with another (m is a
+metre and never a minute, B a byte and b nothing).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgebench.refusals import problem
 from edgebench.suggest import choose, short
 
-if TYPE_CHECKING:
-    from pint import Unit, UnitRegistry
-
-
 MAX_TEXT = 100
 
-_DEFINITIONS = (
-    "micro- = 1e-6 = µ- = μ- = u-",
-    "milli- = 1e-3 = m-",
-    "centi- = 1e-2 = c-",
-    "kilo- = 1e3 = k-",
-    "mega- = 1e6 = M-",
-    "giga- = 1e9 = G-",
-    "kibi- = 2**10 = Ki-",
-    "mebi- = 2**20 = Mi-",
-    "gibi- = 2**30 = Gi-",
-    "second = [time] = s",
-    "minute = 60 * second = min",
-    "hour = 60 * minute = h",
-    "day = 24 * hour = d",
-    "metre = [length] = m = meter",
-    "gram = [mass] = g",
-    "watt = 1000 * gram * metre ** 2 / second ** 3 = W",
-    "joule = watt * second = J",
-    "watt_hour = watt * hour = Wh",
-    "byte = [information] = B = bytes",
-    "bit = byte / 8",
-    "percent = 0.01 = %",
-)
-_KINDS = {
+_KINDS: Mapping[str, tuple[str, ...]] = {
     "a time": ("s", "ms", "µs", "min", "h", "d"),
     "a length": ("mm", "cm", "m"),
     "a mass": ("g", "kg", "mg"),
@@ -55,6 +26,28 @@ _KINDS = {
     "a share": ("%",),
 }
 """What units measure, and which of them are proposed."""
+
+_PREFIXES = {
+    **{"": 1.0, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9},
+    **{"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30},
+}
+_DATA = {"B": 1.0, "bytes": 1.0, "bit": 0.125}
+_PREFIXED = {
+    **{"s": ("a time", 1.0), "m": ("a length", 1.0), "g": ("a mass", 1.0)},
+    **{"W": ("a power", 1.0), "J": ("an energy", 1.0), "Wh": ("an energy", 3600.0)},
+    **{unit: ("an amount of data", size) for unit, size in _DATA.items()},
+    **{f"{unit}/s": ("a data rate", size) for unit, size in _DATA.items()},
+}
+_UNITS: Mapping[str, tuple[str, float]] = {
+    **{
+        prefix + unit: (kind, factor * scale)
+        for unit, (kind, scale) in _PREFIXED.items()
+        for prefix, factor in _PREFIXES.items()
+    },
+    **{unit: ("a time", seconds) for unit, seconds in (("min", 60.0), ("h", 3600.0), ("d", 86_400.0))},
+    **{"%": ("a share", 0.01), "1": ("a share", 1.0), "byte": ("an amount of data", 1.0)},
+}
+"""Unit -> what it measures, and its size."""
 
 _UNIT = r"[A-Za-zµμ°%]+(?:[/*][A-Za-zµμ]+)?"
 _PART = re.compile(rf"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{{1,3}})?)\s*({_UNIT})?")
@@ -103,9 +96,8 @@ def one_measured(text: Any, unit: str, name: str, example: str) -> float:
 
 def fitting_units(units: Mapping[str, float]) -> list[str]:
     """All units in which a quantity may be written: those that it lists, then others of the same kind."""
-    unit = _unit(next(iter(units)))
-    others = () if unit is None else _kind(unit)[1]
-    return [unit for unit in dict.fromkeys([*units, *others]) if unit != "1"]
+    kind, _ = _UNITS.get(next(iter(units)), ("", 0.0))
+    return [unit for unit in dict.fromkeys([*units, *_KINDS.get(kind, ())]) if unit != "1"]
 
 
 def _part(text: str, whole: str) -> tuple[float, str]:
@@ -122,46 +114,15 @@ def _part(text: str, whole: str) -> tuple[float, str]:
 
 def _converted(number: float, word: str, base: str, quantity: str) -> float:
     """A number of one unit in another; a problem for an unknown unit and for one of another kind."""
-    unit, goal = _unit(word), _unit(base)
+    unit, goal = _UNITS.get(re.sub("^[uμ]", "µ", word)), _UNITS.get(base)
     if goal is None:
         raise problem(f"{quantity} has no unit but {base}", f'write a number, with unit = "{base}" or none')
-    goal_kind, known = _kind(goal)
+    known = _KINDS[goal[0]]
     if unit is None:
         # Capital letters mean something in a unit, and are no letters of difference to `choose`.
         same = " or ".join(repr(each) for each in known if each.lower() == word.lower())
         meant = f"did you mean {same}? known: {', '.join(known)}" if same else choose(word, known)
         raise problem(f"unknown unit {short(word)}", meant)
-    if unit.dimensionality != goal.dimensionality:
-        what = f"{word} is {_kind(unit)[0]}, and {quantity} is {goal_kind}"
-        raise problem(what, f"write it in {', '.join(known)}")
-    return float(_registry().Quantity(number, unit).to(goal).magnitude)
-
-
-def _kind(unit: Unit) -> tuple[str, tuple[str, ...]]:
-    """What a unit measures, in words, and the units that measure the same."""
-    alike = (
-        kind
-        for kind in _KINDS.items()
-        if _registry().parse_units(kind[1][0]).dimensionality == unit.dimensionality
-    )
-    return next(alike, ("of another kind", ()))
-
-
-def _unit(word: str) -> Unit | None:
-    """The unit of that name; None for none."""
-    from pint.errors import PintError
-
-    try:
-        return _registry().parse_units("" if word == "1" else word)
-    except (PintError, ValueError, AttributeError, TypeError):
-        return None
-
-
-@cache
-def _registry() -> UnitRegistry[float]:
-    from pint import UnitRegistry
-
-    registry: UnitRegistry[float] = UnitRegistry(None)
-    for definition in _DEFINITIONS:
-        registry.define(definition)
-    return registry
+    if unit[0] != goal[0]:
+        raise problem(f"{word} is {unit[0]}, and {quantity} is {goal[0]}", f"write it in {', '.join(known)}")
+    return number * unit[1] / goal[1]
