@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from edgebench.judge.figure import PERCENTILES
-from edgebench.judge.metric import DECLARED, Metric, Sampled, Stated
+from edgebench.judge.metric import DECLARED, ByRail, Metric, Sampled, Stated
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import NO_SCHEDULE, OVERLOADED
 from edgebench.judge.power import WIDE_SCOPES
@@ -389,9 +389,9 @@ def _of_power(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
     )
     if way := next((way for holds, way in ways if holds), ""):
         return way
-    if is_peak or not metric.rail_sessions:
+    if is_peak or not isinstance(metric.comparison, ByRail):
         return _more_sessions(None, len(rail.mean_w_sessions))
-    return _of_sessions([[value] for value in getattr(rail, metric.rail_sessions)], verdict, metric)
+    return _of_sessions([[value] for value in metric.comparison.by_session(trial)], verdict, metric)
 
 
 def _of_images(figure: object, verdict: Verdict, metric: Metric) -> str:

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.conditions import conditions_of
-from edgebench.judge.metric import SHARE_UNITS, Metric
+from edgebench.judge.metric import SHARE_UNITS, ByCount, Metric
 from edgebench.judge.metric_comparison import TrialIdentity, figure_of, session_values, trial_identity
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.summarise import summarise_one
@@ -147,7 +147,7 @@ def followed_metrics() -> tuple[str, ...]:
     return tuple(
         name
         for name, metric in METRICS.items()
-        if (metric.rail or metric.comparison not in (None, "failures"))
+        if (metric.rail or not isinstance(metric.comparison, ByCount | None))
         and not metric.of_schedule
         and "declared" not in metric.statistics
     )

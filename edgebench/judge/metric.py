@@ -42,6 +42,45 @@ class BySession:
 
     values: Callable[[TrialSummary], Sequence[Sequence[float]]]
 
+    def by_session(self, trial: TrialSummary) -> Sequence[float]:
+        """The median of each session's values."""
+        from edgebench.stats.intervals import session_medians
+
+        return session_medians(self.values(trial))
+
+
+@dataclass(frozen=True)
+class ByRail:
+    """Compared between results by the sessions of meters of one scope.
+
+    Attributes:
+        field: of a meter and rail: one value a session.
+    """
+
+    field: str
+
+    def by_session(self, trial: TrialSummary) -> Sequence[float]:
+        """The values as the primary meter and rail see them; empty without a meter."""
+        values: Sequence[float] = getattr(trial.primary_rail, self.field, ())
+        return values
+
+
+@dataclass(frozen=True)
+class ByImages:
+    """Compared between results image by image, of the labelled set or of the scene."""
+
+    of: Literal["images", "scene"]
+
+
+@dataclass(frozen=True)
+class ByCount:
+    """Compared between results by how many of its cases there are: the value has `k` of `n`."""
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """Compared between results as two exact numbers, which no test is needed for."""
+
 
 @dataclass(frozen=True)
 class Sampled(BySession):
@@ -126,9 +165,8 @@ def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:
     return f"a session says {name} {least:g}: it is above 0" if least <= 0 else ""
 
 
-Compared = BySession | Literal["rails", "images", "scene", "failures", "exact"]
-"""How the metric of two trials is compared: by their sessions; by the sessions of meters of one scope; image
-by image, of the labelled set or of the scene; by how many sessions failed; or as numbers that are exact."""
+Compared = BySession | ByRail | ByImages | ByCount | Exactly
+"""How the metric of two trials is compared; `edgebench.judge.metric_comparison` does it."""
 
 Form = Literal[
     "interval", "share", "right of n", "points", "k of n", "Wilson interval", "p", "bytes", "number",
@@ -190,7 +228,6 @@ class Metric:
             stands for them.
         shown: where it is printed, in the order of the columns.
         rail: which field of a meter and rail it is, of power; empty for what no meter sees.
-        rail_sessions: which field of a meter and rail has a value a session; empty for none.
         rail_bounds: which fields of a meter and rail are the ends of its interval; empty for none.
         is_size: whether it is three sides of a body.
         share_of: what a share is of, in the singular; empty for what is no share.
@@ -219,7 +256,6 @@ class Metric:
     keyed: bool = False
     shown: tuple[Shown, ...] = ()
     rail: str = ""
-    rail_sessions: str = ""
     rail_bounds: tuple[str, str] | tuple[()] = ()
     is_size: bool = False
     share_of: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -20,10 +20,10 @@ from pydantic.json_schema import SkipJsonSchema
 
 from edgebench.judge.accuracy import Predictions, drop_of, predictions_of
 from edgebench.judge.columns import missing_reasons
-from edgebench.judge.metric import BYTE_UNITS, BySession, Metric
+from edgebench.judge.metric import BYTE_UNITS, ByCount, ByImages, ByRail, BySession, Exactly, Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.power import headline_rails
-from edgebench.judge.trial_summary import UNKNOWN_SCOPE, Accuracy, FailedSessions, PowerFigure, TrialSummary
+from edgebench.judge.trial_summary import UNKNOWN_SCOPE, TrialSummary
 from edgebench.records.stored import ImagesRecord, SceneRecord, SessionRecord, TrialRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.revisions import planned_name
@@ -37,7 +37,7 @@ from edgebench.stats.compare import (
     sessions_to_decide,
     share_difference,
 )
-from edgebench.stats.intervals import MIN_SESSIONS, session_medians, trial_median
+from edgebench.stats.intervals import MIN_SESSIONS, trial_median
 from edgebench.stats.warnings import CONTAMINATION, DISTURBANCES
 
 # What a comparison says. These are the documents of `edgebench compare --json`, too.
@@ -227,10 +227,8 @@ def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
 
 def session_values(metric: Metric, trial: TrialSummary) -> Sequence[float]:
     """One number a session, of power as the primary meter and rail see it; nothing where there are none."""
-    if isinstance(metric.comparison, BySession):
-        return session_medians(metric.comparison.values(trial))
-    rail = trial.primary_rail if metric.rail_sessions else None
-    return () if rail is None else getattr(rail, metric.rail_sessions)
+    kind = metric.comparison
+    return kind.by_session(trial) if isinstance(kind, BySession | ByRail) else ()
 
 
 def compare_metric(
@@ -241,23 +239,29 @@ def compare_metric(
     blank = MetricComparison(metric.name, metric.unit, "not compared", figure_a, figure_b)
     if reason := _unlike(metric, a, b):
         return replace(blank, reason=reason)
-    way = "sessions" if isinstance(metric.comparison, BySession) else metric.comparison
-    assert way is not None, f"results are not compared by {metric.name}"
-    item = _WAYS[way](blank, metric, a, b, threshold)
+    match metric.comparison:
+        case ByRail(field):
+            item = _by_rails(blank, metric, field, a, b, threshold)
+        case ByImages(of):
+            item = _by_images(blank, metric, of, a, b, threshold)
+        case ByCount():
+            item = _by_shares(blank, metric, a, b, threshold)
+        case Exactly():
+            return _exactly(blank, metric, a, b, threshold)
+        case _:
+            item = _by_sessions(blank, metric, a, b, threshold)
     # The records hold the hashes of what was measured.
-    if way != "exact" and item.word != "not compared" and a.sessions and a.sessions == b.sessions:
+    if item.word != "not compared" and a.sessions and a.sessions == b.sessions:
         nothing = 1.0 if item.scale == "ratio" else 0.0
         return replace(
-            item,
-            word="same",
+            MetricComparison(metric.name, metric.unit, "same", item.a, item.b, item.scale),
             difference=nothing,
             low=nothing,
             high=nothing,
-            test="",
-            p=None,
-            sessions_needed=None,
+            a_n=item.a_n,
+            b_n=item.b_n,
+            of=item.of,
             identical=True,
-            reason="",
             note="the very same sessions",
         )
     if item.of != "sessions" or item.scale != "ratio":
@@ -315,16 +319,14 @@ def _pass_of(scene: SceneRecord) -> Hashable:
 
 def _missing_figure(metric: Metric, a: ComparedTrial, b: ComparedTrial) -> str:
     """Why there is nothing to compare, side by side."""
-    reasons, absent = {}, []
-    for name, trial in (("A", a.summary), ("B", b.summary)):
-        rail = trial.primary_rail if metric.rail else None
-        reasons[name] = (
-            (rail and rail.reason)
-            or missing_reasons(trial).get(metric.json_place)
-            or metric.missing(trial)
-            or f"no finished session has a value of {metric.name}"
-        )
-        absent += [name] if metric.value(trial) is None else []
+    reasons = {
+        side: (trial.primary_rail.reason if metric.rail and trial.primary_rail else "")
+        or missing_reasons(trial).get(metric.json_place)
+        or metric.missing(trial)
+        or f"no finished session has a value of {metric.name}"
+        for side, trial in (("A", a.summary), ("B", b.summary))
+    }
+    absent = [side for side, trial in (("A", a), ("B", b)) if metric.value(trial.summary) is None]
     if len(absent) != 1 and reasons["A"] == reasons["B"]:
         return f"neither has it: {reasons['A']}"
     return "; ".join(f"{name} has none: {reasons[name]}" for name in absent or reasons)
@@ -336,13 +338,10 @@ def _by_sessions(
     a: ComparedTrial,
     b: ComparedTrial,
     threshold: Threshold,
-    rails: tuple[PowerFigure, PowerFigure] | None = None,
+    values: Sequence[Sequence[float]] = (),
 ) -> MetricComparison:
-    """By one value a session and side, of any unit; of power as these rails saw it."""
-    if rails is None:
-        of_a, of_b = (session_values(metric, side.summary) for side in (a, b))
-    else:
-        of_a, of_b = (getattr(rail, metric.rail_sessions) for rail in rails)
+    """By one value a session and side, of any unit; those of the metric where none are given."""
+    of_a, of_b = values or [session_values(metric, side.summary) for side in (a, b)]
     if not of_a or not of_b:
         return replace(blank, reason=_missing_figure(metric, a, b))
     mean_a, mean_b = (trial_median([[value] for value in side]) for side in (of_a, of_b))
@@ -355,6 +354,9 @@ def _by_sessions(
     if outcome.p is not None and outcome.word == "undecided":
         reason = "the sessions differ by too much to tell"
         needed = sessions_to_decide(of_a, of_b, **rule)
+    theirs = {tuple(sorted(record.tables.items())) for record in b.sessions if record.tables}
+    shared = sum(tuple(sorted(record.tables.items())) in theirs for record in a.sessions)
+    are = "is" if shared == 1 else "are"  # sessions of both results are not independent
     return replace(
         counted,
         word=outcome.word,
@@ -365,24 +367,21 @@ def _by_sessions(
         test="" if outcome.p is None else "Welch",
         reason=reason,
         sessions_needed=needed,
-        note=_shared_sessions(a, b),
+        note=f"{shared} of the sessions {are} in both results" if shared else "",
     )
 
 
-def _shared_sessions(a: ComparedTrial, b: ComparedTrial) -> str:
-    """That some sessions are in both results, so that they are not independent."""
-    theirs = {tuple(sorted(record.tables.items())) for record in b.sessions if record.tables}
-    shared = sum(tuple(sorted(record.tables.items())) in theirs for record in a.sessions)
-    return f"{shared} of the sessions {'is' if shared == 1 else 'are'} in both results" if shared else ""
-
-
 def _by_rails(
-    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
+    blank: MetricComparison,
+    metric: Metric,
+    field: str,
+    a: ComparedTrial,
+    b: ComparedTrial,
+    threshold: Threshold,
 ) -> MetricComparison:
     """By the sessions of one meter a side that see the same part of the board; neither is declared."""
     sides = [
-        [rail for rail in headline_rails(side.summary.power or ()) if getattr(rail, metric.rail_sessions)]
-        for side in (a, b)
+        [rail for rail in headline_rails(side.summary.power or ()) if getattr(rail, field)] for side in (a, b)
     ]
     if not all(sides):
         return replace(blank, reason=_missing_figure(metric, a, b))
@@ -400,7 +399,8 @@ def _by_rails(
     mine, theirs = min(
         of_one_scope, key=lambda pair: (pair[0].meter, pair[0].channel) != (pair[1].meter, pair[1].channel)
     )
-    item = _by_sessions(blank, metric, a, b, threshold, (mine, theirs))
+    values = [getattr(rail, field) for rail in (mine, theirs)]
+    item = _by_sessions(blank, metric, a, b, threshold, values)
     seen = f"by meters of the {mine.scope}"
     if (mine.meter, mine.channel) != (theirs.meter, theirs.channel):
         seen += f", {mine.meter} ({mine.channel}) and {theirs.meter} ({theirs.channel})"
@@ -424,13 +424,17 @@ def _exactly(
 
 
 def _by_images(
-    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
+    blank: MetricComparison,
+    metric: Metric,
+    set_name: Literal["images", "scene"],
+    a: ComparedTrial,
+    b: ComparedTrial,
+    threshold: Threshold,
 ) -> MetricComparison:
     """Image by image where both predicted one set; else as two shares, where the sets are of one kind."""
     of_a, of_b = metric.value(a.summary), metric.value(b.summary)
-    if not isinstance(of_a, Accuracy) or not isinstance(of_b, Accuracy):
+    if of_a is None or of_b is None:
         return replace(blank, reason=_missing_figure(metric, a, b))
-    set_name: Literal["images", "scene"] = "scene" if metric.compared == "scene" else "images"
     of: Literal["images", "patches"] = "images" if set_name == "images" else "patches"
     counted = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=of)
     overlap = "; overlapping crops make its interval a little too narrow" if of_a.overlapping else ""
@@ -453,32 +457,20 @@ def _by_images(
     note = "not of the same images: the sets may differ in how hard they are"
     if is_same_set:
         note = "predictions of both sides cannot be matched image by image"
-    return _by_shares(replace(counted, note=f"{note}{overlap}"), metric, of_a, of_b, threshold)
-
-
-def _by_failures(
-    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
-) -> MetricComparison:
-    """By how many of the sessions failed that came to an end by themselves."""
-    of_a, of_b = a.summary.failed_sessions, b.summary.failed_sessions
-    if of_a is None or of_b is None:
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    counted = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of="sessions")
-    return _by_shares(counted, metric, of_a, of_b, threshold)
+    return _by_shares(replace(counted, note=f"{note}{overlap}"), metric, a, b, threshold)
 
 
 def _by_shares(
-    counted: MetricComparison,
-    metric: Metric,
-    of_a: Accuracy | FailedSessions,
-    of_b: Accuracy | FailedSessions,
-    threshold: Threshold,
+    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
 ) -> MetricComparison:
-    """Two shares of different things, tested against each other."""
-    a, b = (of_a.k, of_a.n), (of_b.k, of_b.n)
-    difference, low, high = (100 * share for share in share_difference(a, b))
-    tested = replace(counted, test="Fisher")
-    return _by_points(tested, metric, threshold, (difference, low, high), fisher(a, b))
+    """Two shares of different things, such as the sessions that failed, tested against each other."""
+    of_a, of_b = metric.value(a.summary), metric.value(b.summary)
+    if of_a is None or of_b is None:
+        return replace(blank, reason=_missing_figure(metric, a, b))
+    counts = (of_a.k, of_a.n), (of_b.k, of_b.n)
+    difference, low, high = (100 * share for share in share_difference(*counts))
+    tested = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=blank.of or "sessions", test="Fisher")
+    return _by_points(tested, metric, threshold, (difference, low, high), fisher(*counts))
 
 
 def _by_points(
@@ -498,13 +490,3 @@ def _by_points(
         return replace(outcome, word="same")
     of_each = f"{counted.a_n}" if counted.a_n == counted.b_n else f"{counted.a_n} and {counted.b_n}"
     return replace(outcome, word="undecided", reason=f"{of_each} {counted.of} are too few to tell")
-
-
-_WAYS: Mapping[str, Callable[..., MetricComparison]] = {
-    "sessions": _by_sessions,
-    "rails": _by_rails,
-    "images": _by_images,
-    "scene": _by_images,
-    "failures": _by_failures,
-    "exact": _exactly,
-}

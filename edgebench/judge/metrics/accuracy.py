@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Shown, where_measured
+from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, ByImages, Metric, Shown, where_measured
 
 if TYPE_CHECKING:
     from edgebench.judge.figure import Asked, Certainty, Figure
@@ -63,7 +63,7 @@ METRICS = (
         better="higher",
         statistics=("share",),
         judged=_accuracy,
-        compared="images",
+        compared=ByImages("images"),
         brought_by="--images DIR|CSV",
         missing=attrgetter("accuracy_reason"),
         share_of="image",
@@ -96,7 +96,7 @@ METRICS = (
         SHARE_UNITS,
         source="sessions",
         better="higher",
-        compared="scene",
+        compared=ByImages("scene"),
         missing=where_measured("the scene has no labels in the artifact's classes"),
         shown=(Shown("accuracy", "scene's patches", "right of n"),),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import DECLARED, ENERGY_UNITS, POWER_UNITS, Metric, Shown, Simulated
+from edgebench.judge.metric import DECLARED, ENERGY_UNITS, POWER_UNITS, ByRail, Metric, Shown, Simulated
 from edgebench.stats.interval import Interval
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ METRICS = (
             "power_note": "reason",
         },
         shown=(Shown("power", "mean [W]", "interval"),),
-        rail_sessions="mean_w_sessions",
-        compared="rails",
+        compared=ByRail("mean_w_sessions"),
         rail_bounds=("mean_low_w", "mean_high_w"),
     ),
     _of_rail(
@@ -121,8 +120,7 @@ METRICS = (
         judged=_metered,
         csv={"energy_j": "", "energy_low_j": "energy_low_j", "energy_high_j": "energy_high_j"},
         shown=(Shown("power", "energy [J]", "interval"),),
-        rail_sessions="energy_j_sessions",
-        compared="rails",
+        compared=ByRail("energy_j_sessions"),
         of_a_pass=True,
         rail_bounds=("energy_low_j", "energy_high_j"),
     ),

@@ -9,6 +9,7 @@ from edgebench.judge.metric import (
     MILLISECOND_UNITS,
     TIME_UNITS,
     BySession,
+    Exactly,
     Metric,
     Sampled,
     Shown,
@@ -163,7 +164,7 @@ METRICS = (
         attrgetter("instructions"),
         {"instruction": 1.0},
         source="windows.parquet",
-        compared="exact",
+        compared=Exactly(),
         missing=lambda trial: (
             trial.instructions_reason
             if trial.emulated
