@@ -167,7 +167,7 @@ class RequestModel:
         return [request.inputs[0] for request in self._requests]
 
     def infer(self, slot: Any) -> Any:
-        """Run what lies in the slot; the scores are overwritten by the next batch in it.
+        """Run the batch in the slot; the scores are overwritten by the next batch in it.
 
         Returns:
             Scores [batch, classes], or a tuple of all outputs where they are anything else.
@@ -186,6 +186,6 @@ class RequestModel:
         self._requests = []
 
     def _take_in(self, slot: Any) -> None:
-        """Copy the inputs of a model that takes no picture; a picture lies in its place already."""
+        """Copy the inputs of a model that takes no picture; a picture is in its place already."""
         for place, array in zip(self._requests[slot.number].inputs, slot.array):
             np.copyto(place, array)

@@ -1,7 +1,7 @@
 """A .tflite file in any of the TFLite runtimes (device side, Python 3.6 syntax): what runners share.
 
 It travels to the board with the runner that takes it in, as `from ...device.litert import ...`. The worker
-writes straight into the input tensor's memory and reads the scores where they lie, so that no copy stands
+writes straight into the input tensor's memory and reads the scores in place, so that no copy stands
 between preprocessing and the runtime's own call.
 """
 
@@ -137,7 +137,7 @@ def _has_one_row(interpreter: Any) -> bool:
 
 
 def _score_table(output: Dict[str, Any]) -> "Optional[NDArray[np.float32]]":
-    """The score that each byte of a quantised output stands for; None for a float output."""
+    """The score of each byte of a quantised output; None for a float output."""
     dtype = np.dtype(output["dtype"])
     if dtype == np.float32:
         return None
@@ -159,7 +159,7 @@ def threads_of(options: Dict[str, Any]) -> int:
 def made_by_calling(runtime: Runtime, make: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
     """The interpreter that `make` gives.
 
-    RuntimeError, with what mends it, where the runtime was built against another numpy than there is: its
+    RuntimeError, with the fix, where the runtime was built against another numpy than there is: its
     import works, and the first thing that it makes fails without a word about numpy (tflite-runtime 2.14.0
     with numpy 2).
     """

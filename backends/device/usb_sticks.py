@@ -1,6 +1,6 @@
 """Sticks on USB as sysfs shows them (device side, Python 3.6 syntax): id, bus speed, firmware, permission.
 
-It travels to the board beside the runners of accelerators that are plugged in.
+It travels to the board with the runners of accelerators that are plugged in.
 """
 
 import glob
@@ -21,7 +21,7 @@ def usb_sticks(root: str, boot_id: str, ready_id: str, absent: Dict[str, str]) -
         root: the folder that sysfs is found in.
         boot_id: vendor and product before the firmware is there, such as 03e7:2485.
         ready_id: the same with it.
-        absent: is told why something is not known.
+        absent: called with the reason where something is unknown.
 
     Returns:
         A list of {id, speed_mbps, firmware, writable}; None for what is not known.

@@ -23,7 +23,7 @@ ACL = "system.posix_acl_access"
 
 
 class UnsafeFolder(Exception):
-    """Another user of the machine could replace what lies in a folder; says which one, and how to mend it."""
+    """Another user of the machine could replace files in a folder; names the folder, and the fix."""
 
 
 def board_folder() -> str:
@@ -52,8 +52,8 @@ def make_private(folder: str) -> None:
 def require_private(folder: str) -> None:
     """UnsafeFolder where another user could put, replace or move away a file of this folder.
 
-    Whatever is on the way, links too, belongs to this user or to root. Nobody else writes there, but where
-    the sticky bit keeps others from what is not theirs, as in /tmp; into the folder itself nobody at all.
+    Everything on the path, links too, has to belong to this user or to root, and no other user may write
+    there. Folders above may have the sticky bit instead, as /tmp: it keeps others from what is not theirs.
     """
     here, links = os.sep, 0
     waiting = _path_components(os.path.abspath(folder))

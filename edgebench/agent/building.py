@@ -36,11 +36,11 @@ Tell = Callable[[Message], None]
 Built = NamedTuple(
     "Built", [("path", str), ("sha256", str), ("size", int), ("seconds", float), ("cached", bool)]
 )
-"""A file that was built here: where it lies, what it is, how long making it took (also where it was kept)."""
+"""A file that was built here: its path, name and size, and how long building took (also of a kept one)."""
 
 
 class BuildFailed(Exception):
-    """What a runner's `build` has given is not the file that was due."""
+    """A runner's `build` returned something else than a file of its folder."""
 
 
 class DiskFull(Exception):
@@ -52,7 +52,7 @@ class DiskFull(Exception):
 class BuildProgress:
     """What a runner's `build` calls as `progress(done, total, text)`, from any thread.
 
-    `done` steps of `total` (0 where nobody knows how many). A note goes out for what is further than before,
+    `done` steps of `total` (0 where that is unknown). A note goes out for what is further than before,
     a few times a second at most, whatever the runner does: saying the same again is no progress.
 
     Args:
@@ -70,7 +70,9 @@ class BuildProgress:
         """Take in how far the build is; ValueError for what is no count."""
         done, total = int(done), int(total)
         if done < 0 or total < 0 or (total and done > total):
-            raise ValueError("progress({}, {}): done steps of so many in total were due".format(done, total))
+            raise ValueError(
+                "progress({}, {}): the steps that are done have to be 0 to the total".format(done, total)
+            )
         with self._lock:
             now = time.monotonic()
             if self._over or done <= self._done or now - self._reported_at < REPORT_EVERY_S:
@@ -85,7 +87,7 @@ class BuildProgress:
 
 
 def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock: Clock) -> Built:
-    """The build that a request asks for: the one that lies here, else made now.
+    """The build that a request asks for: a kept one, or else a new one.
 
     Args:
         runner: with `build`, `build_version` and perhaps BUILD_OPTIONS, as runner_contract.py has them.
@@ -107,7 +109,7 @@ def build(runner: ModuleType, request: Message, scratch: str, tell: Tell, clock:
             raise BuildFailed(words.format(name))
     version = functions.build_version()
     if not isinstance(version, str) or not version.strip():
-        raise BuildFailed("build_version() gave {!r}, the runtime and its version were due".format(version))
+        raise BuildFailed("build_version() gave {!r} instead of the runtime and its version".format(version))
     source, companions = request["source"], request.get("companions") or {}
     for file in [source] + list(companions.values()):
         require_content(file["path"], file["sha256"])
@@ -158,7 +160,7 @@ def build_key(request: Message, version: str) -> str:
 
 
 def companion_option(companions: Dict[str, Message]) -> Dict[str, Dict[str, str]]:
-    """What a runner's options have of an artifact's companions: where each lies, by name."""
+    """The path of each of an artifact's companions by name, as a part of a runner's options."""
     if not companions:
         return {}
     return {"companions": {name: file["path"] for name, file in companions.items()}}
@@ -169,10 +171,10 @@ def _require_result(result: Any, scratch: str) -> str:
     try:
         path = os.path.abspath(os.fsdecode(result))
     except TypeError:
-        raise BuildFailed("build() gave {!r}, the path of a file was due".format(result)) from None
+        raise BuildFailed("build() gave {!r} instead of the path of a file".format(result)) from None
     within = os.path.join(os.path.realpath(scratch), "")
     if not os.path.join(os.path.realpath(os.path.dirname(path)), "").startswith(within):
-        raise BuildFailed("build() gave {}, which does not lie in its cache_dir".format(path))
+        raise BuildFailed("build() gave {}, which is not in its cache_dir".format(path))
     try:
         about = os.lstat(path)
     except OSError:
@@ -204,7 +206,7 @@ def _store_build(store: FileStore, key: str, path: str, seconds: float, scratch:
 
 
 def _stored_build(store: FileStore, key: str) -> Optional[Built]:
-    """A build that lies here, whole and unchanged; None where there is none."""
+    """A kept build, whole and unchanged; None without one."""
     try:
         with open(store.path("{}.built".format(key))) as file:
             note = json.loads(file.read(_NOTE_BYTES))
@@ -241,7 +243,7 @@ class SentModules:
         self._files = files
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
-        """Of a module that was sent, or of a folder that holds such modules; None for any other."""
+        """The spec of a module that was sent, or of a folder of such modules; None for any other."""
         if name != self._package and not name.startswith(self._package + "."):
             return None
         below = name[len(self._package) + 1 :]

@@ -2,14 +2,15 @@
 
 import ctypes
 import os
-import selectors
+import select
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import Callable, Collection, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from .frames import READ_BYTES, Buffer, Decoder, Frame, FrameStream, Outgoing, ProtocolError
+from .frames import READ_BYTES, Decoder, Frame, FrameStream, Outgoing, ProtocolError
 
 # Descriptors: a child's frames get some of their own, whatever prints goes to stderr, and pipes are read.
 
@@ -54,7 +55,7 @@ def end_with_parent() -> Callable[[], None]:
 
 
 def read_available(descriptor: int) -> Optional[bytes]:
-    """What can be read now from a descriptor that does not block: None for nothing yet, b"" at the end."""
+    """What can be read now from a descriptor that does not block; None for nothing yet, b"" at the end."""
     try:
         return os.read(descriptor, READ_BYTES)
     except BlockingIOError:
@@ -64,23 +65,7 @@ def read_available(descriptor: int) -> Optional[bytes]:
 TAIL_BYTES = 65536
 
 End = NamedTuple("End", [("code", Optional[int]), ("signal", Optional[str])])
-
-
-class Tail:
-    """The last bytes of a stream, bounded."""
-
-    def __init__(self, limit: int = TAIL_BYTES) -> None:
-        self._limit = limit
-        self._held = bytearray()
-
-    def add(self, data: Buffer) -> None:
-        """Keep these bytes and forget the oldest."""
-        self._held += data
-        del self._held[: -self._limit]
-
-    def text(self) -> str:
-        """What is held, as text; bytes that are not UTF-8 become escapes."""
-        return self._held.decode("utf-8", "backslashreplace")
+Hear = Callable[[Frame], None]
 
 
 class Child:
@@ -89,9 +74,13 @@ class Child:
     Args:
         command: program and arguments.
         env: variables set on top of the agent's own.
+        hear: called with each frame that it sends.
+
+    Attributes:
+        problem: why it was killed for what it sent; None where it was not.
     """
 
-    def __init__(self, command: List[str], env: Dict[str, str]) -> None:
+    def __init__(self, command: List[str], env: Dict[str, str], hear: Hear) -> None:
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -103,14 +92,15 @@ class Child:
             preexec_fn=end_with_parent(),  # this process has one thread
         )
         assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._hear = hear
         self.outgoing = Outgoing(self._process.stdin.fileno())
         self.stdout = self._process.stdout.fileno()
         self.stderr = self._process.stderr.fileno()
         os.set_blocking(self.stdout, False)
         os.set_blocking(self.stderr, False)
         self.pid = self._process.pid
-        self.tail = Tail()
         self.problem: Optional[str] = None
+        self._tail = bytearray()
         self._decoder = Decoder()
 
     def flush(self) -> bool:
@@ -121,65 +111,52 @@ class Child:
             self.outgoing.drop()
             return False
 
-    def read_frames(self) -> Optional[List[Frame]]:
-        """The frames that have come, or None when the child has closed its side.
+    def read(self) -> Optional[bool]:
+        """Pass on the frames that are there; None where nothing is there yet, False when there are no more.
 
-        Bytes that are no frame end the child: `problem` says what they were.
+        Bytes that are no frame, and frames that cannot be sent on because they are no JSON, or too long once
+        they are encoded again, end the child: `problem` has the reason.
         """
-        data = read_available(self.stdout)
-        if data is None:
-            return []
+        data = read_available(self.stdout) if self.problem is None else b""
+        if not data:
+            return None if data is None else False
         try:
-            if data:
-                return self._decoder.feed(data)
-            self._decoder.end()
+            frames = self._decoder.feed(data)
+            try:
+                for frame in frames:
+                    self._hear(frame)
+            except (ProtocolError, ValueError, RecursionError) as error:
+                raise ProtocolError("no frame that can be passed on: {}".format(error)) from None
         except ProtocolError as error:
-            # A worker that died while it wrote has an end of its own to report.
-            if data:
-                self.problem = str(error)
-                self.kill()
-        return None
-
-    def pass_on(self, frames: List[Frame], hear: Callable[[Frame], None]) -> bool:
-        """Call `hear` with each frame; whether all could be sent on.
-
-        One that cannot, being no JSON or too long once it is written anew, ends the child as bytes do that
-        are no frame.
-        """
-        try:
-            for frame in frames:
-                hear(frame)
-        except (ProtocolError, ValueError, RecursionError) as error:
-            self.problem = "no frame that can be passed on: {}".format(error)
+            self.problem = str(error)
             self.kill()
             return False
         return True
 
-    def drain(self) -> List[Frame]:
-        """Everything that is still in the pipes, without waiting for more."""
-        frames: List[Frame] = []
-        while self.problem is None:
-            data = read_available(self.stdout)
-            if not data:
-                break
-            try:
-                frames += self._decoder.feed(data)
-            except ProtocolError as error:
-                self.problem = str(error)
-        while True:
-            data = read_available(self.stderr)
-            if not data:
-                return frames
-            self.tail.add(data)
+    def read_tail(self) -> Optional[bool]:
+        """Keep the last TAIL_BYTES of its stderr; as `read`."""
+        data = read_available(self.stderr)
+        self._tail += data or b""
+        del self._tail[:-TAIL_BYTES]
+        return None if data is None else bool(data)
+
+    def drain(self) -> None:
+        """Take in everything that is still in the pipes, without waiting for more."""
+        while self.read():
+            pass
+        while self.read_tail():
+            pass
+
+    def tail(self) -> str:
+        """The end of its stderr as text; bytes that are not UTF-8 become escapes."""
+        return self._tail.decode("utf-8", "backslashreplace")
 
     def ended(self) -> Optional[End]:
-        """How the process ended, or None while it runs."""
+        """How the process ended; None while it runs."""
         code = self._process.poll()
         if code is None:
             return None
-        if code >= 0:
-            return End(code, None)
-        return End(None, signal_name(-code))
+        return End(code, None) if code >= 0 else End(None, signal_name(-code))
 
     def terminate(self) -> None:
         """Ask the process to end."""
@@ -211,80 +188,65 @@ def signal_name(number: int) -> str:
         return "signal {}".format(number)
 
 
-# What the supervisor sleeps on: the descriptors of the host and of its children, and what each one calls.
-
-
-Hear = Callable[[Frame], None]
-
-_Watched = NamedTuple("_Watched", [("handle", Callable[[], object]), ("holdable", bool)])
-
-
 class DescriptorWatch:
-    """Calls whoever watches a descriptor when it can be read from, or written to."""
+    """What the supervisor sleeps on: descriptors of the host and of its children, and what each one calls.
+
+    Attributes:
+        holds_back: whether the children's frames are not read for now.
+    """
 
     def __init__(self) -> None:
-        self._selector = selectors.DefaultSelector()
-        self._held_back: Dict[int, _Watched] = {}  # the frames of children that are not read for now
+        self._readers: Dict[int, Callable[[], object]] = {}
+        self._writers: Dict[int, Callable[[], bool]] = {}
+        self._frames: Set[int] = set()  # the descriptors of children's frames
+        self.holds_back = False
 
     def read(self, descriptor: int, handle: Callable[[], object]) -> None:
         """Call `handle` whenever the descriptor has something to read, or its end."""
-        self._selector.register(descriptor, selectors.EVENT_READ, _Watched(handle, holdable=False))
+        self._readers[descriptor] = handle
 
     def write(self, descriptor: int, flush: Callable[[], bool]) -> None:
-        """Write what is taken in now, and what `flush` says is left when there is room."""
-        if not flush():
-            self.ignore(descriptor)
-        elif descriptor not in self._selector.get_map():
-            again = _Watched(lambda: self.write(descriptor, flush), holdable=False)
-            self._selector.register(descriptor, selectors.EVENT_WRITE, again)
+        """Write what is taken in now; what `flush` leaves is written when there is room."""
+        if flush():
+            self._writers[descriptor] = flush
+        else:
+            self._writers.pop(descriptor, None)
 
-    def add_child(self, child: Child, hear: Hear) -> None:
-        """Read a child's pipes from now on: `hear` is called with each of its frames."""
-        frames = _Watched(lambda: self._read_frames(child, hear), holdable=True)
-        self._selector.register(child.stdout, selectors.EVENT_READ, frames)
-        self.read(child.stderr, lambda: self._read_tail(child))
+    def add_child(self, child: Child) -> None:
+        """Read a child's pipes from now on."""
+        self._frames.add(child.stdout)
+        for descriptor, read in ((child.stdout, child.read), (child.stderr, child.read_tail)):
+            self.read(descriptor, partial(self._read_pipe, descriptor, read))
 
     def close_child(self, child: Child) -> None:
         """End a child and whatever is in its group, and watch it no more."""
         for descriptor in (child.stdout, child.stderr, child.outgoing.descriptor):
-            self.ignore(descriptor)
+            self._ignore(descriptor)
         child.close()
 
-    def ignore(self, descriptor: int) -> None:
-        """Watch a descriptor no more, if it was watched."""
-        self._held_back.pop(descriptor, None)
-        if descriptor in self._selector.get_map():
-            self._selector.unregister(descriptor)
-
-    def hold_back(self, holding: bool) -> None:
-        """Read the children's frames no more for now, or again."""
-        if holding:
-            for key in list(self._selector.get_map().values()):
-                if key.data.holdable:
-                    self._held_back[key.fd] = key.data
-                    self._selector.unregister(key.fd)
-        else:
-            while self._held_back:
-                descriptor, watched = self._held_back.popitem()
-                self._selector.register(descriptor, selectors.EVENT_READ, watched)
-
-    def wait(self, timeout_s: Optional[float]) -> None:
+    def wait(self, timeout_s: float) -> None:
         """Sleep until something is ready, and handle all that is."""
-        for key, _events in self._selector.select(timeout_s):
-            if self._selector.get_map().get(key.fd) is key:  # else what came before it has ended its child
-                key.data.handle()
+        readers, writers = dict(self._readers), dict(self._writers)
+        watched = [
+            descriptor for descriptor in readers if not (self.holds_back and descriptor in self._frames)
+        ]
+        readable, writable, _ = select.select(watched, list(writers), [], timeout_s)
+        # What is handled first may end the child of another descriptor, and start one in its place.
+        for descriptor in readable:
+            if self._readers.get(descriptor) is readers[descriptor]:
+                readers[descriptor]()
+        for descriptor in writable:
+            if self._writers.get(descriptor) is writers[descriptor]:
+                self.write(descriptor, writers[descriptor])
 
-    def _read_tail(self, child: Child) -> None:
-        data = read_available(child.stderr)
-        if data:
-            child.tail.add(data)
-        elif data is not None:
-            self.ignore(child.stderr)
+    def _read_pipe(self, descriptor: int, read: Callable[[], Optional[bool]]) -> None:
+        if read() is False:
+            self._ignore(descriptor)
 
-    def _read_frames(self, child: Child, hear: Hear) -> None:
-        arrived = child.read_frames()
-        if arrived is None or not child.pass_on(arrived, hear):
-            self.ignore(child.stdout)
+    def _ignore(self, descriptor: int) -> None:
+        self._readers.pop(descriptor, None)
+        self._writers.pop(descriptor, None)
+        self._frames.discard(descriptor)
 
 
 # Processes that a child started in a session of their own: adopted when the child ends, and ended with it.
@@ -321,8 +283,8 @@ def end_orphans(
 
     Args:
         spared: children that are meant to go on.
-        patience_s: for processes that are told to end.
-        spared_marks: `NAME=value`, as it stands in the environment of other children that are meant to go on.
+        patience_s: how long processes may take to end.
+        spared_marks: `NAME=value`, in the environment of other children that are meant to go on.
     """
     refused: Set[int] = set()
     give_up = time.monotonic() + patience_s

@@ -61,7 +61,7 @@ SPAWNED_NS = "EDGEBENCH_SPAWNED_NS"
 
 
 def ns_since_spawn(clock: Clock) -> Optional[int]:
-    """What has passed since then; None where nobody told, or on a clock that says otherwise."""
+    """The time since then; None without that variable, or on a clock that contradicts it."""
     text = os.environ.get(SPAWNED_NS, "")
     taken_ns = clock() - int(text) if text.isdigit() else 0
     return taken_ns if taken_ns > 0 else None
@@ -78,7 +78,7 @@ class Pace:
 
     Args:
         clock: nanoseconds, monotonic; the one that stamps the passes.
-        sleep: for so many seconds, give or take.
+        sleep: for about that number of seconds.
     """
 
     def __init__(self, clock: Clock, sleep: Callable[[float], None] = time.sleep) -> None:

@@ -1,6 +1,6 @@
 """What a board says of itself: model, processor, memory, system, clocks, load and temperatures.
 
-Every fact that cannot be had is None, and `absent` says why.
+A fact that cannot be read has the value None, and its reason in `absent`.
 """
 
 import glob
@@ -66,7 +66,7 @@ def number(folder: str, name: str) -> Optional[float]:
 
 
 def entries(root: str, pattern: str) -> List[str]:
-    """What lies below the root by a pattern, sorted, up to MOST_ENTRIES."""
+    """The paths below the root that match a pattern, sorted, up to MOST_ENTRIES."""
     return sorted(glob.glob(os.path.join(glob.escape(root), pattern)))[:MOST_ENTRIES]
 
 
@@ -222,7 +222,7 @@ CPU_CLOCKS = "sys/devices/system/cpu/cpu[0-9]*/cpufreq"
 def gpu(root: str) -> Dict[str, Any]:
     """`name`; of a Jetson's the `clocks_mhz` {min, max} that it is held between, and whether it is `usable`.
 
-    One that no permission keeps from its driver is usable; None where that cannot be told.
+    It is usable where no permission keeps this user from its driver; None where that is unknown.
     """
     for folder in entries(root, DEVFREQ):
         name = os.path.basename(folder)
@@ -269,7 +269,7 @@ def nvidia_libraries(root: str) -> Dict[str, Optional[str]]:
     nvinfer, cudart = _newest(root, "libnvinfer.so"), _newest(root, "libcudart.so")
     if not (system or nvinfer or cudart):
         raise Absent(
-            "neither TensorRT's nor CUDA's libraries lie where JetPack and Debian's packages put them"
+            "neither TensorRT's nor CUDA's libraries are where JetPack and Debian's packages put them"
         )
     return {
         "nvinfer": ".".join(map(str, _numbers(nvinfer or ""))) or None,
@@ -327,7 +327,7 @@ def openvino_files(path: Iterable[str]) -> Dict[str, List[str]]:
         path: folders such as `sys.path`; the first that has an OpenVINO counts, as in an import.
 
     Returns:
-        Two empty lists where there is none, or where its files lie elsewhere.
+        Two empty lists without one, or where its files are elsewhere.
     """
     for folder in path:
         if not os.path.isdir(os.path.join(folder or ".", "openvino")):

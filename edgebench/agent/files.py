@@ -1,7 +1,7 @@
 """Files that travel to the device: named by their hash, verified as they come, in place only when whole.
 
 Nothing is kept in a folder that another user can write, and no file counts that another user owns or can
-write. A file is hashed once a boot: a note beside it says which size, times and inode the verified file had,
+write. A file is hashed once a boot: a note next to it has size, times and inode of the verified file,
 and in which boot. A file that changed, or that a power cut may have damaged, is hashed again. What a session
 loads is hashed where it is loaded (`agent.content`), code each time and data once a connection.
 """
@@ -78,13 +78,13 @@ class FileStore:
         self._coming: Optional[_Coming] = None
 
     def path(self, name: str) -> str:
-        """Where a file of that name lies or would lie; ValueError for anything that is no hash."""
+        """The path for a file of that name; ValueError for anything that is no hash."""
         if not isinstance(name, str) or not _NAME.match(name):
             raise ValueError("not a file name: {!r}".format(name))
         return os.path.join(self._folder, name)
 
     def have(self, name: str) -> Optional[str]:
-        """The path of a file that is here, whole and unchanged, or None.
+        """The path of a file that is here, whole and unchanged; else None.
 
         UnsafeFolder when another user can write the folder.
         """
@@ -126,7 +126,7 @@ class FileStore:
         return path
 
     def adopt(self, path: str, name: str) -> str:
-        """Rename a file of that name's content, made on this disk, into place; where it lies then."""
+        """Rename a file of that name's content, made on this disk, into place; its path there."""
         place = self.path(name)
         os.chmod(path, 0o600)
         os.replace(path, place)
@@ -321,6 +321,6 @@ def patches(path: str, sides: "Tuple[int, int]", in_memory: bool) -> "NDArray[np
     held: "NDArray[np.uint8]" = numpy.asarray(whole)
     if held.dtype != numpy.uint8 or held.ndim != 4 or held.shape[1:] != tuple(sides) + (3,):
         raise ValueError(
-            "{} holds {} {}, uint8 [n, {}, {}, 3] was due".format(path, held.dtype, held.shape, *sides)
+            "{} holds {} {} instead of uint8 [n, {}, {}, 3]".format(path, held.dtype, held.shape, *sides)
         )
     return held

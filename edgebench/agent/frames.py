@@ -26,7 +26,7 @@ Send = Callable[[Message, bytes], None]
 
 
 class ProtocolError(Exception):
-    """Bytes that are not the frame that was due; says what was seen instead."""
+    """Bytes that are no frame, or a frame beyond the bounds; has the bytes."""
 
 
 Frame = NamedTuple("Frame", [("message", Message), ("payload", bytes)])
@@ -104,7 +104,7 @@ def _parsed(text: bytes) -> Message:
 
 
 class Outgoing:
-    """Frames on their way out of a non-blocking descriptor: nobody waits for who does not read them.
+    """Frames on their way out of a non-blocking descriptor: a reader that is slow blocks no writer.
 
     Args:
         descriptor: non-blocking from here on.
@@ -123,7 +123,7 @@ class Outgoing:
             self.waiting_bytes += len(self._pieces[-1])
 
     def flush(self) -> bool:
-        """Write what is taken in now; whether anything is left. OSError when nobody reads any more."""
+        """Write what is taken in now; whether anything is left. OSError when the other side has closed."""
         try:
             while self._pieces:
                 piece = self._pieces[0]
@@ -153,7 +153,7 @@ class FrameStream:
         self._waiting: List[Frame] = []
 
     def read(self) -> Optional[Frame]:
-        """The next frame, or None when the other side has closed; ProtocolError on anything else."""
+        """The next frame; None when the other side has closed; ProtocolError on anything else."""
         while not self._waiting:
             data = os.read(self._read_from, READ_BYTES)
             if not data:

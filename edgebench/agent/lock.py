@@ -6,8 +6,8 @@ within the machine too, and it ends with the agent, however that one ends. A con
 its own has a lock of its own. EDGEBENCH_BOARD_LOCK names another folder, for tests that run side by side; a
 board says which one it is among its facts.
 
-Who holds it is the kernel's word (/proc/locks). What a holder says of itself lies in its own user's folder,
-and is told to that user alone.
+The kernel names the holder (/proc/locks). A holder's note about itself is in its own user's folder, and only
+that user sees it.
 """
 
 import errno
@@ -57,7 +57,7 @@ class BoardLock:
         its note; {} where the system names no holder.
 
         Args:
-            holder: what this user's other harnesses are told while it is held, as JSON.
+            holder: the note for this user's other harnesses while it is held, as JSON.
 
         Raises:
             UnsafeFolder: when another user can write the folder.

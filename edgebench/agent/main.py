@@ -5,7 +5,7 @@ from typing import List
 
 
 def main(arguments: List[str]) -> int:
-    """Run one part; 2 when it is none that exists."""
+    """Run one part; 2 for one that does not exist."""
     part = arguments[0] if arguments else ""
     if part == "serve":
         from .supervisor import main as serve

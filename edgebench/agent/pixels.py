@@ -38,7 +38,7 @@ def windows(
 def resizing(source: "Sequence[int]", target: "Sequence[int]") -> Copy:
     """A function that copies patches uint8 [*source, 3] to places [*target, 3], by the nearest pixel.
 
-    The pixel whose middle lies nearest, as in Pillow's NEAREST; no arithmetic on pixels, so that it costs a
+    The pixel whose middle is nearest, as in Pillow's NEAREST; no arithmetic on pixels, so that it costs a
     board as little as resizing can.
     """
     rows, columns = [

@@ -6,7 +6,7 @@ were in force are noted in this user's folder, the clocks by `jetson_clocks --st
 `--restore FILE` reads. An agent that is killed puts nothing back: the note outlives it, so that the next one
 can name the command.
 
-Some modes need a reboot, for which nvpmodel asks on its standard input. There is none, so that the answer is
+Some modes need a reboot, for which nvpmodel asks on its standard input. That is empty, so that the answer is
 never yes.
 """
 
@@ -43,7 +43,7 @@ Ended = NamedTuple("Ended", [("code", Optional[int]), ("output", str)])
 
 
 def run_command(command: Sequence[str], limit_s: Optional[float] = None) -> Ended:
-    """Run a program to its end; `code` is None where it could not be started or had to be killed.
+    """Run a program to its end; it has no `code` where it could not be started or had to be killed.
 
     Args:
         command: the program, found by PATH, and its arguments.

@@ -23,13 +23,13 @@ class DeviceProbe(Protocol):
     Attributes:
         info: `kind`, `address`, `rate_hz`, `resolution`, `scope` (chip, module, board, usb, wall, or "" for
             a monitor) and `channels`, a list of {`name`, `quantity`, `unit`}; perhaps `absent`, what it
-            looked for in vain, {name: reason}, and `averaging_ms`, the time before its stamp that a reading
-            is the mean over: None, or left out, where that is not known, and for a counter of energy, whose
+            could not find, {name: reason}, and `averaging_ms`, the time before its stamp that a reading is
+            the mean over: None, or left out, where that is not known, and for a counter of energy, whose
             readings are of a moment. A channel may have `total`, True for the rail that all others are part
             of, or of several clocks the one that counts, and `range`, [lowest, highest]: a value outside is
             rejected, which is no number from then on, and counted.
         port: may be left out; what it is read from: a node, a file, a program or a library. Who may open it,
-            and which other processes have it open, is told by whoever examines a meter.
+            and which other processes have it open, is for the sampler to find out.
         rejected: may be left out; a list of the readings that could not be parsed, verbatim, to which the
             probe appends and from which the sampler takes.
         outages: may be left out; a list to which a probe that loses its device and looks for it appends why,
@@ -56,7 +56,7 @@ class ProbeModule(Protocol):
 
     Attributes:
         PLACE: `board` for a probe that reads the board it is placed on. The environment variable
-            EDGEBENCH_WORKER_PID then names the process, and session, of the worker that it runs beside.
+            EDGEBENCH_WORKER_PID then names the process, and session, of the worker that it watches.
             `host` for one that is plugged into the machine that EdgeBench runs on, such as a USB meter: it
             samples there from the first session to the last, with that machine's Python, and its stamps are
             brought to the device's clock. It imports what is not in the standard library inside
@@ -76,8 +76,8 @@ class ProbeModule(Protocol):
     def open_probe(self, address: str) -> DeviceProbe:
         """The probe at that address.
 
-        Any exception means that there is none. One with the attributes `reason`, `fix` and `denied` (it is
-        there and may not be read) says so in words, and those words reach the record. It may have `port`
+        Any exception means that there is no such probe. One with the attributes `reason`, `fix` and `denied`
+        (it is there and may not be read) has words that reach the record. It may have `port`
         as well, and `step`, how far the probe came: `address` is not understood, a `package` is missing, the
         `device` is not there, it lacks the `permission`, the device is `in use`, its `answer` is not such a
         meter's.

@@ -23,8 +23,8 @@ own code or `build_version()` is another one. A runner with options that only `l
 them), so that sessions which differ in nothing else share what was built.
 
 Other files that an artifact needs, its companions, travel with it, each by its hash: `options["companions"]`
-has the path of each by its name, for `build` and `load` alike. They do not lie in one folder: a runtime that
-looks for weights beside their graph is given links to both in a temporary folder.
+has the path of each by its name, for `build` and `load` alike. They are not in one folder: a runtime that
+looks for weights next to their graph is given links to both in a temporary folder.
 
 The environment variable EDGEBENCH_SESSION_NUMBER is the number of the session within its trial,
 EDGEBENCH_WORKER that of the worker within its session: 0, unless several measure side by side. Whatever a
@@ -42,25 +42,25 @@ else:
     Protocol = object
 
 Slot = NamedTuple("Slot", [("number", int), ("array", Any)])
-"""A place for one batch's input: its number, and the array that the worker fills (for samples a tuple
-of arrays, see Model)."""
+"""A place for one batch's input: its number, and the array that the worker fills (a tuple of
+arrays for samples, see Model)."""
 
 Done = Callable[..., None]
 """`done(index, scores, extra_ns=0)`: batch `index` is through; `extra_ns` is a time on the device."""
 
 
 BuildProgress = Callable[..., None]
-"""`progress(done, total, text="")`: the build has done so many of its steps (total 0: nobody knows how many).
+"""`progress(done, total, text="")`: the build has done this number of steps (total 0: unknown).
 
-It may be called from any thread. A build that is further has the time of one step anew, up to a limit for all
-of it; saying the same again is no progress. `text` says what is being done.
+It may be called from any thread. A build that is further has the time of one step again, up to a limit for
+the whole; repeating a number is no progress. `text` names the step.
 """
 
 Build = Callable[[str, Optional[str], str, Dict[str, Any], BuildProgress], str]
 """`build(source, calibration, cache_dir, options, progress)` gives the path of the file for `load`.
 
     source: path of the artifact that was prepared on the host.
-    calibration: path of the companion called `calibration`, whatever its suffix; None where there is none.
+    calibration: path of the companion called `calibration`, whatever its suffix; None without one.
     cache_dir: an empty folder for this build. The result is a plain file in it, and no link; all else in it
         is removed when `build` returns, raises or is ended.
     options: as for `load`; where the runner has BUILD_OPTIONS, those alone.
@@ -78,10 +78,10 @@ class Model(Protocol):
     """A loaded model. Scores are real numbers, [batch, classes], and may be a view that is overwritten.
 
     A model with other outputs than one row of scores gives a tuple with all of them, each as the runtime has
-    it with the batch first; `quantisations` then lists (scale, zero point), or None, for each.
+    it with the batch first; `quantisations` then lists (scale, zero point) for each; None for floats.
 
     `options` has the variant's `precision` (fp32, fp16, int8), and `input_shapes`, a list of shapes, where
-    the file leaves axes open and the runtime has to be told. For a model that takes no picture, `slot.array`
+    the file leaves axes open and the runtime needs them. For a model that takes no picture, `slot.array`
     is a tuple of arrays, one an input in the file's order, and `buffers` is not asked: `infer` gives them to
     the runtime. Its batch is 1.
 
@@ -90,7 +90,7 @@ class Model(Protocol):
             into. Without it the worker makes one array and `infer` finds it in `slot.array`.
         infer_many(slots, done): for a runtime with a queue. `slots` gives (index, slot) lazily: taking
             the next one patchifies and preprocesses it, and there must be a free slot for it, so no
-            more are taken than lie in `buffers()` less those not done. `done` is called once an index,
+            more are taken than `buffers()` has less those not done. `done` is called once an index,
             from any thread.
         quantisations: see above; not needed where outputs are real numbers.
         extra_stage: the name of the device's own stage, where `done` is given `extra_ns`: a letter, then at
@@ -116,7 +116,7 @@ class Model(Protocol):
         """The runtime: its name, version and the settings that it truly uses."""
 
     def infer(self, slot: Slot) -> "NDArray[Any]":
-        """Run the batch that lies in the slot."""
+        """Run the batch in the slot."""
 
 
 Filled = Iterator[Tuple[int, Slot]]

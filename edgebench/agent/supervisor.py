@@ -16,19 +16,20 @@ import secrets
 import signal
 import sys
 import time
+from functools import partial
 from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from . import frames
 from .bootstrap import UnsafeFolder, board_folder
-from .children import Child, DescriptorWatch, adopt_orphans, end_orphans
+from .children import Child, DescriptorWatch, End, adopt_orphans, end_orphans
 from .clock import Clock, monotonic_clock
 from .facts import board_facts, facts_root
 from .files import FileStore, boot, sha256_of
 from .frames import Frame, Message, Send
 from .lock import BoardLock
 from .power_modes import PowerModes
-from .worker_slots import WorkerSlots, launch_faults
+from .worker_slots import WorkerSlot, WorkerSlots, launch_faults
 
 # What an agent answers for the board itself: facts, clock, lock, power mode, and files that it is sent.
 
@@ -119,26 +120,26 @@ class BoardRequests:
         }
 
 
-# The processes of probes: one each, by the name that the host gave it; all are stopped together.
-
-
 STOP_S = 3.0
 TAIL_CHARACTERS = 2000
 
 
 class ProbeProcesses:
-    """Starts probes, passes on what they sample, and tells the host how each ended.
+    """Starts probes by the names that the host gives them, and passes on what they sample and how each ended.
 
     Args:
         watch: of the supervisor.
         send: a message to the host, with its payload.
+
+    Attributes:
+        deadline: on time.monotonic, when those that were asked to end are killed; None where none was.
     """
 
     def __init__(self, watch: DescriptorWatch, send: Send) -> None:
         self._watch = watch
         self._send = send
         self._probes: Dict[str, Child] = {}
-        self._deadline: Optional[float] = None
+        self.deadline: Optional[float] = None
         self._stop_id: Any = None  # of a stop that waits for the last one's end
 
     @property
@@ -160,44 +161,40 @@ class ProbeProcesses:
             self._watch.close_child(self._probes.pop(name))
         command = [sys.executable, sys.argv[0], "probe", json.dumps(message["code"]), str(message["address"])]
         env = {} if worker_pid is None else {"EDGEBENCH_WORKER_PID": str(worker_pid)}
-        probe = Child(command, env)
-        self._probes[name] = probe
-        self._watch.add_child(probe, lambda frame: self._hear(name, frame))
+        probe = self._probes[name] = Child(command, env, partial(self._hear, name))
+        self._watch.add_child(probe)
 
     def stop(self, message: Message) -> Optional[Message]:
         """Ask all of them to end; None where the reply is sent when the last is gone."""
         if not self._probes:
             return {}
         self._stop_id = message.get("id")
-        self._deadline = time.monotonic() + STOP_S
+        self.deadline = time.monotonic() + STOP_S
         for probe in self._probes.values():
             probe.terminate()
         return None
 
     def end_leftover(self) -> None:
-        """End those of an earlier session that nobody stopped: their samples are nobody's."""
+        """End those of an earlier session that were never stopped: no session wants their samples."""
         for probe in self._probes.values():
             self._watch.close_child(probe)
         self._probes.clear()
-        self._deadline = None
+        self.deadline = None
         self._stop_id = None
-
-    def deadlines(self) -> List[float]:
-        """When those that were asked to end are late, on time.monotonic."""
-        return [] if self._deadline is None else [self._deadline]
 
     def kill_the_late(self, now: float) -> None:
         """Kill those that were asked to end and have not; `now` is on time.monotonic."""
-        if self._deadline is not None and now >= self._deadline:
-            self._deadline = None
+        if self.deadline is not None and now >= self.deadline:
+            self.deadline = None
             for probe in self._probes.values():
                 probe.kill()
 
     def collect_the_ended(self) -> None:
-        """Tell the host of those that have ended, and answer its stop after the last."""
+        """Tell the host which have ended, and answer its stop after the last."""
         for name, probe in list(self._probes.items()):
-            if probe.ended() is not None:
-                self._report_end(name, probe)
+            end = probe.ended()
+            if end is not None:
+                self._report_end(name, probe, end)
 
     def close(self) -> None:
         """Kill all of them."""
@@ -207,10 +204,8 @@ class ProbeProcesses:
     def _hear(self, name: str, frame: Frame) -> None:
         self._send(dict(frame.message, event="probe", probe=name), frame.payload)
 
-    def _report_end(self, name: str, probe: Child) -> None:
-        end = probe.ended()
-        assert end is not None
-        probe.pass_on(probe.drain(), lambda frame: self._hear(name, frame))
+    def _report_end(self, name: str, probe: Child, end: End) -> None:
+        probe.drain()
         self._watch.close_child(probe)
         del self._probes[name]
         ended = {
@@ -220,11 +215,11 @@ class ProbeProcesses:
             "code": end.code,
             "signal": end.signal,
             "asked": self._stop_id is not None,
-            "stderr_tail": probe.tail.text()[-TAIL_CHARACTERS:],
+            "stderr_tail": probe.tail()[-TAIL_CHARACTERS:],
         }
         self._send(ended, b"")
         if not self._probes:
-            self._deadline = None
+            self.deadline = None
             if self._stop_id is not None:
                 self._send({"re": self._stop_id}, b"")
                 self._stop_id = None
@@ -276,18 +271,22 @@ class Supervisor:
         finally:
             signal.set_wakeup_fd(-1)
             self._probes.close()
-            self._workers.close()
+            for slot in self._workers.values():
+                slot.close()
             self._board.close()
 
     def _turn(self) -> bool:
-        """Sleep, and handle what has come; whether to go on."""
-        self._watch.hold_back(self._host_out.waiting_bytes > MOST_WAITING_BYTES)
-        deadlines = self._workers.deadlines() + self._probes.deadlines() + [self._silent_at()]
+        """Sleep, and handle what has arrived; whether to go on."""
+        self._watch.holds_back = self._host_out.waiting_bytes > MOST_WAITING_BYTES
+        deadlines = self._workers.deadlines() + [self._silent_at()]
+        if self._probes.deadline is not None:
+            deadlines.append(self._probes.deadline)
         self._watch.wait(max(0.0, min(deadlines) - time.monotonic()))
         if self._host_closed:
             return False
         now = time.monotonic()
-        self._workers.kill_the_late(now)
+        for slot in self._workers.values():
+            slot.kill_if_late(now)
         self._probes.kill_the_late(now)
         self._workers.collect_the_ended(self._probes.pids)
         self._probes.collect_the_ended()
@@ -327,33 +326,34 @@ class Supervisor:
     def _answer(self, message: Message, payload: bytes) -> Optional[Message]:
         """The reply; None where it comes later, from a child or when one is gone."""
         operation = message.get("op")
-        if message.get("to") == "worker":
-            self._workers.named(message).ask(message, payload)
-            return None
-        if operation in self._board.operations:
+        if operation in self._board.operations and message.get("to") != "worker":
             return self._board.operations[operation](message, payload)
-        if operation == "start":
-            return self._start_worker(message)
-        if operation == "tail":
-            return {"stderr_tail": self._workers.named(message).stderr_tail}
-        if operation == "stop":
-            return self._workers.named(message).stop(message)
+        # A monitor watches the worker whose slot is named, or none.
+        slot = None if message.get("worker") is None else self._workers.named(message)
         if operation == "probe_start":
-            # A monitor watches the worker whose slot is named, or none.
-            watched = None if message.get("worker") is None else self._workers.named(message).pid
-            self._probes.start(message, watched)
+            self._probes.start(message, slot.worker.pid if slot and slot.worker else None)
             return {}
         if operation == "probe_stop":
             return self._probes.stop(message)
+        slot = self._workers.named(message)
+        if message.get("to") == "worker":
+            slot.ask(message, payload)
+            return None
+        if operation == "start":
+            return self._start_worker(slot, message)
+        if operation == "tail":
+            return {"stderr_tail": slot.stderr_tail}
+        if operation == "stop":
+            return slot.stop(message)
         raise ValueError("unknown operation {!r}".format(operation))
 
-    def _start_worker(self, message: Message) -> Message:
+    def _start_worker(self, slot: WorkerSlot, message: Message) -> Message:
         if _is_damaged(sys.argv[0]):
             self._ending = True  # the next agent's start finds it out and has it sent again
             raise RuntimeError("the agent's file was damaged since the agent was started")
-        if not self._workers.running:
+        if not self._workers.running():
             self._probes.end_leftover()
-        self._workers.start(message, self._board.new_scratch() if message.get("build") else "")
+        slot.start(message, self._board.new_scratch() if message.get("build") else "")
         return {}
 
 

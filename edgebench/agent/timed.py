@@ -271,7 +271,7 @@ class TimedLoop:
 
 
 def _nothing() -> None:
-    """Samples lie in the input as they are: there is no preprocessing."""
+    """Samples are the input as they are: there is no preprocessing."""
 
 
 def _copy_tensors(places: "Sequence[NDArray[Any]]", sample: "Sequence[NDArray[Any]]") -> None:
@@ -306,7 +306,7 @@ MOST_BATCHES = 1000
 
 
 def in_turn(windows: List[Any], first: int, count: int) -> List[Any]:
-    """So many windows from one on, again and again."""
+    """A number of windows from one on, again and again."""
     return [windows[(first + n) % len(windows)] for n in range(count)]
 
 
@@ -334,7 +334,7 @@ HALF = 20
 
 
 def steady_after(values: Sequence[float], floor: int, cap: int) -> Optional[int]:
-    """The least number of values, in tens, after which they are steady; None if there is none up to `cap`.
+    """The least number of values, in tens, after which they are steady; None if they are not up to `cap`.
 
     It is at least `floor`, and at least the values that the test itself needs.
     """

@@ -85,7 +85,7 @@ class Worker:
         return {"error": {"status": status, "what": what[:2000]}}
 
     def build(self, request: Message) -> Reply:
-        """Have the runner make, on this board, the file that it loads; notes go out as it comes along."""
+        """Have the runner make, on this board, the file that it loads; notes go out on its progress."""
 
         def tell(note: Message) -> None:
             self._stream.write(dict(note, re=request.get("id")))
@@ -168,7 +168,7 @@ class Worker:
         scene = numpy.load(request["path"])
         if scene.dtype != numpy.uint8 or scene.ndim != 3 or scene.shape[2] != 3:
             raise ValueError(
-                "the scene is {} {}, uint8 [height, width, 3] was due".format(scene.dtype, scene.shape)
+                "the scene is {} {} instead of uint8 [height, width, 3]".format(scene.dtype, scene.shape)
             )
         whole = numpy.ascontiguousarray(scene)
         patch = request.get("patch") or self._sides[0]
@@ -216,9 +216,9 @@ class Worker:
     def paced(self, request: Message) -> Reply:
         """Passes at a period which the worker keeps by itself: one starts when it is due, and not before.
 
-        Each is sent as it ends, and the next waits for nobody: a host or a link that stands still makes no
-        pass late. They are `passes`, or go on for `sustained_ns` of this clock, and for `least_ns` in any
-        case; the next request, whatever it is, ends them after the pass in hand.
+        Each is sent as it ends, and the next does not wait for the host: a link that stalls makes no pass
+        late. They are `passes`, or go on for `sustained_ns` of this clock, and for `least_ns` in any case;
+        the next request, whatever it is, ends them after the pass in hand.
         """
         period_ns, sustained_ns = request["period_ns"], request.get("sustained_ns")
         least_ns = request.get("least_ns") or 0

@@ -4,19 +4,17 @@ import os
 import shutil
 import sys
 import time
-from functools import partial
-from typing import AbstractSet, Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .children import Child, DescriptorWatch, Orphan, end_orphans
 from .clock import SPAWNED_NS, Clock
 from .files import remove_tree
 from .frames import Frame, Message, Send
 
-# One slot for a worker: the process in it, the deadline of what it was asked, and how the last one ended.
-
-
 WORKER = "EDGEBENCH_WORKER"
 """The environment variable that tells a worker, and whatever it starts, the number of its slot."""
+
+MOST_SLOTS = 64
 
 
 class WorkerSlot:
@@ -29,16 +27,19 @@ class WorkerSlot:
         clock: the board's, ns.
 
     Attributes:
+        worker: the process; None where the slot is free.
         deadline: on time.monotonic, when the worker is killed; None where it owes nothing.
+        last_end: how the last worker ended, as a message to the host.
     """
 
     def __init__(self, number: int, watch: DescriptorWatch, send: Send, clock: Clock) -> None:
         self.number = number
+        self.worker: Optional[Child] = None
         self.deadline: Optional[float] = None
+        self.last_end: Message = {}
         self._watch = watch
         self._send_to_host = send
         self._clock = clock
-        self._worker: Optional[Child] = None
         self._asked_ns = 0  # when the latest request was passed on
         self._limit_s = 0.0  # of the latest request
         self._progress = 0.0  # likewise
@@ -46,33 +47,25 @@ class WorkerSlot:
         self._timed_out = False
         self._stop_id: Any = None  # of a stop that waits for the worker's end
         self._oom_kills: Optional[int] = None
-        self._last_end: Message = {}
         self._scratch = ""
-
-    @property
-    def pid(self) -> Optional[int]:
-        """Of the worker; None where the slot is free."""
-        return None if self._worker is None else self._worker.pid
-
-    @property
-    def ended(self) -> bool:
-        """Whether there is a worker whose process has ended."""
-        return self._worker is not None and self._worker.ended() is not None
 
     @property
     def stderr_tail(self) -> str:
         """The end of what the worker, or the last one here, wrote on stderr."""
-        return self._worker.tail.text() if self._worker else str(self._last_end.get("stderr_tail", ""))
+        return self.worker.tail() if self.worker else str(self.last_end.get("stderr_tail", ""))
 
     def start(self, message: Message, scratch: str = "") -> None:
         """Start a worker with the `python`, `env`, `prefix` and `affinity` of the message.
 
         One that builds is given a folder as `scratch`, which is gone when the worker is.
 
-        RuntimeError where one runs here already.
+        RuntimeError where one runs here already, or the launch cannot be carried out on this board.
         """
-        if self._worker is not None:
+        if self.worker is not None:
             raise RuntimeError("a worker is still running in slot {}".format(self.number))
+        faults = launch_faults(message)
+        if faults:
+            raise RuntimeError("; ".join("{}: {}".format(what, fix) for what, fix in faults))
         python = os.path.expanduser(message.get("python") or sys.executable)
         command = list(message.get("prefix") or []) + [python, sys.argv[0], "worker"]
         if message.get("affinity"):
@@ -82,32 +75,32 @@ class WorkerSlot:
         self._scratch = scratch
         self._oom_kills = _oom_kills()
         self._timed_out = False
-        self._last_end = {}
+        self.last_end = {}
         self._unanswered.clear()
         env = dict(message.get("env") or {})
         env[WORKER] = str(self.number)
         env[SPAWNED_NS] = str(self._clock())  # the last thing before it is started
-        self._worker = Child(command, env)
-        self._watch.add_child(self._worker, self.hear)
+        self.worker = Child(command, env, self.hear)
+        self._watch.add_child(self.worker)
 
     def ask(self, message: Message, payload: bytes) -> None:
         """Pass a request on to the worker, which has the message's `limit_s` to answer it.
 
-        The host is told of the last end where there is no worker.
+        Without a worker the host gets the last end.
         """
-        if self._worker is None:
-            self._send(dict(self._last_end, event="ended"))
+        if self.worker is None:
+            self._send(dict(self.last_end, event="ended"))
             return
         self._limit_s = float(message["limit_s"])
         self.deadline = time.monotonic() + self._limit_s
         self._unanswered.add(message.get("id"))
         self._progress = 0.0
         self._asked_ns = self._clock()
-        self._worker.outgoing.add(message, payload)
-        self._watch.write(self._worker.outgoing.descriptor, self._worker.flush)
+        self.worker.outgoing.add(message, payload)
+        self._watch.write(self.worker.outgoing.descriptor, self.worker.flush)
 
     def hear(self, frame: Frame) -> None:
-        """Pass on what the worker says."""
+        """Pass on what the worker sends."""
         if self._stop_id is None:
             self.renew(frame.message)
         self._send(dict(frame.message, now_ns=self._clock(), asked_ns=self._asked_ns), frame.payload)
@@ -125,70 +118,70 @@ class WorkerSlot:
 
     def stop(self, message: Message) -> Optional[Message]:
         """End the worker, after the message's `grace_s`; None where the reply is sent when it is gone."""
-        if self._worker is None:
-            return dict(self._last_end)
+        if self.worker is None:
+            return dict(self.last_end)
         self._stop_id = message.get("id")
         grace_s = float(message.get("grace_s", 0.0))
         if grace_s <= 0:
-            self._worker.kill()
+            self.worker.kill()
         self.deadline = time.monotonic() + max(grace_s, 0.0)
         return None
 
     def kill_if_late(self, now: float) -> None:
         """Kill the worker where its deadline is over; `now` is on time.monotonic."""
-        if self._worker is not None and self.deadline is not None and now >= self.deadline:
+        if self.worker is not None and self.deadline is not None and now >= self.deadline:
             self._timed_out = self._stop_id is None
             self.deadline = None
-            self._worker.kill()
+            self.worker.kill()
 
-    def report_end(self, end_left_running: Callable[[], List[Orphan]]) -> None:
-        """Free the slot of a worker that has ended, and tell the host how.
+    def collect(self, spared: AbstractSet[int], other_slots: Sequence[int]) -> None:
+        """Free the slot where its worker has ended, end what that left behind, and tell the host.
+
+        What a worker started in a session of its own is this process's child by now. Its environment names
+        the worker; a process without that name ends with the first worker.
 
         Args:
-            end_left_running: ends what the worker has started and left; gives what cannot be ended.
+            spared: children that go on.
+            other_slots: those with workers, whose children go on.
         """
-        worker = self._worker
+        worker = self.worker
         end = None if worker is None else worker.ended()
-        assert worker is not None and end is not None
-        worker.pass_on(worker.drain(), self.hear)
+        if worker is None or end is None:
+            return
+        worker.drain()
         self._watch.close_child(worker)
-        left_running = end_left_running()
-        self._forget_scratch()
-        self._worker = None
-        self.deadline = None
+        marks = ["{}={}".format(WORKER, number) for number in other_slots]
+        left_running: List[Orphan] = end_orphans(spared, spared_marks=marks)
+        remove_tree(self._scratch)
+        self.worker = self.deadline = None
         before, now = self._oom_kills, _oom_kills()
         more_killed = before is not None and now is not None and now > before
-        self._last_end = {
+        self.last_end = {
             "code": end.code,
             "signal": end.signal,
             "timed_out": self._timed_out,
             "limit_s": self._limit_s if self._timed_out else None,
             "out_of_memory": end.signal == "SIGKILL" and not self._timed_out and more_killed,
             "problem": worker.problem,
-            "stderr_tail": worker.tail.text(),
+            "stderr_tail": worker.tail(),
             "left_running": [orphan._asdict() for orphan in left_running],
         }
         answered = {"event": "ended"} if self._stop_id is None else {"re": self._stop_id}
         self._stop_id = None
-        self._send(dict(self._last_end, **answered))
+        self._send(dict(self.last_end, **answered))
 
     def close(self) -> None:
-        """Kill the worker, if there is one, and tell nobody."""
-        if self._worker is not None:
-            self._worker.close()
-            self._forget_scratch()
-
-    def _forget_scratch(self) -> None:
-        if self._scratch:
+        """Kill the worker, if there is one; the host gets no message."""
+        if self.worker is not None:
+            self.worker.close()
             remove_tree(self._scratch)
-            self._scratch = ""
 
     def _send(self, message: Message, payload: bytes = b"") -> None:
         self._send_to_host(dict(message, worker=self.number), payload)
 
 
 def _oom_kills() -> Optional[int]:
-    """How many processes the kernel has killed for memory since it booted, where it tells."""
+    """How many processes the kernel has killed for memory since it booted; None where it does not tell."""
     try:
         with open("/proc/vmstat") as file:
             for line in file:
@@ -199,17 +192,11 @@ def _oom_kills() -> Optional[int]:
     return None
 
 
-# Whether a worker can be started as a target's launch says: its prefix's program, and its CPUs.
-
-
-Launch = Mapping[str, Any]
-
-
-def launch_faults(launch: Launch) -> List[Tuple[str, str]]:
-    """What stands in its way, each as what is wrong and how to mend it; nothing where it can be started.
+def launch_faults(launch: Mapping[str, Any]) -> List[Tuple[str, str]]:
+    """Why a worker cannot be started as a target's launch asks, each with its fix; empty where it can.
 
     Args:
-        launch: `env`, `prefix` and `affinity` as they come in a request; what is absent is as if empty.
+        launch: `env`, `prefix` and `affinity` as they are in a request; what is absent counts as empty.
     """
     env = dict(os.environ, **(launch.get("env") or {}))
     faults = []
@@ -221,9 +208,8 @@ def launch_faults(launch: Launch) -> List[Tuple[str, str]]:
     if absent:
         listed = ", ".join(str(cpu) for cpu in absent)
         what = "launch.affinity names CPU {}, which is not there, or not this user's to use".format(listed)
-        faults.append(
-            (what, "name CPUs of the board in launch.affinity: `nproc --all` tells how many it has")
-        )
+        fix = "name CPUs of the board in launch.affinity: `nproc --all` tells how many it has"
+        faults.append((what, fix))
     return faults
 
 
@@ -245,72 +231,37 @@ def _absent_cpus(cpus: Sequence[int]) -> List[int]:
     return absent
 
 
-MOST_SLOTS = 64
-
-
-class WorkerSlots:
-    """Starts workers, tells the host how they ended, and ends what they leave behind.
+class WorkerSlots(Dict[int, WorkerSlot]):
+    """The slots by their numbers; each exists from the first message that names it.
 
     Args:
         watch, send, clock: as a WorkerSlot has them.
     """
 
     def __init__(self, watch: DescriptorWatch, send: Send, clock: Clock) -> None:
-        self._watch = watch
-        self._send = send
-        self._clock = clock
-        self._slots: Dict[int, WorkerSlot] = {}
+        super(WorkerSlots, self).__init__()
+        self._of_slots = watch, send, clock
 
     def named(self, message: Message) -> WorkerSlot:
         """The slot that a message names as `worker`, 0 to 63; ValueError where it names none."""
         number = message.get("worker")
         if not isinstance(number, int) or not 0 <= number < MOST_SLOTS:
             raise ValueError("no number of a worker's slot: {!r}".format(number))
-        if number not in self._slots:
-            self._slots[number] = WorkerSlot(number, self._watch, self._send, self._clock)
-        return self._slots[number]
+        if number not in self:
+            self[number] = WorkerSlot(number, *self._of_slots)
+        return self[number]
 
-    @property
     def running(self) -> Dict[int, int]:
         """The processes of the workers, by the number of their slots."""
-        return {slot.number: slot.pid for slot in self._slots.values() if slot.pid is not None}
-
-    def start(self, message: Message, scratch: str = "") -> None:
-        """Start a worker in the slot that the message names, as its launch says; in `scratch` it may build.
-
-        RuntimeError where one runs there already, or the launch cannot be carried out here.
-        """
-        slot = self.named(message)
-        faults = launch_faults(message)
-        if faults:
-            raise RuntimeError("; ".join("{}: {}".format(what, fix) for what, fix in faults))
-        slot.start(message, scratch)
+        return {slot.number: slot.worker.pid for slot in self.values() if slot.worker is not None}
 
     def deadlines(self) -> List[float]:
         """When the workers that owe something are late, on time.monotonic."""
-        return [slot.deadline for slot in self._slots.values() if slot.deadline is not None]
-
-    def kill_the_late(self, now: float) -> None:
-        """Kill the workers whose deadline is over; `now` is on time.monotonic."""
-        for slot in self._slots.values():
-            slot.kill_if_late(now)
+        return [slot.deadline for slot in self.values() if slot.deadline is not None]
 
     def collect_the_ended(self, probe_pids: AbstractSet[int]) -> None:
         """Free the slots of workers that have ended, end what each has left behind, and tell the host."""
-        for slot in self._slots.values():
-            if slot.ended:
-                slot.report_end(partial(self._end_left_by, slot.number, probe_pids))
-
-    def close(self) -> None:
-        """Kill all workers."""
-        for slot in self._slots.values():
-            slot.close()
-
-    def _end_left_by(self, number: int, probe_pids: AbstractSet[int]) -> List[Orphan]:
-        """End what a worker started in a session of its own, which is this process's child by now.
-
-        Whose it is, its environment says. What does not say it ends with the first worker that does.
-        """
-        others = {slot: pid for slot, pid in self.running.items() if slot != number}
-        marks = ["{}={}".format(WORKER, slot) for slot in others]
-        return end_orphans(probe_pids | set(others.values()), spared_marks=marks)
+        for slot in self.values():
+            others = self.running()
+            others.pop(slot.number, None)
+            slot.collect(probe_pids | set(others.values()), list(others))

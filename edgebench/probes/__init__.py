@@ -1,1 +1,1 @@
-"""Probes: what is sampled beside a session. A meter is a probe with a power channel."""
+"""Probes: what is sampled during a session. A meter is a probe with a power channel."""

@@ -54,7 +54,7 @@ Item = TypeVar("Item")
 
 
 def the_only(chosen: Sequence[Item], none: ProbeMissing, several: ProbeMissing) -> Item:
-    """The one device that is meant; raises what is given where there is none, or more than one."""
+    """The one device that is meant; raises `none` without one, `several` where there are more."""
     if len(chosen) == 1:
         return chosen[0]
     raise several if chosen else none

@@ -4,8 +4,7 @@ The counter of energy is read where there is one (Volta and later): its steps co
 it, so that each sample spans whole steps, and is the mean power between two. Older GPUs give their power
 alone. On a Jetson the library refuses every query of power: there the rails are read instead (`ina3221`).
 
-Tried on no GPU yet: the tests hold it against a library of the same names and signatures. How often the
-counter steps on which GPU, and what a look at it costs, is to be seen on one.
+It was tested against a library of the same names and signatures, and on no GPU.
 """
 
 import ctypes
@@ -13,7 +12,7 @@ import os
 import time
 from typing import Any, List, Optional, Tuple
 
-from .basics import ADDRESS, NAN, Probe, ProbeDenied, ProbeMissing, Samples, now_ns
+from .basics import ADDRESS, Probe, ProbeDenied, ProbeMissing, Samples, now_ns
 
 PLACE = "board"
 LIBRARY = "libnvidia-ml.so.1"
@@ -104,55 +103,6 @@ class Nvml:
             raise NvmlError(code, "{}: {}".format(name, words.decode("ascii", "replace")))
 
 
-class PowerReading:
-    """The driver's own power, at an even pace."""
-
-    def __init__(self, nvml: Nvml, device: ctypes.c_void_p) -> None:
-        self._nvml = nvml
-        self._device = device
-        self._due_s = time.monotonic()
-
-    def next(self) -> Optional[Tuple[int, float]]:
-        """Its stamp and W; NvmlError where it fails."""
-        self._due_s = max(self._due_s + 1 / RATE_HZ, time.monotonic())
-        time.sleep(max(0.0, self._due_s - time.monotonic()))
-        milliwatts = self._nvml.power_mw(self._device)
-        return now_ns(), milliwatts / 1e3
-
-
-class EnergyReading:
-    """The mean power between two steps of the counter of energy, stamped at the second."""
-
-    def __init__(self, nvml: Nvml, device: ctypes.c_void_p) -> None:
-        self._nvml = nvml
-        self._device = device
-        self._last: Optional[Tuple[int, int]] = None  # when the counter stepped, and to how many mJ
-
-    def next(self) -> Optional[Tuple[int, float]]:
-        """Its stamp and W; None for the first step, which only begins; NvmlError where it fails."""
-        last, self._last = self._last, None
-        if last is not None:
-            time.sleep(SLEPT_OF_INTERVAL / RATE_HZ)
-        stamp_ns, energy_mj = self._last = self._next_step()
-        if last is None:
-            return None
-        before_ns, before_mj = last
-        if energy_mj < before_mj:
-            raise NvmlError(-1, "the counter of energy ran back")
-        return stamp_ns, (energy_mj - before_mj) * 1e6 / (stamp_ns - before_ns)
-
-    def _next_step(self) -> Tuple[int, int]:
-        """When it steps next, and to what: a sample that ended within a step would have a part of it."""
-        standing_mj = self._nvml.energy_mj(self._device)
-        end_s = time.monotonic() + STEP_S
-        while time.monotonic() < end_s:
-            time.sleep(POLL_S)
-            energy_mj = self._nvml.energy_mj(self._device)
-            if energy_mj != standing_mj:
-                return now_ns(), energy_mj
-        raise NvmlError(-1, "the counter of energy stands still")
-
-
 class NvmlProbe(Probe):
     """The power of one GPU.
 
@@ -167,9 +117,8 @@ class NvmlProbe(Probe):
     def __init__(
         self, address: str, nvml: Nvml, device: ctypes.c_void_p, counts_energy: bool, name: str
     ) -> None:
-        absent = (
-            {} if counts_energy else {"energy counter": "this GPU has none: power is what the driver says"}
-        )
+        channel = {"name": "gpu", "quantity": "power", "unit": "W", "total": True, "range": [0.0, MOST_W]}
+        absent = {"energy counter": "this GPU has none: power is the driver's own figure"}
         info = {
             "kind": "nvml",
             "address": address,
@@ -177,31 +126,55 @@ class NvmlProbe(Probe):
             "averaging_ms": 1e3 / RATE_HZ if counts_energy else None,  # since the sample before it
             "resolution": "{}: {}".format(name, "1 mJ counter" if counts_energy else "1 mW"),
             "scope": "module",
-            "channels": [
-                {"name": "gpu", "quantity": "power", "unit": "W", "total": True, "range": [0.0, MOST_W]}
-            ],
-            "absent": absent,
+            "channels": [channel],
+            "absent": {} if counts_energy else absent,
         }
         super(NvmlProbe, self).__init__(info)
         self._nvml = nvml
-        self._reading: Any = (EnergyReading if counts_energy else PowerReading)(nvml, device)
-        self.port = LIBRARY
+        self._device = device
+        self._counts_energy = counts_energy
+        self._last: Optional[Tuple[int, int]] = None  # when the counter stepped, and to how many mJ
         self._failure = ""
+        self.port = LIBRARY
 
     def _take(self, samples: Samples, end_s: float) -> None:
         """The next sample; a gap where it cannot be read, and nothing where it only begins."""
         try:
-            sample: Optional[Tuple[int, float]] = self._reading.next()
+            if self._counts_energy:
+                self._take_energy(samples)
+            else:
+                time.sleep(1 / RATE_HZ)
+                watts = self._nvml.power_mw(self._device) / 1e3
+                samples.add(now_ns(), {"gpu": watts})
+            self._failure = ""
         except NvmlError as error:
             if str(error) != self._failure:  # it is kept once and not at every sample
                 self._failure = str(error)
                 self.rejected.append(str(error)[:SHOWN])
             time.sleep(1 / RATE_HZ)
-            samples.add(now_ns(), {"gpu": NAN})
-            return
-        self._failure = ""
-        if sample is not None:
-            samples.add(sample[0], {"gpu": sample[1]})
+            samples.add_gap()
+
+    def _take_energy(self, samples: Samples) -> None:
+        """The mean power between two steps of the counter, stamped at the second.
+
+        A sample that ended within a step would have a part of it.
+        """
+        last, self._last = self._last, None
+        if last is not None:
+            time.sleep(SLEPT_OF_INTERVAL / RATE_HZ)
+        standing_mj = energy_mj = self._nvml.energy_mj(self._device)
+        end_s = time.monotonic() + STEP_S
+        while energy_mj == standing_mj:
+            if time.monotonic() >= end_s:
+                raise NvmlError(-1, "the counter of energy stands still")
+            time.sleep(POLL_S)
+            energy_mj = self._nvml.energy_mj(self._device)
+        stamp_ns = now_ns()
+        self._last = stamp_ns, energy_mj
+        if last is not None:
+            if energy_mj < last[1]:
+                raise NvmlError(-1, "the counter of energy ran back")
+            samples.add(stamp_ns, {"gpu": (energy_mj - last[1]) * 1e6 / (stamp_ns - last[0])})
 
     def _close(self) -> None:
         self._nvml.close()
@@ -210,28 +183,25 @@ class NvmlProbe(Probe):
 def open_probe(address: str) -> NvmlProbe:
     """The probe of `nvml:INDEX`, or of `nvml` where there is one GPU."""
     if _on_jetson():
-        raise ProbeMissing(
-            "NVML says nothing of power on a Jetson", "use --meter ina3221 or --meter tegrastats there"
-        )
+        raise ProbeMissing("NVML has no power on a Jetson", "use --meter ina3221 or --meter tegrastats there")
+    nvml = None
     try:
         nvml = Nvml(LIBRARY)
+        device = nvml.device(_index(address, nvml))
+        return NvmlProbe(address, nvml, device, _counts_energy(nvml, device), nvml.name(device))
     except OSError as error:
         raise ProbeMissing(
             "NVIDIA's driver is not installed here: {}".format(error),
             "install the driver (`nvidia-smi` has to work), or use another meter",
         ) from None
-    except NvmlError as error:
-        raise _refusal(error) from None
-    try:
-        device = nvml.device(_index(address, nvml))
-        counts_energy = _counts_energy(nvml, device)
-        return NvmlProbe(address, nvml, device, counts_energy, nvml.name(device))
-    except NvmlError as error:
-        nvml.close()
-        raise _refusal(error) from None
-    except ProbeMissing:
-        nvml.close()
-        raise
+    except (NvmlError, ProbeMissing) as error:
+        if nvml is not None:
+            nvml.close()
+        if isinstance(error, ProbeMissing):
+            raise
+        if error.code == NO_PERMISSION:
+            raise ProbeDenied(str(error), "let this user open /dev/nvidia*, as `nvidia-smi` has to") from None
+        raise ProbeMissing(str(error), "see what `nvidia-smi` prints, or use another meter") from None
 
 
 def _index(address: str, nvml: Nvml) -> int:
@@ -242,14 +212,10 @@ def _index(address: str, nvml: Nvml) -> int:
         raise ProbeMissing("the driver has no GPU", "see `nvidia-smi`")
     if not address and count == 1:
         return 0
-    if not address:
-        raise ProbeMissing(
-            "there are {} GPUs: {}".format(count, ", ".join(names)), "name one: --meter nvml:0", ADDRESS
-        )
     if not address.isdigit() or int(address) >= count:
-        raise ProbeMissing(
-            "there is no GPU {!r}".format(address), "there are {}".format(", ".join(names)), ADDRESS
-        )
+        there = "there are {} GPUs: {}".format(count, ", ".join(names))
+        what = "there is no GPU {!r}".format(address) if address else there
+        raise ProbeMissing(what, "name one: --meter nvml:0; {}".format(there), ADDRESS)
     return int(address)
 
 
@@ -261,12 +227,6 @@ def _counts_energy(nvml: Nvml, device: ctypes.c_void_p) -> bool:
     except NvmlError:
         nvml.power_mw(device)
         return False
-
-
-def _refusal(error: NvmlError) -> ProbeMissing:
-    if error.code == NO_PERMISSION:
-        return ProbeDenied(str(error), "let this user open /dev/nvidia*, as `nvidia-smi` has to")
-    return ProbeMissing(str(error), "see what `nvidia-smi` says, or use another meter")
 
 
 def _on_jetson() -> bool:

@@ -100,7 +100,7 @@ def _domain(tree: str, folder: str) -> Domain:
 
 
 def _name(tree: str, folder: str) -> str:
-    """`package-0`, or `package-0/core` for what lies within it: two packages both have a core."""
+    """`package-0`, or `package-0/core` for a part of it: two packages both have a core."""
     parts = os.path.basename(folder).split(":")
     names = []
     for length in range(2, len(parts) + 1):

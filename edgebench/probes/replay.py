@@ -1,7 +1,7 @@
 """What a replay has for its probes: `replay` the meter, `replay:telemetry` the monitor, both on its clock.
 
-The worker beside it writes its samples into a temporary file, whose name holds their agent's token and the
-worker's process: nobody else can foretell it. The probe opens it when it starts and gives everything in it
+The worker of the session writes its samples into a temporary file, whose name has their agent's token and the
+worker's process: no other user can foretell it. The probe opens it when it starts and gives everything in it
 when it is stopped: nothing is sampled, and no time of this machine is in it.
 """
 
@@ -58,11 +58,11 @@ def open_probe(address: str) -> ReplayProbe:
     """The probe of `replay` (the meter) or `replay:telemetry`."""
     token, pid = os.environ.get(RUN_TOKEN, ""), os.environ.get(WORKER_PID, "")
     path = os.path.join(tempfile.gettempdir(), "edgebench-replay-{}-{}.samples".format(token, pid))
-    fix = "use it beside --device replay, with a source that has such samples"
+    fix = "use it with --device replay, and a source that has such samples"
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        raise ProbeMissing("the worker beside it replays no samples", fix) from None
+        raise ProbeMissing("the session's worker replays no samples", fix) from None
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
         os.close(file)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from edgebench.agent.children import Child, Tail, signal_name
+from edgebench.agent.children import TAIL_BYTES, Child, signal_name
 
 
 def ended(child):
@@ -16,10 +16,12 @@ def ended(child):
 
 
 def test_a_tail_keeps_the_end():
-    tail = Tail(8)
-    tail.add(b"abcdef")
-    tail.add(b"ghij\xff")
-    assert tail.text() == "defghij\\xff"
+    code = f"import os; os.write(2, b'x' * {TAIL_BYTES} + b'ghij' + bytes([255]))"
+    child = Child([sys.executable, "-c", code], {}, print)
+    while child.read_tail() is not False:
+        time.sleep(0.01)
+    assert len(child.tail()) == TAIL_BYTES - 1 + len("\\xff") and child.tail().endswith("xghij\\xff")
+    child.close()
 
 
 @pytest.mark.parametrize(
@@ -27,16 +29,16 @@ def test_a_tail_keeps_the_end():
     [("pass", (0, None)), ("exit(3)", (3, None)), ("import os; os.kill(os.getpid(), 6)", (None, "SIGABRT"))],
 )
 def test_how_a_process_ended(code, end):
-    child = Child([sys.executable, "-c", code], {})
+    child = Child([sys.executable, "-c", code], {}, print)
     assert ended(child) == end
     child.close()
 
 
 def test_bytes_that_are_no_frame_end_the_child():
     code = "import time; print('hello', flush=True); time.sleep(600)"
-    child = Child([sys.executable, "-c", code], {})
+    child = Child([sys.executable, "-c", code], {}, print)
     os.set_blocking(child.stdout, True)
-    assert child.read_frames() is None
+    assert child.read() is False
     assert child.problem and "hello" in child.problem
     assert ended(child) == (None, "SIGKILL")
     child.close()
@@ -44,7 +46,7 @@ def test_bytes_that_are_no_frame_end_the_child():
 
 def test_closing_ends_what_the_child_started():
     code = "import os, subprocess; subprocess.Popen(['sleep', '600']); os.write(1, b'started\\n')"
-    child = Child([sys.executable, "-c", code], {"PYTHONDONTWRITEBYTECODE": "1"})
+    child = Child([sys.executable, "-c", code], {"PYTHONDONTWRITEBYTECODE": "1"}, print)
     os.set_blocking(child.stdout, True)
     assert os.read(child.stdout, 100) == b"started\n"
     assert ended(child) == (0, None)

@@ -35,10 +35,11 @@ def slots(now, sent):
     both = WorkerSlots(watch, lambda message, payload: sent.append(message), lambda: 4711)
     for number in (0, 1):
         slot = both.named({"worker": number})
-        slot._worker = Child([sys.executable, "-c", "import time; time.sleep(600)"], {})
-        watch.add_child(slot._worker, slot.hear)
+        slot.worker = Child([sys.executable, "-c", "import time; time.sleep(600)"], {}, slot.hear)
+        watch.add_child(slot.worker)
     yield both
-    both.close()
+    for slot in both.values():
+        slot.close()
 
 
 def ask(slot, number):
@@ -85,13 +86,14 @@ def test_each_worker_has_its_own_deadline_and_its_own_end(slots, now, sent):
     answering.hear(Frame({"re": 1}, b""))
     assert sent == [{"re": 1, "now_ns": 4711, "asked_ns": 4711, "worker": 1}]
     assert slots.deadlines() == [1010.0]
-    slots.kill_the_late(1010.0)
-    late._worker._process.wait(30)
+    late.kill_if_late(1010.0)
+    answering.kill_if_late(1010.0)
+    late.worker._process.wait(30)
     slots.collect_the_ended(children_of_other_tests)
     assert [(end["event"], end["worker"], end["timed_out"]) for end in sent[1:]] == [("ended", 0, True)]
-    assert list(slots.running) == [1] and answering.stderr_tail == ""
+    assert list(slots.running()) == [1] and answering.stderr_tail == ""
     with pytest.raises(RuntimeError, match="slot 1"):
-        slots.start({"worker": 1})
+        answering.start({"worker": 1})
     ask(late, 2)  # nobody is there any more
     assert sent[-1]["event"] == "ended" and sent[-1]["worker"] == 0
 
@@ -109,7 +111,7 @@ def test_a_worker_that_does_not_read_blocks_no_agent(slots):
     slot = slots.named({"worker": 0})
     for number in range(3):
         slot.ask({"to": "worker", "id": number, "limit_s": 10.0}, bytes(1 << 20))
-    assert slot._worker.flush()  # the rest waits
+    assert slot.worker.flush()  # the rest waits
     assert slot.deadline == 1010.0
 
 
@@ -126,8 +128,8 @@ def test_what_a_host_does_not_read_is_bounded(tmp_path, monkeypatch):
         "while True: frames.write({}, bytes(1 << 16))"
     )
     slot = agent._workers.named({"worker": 0})
-    slot._worker = Child([sys.executable, "-c", flood], {})
-    agent._watch.add_child(slot._worker, slot.hear)
+    slot.worker = Child([sys.executable, "-c", flood], {}, slot.hear)
+    agent._watch.add_child(slot.worker)
     try:
         over = time.monotonic() + 30
         while agent._host_out.waiting_bytes <= 1 << 20 and time.monotonic() < over:
@@ -142,6 +144,6 @@ def test_what_a_host_does_not_read_is_bounded(tmp_path, monkeypatch):
             agent._turn()
         assert agent._host_out.waiting_bytes
     finally:
-        agent._workers.close()
+        slot.close()
         for descriptor in (*into, *out):
             os.close(descriptor)

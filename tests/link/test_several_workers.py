@@ -99,4 +99,4 @@ def test_no_monitor_takes_one_worker_for_the_interference_of_another(rig, device
         [telemetry] = session.facts().probes
     channels = {channel.name for channel in telemetry.channels}
     assert channels and "involuntary_switches" not in channels
-    assert any("no worker runs beside it" in why for why in telemetry.absent.values())
+    assert any("no worker runs in its session" in why for why in telemetry.absent.values())

@@ -88,7 +88,7 @@ def test_a_raspberry_pi(tmp_path):
     }
     of_the_worker = {"context switches", "waiting for a core", "other work on its cores"}
     assert set(absent) == {"throttle counters", *of_the_worker}
-    assert absent["context switches"] == "no worker runs beside it"
+    assert absent["context switches"] == "no worker runs in its session"
 
 
 def test_a_jetson_with_two_clusters_and_a_fan(tmp_path):

@@ -2,9 +2,9 @@
 
 The address maps the columns, `csv:FILE?time=t_s&power=p_mw&scope=usb`, and names the clock of the times:
 `clock=epoch` (time since 1970 by this machine's clock), `clock=monotonic` (its monotonic clock), or
-`clock=start`: the file is complete, and its first row is when sampling begins. What the other software knows
-of its meter are further options: `rate_hz`, rows a second, and `averaging_ms`, the time before its stamp that
-a row is the mean over.
+`clock=start`: the file is complete, and its first row is when sampling begins. Further options
+describe the meter: `rate_hz`, rows a second, and `averaging_ms`, the time before its stamp that a row is the
+mean over.
 
 A unit is an option or the end of the column's name (`p_mw`, `Power (mW)`, `time[ms]`); it is never guessed.
 """

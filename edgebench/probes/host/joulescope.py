@@ -100,7 +100,7 @@ class Link:
 
 
 class JoulescopeProbe(StreamingMeter):
-    """Power, voltage and current of the line that the instrument lies in.
+    """Power, voltage and current of the line that the instrument measures.
 
     Args:
         address: as it was given.

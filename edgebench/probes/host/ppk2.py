@@ -167,7 +167,7 @@ def currents(words: Any, modifiers: Dict[str, Any], per_step: float, volts: floa
 
 
 class Ppk2Probe(StreamingMeter):
-    """Power and current of what the kit lies before, and the levels of its inputs.
+    """Power and current of what the kit measures, and the levels of its inputs.
 
     Args:
         address: as it was given.

@@ -42,7 +42,7 @@ class PluggedMeter(Probe):
     """A meter that can be unplugged: the time for which it is gone is a row of gaps while it is looked for.
 
     One derives from it and supplies `_open` and `_converse`. A device that answers nothing for a while is
-    opened anew, as one that was unplugged.
+    opened again, as one that was unplugged.
 
     Attributes:
         outages: why it was lost, and an empty text for each time that it came back, in their order.
@@ -91,7 +91,7 @@ class PluggedMeter(Probe):
             samples.add_gap()
 
     def _lose(self, why: str, samples: Samples) -> None:
-        """Mark a gap, and from now on look for the device; why is told once."""
+        """Mark a gap, and from now on look for the device; the reason is reported once."""
         self._close()
         if not self._is_lost:
             self._is_lost = True
@@ -106,7 +106,7 @@ class PluggedMeter(Probe):
             self.outages.append("")
 
     def _miss(self, why: str, samples: Samples) -> None:
-        """No reading came when one was due: a gap; OSError after MOST_MISSES in a row."""
+        """A reading is missing: a gap; OSError after MOST_MISSES in a row."""
         self._reject([why])
         self._misses += 1
         if self._misses >= MOST_MISSES:
@@ -246,7 +246,7 @@ def split_options(address: str, options: Sequence[str], example: str) -> Tuple[s
 
 
 def one_of(values: Dict[str, str], option: str, choices: Sequence[str], default: str) -> str:
-    """The value of an option; ProbeMissing where it is none of its choices."""
+    """The value of an option; ProbeMissing where it is not among its choices."""
     value = values.get(option, default)
     if value not in choices:
         raise ProbeMissing(
@@ -256,7 +256,7 @@ def one_of(values: Dict[str, str], option: str, choices: Sequence[str], default:
 
 
 def positive(values: Dict[str, str], option: str) -> Optional[float]:
-    """The number of an option; None where it is not stated, ProbeMissing where it is none above 0."""
+    """The number of an option; None where it is not stated, ProbeMissing where it is not above 0."""
     if option not in values:
         return None
     try:
@@ -273,7 +273,7 @@ def positive(values: Dict[str, str], option: str) -> Optional[float]:
 
 
 def stated_rate_hz(address: str) -> Optional[float]:
-    """The `rate_hz` among the options of an address; None where there is none that could be."""
+    """The `rate_hz` among the options of an address; None without one above 0."""
     options = dict(part.partition("=")[::2] for part in address.partition("?")[2].split("&"))
     try:
         return positive({name: unquote(value) for name, value in options.items()}, "rate_hz")

@@ -40,7 +40,7 @@ def find_devices(wanted: List[Ids]) -> List[UsbDevice]:
 
 
 def ids_of_tty(path: str) -> Optional[Ids]:
-    """The ids of the USB device behind a serial port; None for a port that is none of USB."""
+    """The ids of the USB device behind a serial port; None for a port that is not on USB."""
     name = os.path.basename(os.path.realpath(path))
     folder = os.path.realpath(os.path.join(TTYS, name, "device"))
     while os.path.dirname(folder) != folder:

@@ -192,7 +192,7 @@ class Link:
         return int(self._port.fileno())
 
     def ask(self) -> str:
-        """Ask for a frame; in words what is left of an earlier answer, which is none of it."""
+        """Ask for a frame; in words what is left of an earlier answer, which does not belong to it."""
         unfinished = self.unfinished()
         self._port.write(REQUEST)
         self.overdue_s = time.monotonic() + ANSWER_S

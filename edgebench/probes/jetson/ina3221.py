@@ -224,7 +224,7 @@ def _averaging_ms(tree: str) -> Optional[float]:
 
 
 def _gpu_clock(tree: str) -> Quantity:
-    """The GPU's clock in MHz; ValueError or OSError with why there is none."""
+    """The GPU's clock in MHz; ValueError or OSError with the reason where it is absent."""
     for folder in sorted(glob.glob(os.path.join(tree, "class/devfreq/*"))):
         if GPU_DEVICE.search(os.path.basename(folder)):
             return Quantity(GPU_CLOCK, (NumberFile(os.path.join(folder, "cur_freq")),), 1e-6)
@@ -232,7 +232,7 @@ def _gpu_clock(tree: str) -> Quantity:
 
 
 def _gpu_temperature(tree: str) -> Quantity:
-    """The GPU's temperature in C; ValueError or OSError with why there is none."""
+    """The GPU's temperature in C; ValueError or OSError with the reason where it is absent."""
     for zone in sorted(glob.glob(os.path.join(tree, "class/thermal/thermal_zone*"))):
         kind = _label(os.path.join(zone, "type"))
         if kind.lower().startswith("gpu"):
@@ -241,7 +241,7 @@ def _gpu_temperature(tree: str) -> Quantity:
 
 
 def _label(path: str) -> str:
-    """The name in a small file; empty where there is none."""
+    """The name in a small file; empty without such a file."""
     if not os.path.isfile(path):
         return ""
     try:

@@ -49,7 +49,7 @@ _UNIT = re.compile(r"off|\d{1,9}|\[[^\[\]]+\]|(?=.)(?:(\d{1,9})%)?(?:@(\d{1,9}|\
 
 
 class UnknownForm(ValueError):
-    """The line is none of tegrastats', or has a power rail that cannot be read."""
+    """The line is not from tegrastats, or has a power rail that cannot be read."""
 
 
 class Reading(NamedTuple):

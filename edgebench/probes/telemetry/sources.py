@@ -23,7 +23,7 @@ class Source(NamedTuple):
 
 
 Find = Callable[[str, Optional[int]], Source]
-"""Looks for a source below a root folder, for a worker's process; Absent where there is none."""
+"""Looks for a source below a root folder, for a worker's process; Absent with the reason without one."""
 
 
 class Absent(Exception):
@@ -110,7 +110,7 @@ def numbered_folders(folder: str, pattern: str) -> List[str]:
 def allowed_cores(root: str, worker: Optional[int]) -> Set[int]:
     """The numbers of the cores that the worker may use; Absent where there is no worker."""
     if worker is None:
-        raise Absent("no worker runs beside it")
+        raise Absent("no worker runs in its session")
     status = os.path.join(root, "proc", str(worker), "status")
     with open(status, "rb") as file:
         match = re.search(rb"^Cpus_allowed_list:\s*([0-9,-]+)", file.read(8192), re.MULTILINE)
@@ -132,7 +132,7 @@ def core_numbers(text: str) -> Set[int]:
 def task_folders(root: str, worker: Optional[int]) -> List[str]:
     """The folders with the threads of the worker's processes; Absent where there is no worker."""
     if worker is None:
-        raise Absent("no worker runs beside it")
+        raise Absent("no worker runs in its session")
     folder = os.path.join(root, "proc")
     return [os.path.join(folder, str(pid), "task") for pid in _session_processes(folder, worker)]
 
