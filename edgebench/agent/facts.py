@@ -80,7 +80,6 @@ NVPMODEL_MODES = "etc/nvpmodel.conf"
 APEX = "sys/class/apex/apex_*"
 LIBRARIES = ("libedgetpu.so.1", "libusb-1.0.so.0")
 LIBRARY_FOLDERS = ("usr/lib/*-linux-gnu*", "usr/lib", "usr/local/lib", "lib/*-linux-gnu*")
-MAX_CACHE = 1 << 23
 
 Accelerator = NamedTuple(
     "Accelerator",
@@ -103,16 +102,9 @@ ACCELERATORS = {
 
 
 def soc(root: str) -> str:
-    """The chip: the last and most general word of the device tree's `compatible`, else what sysfs says."""
-    try:
-        words = text(root, "proc/device-tree/compatible").split("\0")
-        return [word for word in words if word][-1]
-    except (OSError, IndexError):
-        pass
-    try:
-        return first_text(root, "sys/devices/soc0/soc_id", "sys/devices/soc0/machine")
-    except Absent:
-        raise Absent("neither /proc/device-tree/compatible nor /sys/devices/soc0 is there") from None
+    """The chip: the last and most general word of the device tree's `compatible`, or else sysfs's name."""
+    names = "proc/device-tree/compatible", "sys/devices/soc0/soc_id", "sys/devices/soc0/machine"
+    return first_text(root, *names).split("\0")[-1]
 
 
 def l4t(root: str) -> str:
@@ -183,22 +175,12 @@ def _access(root: str, node: str) -> Dict[str, bool]:
 
 
 def libraries(root: str) -> Dict[str, str]:
-    """Where the loader finds vendors' libraries that no Python package brings, by name."""
-    paths = {}
-    try:
-        with open(os.path.join(root, "etc/ld.so.cache"), "rb") as file:
-            cache = file.read(MAX_CACHE)
-    except OSError:
-        cache = b""
-    for name in LIBRARIES:
-        listed = re.search(rb"(/[\x21-\x7e]{1,300}/" + re.escape(name).encode() + rb")\0", cache)
-        if listed:
-            paths[name] = listed.group(1).decode("ascii")
-            continue
-        there = [path for folder in LIBRARY_FOLDERS for path in entries(root, os.path.join(folder, name))]
-        if there:
-            paths[name] = _on_board(root, there[0])
-    return paths
+    """Where vendors' libraries are that no Python package brings, by name."""
+    paths = {
+        name: [path for folder in LIBRARY_FOLDERS for path in entries(root, os.path.join(folder, name))]
+        for name in LIBRARIES
+    }
+    return {name: _on_board(root, there[0]) for name, there in paths.items() if there}
 
 
 # What a board with an NVIDIA GPU adds to the facts: the GPU and its clocks, TensorRT, the CUDA runtime.

@@ -168,18 +168,14 @@ class FileStore:
     def clean(self) -> Removed:
         """Remove what EdgeBench put here, and the folder when nothing else is in it."""
         self.forget()
-        files = size = 0
         names = _entry_names(self._folder)
         scratch = [name for name in names if _SCRATCH.match(name)]
         for name in scratch:
             remove_tree(os.path.join(self._folder, name))
-        ours = [name for name in names if _OURS.match(name)]
-        for name in ours:
-            path = os.path.join(self._folder, name)
-            about = os.lstat(path)
+        ours = [os.path.join(self._folder, name) for name in names if _OURS.match(name)]
+        size = sum(os.lstat(path).st_size for path in ours)
+        for path in ours:
             os.unlink(path)
-            files += 1
-            size += about.st_size
         left = len(names) - len(scratch) - len(ours)
         if not left:
             for folder in (self._folder, os.path.dirname(self._folder)):
@@ -187,7 +183,7 @@ class FileStore:
                     os.rmdir(folder)
                 except OSError:
                     break
-        return Removed(files, size, left)
+        return Removed(len(ours), size, left)
 
 
 def name_of(path: str) -> str:

@@ -1,25 +1,18 @@
 """Which part of the agent this process is: `serve`, `worker` or `probe`."""
 
+import importlib
 import sys
-from typing import List
+from typing import Any, List
+
+PARTS = {"serve": ".supervisor", "worker": ".worker", "probe": ".sampler"}
 
 
 def main(arguments: List[str]) -> int:
     """Run one part; 2 for one that does not exist."""
-    part = arguments[0] if arguments else ""
-    if part == "serve":
-        from .supervisor import main as serve
-
-        return serve(arguments[1:])
-    if part == "worker":
-        from .worker import main as work
-
-        return work(arguments[1:])
-    if part == "probe":
-        from .sampler import main as sample
-
-        return sample(arguments[1:])
-    sys.stderr.write(
-        "usage: agent serve | worker [--affinity=0,1] [--building=FOLDER] | probe CODE ADDRESS\n"
-    )
-    return 2
+    if not arguments or arguments[0] not in PARTS:
+        usage = "usage: agent serve | worker [--affinity=0,1] [--building=FOLDER] | probe CODE ADDRESS"
+        print(usage, file=sys.stderr)
+        return 2
+    part: Any = importlib.import_module(PARTS[arguments[0]], __package__)
+    code: int = part.main(arguments[1:])
+    return code

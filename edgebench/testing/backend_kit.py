@@ -240,13 +240,13 @@ class BackendKit(Kit):
 
     @property
     def device(self) -> Device:
-        """The open device; skips the test where there is none."""
+        """The open device; skips the test without one."""
         if self._device is None:
             self._device = self.opened()
         return self._device
 
     def opened(self, pass_limit_s: float | None = None) -> Device:
-        """A device of the caller's own, to be closed by them; skips the test where there is none.
+        """A device of the caller's own, to be closed by them; skips the test without one.
 
         Args:
             pass_limit_s: of a device with an agent: after how long a pass counts as hung.
@@ -313,7 +313,7 @@ class BackendKit(Kit):
 
     @cached_property
     def runtime_modules(self) -> set[str]:
-        """What the runner may import beside the standard library and numpy."""
+        """What the runner may import in addition to the standard library and numpy."""
         packages = self.backend.board_packages if isinstance(self.backend, AgentBackend) else ()
         return modules_of(packages) | set(self.contract.runtime_modules)
 
@@ -351,7 +351,7 @@ class BackendKit(Kit):
 def artifact_promises(artifact: Artifact, request: PrepareRequest, played: bool) -> Iterator[Promise]:
     """An artifact that was prepared for a request is whole.
 
-    One that is `played` states the size of what it stands for.
+    One that is `played` states the size of the model that it replaces.
     """
     subject = f"the artifact of {request.variant.name} at batch {request.batch}"
     names, spec, is_there = artifact.class_names, artifact.input, artifact.path.is_file()

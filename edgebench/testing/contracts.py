@@ -87,7 +87,7 @@ class HostContract(SessionContract):
             (
                 set(backend.default_precisions) <= set(backend.precisions),
                 f"the default precisions {backend.default_precisions!r} are not all among its precisions",
-                "name some of those that the device takes, or none for all of them",
+                "name some of those that the device takes; leave it empty for all of them",
             ),
             (
                 1 <= backend.default_batch <= backend.most_batch,
@@ -251,11 +251,11 @@ class HostContract(SessionContract):
 
     @promises()
     def test_check_has_a_fix_for_each_problem(self, kit: BackendKit) -> Iterator[Promise]:
-        """`doctor` says what stands in the way, and what to do about it."""
+        """`doctor` names each obstacle, and what to do about it."""
         for finding in kit.backend.check(kit.target):
             is_finding = isinstance(finding, Finding) and finding.level in {"ok", "warning", "error"}
-            mend = 'give edgebench.records.values.Finding("ok" | "warning" | "error", subject, message, fix)'
-            yield is_finding, f"check gave {finding!r}", mend
+            fix = 'give edgebench.records.values.Finding("ok" | "warning" | "error", subject, message, fix)'
+            yield is_finding, f"check gave {finding!r}", fix
             if is_finding:
                 yield from (
                     (
@@ -368,20 +368,20 @@ class AgentContract(Contract):
 
     @promises("agent")
     def test_runner_is_python_3_6(self, kit: BackendKit) -> Iterable[Promise]:
-        """The boards' Pythons are old; who looked stands in the summary."""
-        mend = "no walrus, no dataclasses, no `from __future__ import annotations`, no f'{x=}'"
-        return runs_on_python_3_6(kit.runner_files, kit, mend)
+        """The boards' Pythons are old; the summary names the judges."""
+        fix = "no walrus, no dataclasses, no `from __future__ import annotations`, no f'{x=}'"
+        return runs_on_python_3_6(kit.runner_files, kit, fix)
 
     @promises("agent")
     def test_runner_imports(self, kit: BackendKit) -> Iterator[Promise]:
         """The standard library, numpy and the declared runtime: nothing else is on the board."""
-        mend = (
+        fix = (
             "do without it, or declare the runtime's distribution in board_packages "
             "(or its module in runtime_modules of the test)"
         )
         for file in kit.runner_files:
             for foreign in foreign_imports(file, {"numpy"} | kit.runtime_modules, kit.runner_files):
-                yield False, foreign, mend
+                yield False, foreign, fix
 
     @promises("agent", "golden")
     def test_a_build_on_the_board(self, kit: BackendKit) -> Iterator[Promise]:
@@ -421,7 +421,7 @@ class AgentContract(Contract):
 
     @promises("agent", "measured", "golden")
     def test_the_workers_cost(self, kit: BackendKit) -> Iterable[Promise]:
-        """What the loop costs a patch beside the runner's infer: a line of the summary, judged by nobody."""
+        """What the loop costs a patch without the runner's infer: a line of the summary, without a limit."""
         artifact = kit.artifact()
         with kit.session(artifact) as session:
             session.golden()
@@ -551,8 +551,8 @@ def _signal_promises(
     try:
         kit.try_golden(artifact, device)
     except SessionError as after:
-        mend = "take no lock and leave no file that only a worker's orderly end removes"
-        yield False, f"the session after {number.name} does not work: {after}", mend
+        fix = "take no lock and leave no file that only a worker's orderly end removes"
+        yield False, f"the session after {number.name} does not work: {after}", fix
 
 
 def outside_us(scene_pass: Pass, stages: tuple[str, ...]) -> float:

@@ -67,7 +67,7 @@ class ProbeContract:
                 or rate_hz is None
                 or (isinstance(rate_hz, int | float) and 0 < rate_hz <= MOST_HZ),
                 f"RATE_HZ is {rate_hz!r}",
-                "write the samples a second that it means to take, or None where its address decides",
+                "write the samples a second that it means to take; None where its address decides",
             ),
             (
                 callable(opens) and _takes_one(opens),
@@ -83,7 +83,7 @@ class ProbeContract:
 
     @promises()
     def test_it_is_python_3_6(self, kit: ProbeKit) -> Iterable[Promise]:
-        """The boards' Pythons are old; who looked stands in the summary."""
+        """The boards' Pythons are old; the summary names the judges."""
         kit.skip_unless(not kit.on_host, "it samples on the host, with this Python")
         return runs_on_python_3_6(kit.files, kit, "write it in the syntax of Python 3.6")
 
@@ -91,10 +91,10 @@ class ProbeContract:
     def test_it_imports_the_standard_library_alone(self, kit: ProbeKit) -> Iterator[Promise]:
         """Its files are all that is sent to a board; one of the host imports others inside open_probe."""
         outside = kit.on_host
-        mend = "import it inside open_probe" if outside else "do without it: a board has nothing but Python"
+        fix = "import it inside open_probe" if outside else "do without it: a board has nothing but Python"
         for file in kit.files:
             for foreign in foreign_imports(file, set(), kit.files, within_functions=not outside):
-                yield False, foreign, mend
+                yield False, foreign, fix
 
     @promises()
     def test_hardware_that_is_missing_is_said(self, kit: ProbeKit) -> Iterable[Promise]:
@@ -215,7 +215,7 @@ def _info_promises(info: ProbeInfo, monitor: bool) -> Iterator[Promise]:
         (
             len(totals) == len(quantities),
             f"several channels of one quantity are total: {totals}",
-            "mark the rail that all others are part of, or none",
+            "mark only the rail that all others are part of",
         ),
         (
             not monitor or (not info.is_meter and info.scope == ""),

@@ -20,14 +20,14 @@ from edgebench.errors import SessionError
 from edgebench.testing.plugin import NOTE
 
 Promise = tuple[bool, str, str]
-"""Whether it is kept, what is wrong where it is not, and how the author of the plug-in mends it."""
+"""Whether it is kept, what is wrong where it is not, and the fix for the author of the plug-in."""
 
-_MENDS = {
-    "error": "mend in the runner what the worker complains of",
+_FIXES = {
+    "error": "correct in the runner what the worker complains about",
     "golden_mismatch": "compute the artifact's scores of its golden patches: look at the input's layout, "
     "scale and zero point, and at the order of rows and classes",
 }
-"""By a session's status: how the author of a backend mends it, which is not how its user does."""
+"""By a session's status: the fix for the author of a backend, which is not that for its user."""
 
 
 def promises(*needs: str) -> Callable[[Callable[[Any, Any], Iterable[Promise]]], Callable[..., None]]:
@@ -45,7 +45,7 @@ def promises(*needs: str) -> Callable[[Callable[[Any, Any], Iterable[Promise]]],
             edgebench_kit.skip_where_asked(check.__name__)
             for need in needs:
                 getattr(edgebench_kit, f"require_{need}")()
-            broken = [fault_text(fault, mend) for kept, fault, mend in check(self, edgebench_kit) if not kept]
+            broken = [fault_text(fault, fix) for kept, fault, fix in check(self, edgebench_kit) if not kept]
             if broken:
                 pytest.fail("\n".join(broken), pytrace=False)
 
@@ -57,22 +57,22 @@ def promises(*needs: str) -> Callable[[Callable[[Any, Any], Iterable[Promise]]],
     return test_of
 
 
-def fail(fault: str, mend: str) -> NoReturn:
-    """Fail the test with what is wrong and how to mend it; no traceback, the fault is not in the test."""
-    pytest.fail(fault_text(fault, mend), pytrace=False)
+def fail(fault: str, fix: str) -> NoReturn:
+    """Fail the test with what is wrong and the fix; no traceback, the fault is not in the test."""
+    pytest.fail(fault_text(fault, fix), pytrace=False)
 
 
-def fault_text(fault: str, mend: str) -> str:
-    """What is wrong, and how to mend it."""
-    return f"{fault}\n  mend: {mend}"
+def fault_text(fault: str, fix: str) -> str:
+    """What is wrong, and the fix."""
+    return f"{fault}\n  fix: {fix}"
 
 
 def ended(subject: str, error: SessionError) -> Promise:
-    """A session that ended early: what is wrong, with the end of its stderr, and how to mend it."""
+    """A session that ended early: what is wrong, with the end of its stderr, and the fix."""
     words = "; ".join(part for part in (error.what, error.why) if part)
     tail = "".join(f"\n    {line}" for line in error.stderr_tail.strip().splitlines()[-6:])
-    mend = _MENDS.get(error.status) or error.fix or "see what it says there"
-    return False, f"{subject}: {error.status} at {error.stage}: {words}{tail}", mend
+    fix = _FIXES.get(error.status) or error.fix or "see what it says there"
+    return False, f"{subject}: {error.status} at {error.stage}: {words}{tail}", fix
 
 
 def is_json(value: object, subject: str) -> Promise:
@@ -95,14 +95,14 @@ def _plain(value: Any) -> Any:
     return [_plain(held) for held in value] if isinstance(value, list | tuple) else value
 
 
-def runs_on_python_3_6(files: Iterable[Path], kit: Any, mend: str) -> list[Promise]:
-    """Each file is Python 3.6, as boards have it; who looked stands in the summary."""
+def runs_on_python_3_6(files: Iterable[Path], kit: Any, fix: str) -> list[Promise]:
+    """Each file is Python 3.6, as boards have it; the summary names the judges."""
     found = []
     for file in files:
         verdicts = judge_syntax(file)
         kit.note(f"{kit.name}: {file.name} was held to Python 3.6 by {', '.join(verdicts)}")
         texts = [text for complaints in verdicts.values() for text in complaints]
-        found += [(False, f"{file.name} is not valid Python 3.6: {text}", mend) for text in texts]
+        found += [(False, f"{file.name} is not valid Python 3.6: {text}", fix) for text in texts]
     return found
 
 
@@ -118,7 +118,7 @@ _VERMIN = "import sys; sys.argv[0] = 'vermin'; from vermin import main; main()"
 
 
 def candidates(version: str) -> list[str]:
-    """Where a Python such as "3.6" may lie: on the PATH, then pyenv's."""
+    """Where a Python such as "3.6" may be: on the PATH, then pyenv's."""
     on_path = shutil.which(f"python{version}")
     paths = [on_path] if on_path else []
     return paths + sorted(str(path) for path in PYENV.expanduser().glob(f"{version}.*/bin/python"))
@@ -131,7 +131,7 @@ def works(command: Sequence[str], timeout: float = ASK_S) -> bool:
 
 @functools.cache
 def find_python(version: str) -> str | None:
-    """A Python of that version that runs, or None; a shim that only says how to get one does not count."""
+    """A Python of that version that runs, else None; a shim that only prints advice does not count."""
     ask = f"import sys; sys.exit('%d.%d' % sys.version_info[:2] != '{version}')"
     return next((path for path in candidates(version) if works([path, "-c", ask])), None)
 
@@ -236,7 +236,7 @@ def foreign_imports(
 
     Args:
         file: what travels to the board.
-        allowed: modules beside the standard library.
+        allowed: modules in addition to the standard library.
         travelling: the files that travel with it.
         within_functions: whether imports inside of functions are looked at as well.
 

@@ -1,6 +1,6 @@
 """A new package for a device or a meter, made of the template with the names replaced.
 
-The template is `examples/backend-template` in a checkout, and lies in the package where it is installed.
+The template is `examples/backend-template` in a checkout, and a folder of an installed package.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ENTRY_POINT = re.compile(r'^\[project\.entry-points\."edgebench\.backends"\]\n[
 
 
 def template_folder() -> Path:
-    """Where the template lies; UsageError when this installation has none."""
+    """The template's folder; UsageError when this installation has none."""
     folder = shipped_folder("template", checkout="examples/backend-template")
     if folder is not None:
         return folder
@@ -52,7 +52,7 @@ def make_package(kind: Kind, name: str, parent: Path) -> Path:
     """Write the folder `parent/edgebench-NAME` and return it.
 
     Args:
-        kind: a backend (with a meter beside it) or a meter alone.
+        kind: a backend (with a meter) or a meter alone.
         name: what `--device` or `--meter` will take: lower case, words joined by - or _.
         parent: made where it is not there.
 
@@ -105,7 +105,7 @@ def _check_name(kind: Kind, name: str) -> None:
 
 
 def _words(kind: Kind, name: str) -> dict[str, str]:
-    """What stands for what, the longest first."""
+    """The replacements, the longest first."""
     camel = "".join(word.capitalize() for word in re.split("[-_]", name))
     words = {"example-board": name, "example_board": name.replace("-", "_"), "ExampleBoard": camel}
     words["edgebench-example-board"] = f"edgebench-{_hyphens(name)}"

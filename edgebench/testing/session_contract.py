@@ -35,7 +35,7 @@ class Contract:
         variants: which are tried; none for the smallest at each precision.
         batch: patches in a batch where batches are tried, 2 or more; 1 for a device that takes none.
         deciding: options that decide the artifact, each with another value than it has.
-        runtime_modules: what the runner imports beside the standard library, numpy and `board_packages`.
+        runtime_modules: what the runner imports that is not the standard library, numpy or `board_packages`.
         host, port, python: where the device is and its Python, as in `--host`, `--port` and `--python`; a
             function that finds one of them is called when a test needs it, and may skip.
         pass_limit_s: after how long a pass over twelve patches counts as hung.
@@ -121,7 +121,7 @@ class SessionContract(Contract):
             yield (
                 phases in (["first", *steady], ["first", "warmup", *steady]),
                 f"the passes came as {phases}",
-                f"give the first pass, the warm-up as one Pass or none, then {plan.passes} steady ones",
+                f"give the first pass, at most one Pass of warm-up, then {plan.passes} steady ones",
             )
         for item in passes:
             yield from pass_promises(
@@ -256,7 +256,7 @@ def window_promises(windows: Sequence[Window], plan: MeasurePlan, classes: int) 
             (
                 scores is None or (scores.shape == (classes,) and bool(np.isfinite(scores).all())),
                 f"{subject}: scores are {None if scores is None else list(scores.shape)}",
-                f"give {classes} finite scores of its patch, or None",
+                f"give {classes} finite scores of its patch; None without scores",
             ),
         )
 
@@ -282,7 +282,7 @@ def pass_promises(scene_pass: Pass, patches: int, classes: int) -> Iterator[Prom
         ),
         (
             scene_pass.start_ns <= int(stamps.min()) and int(stamps.max()) <= scene_pass.end_ns,
-            f"{subject}: a stage lies outside the pass",
+            f"{subject}: a stage is outside the pass",
             "take start before the first stage and end after the last",
         ),
     )
@@ -302,13 +302,13 @@ def pass_promises(scene_pass: Pass, patches: int, classes: int) -> Iterator[Prom
         )
 
 
-def _near(scores: Scores, due: Scores, artifact: Artifact, subject: str, mend: str) -> Promise:
-    """Scores are those that were due, within the artifact's own tolerance."""
+def _near(scores: Scores, due: Scores, artifact: Artifact, subject: str, fix: str) -> Promise:
+    """Scores are the expected ones, within the artifact's own tolerance."""
     if scores.shape != due.shape:
-        return False, f"{subject}: shape {list(scores.shape)} against {list(due.shape)}", mend
+        return False, f"{subject}: shape {list(scores.shape)} against {list(due.shape)}", fix
     difference, allowed = float(np.abs(scores.astype(np.float64) - due).max()), artifact.golden.tolerance
     words = f"{subject}: they differ by {difference:.4g} (allowed {allowed:.4g})"
-    return difference <= allowed, words, mend
+    return difference <= allowed, words, fix
 
 
 def _refusal_promises(kit: BackendKit, wrong: Artifact, subject: str) -> list[Promise]:
@@ -333,8 +333,8 @@ def _refusal_promises(kit: BackendKit, wrong: Artifact, subject: str) -> list[Pr
                 "raise with what was found and what was expected",
             ),
         ]
-    mend = (
+    fix = (
         "say the model's true input_shape and input_dtype, give the runtime's own arrays as buffers(), "
         "and the scores as the model gives them"
     )
-    return [(False, f"{subject}: no error was raised", mend)]
+    return [(False, f"{subject}: no error was raised", fix)]

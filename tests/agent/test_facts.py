@@ -159,13 +159,6 @@ def test_edge_tpus_on_pcie_and_the_library_that_drives_them(tmp_path):
     assert facts["libraries"] == {"libedgetpu.so.1": "/usr/lib/aarch64-linux-gnu/libedgetpu.so.1"}
 
 
-def test_a_library_by_the_loaders_cache(tmp_path):
-    planted(
-        tmp_path, {"etc/ld.so.cache": "glibc-ld.so.cache1.1\0libedgetpu.so.1\0/opt/tpu/libedgetpu.so.1\0more"}
-    )
-    assert board_facts(str(tmp_path))["libraries"] == {"libedgetpu.so.1": "/opt/tpu/libedgetpu.so.1"}
-
-
 def test_whether_a_stick_may_be_opened(tmp_path):
     stick = "sys/bus/usb/devices/2-1/"
     node = tmp_path / "dev/bus/usb/002/004"

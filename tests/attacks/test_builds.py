@@ -33,13 +33,13 @@ def attack(what, *values):
 
 
 RESULTS = [
-    attack("gives nothing", "made = None", "the path of a file was due"),
-    attack("gives a file that is not its own", "made = source", "not lie in its cache_dir"),
-    attack("leads out of its folder", "made = folder + '/../source'", "not lie in its cache_dir"),
+    attack("gives nothing", "made = None", "instead of the path of a file"),
+    attack("gives a file that is not its own", "made = source", "not in its cache_dir"),
+    attack("leads out of its folder", "made = folder + '/../source'", "not in its cache_dir"),
     attack("gives a link", "made = folder + '/link'; os.symlink(source, made)", "is a link"),
     attack("gives a hard link", "made = folder + '/link'; os.link(source, made)", "is a link"),
     attack("gives a pipe", "made = folder + '/pipe'; os.mkfifo(made)", "no plain file"),
-    attack("gives its whole folder", "made = folder", "not lie in its cache_dir"),
+    attack("gives its whole folder", "made = folder", "not in its cache_dir"),
     attack("gives a folder", "made = folder + '/engine'; os.mkdir(made)", "is a folder"),
     attack("gives a file that is not there", "made = folder + '/engine'", "no such file"),
     attack("gives an empty file", "made = folder + '/engine'; open(made, 'w').close()", "is empty"),

@@ -255,7 +255,7 @@ def test_the_firmwares_own_tool_is_asked_now_and_then(tmp_path, monkeypatch):
 def test_a_tool_that_says_nothing_is_absent(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: "/bin/false")
     _, absent = sample(write(tmp_path, COMMON))
-    assert absent["throttle flags"] == "vcgencmd get_throttled says nothing"
+    assert absent["throttle flags"] == "vcgencmd get_throttled prints nothing"
 
 
 def status(voluntary, involuntary):

@@ -14,6 +14,6 @@ def caught(edgebench_cache):
     def check(test, backend, words, **subject):
         text = complaint(test, backend, edgebench_cache, **subject)
         assert words in text
-        assert text.count("mend: ") >= 1
+        assert text.count("fix: ") >= 1
 
     return check

@@ -91,7 +91,7 @@ def test_each_fault_is_caught(edgebench_cache, tmp_path, test, old, new, words):
     assert not complaint(test, sound, edgebench_cache)
     text = complaint(test, template.meter(tmp_path, (old, new)), edgebench_cache)
     assert words in text
-    assert "mend: " in text
+    assert "fix: " in text
 
 
 def test_a_probe_that_never_stops(edgebench_cache, tmp_path):

@@ -96,34 +96,6 @@ class HidNode(NamedTuple):
     numbered: bool
 
 
-class HidDevice:
-    """An open node; whatever fails is an OSError."""
-
-    def __init__(self, node: HidNode) -> None:
-        self._numbered = node.numbered
-        self.descriptor = open_node(node)
-
-    def write(self, packet: bytes) -> None:
-        """Send a packet; one of a device without numbered reports goes out behind the number 0."""
-        os.write(self.descriptor, packet if self._numbered else b"\0" + packet)
-
-    def read(self) -> bytes:
-        """The next packet; empty where none has come."""
-        try:
-            packet = os.read(self.descriptor, MOST_BYTES)
-        except BlockingIOError:
-            return b""
-        if not packet:
-            raise OSError("it has hung up")
-        return packet
-
-    def close(self) -> None:
-        """Let it go; safe to call twice."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
-
-
 def find_nodes(wanted: List[Ids]) -> List[HidNode]:
     """The USB devices with these ids that are plugged in, by their nodes' names."""
     nodes = []
@@ -215,31 +187,34 @@ MODELS = {
 
 
 class Link:
-    """An open meter whose samples come (see StreamingMeter)."""
+    """An open meter whose samples arrive (see StreamingMeter); whatever fails is an OSError."""
 
     def __init__(self, node: HidNode) -> None:
         self._model = MODELS[node.ids]
-        self._device = HidDevice(node)
+        self._numbered = node.numbered
         self._pace = Pace()
+        self._asked_s = time.monotonic()
+        self.descriptor = open_node(node)
         try:
             for packet in (START, SELECT, self._model.last_of_start):
-                self._device.write(packet)
+                self._write(packet)
         except OSError:
             self.close()
             raise
-        self._asked_s = time.monotonic()
-        self.descriptor = self._device.descriptor
 
     def ask_again(self) -> None:
         """Ask for further samples: after a packet where that is due, and after silence."""
         self._asked_s = time.monotonic()
-        self._device.write(GO_ON)
+        self._write(GO_ON)
 
     def read(self) -> Tuple[List[Tuple[int, Dict[str, float]]], str]:
         """The next packet's samples with their stamps, and in words what was no packet."""
-        packet = self._device.read()
-        if not packet:
+        try:
+            packet = os.read(self.descriptor, MOST_BYTES)
+        except BlockingIOError:
             return [], ""
+        if not packet:
+            raise OSError("it has hung up")
         arrived_ns = now_ns()
         samples, why = samples_of(packet)
         if time.monotonic() - self._asked_s >= self._model.go_on_s:
@@ -258,7 +233,13 @@ class Link:
 
     def close(self) -> None:
         """Let it go; safe to call twice."""
-        self._device.close()
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def _write(self, packet: bytes) -> None:
+        """Send a packet; one of a device without numbered reports goes out behind the number 0."""
+        os.write(self.descriptor, packet if self._numbered else b"\0" + packet)
 
 
 class Fnb58Probe(StreamingMeter):

@@ -47,8 +47,11 @@ class OpenFile:
         return os.pread(self._descriptor, 4096, 0).decode("ascii", "replace")
 
     def number(self) -> float:
-        """Its only number, or no number where it cannot be had now."""
-        return number_or_nan(lambda: float(self.text()))
+        """Its only number; not a number where it cannot be read now."""
+        try:
+            return float(self.text())
+        except (OSError, ValueError):
+            return NAN
 
 
 def open_numbers(paths: List[str], why: str = "there is none") -> List[OpenFile]:
@@ -74,17 +77,25 @@ def files_left_out(files: List[OpenFile], *kinds: List[str]) -> str:
     return "; ".join(filter(None, (most, mute)))
 
 
-def number_or_nan(read: Callable[[], float]) -> float:
-    """What is read, or no number where that fails."""
-    try:
-        return read()
-    except (OSError, ValueError):
-        return NAN
+def watched(channels: List[Channel], read: Callable[[], List[float]], left_out: str = "") -> Source:
+    """A source that can be read now; its values are not a number whenever it cannot be read later."""
+    read()
+
+    def read_or_nan() -> List[float]:
+        try:
+            return read()
+        except (OSError, ValueError):
+            return [NAN] * len(channels)
+
+    return Source(channels, read_or_nan, left_out)
 
 
 def readable_numbers(files: List[OpenFile]) -> List[float]:
-    """The numbers of those files that can be read now."""
-    return [value for value in (file.number() for file in files) if value == value]
+    """The numbers of those files that can be read now; ValueError where there are none."""
+    values = [value for value in (file.number() for file in files) if value == value]
+    if not values:
+        raise ValueError("no file can be read")
+    return values
 
 
 def stripped_text(path: str) -> str:
@@ -94,9 +105,8 @@ def stripped_text(path: str) -> str:
 
 
 def trailing_number(path: str) -> int:
-    """The number that a folder's name ends with; -1 where it ends with none."""
-    match = re.search(r"(\d+)$", path)
-    return int(match.group(1)) if match else -1
+    """The number that a folder's name ends with; -1 without one."""
+    return int((re.findall(r"\d+$", path) or [-1])[0])
 
 
 def numbered_folders(folder: str, pattern: str) -> List[str]:
@@ -107,11 +117,15 @@ def numbered_folders(folder: str, pattern: str) -> List[str]:
 # The worker that a monitor runs beside: its processes, and the cores that it may use.
 
 
-def allowed_cores(root: str, worker: Optional[int]) -> Set[int]:
-    """The numbers of the cores that the worker may use; Absent where there is no worker."""
+def _running(worker: Optional[int]) -> int:
     if worker is None:
         raise Absent("no worker runs in its session")
-    status = os.path.join(root, "proc", str(worker), "status")
+    return worker
+
+
+def allowed_cores(root: str, worker: Optional[int]) -> Set[int]:
+    """The numbers of the cores that the worker may use; Absent where there is no worker."""
+    status = os.path.join(root, "proc", str(_running(worker)), "status")
     with open(status, "rb") as file:
         match = re.search(rb"^Cpus_allowed_list:\s*([0-9,-]+)", file.read(8192), re.MULTILINE)
     if match is None:
@@ -131,15 +145,8 @@ def core_numbers(text: str) -> Set[int]:
 
 def task_folders(root: str, worker: Optional[int]) -> List[str]:
     """The folders with the threads of the worker's processes; Absent where there is no worker."""
-    if worker is None:
-        raise Absent("no worker runs in its session")
-    folder = os.path.join(root, "proc")
-    return [os.path.join(folder, str(pid), "task") for pid in _session_processes(folder, worker)]
-
-
-def _session_processes(folder: str, leader: int) -> List[int]:
-    """The processes of the worker's session: a launch prefix such as sudo stays in front of the worker."""
-    processes = {leader}
+    leader, folder = _running(worker), os.path.join(root, "proc")
+    processes = {leader}  # of the worker's session: a launch prefix such as sudo stays in front of the worker
     for path in glob.glob(os.path.join(glob.escape(folder), "[0-9]*", "stat")):
         try:
             with open(path, "rb") as file:
@@ -148,13 +155,12 @@ def _session_processes(folder: str, leader: int) -> List[int]:
                 processes.add(int(os.path.basename(os.path.dirname(path))))
         except (OSError, ValueError, IndexError):
             continue
-    return sorted(processes)[:MAX_FILES]
+    return [os.path.join(folder, str(pid), "task") for pid in sorted(processes)[:MAX_FILES]]
 
 
 # Clocks, temperatures, load and memory of the board, from /sys and /proc.
 #
-# - cpufreq: `cpufreq/policy*/scaling_cur_freq` in kHz, fastest and slowest of the cores that the worker
-# has;
+# - cpufreq: `cpufreq/policy*/scaling_cur_freq` in kHz, fastest and slowest of the worker's cores;
 # - thermal zones: `thermal_zone*/{type,temp}` in thousandths of a degree Celsius; Edge TPUs on PCIe
 # likewise,
 # `class/apex/apex_*/temp`;
@@ -181,9 +187,9 @@ def find_clocks(root: str, worker: Optional[int]) -> Source:
 
     def read() -> List[float]:
         clocks_khz = readable_numbers(files)
-        return [max(clocks_khz) / 1000, min(clocks_khz) / 1000] if clocks_khz else [NAN, NAN]
+        return [max(clocks_khz) / 1000, min(clocks_khz) / 1000]
 
-    return Source(channels_of("clock", "MHz", "cpu_clock_max", "cpu_clock_min"), read, left_out)
+    return watched(channels_of("clock", "MHz", "cpu_clock_max", "cpu_clock_min"), read, left_out)
 
 
 def _has_worker_core(policy: str, root: str, worker: Optional[int]) -> bool:
@@ -220,23 +226,21 @@ def find_temperatures(root: str, worker: Optional[int]) -> Source:
 def find_load(root: str, worker: Optional[int]) -> Source:
     """How many processes ran or waited to, over the last minute."""
     file = OpenFile(os.path.join(root, "proc/loadavg"))
-    read: Callable[[], float] = lambda: float(file.text().partition(" ")[0])  # noqa: E731
-    read()
-    return Source(channels_of("load", "processes", "load_1min"), lambda: [number_or_nan(read)])
+    channels = channels_of("load", "processes", "load_1min")
+    return watched(channels, lambda: [float(file.text().partition(" ")[0])])
 
 
 def find_memory(root: str, worker: Optional[int]) -> Source:
     """What the kernel can give without swapping."""
     file = OpenFile(os.path.join(root, "proc/meminfo"))
 
-    def read() -> float:
+    def read() -> List[float]:
         match = re.search(r"^MemAvailable:\s+(\d+) kB", file.text(), re.MULTILINE)
         if match is None:
             raise ValueError("/proc/meminfo has no MemAvailable")
-        return float(match.group(1)) * 1024
+        return [float(match.group(1)) * 1024]
 
-    read()
-    return Source(channels_of("memory", "B", "memory_available"), lambda: [number_or_nan(read)])
+    return watched(channels_of("memory", "B", "memory_available"), read)
 
 
 # How the kernel treated the worker: context switches, waiting, and who else had its cores.
@@ -343,14 +347,8 @@ def find_cores(root: str, worker: Optional[int]) -> Source:
         return [busy * tick_ns, stolen * tick_ns]
 
     first = since_boot()
-
-    def read() -> List[float]:
-        try:
-            return [value - before for value, before in zip(since_boot(), first)]
-        except (OSError, ValueError):
-            return [NAN, NAN]
-
-    return Source(channels_of("time", "ns", "cores_busy", "cores_stolen"), read)
+    channels = channels_of("time", "ns", "cores_busy", "cores_stolen")
+    return watched(channels, lambda: [value - before for value, before in zip(since_boot(), first)])
 
 
 def _ticks(stat: bytes, cores: Set[int]) -> Pair:
@@ -387,18 +385,18 @@ SLOWS = re.compile("cpu|gpu|processor|devfreq|balanced|throttle|emergency", re.I
 
 def find_firmware(root: str, worker: Optional[int]) -> Source:
     """The Raspberry Pi firmware's bits."""
+    channels = channels_of("throttle", "bits", "throttle_flags")
     try:
         file = OpenFile(os.path.join(root, FIRMWARE))
-        read: Callable[[], float] = lambda: _bits(file.text())  # noqa: E731
-        read()
+        return watched(channels, lambda: [_bits(file.text())])
     except (OSError, ValueError):
         command = shutil.which("vcgencmd")
-        if command is None:
-            raise Absent("no Raspberry Pi firmware: neither {} nor vcgencmd".format(FIRMWARE)) from None
-        read = Vcgencmd(command).read
-        if read() != read():
-            raise Absent("vcgencmd get_throttled says nothing") from None
-    return Source(channels_of("throttle", "bits", "throttle_flags"), lambda: [number_or_nan(read)])
+    if command is None:
+        raise Absent("no Raspberry Pi firmware: neither {} nor vcgencmd".format(FIRMWARE))
+    tool = Vcgencmd(command)
+    if tool.read() != tool.read():
+        raise Absent("vcgencmd get_throttled prints nothing")
+    return Source(channels, lambda: [tool.read()])
 
 
 class Vcgencmd:
@@ -456,9 +454,5 @@ def find_cooling(root: str, worker: Optional[int]) -> Source:
     if not paths:
         raise Absent("{} has no cooling device that slows a processor".format(folder))
     files = open_numbers(paths)
-
-    def read() -> List[float]:
-        states = readable_numbers(files)
-        return [max(states) if states else NAN]
-
-    return Source(channels_of("throttle", "state", "cooling_state"), read, files_left_out(files, paths))
+    channels = channels_of("throttle", "state", "cooling_state")
+    return watched(channels, lambda: [max(readable_numbers(files))], files_left_out(files, paths))

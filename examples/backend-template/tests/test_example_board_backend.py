@@ -4,6 +4,6 @@ from edgebench.testing import BackendContract
 
 
 class TestExampleBoard(BackendContract):
-    """Each test of it says what is wrong and how to mend it."""
+    """Each test of it names what is wrong, and the fix."""
 
     backend = "example-board"

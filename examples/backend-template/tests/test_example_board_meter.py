@@ -9,7 +9,7 @@ from edgebench.testing import ProbeContract
 
 
 class TestExampleBoardMeter(ProbeContract):
-    """Each test of it says what is wrong and how to mend it."""
+    """Each test of it names what is wrong, and the fix."""
 
     probe = "example-board-meter"
 
