@@ -28,9 +28,29 @@ from edgebench.records.session import (
 )
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, ImageSet, Progress, Scene, Scores
+from edgebench.run import targets
+from edgebench.run.settings import RunConfig
 
 CLASSES = ("water", "ice")
 GOLDEN = ((0.9, 0.1), (0.2, 0.8))
+
+
+def make_targets(
+    backends, settings=(), meters=(), *, devices=None, declared=(), power_modes=(), boards=(), **flags
+):
+    """The targets of a run with these flags. Default: one per backend."""
+    conditions = tuple(flags.pop("declared_conditions", ()))
+    names = tuple(backends if devices is None else devices)
+    config = RunConfig(
+        device=names,
+        set=tuple(settings),
+        meter=tuple(meters),
+        power_mode=tuple(power_modes),
+        board=tuple(boards),
+        declared=conditions,
+        **flags,
+    )
+    return targets.make_targets(backends, config, declared)
 
 
 class FakeOptions(BackendOptions):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -114,8 +115,7 @@ def prepare(
             calibration=config.calibration,
             inputs=config.inputs,
         )
-        artifact = () if config.artifact is None else (f"artifact={config.artifact}",)
-        target = require_unswept(make_targets({backend.name: backend}, [*config.set, *artifact], ()))
+        target = require_unswept(make_targets({backend.name: backend}, replace(config, device=(device,))))
         requests = requests_for(chosen, backend, config.precision, patches, cache, target.options)
         outcomes = backend.prepare(requests, cache, observer.note)
         rows = list_prepared(requests, outcomes, cache, with_evaluations=evaluate, progress=observer.note)

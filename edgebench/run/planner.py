@@ -59,44 +59,11 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
         name: registry.backend(name)
         for name in dict.fromkeys((*config.device, *(entry.device for entry in declared)))
     }
-    targets = make_targets(
-        backends,
-        _settings(config, backends),
-        config.meter,
-        devices=config.device,
-        declared=declared,
-        host=config.host,
-        port=config.port,
-        python=config.python,
-        power_modes=config.power_mode,
-        set_power_mode=config.set_power_mode,
-        boards=config.board,
-        declared_power=config.declared_power,
-        declared_conditions=config.declared,
-        no_meter=config.no_meter,
-    )
+    targets = make_targets(backends, config, declared)
     meters = (meter for target in targets for meter in (*target.meters, *target.preferred_meters))
     for meter in dict.fromkeys(meters):
         registry.probe_module(meter.partition(":")[0])
     return backends, targets
-
-
-def _settings(config: RunConfig, backends: Mapping[str, Backend]) -> tuple[str, ...]:
-    """What --set names, and the options that have flags of their own, which beat it.
-
-    UsageError for such a flag where no device has the option.
-    """
-    flagged = {"artifact": config.artifact, "build": config.build, "flash": config.flash}
-    options = {name: value for name, value in flagged.items() if value is not None and value is not False}
-    for name in options:
-        if not any(name in backend.options_model.model_fields for backend in backends.values()):
-            raise UsageError(
-                f"--{name}: no device here has that option",
-                why=f"{', '.join(backends)} {'takes' if len(backends) == 1 else 'take'} no {name}",
-                fix=f"leave --{name} out; `edgebench devices` lists the options of each device",
-            )
-    typed = [setting for setting in config.set if setting.partition("=")[0].strip() not in options]
-    return (*typed, *(f"{name}={'true' if value is True else value}" for name, value in options.items()))
 
 
 def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:

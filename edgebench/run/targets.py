@@ -21,6 +21,7 @@ from edgebench.records.values import Json
 from edgebench.refusals import refusal
 from edgebench.run.boards import body_of, declared_figures
 from edgebench.run.meters import with_meters
+from edgebench.run.settings import RunConfig
 from edgebench.run.targets_file import DeclaredTarget
 from edgebench.suggest import choose
 
@@ -143,103 +144,60 @@ def _text_of(value: Json) -> str:
 
 
 def make_targets(
-    backends: Mapping[str, Backend],
-    settings: Sequence[str],
-    meters: Sequence[str],
-    *,
-    devices: Sequence[str] | None = None,
-    declared: Sequence[DeclaredTarget] = (),
-    host: str | None = None,
-    port: str | None = None,
-    python: str | None = None,
-    power_modes: Sequence[str] = (),
-    set_power_mode: bool = False,
-    boards: Sequence[str] = (),
-    declared_power: Sequence[str] = (),
-    declared_conditions: Sequence[str] = (),
-    no_meter: bool = False,
+    backends: Mapping[str, Backend], config: RunConfig, declared: Sequence[DeclaredTarget] = ()
 ) -> tuple[Target, ...]:
-    """One target a device, then the declared ones; one a combination where settings have several values.
+    """One target per device of a configuration, then the declared ones; one per combination of a sweep.
 
     Args:
         backends: by name, those of the devices and of the declared targets.
-        settings: `key=value`; each target takes those that its backend's options model knows, and a key with
-            several values sweeps it.
-        meters: of every target; a declared target keeps its own where this is empty.
-        devices: names of backends; None for all of `backends`.
+        config: its settings of devices, boards, meters, options and power modes. `--set` values go to each
+            target whose backend has the option; `--meter` and `--power-mode` override the targets file.
         declared: targets of the targets file.
-        host: where the targets of `devices` are; None for this machine.
-        port: at which the targets of `devices` are; None where their backends find them.
-        python: of the targets of `devices`.
-        power_modes: of every target; a declared target keeps its own where there are none.
-        set_power_mode: whether the boards of all targets with a power mode are put into it; a declared
-            target may say so itself.
-        boards: what the targets of `devices` are made of, by their backend's names.
-        declared_power: `[TARGET=]WATTS:KIND:SOURCE`; of a target with one it is all that counts.
-        declared_conditions: boot times, as `plan.condition_declarations` has them; likewise.
-        no_meter: none has a meter, be it of the targets file or of its backend.
 
     Raises:
-        UsageError: a setting without "=", one that no backend knows, a value that does not fit, a name
-            that two targets share, a host for a device that is not reached by SSH, a
-            port for one that is at none, a power mode to be set where none is named, or for a device
-            whose board has no agent.
+        UsageError: a setting without "=", an unknown option, a value that does not fit, two targets of one
+            name, a host or port for a device that takes none, a power mode to set that is not named or
+            cannot be set.
     """
-    typed = _typed_values(settings)
-    known = {name for backend in backends.values() for name in backend.options_model.model_fields}
-    if unknown := sorted(set(typed) - known):
-        raise UsageError(
-            f"--set: no device here has the option {unknown[0]!r}", fix=choose(unknown[0], sorted(known))
-        )
-    names = tuple(backends if devices is None else dict.fromkeys(devices))
-    _refuse_flags_without_device(names, declared, host=host, port=port, python=python)
-    if boards and not names:
-        raise UsageError(
-            "--board belongs to --device, and there is none",
-            fix="a --target takes its board from the targets file: board = ['NAME']",
-        )
-    if host is not None:
-        check_address(host)
+    typed = _typed_values(config, backends)
+    names = tuple(dict.fromkeys(config.device))
+    _refuse_flags_without_device(names, declared, config)
     targets: list[Target] = []
     for name in names:
         plain = Target(
             name=name,
             device=name,
-            launch=Launch(python=python),
-            meters=_each_once(meters),
-            host=host,
-            port=port,
-            **body_of(boards),
+            launch=Launch(python=config.python),
+            meters=_each_once(config.meter),
+            host=config.host,
+            port=config.port,
+            **body_of(config.board),
         )
-        plain = with_meters(plain, backends[name], no_meter=no_meter)
-        targets += _swept(plain, backends[name], {}, typed, power_modes)
+        plain = with_meters(plain, backends[name], no_meter=config.no_meter)
+        targets += _swept(plain, backends[name], {}, typed, config.power_mode)
     for entry in declared:
-        backend = backends[entry.device]
+        backend, launch = backends[entry.device], entry.launch
         plain = Target(
             name=entry.name,
             device=entry.device,
-            launch=Launch(entry.python, dict(entry.launch.env), entry.launch.prefix, entry.launch.affinity),
-            meters=_each_once(meters or entry.meters),
+            launch=Launch(entry.python, dict(launch.env), launch.prefix, launch.affinity),
+            meters=_each_once(config.meter or entry.meters),
             host=entry.host,
             port=entry.port,
             set_power_mode=entry.set_power_mode,
             **_body_of_entry(entry),
         )
-        targets += _swept(
-            with_meters(plain, backend, no_meter=no_meter),
-            backend,
-            entry.options,
-            typed,
-            power_modes or entry.power_modes,
-        )
-    if set_power_mode:
+        plain = with_meters(plain, backend, no_meter=config.no_meter)
+        modes = config.power_mode or entry.power_modes
+        targets += _swept(plain, backend, entry.options, typed, modes)
+    if config.set_power_mode:
         if all(target.power_mode is None for target in targets):
             raise UsageError(
                 "--set-power-mode does not say which",
                 fix="add --power-mode MODE, once for each mode to measure in",
             )
         targets = [replace(target, set_power_mode=target.power_mode is not None) for target in targets]
-    targets = _with_declared(targets, declared_power, declared_conditions)
+    targets = _with_declared(targets, config.declared_power, config.declared)
     seen: set[str] = set()
     for target in targets:
         if target.set_power_mode and not backends[target.device].takes_host:
@@ -256,7 +214,7 @@ def make_targets(
     of_several = "; several devices have theirs in targets.toml, and are named by --target"
     fix = "leave --{} out" + (of_several if len(names) > 1 else "")
     for name in names:
-        _refuse_address(backends[name], host, port, fix)
+        _refuse_address(backends[name], config.host, config.port, fix)
     for entry in declared:
         address = f"leave the {{}} of target {entry.name!r} out of the targets file"
         _refuse_address(backends[entry.device], entry.host, entry.port, address)
@@ -369,35 +327,57 @@ def _body_of_entry(entry: DeclaredTarget) -> dict[str, Any]:
 
 
 def _refuse_flags_without_device(
-    devices: Sequence[str],
-    declared: Sequence[DeclaredTarget],
-    *,
-    host: str | None,
-    port: str | None,
-    python: str | None,
+    devices: Sequence[str], declared: Sequence[DeclaredTarget], config: RunConfig
 ) -> None:
-    for flag, value in (("--host", host), ("--port", port), ("--python", python)):
+    flags = {"host": config.host, "port": config.port, "python": config.python}
+    for flag, value in flags.items():
         if value is not None and declared and not devices:
             raise UsageError(
-                f"{flag} belongs to --device, and there is none",
-                fix=f"a --target takes its {flag.strip('-')} from the targets file",
+                f"--{flag} belongs to --device, and there is none",
+                fix=f"a --target takes its {flag} from the targets file",
             )
-    if python is not None and (not python or python.startswith("-")):
+    if config.board and not devices:
         raise UsageError(
-            f"--python {python!r} is no interpreter", fix="name a path, such as /usr/bin/python3"
+            "--board belongs to --device, and there is none",
+            fix="a --target takes its board from the targets file: board = ['NAME']",
         )
+    if config.python is not None and (not config.python or config.python.startswith("-")):
+        raise UsageError(
+            f"--python {config.python!r} is no interpreter", fix="name a path, such as /usr/bin/python3"
+        )
+    if config.host is not None and devices:
+        check_address(config.host)
 
 
-def _typed_values(settings: Sequence[str]) -> dict[str, list[str]]:
-    """The values of each key, each once, in the order in which they were typed."""
+def _typed_values(config: RunConfig, backends: Mapping[str, Backend]) -> dict[str, list[str]]:
+    """The values of each option on the command line, each once, in the order in which they were typed.
+
+    Options with flags of their own override --set. UsageError for an option that no device has.
+    """
+    known = {name for backend in backends.values() for name in backend.options_model.model_fields}
     values: dict[str, list[str]] = {}
-    for setting in settings:
+    for setting in config.set:
         name, equals, value = (part.strip() for part in setting.partition("="))
         if not equals or not name:
             raise UsageError(f"--set {setting!r} is not key=value", fix="write it like --set threads=2")
         chosen = values.setdefault(name.replace("-", "_"), [])
         if value not in chosen:
             chosen.append(value)
+    if unknown := sorted(set(values) - known):
+        raise UsageError(
+            f"--set: no device here has the option {unknown[0]!r}", fix=choose(unknown[0], sorted(known))
+        )
+    flagged = {"artifact": config.artifact, "build": config.build, "flash": config.flash}
+    for name, flag in flagged.items():
+        if flag is None or flag is False:
+            continue
+        if name not in known:
+            raise UsageError(
+                f"--{name}: no device here has that option",
+                why=f"{', '.join(backends)} {'takes' if len(backends) == 1 else 'take'} no {name}",
+                fix=f"leave --{name} out; `edgebench devices` lists the options of each device",
+            )
+        values[name] = ["true" if flag is True else str(flag)]
     return values
 
 

@@ -28,6 +28,7 @@ from edgebench.prepare.cache import canonical_hash
 from edgebench.records.model import Artifact, BuiltArtifact
 from edgebench.records.session import Pass
 from edgebench.records.values import PRECISIONS, Finding, Variant
+from edgebench.run.settings import RunConfig
 from edgebench.run.targets import make_targets
 from edgebench.testing.backend_kit import BackendKit, artifact_promises, runs, workers
 from edgebench.testing.problems import (
@@ -474,7 +475,7 @@ def _takes_changes(options: Any) -> bool:
 def _refusal(kit: BackendKit) -> Promise:
     """As a user meets it: `--set` of a key that does not exist names those that do."""
     try:
-        make_targets({kit.name: kit.backend}, (f"{UNKNOWN}=1",), ())
+        make_targets({kit.name: kit.backend}, RunConfig(set=(f"{UNKNOWN}=1",)))
     except UsageError as error:
         absent = [name for name in kit.backend.options_model.model_fields if name not in error.fix]
         words = f"--set of an unknown key does not name {absent}: {error.fix}"

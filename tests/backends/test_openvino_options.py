@@ -8,7 +8,7 @@ import pytest
 
 from edgebench import registry
 from edgebench.errors import EXIT_USAGE, UsageError
-from edgebench.run.targets import make_targets
+from tests.fakes import make_targets
 
 
 @pytest.mark.parametrize(

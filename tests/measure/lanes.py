@@ -10,9 +10,8 @@ from edgebench.records.model import Artifact
 from edgebench.records.target import Launch
 from edgebench.run.measuring.host_queue import Experiment
 from edgebench.run.measuring.progress import Observer
-from edgebench.run.targets import make_targets
 from edgebench.run.trials import Plan, choose_variants, make_trials
-from tests.fakes import FakeBackend, made_images, made_scene
+from tests.fakes import FakeBackend, made_images, made_scene, make_targets
 from tests.measure.test_lane_group import MemoryStore
 
 

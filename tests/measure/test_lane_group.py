@@ -15,9 +15,8 @@ from edgebench.results.redaction import PrivateNames
 from edgebench.run.measuring.execution import _run_record
 from edgebench.run.measuring.host_queue import Experiment, Outcome
 from edgebench.run.measuring.progress import Observer
-from edgebench.run.targets import make_targets
 from edgebench.run.trials import Plan, choose_variants, make_trials
-from tests.fakes import FakeBackend, FakeDevice, made_images, made_scene
+from tests.fakes import FakeBackend, FakeDevice, made_images, made_scene, make_targets
 
 
 @dataclass

@@ -5,9 +5,8 @@ import pytest
 from edgebench import registry
 from edgebench.errors import UsageError
 from edgebench.run.config import resolve
-from edgebench.run.targets import make_targets
 from edgebench.run.trials import batches_of, choose_variants, make_trials
-from tests.fakes import FakeBackend, made_images, made_scene
+from tests.fakes import FakeBackend, made_images, made_scene, make_targets
 
 
 class Batching(FakeBackend):

@@ -9,9 +9,9 @@ from pydantic import TypeAdapter
 from edgebench.errors import UsageError
 from edgebench.records.target import BOARD_FIGURES, DeclaredBoard, DeclaredBoot, DeclaredPower, Target
 from edgebench.run.boards import Board, body_of, known_boards
-from edgebench.run.targets import listed, make_targets
+from edgebench.run.targets import listed
 from edgebench.run.targets_file import DeclaredTarget
-from tests.fakes import FakeBackend
+from tests.fakes import FakeBackend, make_targets
 
 
 def board(title, source, mass_g=None, size_mm=None, **fields):

@@ -20,11 +20,10 @@ from edgebench.run.cost import (
 )
 from edgebench.run.estimate import Cost, Span
 from edgebench.run.settings import RunConfig
-from edgebench.run.targets import make_targets
 from edgebench.run.trials import Plan, choose_variants, make_trials
 from edgebench.stats.forecast import sessions_for
 from edgebench.stats.intervals import STOPPING_CONFIDENCE
-from tests.fakes import FakeBackend, made_images, made_scene
+from tests.fakes import FakeBackend, made_images, made_scene, make_targets
 
 
 def made_plan(hosts=(None,), **changes):

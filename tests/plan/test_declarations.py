@@ -7,8 +7,7 @@ import pytest
 from edgebench.errors import UsageError
 from edgebench.records.target import DeclaredBoot, DeclaredPower
 from edgebench.run.boards import declared_figures, declared_powers
-from edgebench.run.targets import make_targets
-from tests.fakes import FakeBackend
+from tests.fakes import FakeBackend, make_targets
 from tests.golden_text import assert_golden
 
 NANO = {"nano": ("nano", "nano")}

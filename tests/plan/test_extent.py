@@ -6,7 +6,6 @@ import pytest
 
 from edgebench.errors import UsageError
 from edgebench.run.settings import RunConfig
-from edgebench.run.targets import make_targets
 from edgebench.run.trials import (
     choose_variants,
     images_note,
@@ -15,7 +14,7 @@ from edgebench.run.trials import (
     patches_of,
     require_patches_taken,
 )
-from tests.fakes import FakeBackend, made_images, made_scene
+from tests.fakes import FakeBackend, made_images, made_scene, make_targets
 
 SCENE = made_scene()  # 2 x 3 patches
 

@@ -9,9 +9,8 @@ from edgebench.records.values import Variant
 from edgebench.run.cost import KnownCosts, note_cost, noted_cost, noted_costs
 from edgebench.run.estimate import Cost
 from edgebench.run.settings import RunConfig
-from edgebench.run.targets import make_targets
 from edgebench.run.trials import make_trials
-from tests.fakes import FakeBackend, made_images, made_scene
+from tests.fakes import FakeBackend, made_images, made_scene, make_targets
 
 SMALL, HALF, WHOLE = (Variant(depth, "int8") for depth in (0.25, 0.5, 1.0))
 FLOAT = Variant(0.25, "fp32")

@@ -10,13 +10,12 @@ from edgebench.errors import UsageError
 from edgebench.run.targets import (
     MAX_COMBINATIONS,
     declared_once,
-    make_targets,
     require_unswept,
     settings_text,
 )
 from edgebench.run.targets_file import DeclaredTarget
 from edgebench.run.trials import choose_variants, make_trials
-from tests.fakes import FakeBackend, made_images, made_scene
+from tests.fakes import FakeBackend, made_images, made_scene, make_targets
 
 
 class Options(BackendOptions):

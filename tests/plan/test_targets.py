@@ -9,10 +9,10 @@ from pydantic import TypeAdapter
 from edgebench.errors import UsageError
 from edgebench.records.target import DeclaredPower, Launch, Target
 from edgebench.run.config import resolve
-from edgebench.run.targets import listed, make_targets
+from edgebench.run.targets import listed
 from edgebench.run.targets_file import DeclaredLaunch, DeclaredTarget
 from edgebench.run.trials import choose_variants, make_trials
-from tests.fakes import FakeBackend, made_images, made_scene
+from tests.fakes import FakeBackend, made_images, made_scene, make_targets
 
 
 class Reachable(FakeBackend):

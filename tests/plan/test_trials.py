@@ -7,9 +7,8 @@ import pytest
 from edgebench.contract import BackendOptions
 from edgebench.errors import UsageError
 from edgebench.run.settings import RunConfig
-from edgebench.run.targets import make_targets
 from edgebench.run.trials import choose_variants, make_trials
-from tests.fakes import FakeBackend, made_images, made_scene
+from tests.fakes import FakeBackend, made_images, made_scene, make_targets
 
 
 def trials(backend=None, *, settings=(), meters=(), scene=None, images=None, depths=(), batches=(1,)):
