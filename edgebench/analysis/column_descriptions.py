@@ -1,6 +1,6 @@
-"""What every column of every frame holds: from the schemas where they say it, else here, each once.
+"""What every column of every frame holds: from the schemas where these describe them, else here, each once.
 
-A name in angle brackets stands for others: `<stage>_ms` for patchify_ms and the rest.
+A name in angle brackets is a pattern: `<stage>_ms` for patchify_ms and the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ENDS = {"_low": "Lower end of its 95 % interval over sessions.", "_high": "Uppe
 def columns(frame: str = "") -> pd.DataFrame:
     """What every column holds: one row a column; frame, column, unit, meaning, source.
 
-    A name in angle brackets stands for others: `<stage>_ms` for patchify_ms, infer_ms and the rest.
+    A name in angle brackets is a pattern: `<stage>_ms` for patchify_ms, infer_ms and the rest.
 
     Args:
         frame: of that frame of `Results` alone, such as "passes" or "summaries"; all without it.
@@ -63,7 +63,7 @@ def columns_of(frame: str) -> Columns:
 
 
 def _of_table(name: str) -> Columns:
-    """Those of a Parquet file, which stand in its schema, and what loading adds."""
+    """Those of a Parquet file, from its schema, and those that loading adds."""
     table = schema("tables")["tables"][name]
     kinds = ("columns", "stage_columns", "paced_columns")
     stored = {
@@ -110,15 +110,15 @@ _PUBLISHED = {
     "target": "Name of the published target.", "device": "What it is.", "variant": "Its variant.",
     "depth_multiplier": "Width of the network; missing for a model of one width.",
     "precision": "fp32, fp16 or int8.", "batch": "Patches in one call of the runtime.",
-    "concurrency": "Inferences in flight.", "quantity": "", "form": "number, share, bound, or picture: of "
-    "which no number is read.", "value": "", "low": "", "high": "", "unit": "Base unit of the quantity.",
-    "bound": "", "k": "", "n": "", "patches": "Of how many patches the published time was; a time is scaled "
+    "concurrency": "Inferences in flight.", "quantity": "", "form": "number, share, bound, or picture, which "
+    "gives no number.", "value": "", "low": "", "high": "", "unit": "Base unit of the quantity.",
+    "bound": "", "k": "", "n": "", "patches": "Patches of the published time; a time is scaled "
     "up to the scene's 400.", "words": "", "covers": "", "source": "", "address": "Where the source is.",
 }  # fmt: skip
 """Columns of `edgebench.published().figures`; empty where the schema says it."""
 
 
-_RESULT = Described("Name of the result that is held against the baseline.", "command line")
+_RESULT = Described("Name of the result that is compared with the baseline.", "command line")
 _BOARD = {
     "title": ("What its maker calls it.", ""),
     "plugged_in": ("Whether it is a stick or card, whose host is a board of its own.", ""),
@@ -199,7 +199,7 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
     "rails": lambda: {
         "trial": _TRIAL,
         **_NAMED,
-        "mark": Described("What has to stand beside its figures, such as `on the CPU`.", "fit"),
+        "mark": Described("A mark for all its figures, such as `on the CPU`.", "fit"),
         "sessions": Described("Sessions whose windows the meter saw.", "sessions"),
         **{
             name: text
@@ -218,7 +218,7 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
     },
     "comparison": lambda: {
         "baseline": Described("Name of the baseline, A.", "command line"),
-        "result": Described("Name of the result that is held against it, B.", "command line"),
+        "result": Described("Name of the result that is compared with it, B.", "command line"),
         **{f"target_{side}": Described(f"Target of {of}.", "plan") for side, of in _SIDES.items()},
         **_from((*_PAIR, "a"), "variant", "batch", "concurrency"),
         **{f"trial_{side}": Described(f"Key of {of}.", "plan") for side, of in _SIDES.items()},
@@ -243,7 +243,7 @@ FRAMES = (
 
 
 def _from(place: tuple[str, ...], *names: str) -> dict[str, Described]:
-    """Fields of an object in a schema, by default all, with what is said of them there."""
+    """Fields of an object in a schema, by default all, with their descriptions."""
     name, *steps = place
     part = schema(name)
     for step in steps:

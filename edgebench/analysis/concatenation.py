@@ -1,4 +1,4 @@
-"""`edgebench.concat`: the frames of several results as one, with a column that says of which each row is."""
+"""`edgebench.concat`: the frames of several results as one, with a column that names each row's result."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, count
+from operator import attrgetter, methodcaller
 from pathlib import Path
 
 import pandas as pd
@@ -58,6 +59,14 @@ class PlotsOfSeveral(TrialPlots):
         return draw_history(series, ax=ax)
 
 
+class _Stacked(cached_property[pd.DataFrame]):
+    """The frame of the same name of all results, made when it is first asked for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(lambda several: several._stacked(attrgetter(str(self.attrname))))
+        self.__doc__ = text
+
+
 class ConcatenatedResults:
     """Several results as one: the frames of `Results`, each with a column `result` in front.
 
@@ -70,40 +79,13 @@ class ConcatenatedResults:
     def __init__(self, results: Mapping[str, Results]) -> None:
         self.results = dict(results)
 
-    @cached_property
-    def trials(self) -> pd.DataFrame:
-        """As `Results.trials`: one row a planned trial."""
-        return self._stacked(lambda results: results.trials)
-
-    @cached_property
-    def sessions(self) -> pd.DataFrame:
-        """As `Results.sessions`: one row a session."""
-        return self._stacked(lambda results: results.sessions)
-
-    @cached_property
-    def passes(self) -> pd.DataFrame:
-        """As `Results.passes`: one row a pass."""
-        return self._stacked(lambda results: results.passes)
-
-    @cached_property
-    def batches(self) -> pd.DataFrame:
-        """As `Results.batches`: one row a batch."""
-        return self._stacked(lambda results: results.batches)
-
-    @cached_property
-    def windows(self) -> pd.DataFrame:
-        """As `Results.windows`: one row a window."""
-        return self._stacked(lambda results: results.windows)
-
-    @cached_property
-    def probes(self) -> pd.DataFrame:
-        """As `Results.probes`: one row a sample and channel."""
-        return self._stacked(lambda results: results.probes)
-
-    @cached_property
-    def predictions(self) -> pd.DataFrame:
-        """As `Results.predictions`: one row a patch and set."""
-        return self._stacked(lambda results: results.predictions)
+    trials = _Stacked("One row a planned trial, as `Results.trials`.")
+    sessions = _Stacked("One row a session, as `Results.sessions`.")
+    passes = _Stacked("One row a pass, as `Results.passes`.")
+    batches = _Stacked("One row a batch, as `Results.batches`.")
+    windows = _Stacked("One row a window, as `Results.windows`.")
+    probes = _Stacked("One row a sample and channel, as `Results.probes`.")
+    predictions = _Stacked("One row a patch and set, as `Results.predictions`.")
 
     def summaries(self) -> pd.DataFrame:
         """As `Results.summaries`: one row a trial, by its key, which two results may share."""
@@ -111,11 +93,11 @@ class ConcatenatedResults:
 
     def reasons(self) -> pd.DataFrame:
         """As `Results.reasons`: why figures are missing."""
-        return self._stacked(lambda results: results.reasons())
+        return self._stacked(methodcaller("reasons"))
 
     def rails(self) -> pd.DataFrame:
         """As `Results.rails`: one row a trial and rail of a meter."""
-        return self._stacked(lambda results: results.rails())
+        return self._stacked(methodcaller("rails"))
 
     def verdicts(self, profiles: Profiles | None = None) -> pd.DataFrame:
         """As `Results.verdicts`; without `profiles` each result by those of its own run."""
@@ -165,7 +147,7 @@ def concat(
             those that are called alike the second `NAME (2)`.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no results are given.
         StoredResultError: as `load`.
     """
     if isinstance(results, Mapping):

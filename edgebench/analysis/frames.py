@@ -66,8 +66,8 @@ def named_predictions(
 ) -> pd.DataFrame:
     """`rows` (`StoredResults.predictions`) with the columns image, label_name and predicted_name.
 
-    They are categories, missing where nobody knows the name: of patches of the scene, which are no files; of
-    labels and predictions that are none (-1) or lie outside the classes.
+    They are categories. A name is missing for patches of the scene, which are no files, and for labels and
+    predictions outside the classes (such as -1).
 
     Args:
         rows: by trial; the frame itself is left as it is.
@@ -148,7 +148,7 @@ def stacked(frames: Mapping[str, pd.DataFrame], *, keep_index: bool = False) -> 
 
     Args:
         frames: by the name of their result.
-        keep_index: whether the rows keep their index, as summaries do, or are numbered anew.
+        keep_index: whether the rows keep their index, as summaries do, or get new numbers.
     """
     columns = list(dict.fromkeys(column for frame in frames.values() for column in frame.columns))
     fitted = {name: frame.copy(deep=False) for name, frame in frames.items()}

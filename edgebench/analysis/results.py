@@ -144,7 +144,7 @@ class Results(StoredResults):
         """One row a patch and set: trial, session, worker, set, index, image, label, predicted, scores.
 
         `image` is the path of an image as its folder or CSV file names it, missing of patches of the scene,
-        which are no files; `label_name` and `predicted_name` stand beside label and predicted. Scores are
+        which are no files; `label_name` and `predicted_name` follow label and predicted. Scores are
         arrays of float32.
         """
         return named_predictions(super().predictions, self.experiment, self.image_paths)
@@ -152,7 +152,7 @@ class Results(StoredResults):
     def summaries(
         self, *, board: Texts = (), declared_power: Texts = (), declared: Texts = ()
     ) -> pd.DataFrame:
-        """What each trial comes to: one row a trial, columns as in the CSV, the trial's key as the index.
+        """The figures of each trial: one row a trial, columns as in the CSV, the trial's key as the index.
 
         Figures are float64 and NaN where missing, for which `reasons()` says why. Intervals are 95 %, over
         sessions.
@@ -212,7 +212,7 @@ class Results(StoredResults):
         Args:
             profile: as for `verdicts`; one, or several.
             days: how long the mission is, above 0; shared among a trial's sessions.
-            seed: of the draws; the same figures come of the same seed.
+            seed: of the draws; the same seed gives the same figures.
             trial: the key, its beginning, the variant or the name (`0.5 fp32`) of the trials that are meant;
                 empty for all.
 

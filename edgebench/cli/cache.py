@@ -1,4 +1,4 @@
-"""`edgebench cache`: what lies in the cache folder, and taking it away."""
+"""`edgebench cache`: what the cache folder holds, and removing it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from edgebench.cli.panels import CommandGroup
 
 app = CommandGroup(
     no_args_is_help=True,
-    help="Show and clean the cache: prepared models, scenes and images as pixels. Results do not lie there.",
+    help="Show and clean the cache: prepared models, scenes and images as pixels. Results are not in it.",
 )
 
 
 @app.command()
 def show(json_: JsonOption = False) -> None:
-    """Show what lies in the cache, by kind: files, size, last use.
+    """Show what the cache holds, by kind: files, size, last use.
 
     The folder is EDGEBENCH_CACHE_DIR, else the user's cache folder. It keeps
     what takes long to make: models as runtimes load them, and scenes and images
@@ -48,8 +48,8 @@ def clean(
     """Remove the cache's files, all of them or those not used for some time.
 
     Nothing is lost but time: the next run makes again what it needs. Only files
-    that the cache itself has made are removed; whatever else lies in its folder
-    stays, and so do results. Refused while a run or a preparation uses the cache.
+    that the cache itself has made are removed; other files in its folder
+    stay, and so do results. Refused while a run or a preparation uses the cache.
     Scratch of a process that was killed is removed by the next use of the cache, too.
 
     edgebench cache clean --older-than 30d --dry-run     see what would go

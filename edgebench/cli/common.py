@@ -331,12 +331,12 @@ BoardOption = Annotated[
 ]
 ProfileOption = Annotated[list[str] | None, option("profile")]
 OutputDirOption = Annotated[
-    Path | None, option("output_dir", help_text="Where results lie. Default: results")
+    Path | None, option("output_dir", help_text="Folder of results. Default: results")
 ]
 LongOutputDirOption = Annotated[
-    Path | None, typer.Option("--output-dir", metavar="DIR", help="Where results lie. Default: results")
+    Path | None, typer.Option("--output-dir", metavar="DIR", help="Folder of results. Default: results")
 ]
-"""Of the commands whose -o names the file that they write."""
+"""For commands whose -o names the file that they write."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
 ReferenceOption = Annotated[
     bool,
@@ -401,7 +401,7 @@ def busy(text: str) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """One message on stderr, on one line; what stands in it from outside does not steer the terminal."""
+    """One message on stderr, on one line; text from outside does not control the terminal."""
     from edgebench.suggest import printable
 
     stderr().print(printable(text), markup=False, soft_wrap=True)
@@ -472,14 +472,14 @@ def require_alone(results: str | None, output_dir: Path | None, *declared: Seque
 
 
 def results_folder(text: str | None, output_dir: Path | None = None) -> Path:
-    """The folder that RESULTS stands for; the latest where it is left out."""
+    """The folder that RESULTS names; the latest where it is left out."""
     from edgebench.results.listing import LATEST, resolve_results
 
     return resolve_results(LATEST if text is None else text, output_dir_setting(output_dir))
 
 
 def output_dir_setting(flag: Path | None) -> Path:
-    """Where results lie, as for a run: the flag, the environment, a configuration file, else `results`."""
+    """The folder of results: the flag, the environment, a configuration file, else `results`."""
     from edgebench.run.config import resolve_one
 
     return resolve_one("output_dir", flag).output_dir

@@ -31,7 +31,7 @@ def compare(
         typer.Argument(
             metavar="BASELINE",
             autocompletion=complete_results,
-            help="What the others are held against: a result folder, a name under --output-dir, or `latest`.",
+            help="What to compare with: a result folder, a name under --output-dir, or `latest`.",
             show_default=False,
         ),
     ],
@@ -52,7 +52,7 @@ def compare(
             metavar="METRIC",
             autocompletion=complete_compared_metric,
             help="What to compare by, such as image_s, infer_s, energy_j, accuracy or memory_bytes; "
-            "repeatable, or several after commas. Default: image_s (infer_s where there is none), and "
+            "repeatable, or several after commas. Default: image_s (infer_s where that is missing), and "
             "accuracy and energy_j where both sides have them.",
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""`edgebench doctor`: what stands in the way of a trustworthy measurement."""
+"""`edgebench doctor`: what prevents a trustworthy measurement."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def import_(
 
 @contextmanager
 def _progress(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, nothing elsewhere; it is told how much is done, and of how much."""
+    """A bar on a terminal, nothing elsewhere; it gets how much is done, and of how much."""
     from rich.progress import Progress
 
     console = stderr()

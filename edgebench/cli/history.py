@@ -95,8 +95,8 @@ def history(
 
     Results are those under --output-dir, in order of time; trials are followed
     from result to result by target, variant, batch and settings. A change is
-    one that chance does not make, and that is large enough to matter; beside
-    it stands what else differs there. It takes at least 8 results.
+    one that chance does not make, and that is large enough to matter; with
+    it is listed what else differs there. It takes at least 8 results.
     """
     from edgebench.judge.history import history as followed
     from edgebench.judge.history import targets_of
@@ -145,7 +145,7 @@ def _names(planned: TrialRecord) -> tuple[str, ...]:
 
 
 def _require_known(what: str, name: str | None, known: Sequence[str]) -> None:
-    """UsageError for a name that is none of those."""
+    """UsageError for a name that is not known."""
     from edgebench.errors import UsageError
     from edgebench.suggest import choose, short
 

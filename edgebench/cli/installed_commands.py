@@ -78,7 +78,7 @@ class EntryPoint:
 
 
 class PluggedGroup(PlainSwitches, InterruptibleGroup):
-    """A group with commands of its own and those of installed packages, which never stand in for its own."""
+    """A group with commands of its own and those of installed packages, which never replace its own."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -97,7 +97,7 @@ class PluggedGroup(PlainSwitches, InterruptibleGroup):
         return super().list_commands(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is typed; for its own ones nobody looks at the installed packages."""
+        """The command that is typed; for its own ones the installed packages are not read."""
         if args and args[0] not in self.commands:
             self._take_installed()
         return super().resolve_command(ctx, args)

@@ -1,4 +1,4 @@
-"""The `edgebench` command: its commands, and how errors are said and turned into exit codes."""
+"""The `edgebench` command: its commands, and how errors become messages and exit codes."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class _LiveFigure:
         self._shown = False
 
     def show(self, channel: str, watts: float) -> None:
-        """Have the channel's newest power stand there."""
+        """Show the channel's newest power."""
         from edgebench.suggest import printable
 
         now_s = time.monotonic()

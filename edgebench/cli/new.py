@@ -34,7 +34,7 @@ def backend(name: NameArgument, output: OutputOption = Path()) -> None:
     so that `edgebench run --device NAME` works before anything is changed. What
     there is to fill in: backend.py (on this machine: options, artifacts, checks)
     and runner.py (on the board: load, infer). The tests hold both to EdgeBench's
-    contract and say how to mend what does not meet it.
+    contract and say how to repair what does not meet it.
 
     Example: edgebench new backend my-board -o ~/src
     """

@@ -30,7 +30,7 @@ def list_(json_: JsonOption = False) -> None:
 
 @app.command()
 def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
-    """Show a profile's requirements, with the limits that they come to."""
+    """Show a profile's requirements, with the limits that follow from them."""
     from edgebench.judge.profile import load_profile
     from edgebench.report.listings import print_profile
 

@@ -186,7 +186,7 @@ def print_lines(error: EdgeBenchError) -> None:
 
 
 def print_document(error: EdgeBenchError) -> None:
-    """The error as a JSON document on stdout (error.schema.json); nothing where nobody reads it."""
+    """The error as a JSON document on stdout (error.schema.json); nothing where its reader has gone."""
     from edgebench.report.words import SCHEMA_VERSION, as_json
 
     about = {"what": error.what, "why": error.why, "fix": error.fix, "exit_code": error.exit_code}
@@ -200,7 +200,7 @@ def print_document(error: EdgeBenchError) -> None:
 def finish_output(exit_code: int) -> int:
     """Bring what was printed to stdout; returns the exit code, which tells where that could not be done.
 
-    A reader that has gone, such as `head`, is told nothing.
+    For a reader that has gone, such as `head`, there is no message.
     """
     refused = lost(sys.stdout)
     if refused is None:

@@ -54,7 +54,7 @@ def check(*, name: NamesArgument = None, json_: JsonOption = False, **flags: Any
     """Connect to boards, name what they are, and say what is missing there, with the fix.
 
     Without a name, every target of the targets file; or one board by --host and --device.
-    Nothing is measured. Exits with 1 where something stands in the way of a measurement.
+    Nothing is measured. Exits with 1 where something prevents a measurement.
     """
     from edgebench.report.inventories import print_checks
     from edgebench.run.measuring.preflight import checked

@@ -31,6 +31,6 @@ def version_lines() -> list[str]:
 
 
 def _listed(title: str, versions: Mapping[str, str]) -> list[str]:
-    """The packages in as many lines as they take; `none` where there are none."""
+    """The packages in as many lines as they take; `none` without any."""
     text = ", ".join(printable(f"{name} {version}".strip()) for name, version in versions.items())
     return textwrap.wrap(f"{title}: {text or 'none'}", _WIDTH, subsequent_indent="  ")

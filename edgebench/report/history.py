@@ -35,7 +35,7 @@ class HistoryDocument:
     """The whole of it, without the version of its layout."""
 
     alpha: float
-    """In so many series without a change, one is found all the same. Source: command line."""
+    """Share of series without a change in which one is found all the same. Source: command line."""
     minimum_effect: float
     """The smallest change that counts, as a share. Source: command line."""
     series: tuple[TrialSeries, ...]
@@ -272,7 +272,7 @@ def _change_headings(series: Sequence[TrialSeries]) -> list[str]:
 
 
 def _shared_start(names: Sequence[str]) -> str:
-    """What all names begin with, such as `mobilenet_v1-`; it need not stand in every row."""
+    """What all names begin with, such as `mobilenet_v1-`; it is left out of the rows."""
     start = os.path.commonprefix(list(names))  # noqa: RUF071  # characters are what is meant
     return start[: max(start.rfind("-"), start.rfind(": ") + 1) + 1]
 

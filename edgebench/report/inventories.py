@@ -30,7 +30,7 @@ _UNITS = {"mass_g": "g", "size_mm": "mm", "boot_s": "s"}
 
 
 def board_record(name: str, board: Board) -> dict[str, Any]:
-    """A board as plain data: each fact with value and source, or None; `power` has a list of figures."""
+    """A board as plain data: each fact with value and source, else None; `power` is a list."""
     fields = board.model_dump(mode="json", exclude={"devices", "architecture"})
     facts = {fact: fields[fact] for fact in BOARD_FACTS}
     if board.boot_s:
@@ -276,7 +276,7 @@ def print_checks(console: Console, checks: Sequence[Mapping[str, Any]], *, as_js
 
     Args:
         console: where to print.
-        checks: `target`, `device`, `facts` (of the board, or None) and `findings` (as plain data) of each.
+        checks: `target`, `device`, `facts` (of the board; None if it was not reached) and `findings` of each.
         as_json: print one document instead.
     """
     if as_json:

@@ -201,8 +201,8 @@ def print_variants(
 
     Args:
         console: where to print.
-        rows: one a variant: `variant`, `parameters`, `artifact` {path, size_bytes, ...} or None where it is
-            not prepared, `evaluation` {k, n, low, high, agree_k, agree_n, ...} or None, and perhaps `reason`.
+        rows: one a variant: `variant`, `parameters`, `artifact` {path, size_bytes, ...}, None where it
+            is not prepared, `evaluation` {k, n, low, high, agree_k, agree_n, ...}, and perhaps `reason`.
         families: what else is there by name (`models.inspect.description.list_families`), printed below.
         as_json: print the rows as they are instead.
     """

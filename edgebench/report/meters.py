@@ -17,7 +17,7 @@ from edgebench.report.terminal import print_table
 
 @dataclass(frozen=True)
 class Rail:
-    """The figures of one power or energy channel; each that is missing is None."""
+    """The figures of one power or energy channel; None for a missing one."""
 
     channel: str
     """The rail's name, or that of their sum. Source: probe."""
@@ -79,14 +79,14 @@ class CheckedMeter(Meter):
     scope: str
     """What it measures: chip, module, board, usb or wall. Source: probe."""
     averaging_ms: float | None
-    """The time before its stamp that a reading is the mean over; null where nobody knows it. Unit: ms.
+    """The time before its stamp that a reading is the mean over; null where it is unknown. Unit: ms.
     Source: probe."""
     resolution: str
     """What a reading is exact to, in words. Source: probe."""
     channels: tuple[str, ...]
     """All that it samples, by name. Source: probe."""
     absent: Mapping[str, str]
-    """What it looked for in vain, and why. Source: probe."""
+    """What it did not find, and why. Source: probe."""
     rejected: int
     """Readings that could not be parsed or were out of their channel's range. Source: probe."""
     rejected_first: tuple[str, ...]
@@ -162,7 +162,7 @@ def _print_checked(console: Console, row: Mapping[str, Any]) -> None:
     lines(
         console,
         [
-            f"beside the power: {', '.join(others)}" if others else "",
+            f"other channels: {', '.join(others)}" if others else "",
             *(f"missing: {name}: {reason}" for name, reason in row["absent"].items()),
             _rejected(row) and _rejected(row) + first,
         ],

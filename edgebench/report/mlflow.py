@@ -259,7 +259,7 @@ def _quiet_mlflow(store: str) -> Iterator[Any]:
 
 
 def _shown(text: str) -> str:
-    """An address without the name and password that may stand in it."""
+    """An address without the name and password that it may hold."""
     return re.sub(r"//[^/@\s]+@", "//...@", text)
 
 
@@ -269,5 +269,5 @@ def _unusable(store: str, why: str) -> StoredResultError:
     if "schema" in why.lower() or "revision" in why.lower():
         fix = f"bring it up to date (mlflow db upgrade {store}), or install the MLflow that made it"
     elif "HTTPConnection" in why:
-        fix = "start the server (mlflow server), or mend the address"
+        fix = "start the server (mlflow server), or correct the address"
     return StoredResultError(f"the MLflow store {store} cannot be used", why=_shown(why)[:300], fix=fix)

@@ -1,7 +1,7 @@
 """The JSON Schemas of what is written and printed (draft 2020-12), made from the classes that hold it.
 
-`edgebench schema NAME` prints one. Fields and their texts come from records, summaries and documents, those
-of metrics from their catalogue; only what a document puts around them is described here.
+`edgebench schema NAME` prints one. Fields and their texts come from records, summaries and documents, and for
+metrics from their catalogue; only what a document puts around them is described here.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _result() -> Schema:
 
 
 def _meters() -> Schema:
-    """Of those that were not checked, or cannot be read, without what a check adds."""
+    """Fields that a check adds are optional: other entries lack them."""
     entry = object_schema(CheckedMeter)
     entry["required"] = object_schema(Meter)["required"]
     meters = _list_of(entry, "One entry a meter.", "probes")

@@ -272,7 +272,7 @@ MOST_BARS = 60
 def stages(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
     """Milliseconds a patch, stage upon stage; means over the sessions of each session's median.
 
-    A device's own stage lies within inference: it is a narrow bar upon it, which ends where inference ends.
+    A device's own stage is part of inference: it is a narrow bar upon it, which ends where inference ends.
 
     Args:
         summaries: trials; those without stages are left out, and those after the first 60 of a target.

@@ -19,7 +19,7 @@ from edgebench.stats.mission_cycles import Cycle, Floats, completions_s
 
 MOST_LINES = len(drawing.PALETTE)
 PARTS = 240
-"""Of a cycle, a point each."""
+"""Points of a line."""
 
 _UNITS = ((3600.0, "h"), (60.0, "min"))
 

@@ -51,7 +51,7 @@ def scene(
     Args:
         scene_jpg: JPEG of the part of the scene that is cut into patches.
         record: the scene; its labels are compared where they are of the same classes.
-        predictions: one class index a patch, row by row; -1 where there is none.
+        predictions: one class index a patch, row by row; -1 where it is missing.
         class_names: what the indices mean.
         ax: where to draw, see `plots.panels.Place`.
 

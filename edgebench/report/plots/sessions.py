@@ -152,7 +152,7 @@ def thinned(values: Floats, most: int) -> NDArray[np.int64]:
 
 
 def _ends(strips: Sequence[SessionStrip]) -> tuple[float, float]:
-    """Of the upright axis, in percent: around all passes but those that are far above every p90."""
+    """The ends of the upright axis, in percent: around all passes but those that are far above every p90."""
     if not strips:
         return 0.0, 100.0
     lowest, highest = min(strip.lowest for strip in strips), max(float(strip.y.max()) for strip in strips)
@@ -223,7 +223,7 @@ def sessions_picture(summaries: Sequence[TrialSummary]) -> Picture:
         f"with each session's minimum and median, and its p90 from {LEAST_FOR_P90} passes. A strip that "
         "rises became slower while it ran; triangles at the upper edge mark passes above the axis.",
         f"Throttling is suspected of {hot}." if hot else "",
-        "Of long sessions the lowest and the highest pass of each part are drawn." if is_thinned else "",
+        "Long sessions are drawn by the lowest and the highest pass of each part." if is_thinned else "",
         f"{len(shown)} of {words.counted(able, 'trial')} are drawn." if able > len(shown) else "",
     )
 
@@ -284,7 +284,7 @@ def sustained(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Ax
 
 
 def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
-    """A median a minute of the sustained sessions; None where there were none."""
+    """A median a minute of the sustained sessions; None without any."""
     shown = [summary for summary in summaries if summary.sustained is not None]
     if not shown:
         return None

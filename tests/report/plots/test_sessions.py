@@ -100,7 +100,7 @@ def test_a_large_result_makes_no_large_figure() -> None:
     assert drawn <= MOST_POINTS + 3 * MAX_TRIALS
     assert len(svg_of(all_axes)) < 300_000
     caption = sessions_picture(summaries).caption
-    assert "the lowest and the highest pass of each part are drawn" in caption
+    assert "drawn by the lowest and the highest pass of each part" in caption
     assert "36 of 100 trials are drawn." in caption
 
 
