@@ -29,7 +29,7 @@ _GAPS_LON = ((-86.0, -80.0), (30.0, 36.0))
 def split_of(lon_deg: float) -> Split | None:
     """Which split a patch centred at that longitude belongs to; None in the gaps between them.
 
-    There are gaps beside the test longitudes. They keep most patches of two splits apart, but not all:
+    There are gaps next to the test longitudes. They keep most patches of two splits apart, but not all:
     near the poles a few degrees are narrower than a patch, hence `apart_from` in `draw_patches`.
     """
     if _TEST_LON[0] <= lon_deg <= _TEST_LON[1]:

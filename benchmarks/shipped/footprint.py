@@ -1,4 +1,4 @@
-"""Whether two patches show the same ground, wherever on the globe they lie.
+"""Whether two patches show the same ground, wherever on the globe they are.
 
 Longitudes alone do not keep splits apart: near the poles a few degrees are narrower than a patch.
 """
@@ -60,7 +60,7 @@ def _grid(view: View) -> Floats:
 
 
 def _holds(view: View, points: Floats) -> bool:
-    """Whether any of the points lies in the view, widened by the margin."""
+    """Whether any of the points is in the view, widened by the margin."""
     east, north, up = (points @ axis for axis in _axes(view))
     cosine, sine = np.cos(view.angle_rad), np.sin(view.angle_rad)
     x, y = cosine * east + sine * north, cosine * north - sine * east

@@ -2,7 +2,7 @@
 
 Run as `python -m benchmarks.shipped.make_assets [--folder DIR]`.
 
-Takes about a minute. What it writes is what lies in `edgebench/prepare/assets`; only the
+Takes about a minute. It writes the files of `edgebench/prepare/assets`; only the
 recipe or the Earth images changing is a reason to run it.
 """
 
@@ -44,7 +44,7 @@ _BAND = 96  # rows rendered at once: a whole scene would take 4 GB
 def search(
     earth: Earth, counts: Mapping[Split, int] = SHIPPED_COUNTS, seed: int = SHIPPED_SEED
 ) -> dict[Split, Draws]:
-    """The draws of the splits, none of which shows ground that another shows.
+    """The draws of the splits, which share no ground.
 
     The train split is drawn freely, because the shipped weights were trained on it.
     """

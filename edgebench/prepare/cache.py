@@ -48,8 +48,13 @@ def _sha256_of_state(path: Path, state: tuple[int, ...]) -> str:
     return sha256_file(path)
 
 
+def sha256_once(path: Path) -> str:
+    """The hash of a file, read once a process and again after a change; OSError as from `sha256_file`."""
+    return _sha256_of_state(path.resolve(), _state_of(path.resolve()) or ())
+
+
 def _state_of(path: Path) -> tuple[int, ...] | None:
-    """What changes when a file does: its kind, size, times and place; None where there is none."""
+    """What changes when a file does: its kind, size, times and place; None where it does not exist."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -58,7 +63,7 @@ def _state_of(path: Path) -> tuple[int, ...] | None:
 
 
 def _remove(path: Path) -> None:
-    """Take away what lies under an object's name, whatever it is; not what a link leads to."""
+    """Remove the file, folder or link of an object's name; not the target of a link."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -100,7 +105,7 @@ class Cache:
         self.root = root if root is not None else default_cache_folder()
 
     def object_path(self, digest: str, suffix: str = "") -> Path:
-        """Where the object of that hash lies, or would lie."""
+        """The path of the object of that hash, whether or not it exists."""
         if not _HEX.fullmatch(digest):
             raise ValueError(f"not a SHA-256: {digest!r}")
         return self.root / "objects" / digest[:2] / f"{digest}{suffix}"
@@ -135,7 +140,7 @@ class Cache:
         return False
 
     def add_file(self, source: Path, suffix: str = "") -> tuple[Path, str]:
-        """Move a file that lies in `scratch()` into the store; returns path and hash."""
+        """Move a file of `scratch()` into the store; returns path and hash."""
         digest = sha256_file(source)
         path = self.object_path(digest, suffix)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +164,7 @@ class Cache:
         return None
 
     def recipe(self, kind: str, key: str, *, used: bool = True) -> dict[str, Any] | None:
-        """What was noted under a recipe's key, or None (also when the note cannot be read).
+        """What was noted under a recipe's key; None without a note that can be read.
 
         The time of change of the recipe's file is when it was last `used`, as cleaning goes by.
         """
@@ -216,7 +221,7 @@ OF_A_SCRATCH = re.compile(r"tmp[a-z0-9_]+")
 """The name of a folder that `Cache.scratch` makes."""
 
 SAY_AFTER_S = 2.0
-"""How long nobody is told that another process is waited for."""
+"""Seconds of waiting for another process before a message."""
 
 MOST_WAIT_S = 3600.0
 """How long another process is waited for: far above the longest preparation of a model."""
@@ -224,7 +229,7 @@ MOST_WAIT_S = 3600.0
 
 @contextmanager
 def waiting(lock: FileLock, does: str) -> Iterator[None]:
-    """Hold a lock; after a moment of waiting it is said what another process `does`, and how long at most.
+    """Hold a lock; after a moment of waiting, log what another process `does` and the longest wait.
 
     UnavailableError where the other one has not ended after `MOST_WAIT_S`.
     """
@@ -249,9 +254,9 @@ def waiting(lock: FileLock, does: str) -> Iterator[None]:
 
 
 def lock_folder(cache: Cache) -> Path:
-    """The folder of the locks, which need not be there; UnavailableError where a link stands in its place.
+    """The folder of the locks, which need not be there; UnavailableError where it is a link.
 
-    What lies behind a link may be somebody else's, and a cleaning removes files there.
+    The target of a link may belong to another user, and a cleaning removes files there.
     """
     folder = cache.root / LOCKS
     linked = False
@@ -260,7 +265,7 @@ def lock_folder(cache: Cache) -> Path:
     if linked:
         raise UnavailableError(
             f"the cache folder {cache.root} cannot be used",
-            why=f"{folder} is a link, and the cache's locks have to lie in a folder of its own",
+            why=f"{folder} is a link, and the cache's locks need a folder of its own",
             fix="remove that link, or set EDGEBENCH_CACHE_DIR to another folder",
         )
     return folder
@@ -279,7 +284,8 @@ def using(cache: Cache) -> Iterator[None]:
     """While this is open no other process removes files of the cache.
 
     The system gives the lock back when its process dies, however it dies. A cache folder that cannot be
-    written is used without: nobody can remove anything there. UnavailableError where the locks are a link.
+    written is used without a lock: no process can remove files there. UnavailableError where the locks are
+    a link.
     """
     folder = lock_folder(cache)
     path = folder / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock"
@@ -296,7 +302,7 @@ def using(cache: Cache) -> Iterator[None]:
 
 
 def _sweep(cache: Cache, locks: Path) -> None:
-    """Remove what processes left that were killed, where nobody uses the cache; the gate is held."""
+    """Remove what killed processes left, where no other process uses the cache. Requires the gate."""
     used = False
     for path in sorted(locks.iterdir()):
         if OF_A_USE.fullmatch(path.stem) and is_lock(path.name):
@@ -331,7 +337,7 @@ class CachedFile:
 
 
 class FileRecord(NamedTuple):
-    """What the cache notes of a kept file; notes of other kinds lie among the recipes, too."""
+    """What the cache notes of a kept file; the recipes' folder has notes of other kinds, too."""
 
     sha256: str
     suffix: str
@@ -341,7 +347,7 @@ class FileRecord(NamedTuple):
 
 
 def as_file_record(noted: Mapping[str, Any] | None) -> FileRecord | None:
-    """What was noted as the recipe of a kept file; None where it is none, or is damaged."""
+    """What was noted as the recipe of a kept file; None for another kind of note, or a damaged one."""
     if noted is None:
         return None
     fields: list[Any] = [noted.get(field) for field in FileRecord._fields]
@@ -364,7 +370,7 @@ def _note_sha256(note: Mapping[str, Any]) -> str:
 
 
 def find(cache: Cache, kind: str, key: str) -> CachedFile | None:
-    """What that recipe made, or None where it must be made (again).
+    """What that recipe made; None where it must be made (again).
 
     A file whose bytes are not those that were kept does not count, and is removed (`Cache.has_sound`).
     """
@@ -383,7 +389,7 @@ def find(cache: Cache, kind: str, key: str) -> CachedFile | None:
 def store(
     cache: Cache, kind: str, key: str, file: Path, suffix: str, note: Mapping[str, Any] | None = None
 ) -> CachedFile:
-    """Move a file that lies in `cache.scratch()` into the cache, under that recipe."""
+    """Move a file of `cache.scratch()` into the cache, under that recipe."""
     path, digest = cache.add_file(file, suffix)
     note_fields = dict(note or {})
     recipe = FileRecord(digest, suffix, path.stat().st_size, note_fields, _note_sha256(note_fields))
@@ -510,7 +516,7 @@ def totals(files: Iterable[CacheFile]) -> list[KindTotal]:
 
 
 def foreign(cache: Cache) -> list[str]:
-    """The names in the cache folder that are not the cache's, and those among its locks: nobody touches them.
+    """The names in the cache folder, and among its locks, that are not the cache's: they are never removed.
 
     UnavailableError where it cannot be listed.
     """
@@ -546,7 +552,7 @@ def remove(cache: Cache, unused_since_s: float | None = None) -> list[CacheFile]
 
 
 def select(files: Sequence[CacheFile], unused_since_s: float | None) -> list[CacheFile]:
-    """Those of the files that were last used before a moment; all of them where it is None."""
+    """Those of the files that were last used before a moment; all of them without one."""
     return [file for file in files if unused_since_s is None or file.last_used_s < unused_since_s]
 
 

@@ -83,7 +83,7 @@ class Subject:
         shapes: of the inputs, the batch included, in the model's own layout.
         precision: of a file that is taken as it is; fp32 where TensorFlow makes it.
         macs: multiply-accumulates of one call at a batch of 1; None where they are not known.
-        weights_sha256: of the file, or what stands for random weights.
+        weights_sha256: of the file, or the identity of random weights.
         tensors: the inputs of a model that takes no picture.
         assumed: of the inputs, because neither the file nor the user says it.
         calibration: None where there is nothing to calibrate int8 with, for the reason in `uncalibrated`.
@@ -321,13 +321,13 @@ class Recipe:
         return find(cache, self.kind, self.key)
 
     def store(self, cache: Cache, file: Path, note: Mapping[str, Any]) -> CachedFile:
-        """Move a file that lies in a scratch folder of the cache into the cache."""
+        """Move a file of a scratch folder of the cache into the cache."""
         return store(cache, self.kind, self.key, file, self.suffix, note)
 
 
 @dataclass(frozen=True)
 class StepJob:
-    """Work of one process: what it is told, and by the outputs' names the recipes of the files it makes."""
+    """Work of one process: its description, and the recipes of its files by the outputs' names."""
 
     description: Mapping[str, Any]
     outputs: Mapping[str, Recipe]
@@ -366,7 +366,7 @@ class Chain(ABC):
 
     Attributes:
         name: of the format, and of the lock that its makers hold.
-        title: as people are told it.
+        title: as messages name it.
         extras: of this package, that install what makes the format.
     """
 
@@ -419,7 +419,7 @@ class Chain(ABC):
             return None
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """One artifact a request, in order, or why there is none.
+        """One artifact a request, in order, or the error.
 
         From the cache in milliseconds; else by up to two processes at once. The outcome is an
         UnsupportedError where there is no way to the artifact, an UnavailableError where a package for it is
@@ -511,7 +511,7 @@ def artifact_of(
         checks: how far each step is off.
         provenance: what the format has to add.
         exact_with: settings under which a runtime computes the same scores.
-        input_shapes: what a runtime has to be told.
+        input_shapes: what a runtime has to set.
 
     Raises:
         UnsupportedError: the model has not as many scores as class names.

@@ -1,11 +1,10 @@
-"""What `edgebench models show` tells of a model file, weights, a variant or a family, as plain data."""
+"""What `edgebench models show` prints about a model file, weights, a variant or a family, as plain data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from math import prod
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +13,7 @@ from edgebench.errors import EdgeBenchError, InputError, UnavailableError, Usage
 from edgebench.installed import version_of
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache, canonical_hash, making, sha256_file
-from edgebench.prepare.families import count_parameters, shapes_of
+from edgebench.prepare.families import count_parameters, read_weights
 from edgebench.prepare.image_sets import images_identity, shipped_images
 from edgebench.prepare.landcover import CLASS_NAMES, SHIPPED_COUNTS, shipped_draws
 from edgebench.prepare.model_file import SUFFIXES, as_record, inspect_model
@@ -76,12 +75,12 @@ def _pixels(family: catalogue.Family) -> dict[str, float]:
 
 def _weights(path: Path) -> dict[str, Any]:
     """Facts of a .npz; the record in the same folder names its family."""
-    shapes = shapes_of(path)
+    arrays = read_weights(path)
     record_fields: dict[str, Any] = {
         "name": path.name,
         "path": str(path),
         "format": "weights",
-        "parameters": sum(prod(shape) for shape in shapes.values()),
+        "parameters": sum(array.size for array in arrays.values()),
         "size_bytes": path.stat().st_size,
         "sha256": sha256_file(path),
         "macs": None,
@@ -97,9 +96,9 @@ def _weights(path: Path) -> dict[str, Any]:
         "class_names": list(record.class_names),
         "input": {"height": catalogue.SIZE, "width": catalogue.SIZE, **_pixels(family)},
     }
-    head = shapes.get("scores/kernel", ())
-    if len(head) == 2:
-        more = (head[1] - catalogue.CLASSES) * head[0]
+    if "scores/kernel" in arrays:
+        inputs, classes = arrays["scores/kernel"].shape
+        more = (classes - catalogue.CLASSES) * inputs
         record_fields |= {"macs": family.macs(record.depth_multiplier) + more, "macs_reason": ""}
     return record_fields
 
@@ -201,7 +200,7 @@ def evaluate(artifacts: Sequence[Artifact], cache: Cache, progress: Progress) ->
 
 
 def stored_evaluation(artifact: Artifact, cache: Cache, fp32: Artifact | None = None) -> Evaluation | None:
-    """What the cache holds of an artifact, or None; `fp32` is the artifact to agree with."""
+    """What the cache has of an artifact, if anything; `fp32` is the artifact to agree with."""
     predicted = _predicted(artifact, cache)
     if predicted is None:
         return None

@@ -19,7 +19,7 @@ from typing import Any
 from edgebench.agent.children import signal_name
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.files import reason, require_regular, write_atomically
-from edgebench.prepare.cache import Cache, CachedFile, sha256_file
+from edgebench.prepare.cache import Cache, CachedFile, sha256_once
 from edgebench.prepare.chain import Chain, Recipe, Refusals
 from edgebench.prepare.model_file import inspect_model
 from edgebench.prepare.tflite import TfliteChain
@@ -37,18 +37,16 @@ MAX_OUTPUT = 1 << 20  # characters of its words that are read
 MAX_ROWS = 500
 
 _VERSION = re.compile(r"Edge TPU Compiler version (?P<version>[0-9A-Za-z._-]{1,60})")
-_SIZES = {
+_LABELS = {
     "on_chip_used_bytes": "On-chip memory used for caching model parameters",
     "on_chip_remaining_bytes": "On-chip memory (?:available|remaining) for caching model parameters",
     "off_chip_used_bytes": "Off-chip memory used for streaming uncached model parameters",
-}
-_COUNTS = {
     "subgraphs": "Number of Edge TPU subgraphs",
     "operations": "Total number of operations",
     "on_edgetpu": "Number of operations that will run on Edge TPU",
     "on_cpu": "Number of operations that will run on CPU",
 }
-_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_UNITS = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _ROW = re.compile(
     r"^(?P<name>[A-Za-z][A-Za-z0-9_]{0,79})\s{2,}(?P<count>\d{1,6})\s{2,}(?P<status>\S.{0,299}?)\s*$"
 )
@@ -59,7 +57,7 @@ class CompilerError(EdgeBenchError):
 
 
 def find() -> str | None:
-    """The compiler's version; None where there is none on PATH. CompilerError for one that does not run."""
+    """The compiler's version; None where it is not on PATH. CompilerError for one that does not run."""
     program = shutil.which(PROGRAM)
     if program is None:
         return None
@@ -69,7 +67,7 @@ def find() -> str | None:
 
 @lru_cache(maxsize=8)
 def _version(path: str, size_bytes: int, mtime_ns: int) -> str:
-    """Of the program in the state that size and time of change stand for."""
+    """The version; size and time of change are for the cache."""
     output, code = _run([path, "--version"], ASK_S)
     match = _VERSION.search(output)
     if code != 0 or match is None:
@@ -90,7 +88,7 @@ def compile_model(model: Path, scratch: Path) -> tuple[Path, dict[str, Any]]:
     if code != 0 or not compiled.is_file():
         raise CompilerError(
             f"edgetpu_compiler does not take {model.name}",
-            # A compiler that dies amid its work says nothing of that itself.
+            # A compiler that is killed reports nothing itself.
             why=(f"it died by {signal_name(-code)}" if code < 0 else f"exit code {code}")
             + f": {_last(output) or 'it printed nothing'}",
             fix="see what it says; the model has to be int8 throughout, with fixed shapes",
@@ -105,7 +103,7 @@ def compile_model(model: Path, scratch: Path) -> tuple[Path, dict[str, Any]]:
 def parse(text: str) -> dict[str, Any]:
     """What the compiler's words and its log say, as plain data for an artifact's provenance.
 
-    `version`; `table`, the rows of the operation log, those that come in both once: so many operations
+    `version`; `table`, the rows of the operation log, each once: the number of operations
     (`count`) of one `name` with one `status`, in the compiler's own words; bytes of the Edge TPU's own memory
     for parameters, and of those that are sent again with every inference (`off_chip_used_bytes`); parts of
     the graph on the Edge TPU (`subgraphs`); how many operations there are, and where they run. None for what
@@ -120,19 +118,13 @@ def parse(text: str) -> dict[str, Any]:
     return {
         "version": version["version"] if version else None,
         "table": [dict(zip(("name", "count", "status"), row, strict=True)) for row in list(rows)[:MAX_ROWS]],
-        **{name: _size(text, label) for name, label in _SIZES.items()},
-        **{name: _count(text, label) for name, label in _COUNTS.items()},
+        **{name: _number(text, label) for name, label in _LABELS.items()},
     }
 
 
-def _size(text: str, label: str) -> int | None:
-    match = re.search(label + r":\s*(\d{1,12}(?:\.\d{1,6})?)\s*(B|KiB|MiB|GiB)\b", text)
+def _number(text: str, label: str) -> int | None:
+    match = re.search(label + r":\s*(\d{1,12}(?:\.\d{1,6})?)(?:\s*(B|KiB|MiB|GiB)\b)?", text)
     return round(float(match[1]) * _UNITS[match[2]]) if match else None
-
-
-def _count(text: str, label: str) -> int | None:
-    match = re.search(label + r":\s*(\d{1,7})\b", text)
-    return int(match[1]) if match else None
 
 
 def _run(command: list[str], limit_s: float) -> tuple[str, int]:
@@ -199,7 +191,7 @@ class Compiled:
 def read(path: Path) -> Compiled:
     """Read a .tflite file's flatbuffer, in a process of its own.
 
-    InputError for one that is none or is damaged; UnavailableError where its reader is not installed.
+    InputError for another or a damaged file; UnavailableError where its reader is not installed.
     """
     facts = inspect_model(path)
     cpu = {name: count for name, count in facts.operations.items() if name != CUSTOM_OP}
@@ -307,7 +299,7 @@ class EdgeTpuChain(Chain):
             "model": self._tflite.recipe(request).inputs,
         }
         if user_file := _compiled_by_user(request):
-            return Recipe(KIND, {**inputs, "artifact_sha256": _digest(user_file)}, ".tflite")
+            return Recipe(KIND, {**inputs, "artifact_sha256": sha256_once(user_file)}, ".tflite")
         version = find()
         inputs["compiler"] = version
         if version is None and request.options.get("allow_cpu"):
@@ -320,7 +312,7 @@ class EdgeTpuChain(Chain):
         return self._tflite.packages(request, None) if is_needed else ()
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
-        """One outcome a request, in order: that of its .tflite where there is none.
+        """One outcome a request, in order: that of its .tflite where that failed.
 
         Raises:
             UnavailableError: there is no compiler here, and no compiled file was given; with what to do.
@@ -333,13 +325,12 @@ class EdgeTpuChain(Chain):
                 _require_int8_alone(request)
             except UnsupportedError as error:
                 outcomes[at] = error
-        taken = [at for at in range(len(requests)) if at not in outcomes]
-        _require_one_model_a_file([requests[at] for at in taken])
-        bases = self._tflite.prepare([requests[at] for at in taken], cache, progress)
-        outcomes |= dict(zip(taken, bases, strict=True))
-        based = [at for at in taken if isinstance(outcomes[at], Artifact)]
-        compiled_ones = super().prepare([requests[at] for at in based], cache, progress)
-        outcomes |= dict(zip(based, compiled_ones, strict=True))
+        places = [at for at in range(len(requests)) if at not in outcomes]
+        _require_one_model_a_file([requests[at] for at in places])
+        for chain_prepare in (self._tflite.prepare, super().prepare):
+            prepared = chain_prepare([requests[at] for at in places], cache, progress)
+            outcomes |= dict(zip(places, prepared, strict=True))
+            places = [at for at in places if isinstance(outcomes[at], Artifact)]
         return [outcomes[at] for at in range(len(requests))]
 
     def make(
@@ -509,17 +500,6 @@ def _compiled_by_user(request: PrepareRequest) -> Path | None:
             fix=f"name a file, or a folder that has {request.variant.name}{SUFFIX}",
         ) from error
     return path
-
-
-def _digest(path: Path) -> str:
-    status = path.stat()
-    return _hashed(path.absolute(), status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=64)
-def _hashed(path: Path, size_bytes: int, mtime_ns: int) -> str:
-    """Of a file in the state that size and time of change stand for."""
-    return sha256_file(path)
 
 
 def _require_one_model_a_file(requests: Sequence[PrepareRequest]) -> None:

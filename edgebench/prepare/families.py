@@ -2,7 +2,7 @@
 
 All are the feature layers of `keras.applications` without their top, global average pooling, and a dense
 softmax; MobileNet v3 keeps the hidden layer that its paper has before it. They take five classes unless told
-otherwise, like the case study, so that figures of one family stand beside another's.
+otherwise, like the case study, so that families can be compared.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +60,11 @@ class Family:
 
     @property
     def default_width(self) -> float | None:
-        """The width where none is asked for: 1.0, or None for a family of one width."""
+        """Default: 1.0; None for a family of one width."""
         return 1.0 if self.widths else None
 
     def width(self, asked: float | None) -> float | None:
-        """The width that `asked` stands for; UsageError for one that there is not."""
+        """The width for `asked`; UsageError for an unknown width."""
         if asked is None:
             return self.default_width
         if not self.widths:
@@ -156,7 +155,7 @@ def known() -> tuple[str, ...]:
 
 
 def spec(name: str) -> Family:
-    """The family of that name; UsageError when there is none."""
+    """The family of that name; UsageError for an unknown name."""
     family = _KNOWN.get(name)
     if family is None:
         raise UsageError(f"there is no model family {name!r}", fix=choose(name, _KNOWN))
@@ -222,25 +221,8 @@ def random_identity(family: str, depth_multiplier: float | None, classes: int) -
 
 
 def count_parameters(path: Path) -> int:
-    """How many numbers a weights file holds, trainable or not; reads the headers alone."""
-    return sum(prod(shape) for shape in shapes_of(path).values())
-
-
-def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
-    """The arrays' shapes by name, from their headers alone; InputError when it is no weights file."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    try:
-        with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
-            require_bounded(archive, MAX_FILE_BYTES)
-            for name in archive.namelist():
-                with archive.open(name) as member:
-                    version = np.lib.format.read_magic(member)
-                    read = np.lib.format
-                    header = read.read_array_header_1_0 if version == (1, 0) else read.read_array_header_2_0
-                    shapes[name.removesuffix(".npy")] = tuple(int(length) for length in header(member)[0])
-    except _DAMAGE as error:
-        raise _not_weights(path, error) from error
-    return shapes
+    """How many numbers a weights file holds, trainable or not; InputError as from `read_weights`."""
+    return sum(array.size for array in read_weights(path).values())
 
 
 def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:

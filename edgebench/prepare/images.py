@@ -47,8 +47,8 @@ def list_files(path: Path) -> Listed:
     """What a folder or a CSV file names; InputError when it names nothing, too much, or an empty class.
 
     A folder holds a folder a class (classes in the order of their names) or pictures alone (unlabelled).
-    Hidden files are ignored; files that are plainly no pictures, and pictures beside the class folders, are
-    passed by and counted in the notes. A CSV has the columns `path` (relative to the CSV's folder, or
+    Hidden files are ignored; files without a picture, and pictures next to the class folders, are
+    skipped and counted in the notes. A CSV has the columns `path` (relative to the CSV's folder, or
     absolute) and `label`; without labels its images are unlabelled.
     """
     with quiet_decoders():
@@ -229,7 +229,7 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def _bad_row(path: Path, line: int, why: str) -> InputError:
-    return InputError(f"line {line} of {path} cannot be used", why=why, fix="mend or remove the line")
+    return InputError(f"line {line} of {path} cannot be used", why=why, fix="correct or remove the line")
 
 
 _READING = "2"  # counts up when the same file would give other pixels
@@ -273,7 +273,7 @@ def cut(scene: Scene, height: int, width: int, stride: int | None = None) -> Sce
 def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> ImageSet:
     """The images that accuracy is taken on, each resized to `size`: an edge, or (height, width).
 
-    Bilinear over all pixels that an output pixel stands for, as training pipelines read pictures, and not by
+    Bilinear over all pixels that an output pixel covers, as training pipelines read pictures, and not by
     the nearest pixel as the scene's patches are resized on the device: that is timed and has to cost little,
     while this is done once on the host. A side may be stretched more than the other.
 
@@ -345,7 +345,7 @@ def _cached(listed: Listed, cache: Cache, size: tuple[int, int]) -> CachedFile:
 
 
 def _unreadable(listed: Listed) -> InputError | None:
-    """One error of all files that cannot be read, so that they are mended in one go; None where all can."""
+    """One error of all files that cannot be read, so that one message names them all; None where all can."""
     with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
         errors = pool.map(_fault, listed.files)
         faults = [
@@ -362,7 +362,7 @@ def _unreadable(listed: Listed) -> InputError | None:
     return InputError(
         f"{len(faults)} of {len(listed.files)} images cannot be read",
         why=first_few(reasons, separator="; "),
-        fix="mend these files, or take them out of the set",
+        fix="repair these files, or take them out of the set",
     )
 
 
@@ -399,7 +399,7 @@ _MAX_NAME = 200
 
 
 def read_labels(path: Path) -> tuple[str, ...]:
-    """The names in order; InputError for a file that is none, an empty or repeated name, or too many."""
+    """The names in order; InputError for another file, an empty or repeated name, or too many."""
     try:
         data = read_regular(path, _MAX_BYTES).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         text = data.decode("utf-8-sig")

@@ -1,7 +1,7 @@
 """What a model file is: inputs, outputs, operations, multiply-accumulates, parameters, precision.
 
 The file comes from outside. It is read in a process of its own with bounds on memory and time, because a
-protobuf or flatbuffer that lies about itself may make its reader crash, loop or take all memory.
+protobuf or flatbuffer with false sizes may make its reader crash, loop or take all memory.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ _MAX_ONNX_BYTES = 2**31 - 1  # of one protobuf message
 def inspect_model(path: Path) -> ModelFacts:
     """Read a .tflite, .onnx or .keras file, or a SavedModel's folder.
 
-    InputError for a file that is none, is damaged, or does not fit into memory; UnavailableError where the
-    package that reads the format is not installed.
+    InputError for another or a damaged file, or one that does not fit into memory; UnavailableError where
+    the package that reads the format is not installed.
     """
     try:
         files = folder_files(path) if is_saved_model(path) else [path]
@@ -102,7 +102,7 @@ def inspect_model(path: Path) -> ModelFacts:
 
 @lru_cache(maxsize=64)
 def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
-    """`inspect_model` of a file in the state that size and time of change stand for."""
+    """`inspect_model`; size and time of change are for the cache."""
     format_ = _format(path)
     _check_size(path, format_, size_bytes)
     job = {

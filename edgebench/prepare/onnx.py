@@ -98,7 +98,7 @@ class OnnxChain(Chain):
         self._form_of = form_of
 
     def recipe(self, request: PrepareRequest) -> Recipe:
-        """Of a smaller precision than its base's, the recipe holds the base's."""
+        """The recipe of a smaller precision holds that of its base."""
         subject = subject_of(request)
         _require_taken(request, subject)
         base = self._base(request, subject)
@@ -177,7 +177,7 @@ class OnnxChain(Chain):
         )
 
     def _base(self, request: PrepareRequest, subject: Subject) -> Recipe:
-        """Of the file that the steps begin with."""
+        """The recipe of the file that the steps begin with."""
         inputs = {
             "format": self.name,
             "step": "export" if subject.by_tensorflow else "ready",
@@ -265,7 +265,7 @@ def packages_finding() -> Finding:
     if not absent:
         return Finding("ok", "preparing", ", ".join(f"{name} {version_of(name)}" for name in PACKAGES))
     # A key holds the versions of what prepares: without them no cached artifact is found, either.
-    models = "no model" if "onnx" in absent else "of models only .onnx files"
+    models = "no model" if "onnx" in absent else "only .onnx files"
     message = (
         f"{', '.join(absent)} not installed: {models} can be prepared, or found among the artifacts "
         "that were cached with it"

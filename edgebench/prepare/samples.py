@@ -20,7 +20,7 @@ from edgebench.records.model import FixedInput, Samples
 from edgebench.records.values import Scene
 
 DEFAULT_COUNT = 400
-"""Inferences in a pass, so that image_s stands for as many as the patches of the published scene."""
+"""Inferences in a pass, so that image_s is the time of as many as the patches of the published scene."""
 
 SEED = 7
 _MOST_BYTES = 256 * 1024 * 1024  # of drawn samples; of larger inputs fewer are drawn and taken in turn
@@ -171,7 +171,7 @@ def _as_input(path: Path, tensor: FixedInput, array: NDArray[Any]) -> NDArray[An
     if rows.shape[1:] != shape or not 0 < len(rows) <= _MOST_GIVEN:
         raise InputError(
             f"the array for the input {tensor.name!r} in {path} is {list(array.shape)}",
-            why=f"[n, {', '.join(map(str, shape))}] was due, n at most {_MOST_GIVEN}",
+            why=f"[n, {', '.join(map(str, shape))}] was expected, n at most {_MOST_GIVEN}",
             fix="give one row a sample",
         )
     if not np.can_cast(rows.dtype, dtype, "same_kind"):
@@ -184,7 +184,7 @@ def _as_input(path: Path, tensor: FixedInput, array: NDArray[Any]) -> NDArray[An
     if dtype.kind in "iu" and not np.array_equal(converted, rows):
         raise InputError(
             f"the array for the input {tensor.name!r} in {path} does not fit into {dtype}",
-            fix="mend its values",
+            fix="correct its values",
         )
     return converted
 

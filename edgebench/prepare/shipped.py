@@ -129,7 +129,7 @@ def find_shipped(inputs: Mapping[str, Any]) -> CachedFile | None:
 
 
 def read_manifest(folder: Path = TFLITE_FOLDER) -> Manifest:
-    """The manifest of a folder; ValueError when it is none, OSError when it is not there."""
+    """The manifest of a folder; ValueError when it is damaged, OSError when it does not exist."""
     return Manifest.model_validate_json(read_regular(folder / MANIFEST, _MAX_MANIFEST_BYTES))
 
 
@@ -172,8 +172,8 @@ def _recipe(inputs: Mapping[str, Any]) -> str:
 
 
 CHOSEN = (0, 4, 3, 16, 23)
-"""Of the calibration split, in the order of the classes: the first that all nine shipped variants give more
-than 0.95. A device that computes a little differently must not turn the class of one over."""
+"""Indices in the calibration split, in the order of the classes: the first that all nine shipped variants
+score above 0.95. A device that computes a little differently must not turn the class of one over."""
 
 
 def golden_patches(cache: Cache) -> CachedFile:

@@ -1,6 +1,6 @@
 """What is known of a user's model: which input takes the picture, how pixels become numbers, what comes out.
 
-Everything is read from the file, or was said by the user; what neither tells has a default and a note.
+Everything is read from the file or set by the user; the rest has a default and a note.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _picture(
 def _normalisation(
     facts: ModelFacts, tensor: TensorFacts, choice: InputChoice
 ) -> tuple[tuple[float, ...], tuple[float, ...], str]:
-    """Divisors, offsets, and who told them; "" for nobody."""
+    """Divisors, offsets, and their source; "" without one."""
     if choice.scale is not None or choice.mean is not None:
         scale, mean = choice.scale or (1.0,), choice.mean or (0.0,)
         channels = max(len(scale), len(mean))
@@ -327,7 +327,7 @@ def _facts(path: Path, kind: SourceKind, digest: str, cache: Cache) -> ModelFact
 
 
 def kind_of(path: Path) -> SourceKind:
-    """The format of a model file by its name, or of a SavedModel's folder; InputError when it is none."""
+    """The format of a model file by its name, or of a SavedModel's folder; InputError for another file."""
     if path.is_dir():
         if is_saved_model(path):
             return "saved_model"
@@ -436,7 +436,7 @@ _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class TrainedRecord(BaseModel):
-    """What the record beside the weights says; further fields are for people."""
+    """The record of the weights; further fields are for people."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -449,7 +449,7 @@ class TrainedRecord(BaseModel):
 
 
 def read_record(weights: Path) -> TrainedRecord:
-    """The record beside a weights file; InputError where there is none, or it is of other weights."""
+    """The record next to a weights file; InputError where it is missing or of other weights."""
     path = weights.with_suffix(RECORD_SUFFIX)
     try:
         record = _record(read_regular(path, _MAX_RECORD_BYTES))
@@ -483,10 +483,10 @@ def _record(data: bytes) -> TrainedRecord:
 
 
 def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = None) -> ModelSource:
-    """Trained weights (.npz) as a model's source, with the classes that the record beside them names.
+    """Trained weights (.npz) as a model's source, with the classes of their record.
 
-    Calibration images are those of `calibration` (a folder or CSV), else those that the training set apart:
-    the list beside the weights, or the shipped ones; None where there are none. InputError for weights
+    Calibration images are those of `calibration` (a folder or CSV), else those of the training:
+    the list next to the weights, or the shipped ones; else None. InputError for weights
     without their record, and for images that cannot be read.
     """
     try:

@@ -4,8 +4,8 @@
     edgebench run --device cpu --model mobilenet_v1-0.25.npz --images mobilenet_v1-0.25.validation.csv
 
 The photographs are read from a folder on disk; nothing is downloaded. The split is Keras's own: of 3,670
-photographs the last fifth after shuffling with seed 123 validates (734). Three lists go beside the weights:
-.training.csv, .validation.csv, and .calibration.csv, 250 training photographs that int8 is calibrated with.
+photographs the last fifth after shuffling with seed 123 validates (734). Three lists are written next to the
+weights: .training.csv, .validation.csv, and .calibration.csv, 250 training photographs for int8.
 Needs TensorFlow (`pip install 'edgebench[prepare]'`).
 """
 

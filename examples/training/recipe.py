@@ -1,7 +1,7 @@
 """How MobileNet v1 is trained for EdgeBench: the recipe of the shipped weights, in plain Keras.
 
 Small images first, then the full size; AdamW with cosine decay, label smoothing, flips and brightness.
-`save` writes what `edgebench run --model W.npz` reads: the weights as float16, and their record beside them.
+`save` writes what `edgebench run --model W.npz` reads: the weights as float16, and their record next to them.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _RESIDUAL_GAMMA = 0.25  # a normalisation that is added to what goes round it: d
 def ready(
     family: str, width: float | None, weights: Path | None, *, classes: int = CLASSES, size: int = SIZE
 ) -> Model:
-    """A family's model with the weights of a file, or with random ones where there is none."""
+    """A family's model with the weights of a file, or with random ones without a file."""
     model = build(family, width, classes=classes, size=size)
     if weights is None:
         randomise(model)
@@ -293,7 +293,7 @@ def build_keras(job: Mapping[str, Any]) -> Network:
 
     Args:
         job: `kind` (`family`, `keras`, `saved_model`); for the first `family`, `depth_multiplier`,
-            `classes`, `size` and `weights`, a path or None for random ones; for the others `path`.
+            `classes`, `size` and `weights`, a path (None: random ones); for the others `path`.
 
     Raises:
         InputError: the file cannot be read as what it should be.

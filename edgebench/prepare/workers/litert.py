@@ -1,4 +1,4 @@
-"""LiteRT on this machine, for what is checked beside the timing; only for processes of their own."""
+"""LiteRT on this machine, for checks outside the timing; only for processes of their own."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _PLAIN = {
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The fields of `ModelFacts`; Malformed where the file is none or contradicts itself."""
+    """The fields of `ModelFacts`; Malformed for another file or one that contradicts itself."""
     import onnx
 
     try:
@@ -87,7 +87,7 @@ def _constants(graph: Any) -> dict[str, tuple[str, Shape]]:
     constants_by_name: dict[str, tuple[str, Shape]] = {}
     for name, tensor in _tensors(graph):
         if tensor.data_location == TensorProto.EXTERNAL:
-            raise Malformed("its weights lie in another file: save the model as one file")
+            raise Malformed("its weights are in another file: save the model as one file")
         dtype, itemsize = _dtype(tensor.data_type)
         shape = tuple(int(length) for length in tensor.dims)
         stored_bytes = len(tensor.raw_data)

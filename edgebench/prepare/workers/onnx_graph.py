@@ -204,7 +204,7 @@ def name_by_order(model: Proto) -> None:
 
 
 PUBLISHED_ZERO_POINTS = {"int8": INT8_ZERO_POINT, "uint8": INT8_ZERO_POINT + 128}
-"""Of an input in -1..1: what TFLite takes, so that preprocessing is the pixel, or the pixel less 128."""
+"""For an input in -1..1: what TFLite takes, so that preprocessing is the pixel, or the pixel less 128."""
 
 
 def integer_input(model: Proto) -> dict[str, Any] | None:
@@ -244,7 +244,7 @@ def integer_input(model: Proto) -> dict[str, Any] | None:
 
 
 def _to_quantisation(model: Proto, name: str) -> tuple[list[Any], Any]:
-    """The Transposes between the input and its QuantizeLinear, and that one or None."""
+    """The Transposes between the input and its QuantizeLinear, and that one, if any."""
     chain: list[Any] = []
     while True:
         users = [node for node in model.graph.node if name in node.input]
@@ -343,7 +343,7 @@ def read(path: Path) -> Proto:
         raise InputError(
             f"{path} cannot be read as ONNX",
             why=" ".join((str(error) or type(error).__name__).split())[:500],
-            fix="export it again; weights that lie in files beside it belong into the same folder",
+            fix="export it again; files with its weights have to be in the same folder",
         ) from error
     if size > MOST_BYTES:
         raise InputError(f"{path} is larger than 2 GB with its weights", fix="give a smaller model")

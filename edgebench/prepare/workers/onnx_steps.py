@@ -157,7 +157,7 @@ def export(job: Mapping[str, Any], output: Path) -> NDArray[np.float32]:
     Args:
         job: also `opset`, `batch`, `shapes` (of the inputs, the batch included, channels last), `golden` and
             `input` as `golden_feeds` takes them; the file gets the layout of `input`.
-        output: a new file; beside it lies `<name>.raw` meanwhile.
+        output: a new file; `<name>.raw` is next to it meanwhile.
 
     Returns:
         Scores float32 [n, scores] of the golden patches, by TensorFlow; the last batch's padding with them.

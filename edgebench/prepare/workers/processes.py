@@ -28,7 +28,7 @@ from edgebench.session_stages import TIMEOUT, seconds_from
 Job = Mapping[str, Any]
 Report = Callable[[str], None]
 Notes = dict[str, "dict[str, Any] | EdgeBenchError"]
-"""What is known of each output of a job, by its name, or why there is none."""
+"""The note or the error of each output of a job, by its name."""
 
 _LONGEST_LINE = 300
 _NOISE = re.compile(
@@ -52,7 +52,7 @@ class HelperTimeoutError(HelperEndedError):
 
 
 Outcome = dict[str, Any] | HelperError
-"""The result of a job, or why there is none."""
+"""The result of a job, or its error."""
 
 
 def serve(handle: Callable[[Job, Report], Mapping[str, Any]]) -> None:
@@ -78,7 +78,7 @@ def serve(handle: Callable[[Job, Report], Mapping[str, Any]]) -> None:
 
 
 class Helper:
-    """One such process at a time, while it is open: one that ends is started anew for the next job.
+    """One such process at a time, while it is open: one that ends is started again for the next job.
 
     Args:
         module: what is run with `python -m`.
@@ -208,7 +208,7 @@ def run_jobs(
     """The outcomes of jobs in their order, from up to `processes` processes that take the next free one.
 
     A job that fails has its error as the outcome, and the others go on. The processes' stderr and temporary
-    files lie in `scratch`. A job is ended that makes no headway for as long as
+    files are in `scratch`. A job is ended that makes no headway for as long as
     `$EDGEBENCH_STAGE_TIMEOUT_S`, if that is set, allows a stage; UsageError where it is no time.
     """
     limit_s = seconds_from(TIMEOUT)

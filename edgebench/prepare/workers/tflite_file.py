@@ -63,7 +63,7 @@ class Tally:
 
         Args:
             parameters: numbers in the weights and biases.
-            stored: how many of these are of which dtype; where nothing is multiplied, it tells the precision.
+            stored: how many of these have each dtype; where nothing is multiplied, it tells the precision.
             dtypes: of the inputs, which tell it where nothing is stored either.
         """
         if self.precisions:
@@ -131,7 +131,7 @@ class _Tensor:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The fields of `ModelFacts`; Malformed where the file is none or contradicts itself."""
+    """The fields of `ModelFacts`; Malformed for another file or one that contradicts itself."""
     from ai_edge_litert import schema_py_generated as schema
 
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
