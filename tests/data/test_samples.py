@@ -63,7 +63,7 @@ def test_given_samples_come_by_name_from_a_folder_or_an_archive(cache: Cache, tm
         ({"tokens": np.zeros((3, 6)), "extra": np.zeros((3, 2, 4))}, "is float64"),
         ({"tokens": np.full((3, 6), 1 << 40), "extra": np.zeros((3, 2, 4))}, "does not fit into int32"),
         ({"tokens": np.zeros((3, 6), int), "extra": np.zeros((2, 2, 4))}, "not as many"),
-        ({"tokens": np.zeros((0, 6), int), "extra": np.zeros((0, 2, 4))}, "due, n at most"),
+        ({"tokens": np.zeros((0, 6), int), "extra": np.zeros((0, 2, 4))}, "expected, n at most"),
     ],
 )
 def test_samples_that_do_not_fit_are_refused(cache: Cache, tmp_path: Path, arrays, says):
