@@ -23,8 +23,6 @@ from edgebench.analysis.frames import (
 from edgebench.analysis.plots import Plots
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged, missions, run_profiles, with_declarations
-from edgebench.judge.metrics import shown_in
-from edgebench.judge.metrics.power import rail_value
 from edgebench.judge.profile import Profile
 from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import TrialSummary, Verdict
@@ -32,7 +30,7 @@ from edgebench.judge.verdict import judge_all
 from edgebench.records.stored import ExperimentRecord
 from edgebench.report import notes as verdict_groups
 from edgebench.report import words
-from edgebench.report.metric_text import metric_text, rail_text
+from edgebench.report.metric_text import rail_text
 from edgebench.report.tables import metric_columns, names_by_trial
 from edgebench.results.load import StoredResults, found_folder
 from edgebench.results.record_reading import read_experiment
@@ -106,13 +104,9 @@ def trial_table(caption: str, summaries: Sequence[TrialSummary], verdicts: Seque
         "target": [trial.target for trial in summaries],
         "variant": [names[trial.key] for trial in summaries],
         "status": [trial.status.replace("_", " ") for trial in summaries],
-        **{column.heading: texts for column, texts in metric_columns("terminal", summaries)},
+        **{column.heading: texts for _, column, texts in metric_columns("matrix", summaries)},
     }
     rails = [trial.primary_rail for trial in summaries]
-    for metric, shown in shown_in("power"):
-        if metric.name in ("power_mean_w", "energy_j"):
-            values = [rail and rail_value(rail, metric) for rail in rails]
-            columns[shown.heading] = [metric_text(value, shown.form) for value in values]
     columns["power by"] = [rail_text(rail) if rail else words.MISSING for rail in rails]
     for profile in verdict_groups.profiles(verdicts):
         verdict_words = [wholes[trial.key, profile].verdict for trial in summaries]

@@ -346,6 +346,9 @@ ReferenceOption = Annotated[
         "shipped profiles. Each verdict quotes its source.",
     ),
 ]
+DetailsOption = Annotated[
+    bool, typer.Option("--details", help="Also print margins, stages, power, warnings and the environment.")
+]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 where a verdict is undecided.")]
 ResultsArgument = Annotated[
     str,

@@ -10,6 +10,7 @@ from edgebench.cli.common import (
     BoardOption,
     DeclaredOption,
     DeclaredPowerOption,
+    DetailsOption,
     JsonOption,
     OptionalResultsArgument,
     OutputDirOption,
@@ -34,27 +35,24 @@ def fit(
         str,
         typer.Option(
             metavar="QUANTITIES",
-            help="The Pareto front over these, such as image_s,energy_j,accuracy or image_s:p99; by default "
-            "over those of each profile that are known.",
+            help="Print the Pareto front over these metrics, such as image_s,energy_j,accuracy or "
+            "image_s:p99.",
         ),
     ] = "",
+    details: DetailsOption = False,
     strict: StrictOption = False,
     json_: JsonOption = False,
 ) -> None:
-    """Judge a result against requirement profiles, by default those of its run.
+    """Judge a result against requirement profiles. Default: those of its run.
 
-    Below the verdicts stands what would pass where a target does not, the
-    Pareto front and what excludes targets.
-
-    With --board also by what a target's boards weigh, measure and draw by their
-    makers, with --declared-power and --declared by its data sheet or label; nothing
-    in the result's folder changes. Published figures (--reference) are judged by
-    themselves, and each is marked as published.
+    --board adds the mass, size and power that a board's maker states;
+    --declared-power and --declared add values from a data sheet or label. The
+    result's folder does not change. --reference judges published figures alone.
 
     Exit codes: 0 no requirement is missed, 3 one is, 4 undecided (--strict),
     5 some trials failed.
     """
-    from edgebench.cli.outcome import show_judged, show_published
+    from edgebench.cli.outcome import show_judged
     from edgebench.errors import UsageError
     from edgebench.judge.answers import axes_of
     from edgebench.judge.judged import judge_folder
@@ -65,7 +63,7 @@ def fit(
     if reference:
         require_alone(results, output_dir, declared_power, declared, pareto)
         published = judge_published(profiles, boards=board or ())
-        raise typer.Exit(show_published(published, strict=strict, json_=json_))
+        raise typer.Exit(show_judged(published, strict=strict, json_=json_, details=details))
     folder = results_folder(results, output_dir)
     judged = judge_folder(folder, profiles, declared_power or (), board or (), declared or ())
     if not judged.profiles:
@@ -74,4 +72,4 @@ def fit(
             why="the result was run without a profile and none was given",
             fix="add --profile P; `edgebench profiles list` names them",
         )
-    raise typer.Exit(show_judged(judged, strict=strict, json_=json_, figures=False, axes=axes))
+    raise typer.Exit(show_judged(judged, strict=strict, json_=json_, details=details, axes=axes))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgebench.cli.common import (
+    DetailsOption,
     JsonOption,
     OutputDirOption,
     ResultsArgument,
@@ -37,39 +38,42 @@ if TYPE_CHECKING:
 
 
 def show_judged(
-    judged: Judged, *, strict: bool, json_: bool, figures: bool = True, axes: Sequence[Requirement] = ()
+    judged: Judged, *, strict: bool, json_: bool, details: bool = False, axes: Sequence[Requirement] = ()
 ) -> int:
-    """Print a judged result, as tables or as JSON; returns the exit code that it deserves.
+    """Print a judged result, for people or as JSON; returns the exit code that it deserves.
 
-    Without `figures` the verdicts alone, and what follows from them, with a Pareto front over `axes`.
+    Args:
+        judged: the result, or published figures.
+        strict: whether an undecided verdict has an exit code of its own.
+        json_: whether to print the document.
+        details: whether to print every section below decisions and matrix.
+        axes: of one Pareto front in place of one a profile; it is printed with or without `details`.
     """
     from edgebench.judge.answers import answers
     from edgebench.judge.verdict import exit_code
-    from edgebench.report.page import brief, changes
-    from edgebench.report.terminal import print_blocks
+    from edgebench.report.page import front
+    from edgebench.report.terminal import print_front, print_sections
 
     if json_:
         print_json(judged, axes)
     else:
         beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
-        blocks = brief(judged.summaries, judged.verdicts, beyond.decisions, figures=figures)
-        print_blocks(stdout(), blocks if figures else [*blocks, *changes(judged.summaries, beyond)])
+        console = stdout()
+        first = front(judged, beyond.decisions)
+        print_front(console, first, details=details)
+        if details:
+            from edgebench.report.missions import brief_missions
+            from edgebench.report.sections import margins, sections
+
+            missions = brief_missions(judged.results, judged.summaries, judged.profiles)
+            print_sections(console, [margins(first.matrix), *sections(judged, beyond, missions)])
+        elif axes:
+            from edgebench.report.answer import pareto_sentences
+            from edgebench.report.console import lines
+
+            lines(console, pareto_sentences(beyond.pareto, judged.summaries), indent=2)
     say_each("note", judged.notes)
     say_each("warning", judged.results.warnings)
-    return exit_code(judged.verdicts, judged.summaries, strict=strict)
-
-
-def show_published(judged: Judged, *, strict: bool, json_: bool) -> int:
-    """Print the verdicts on published figures, as tables or as JSON; returns the exit code they deserve."""
-    from edgebench.judge.verdict import exit_code
-    from edgebench.report.page import published_brief
-    from edgebench.report.terminal import print_blocks
-
-    if json_:
-        print_json(judged)
-    else:
-        print_blocks(stdout(), published_brief(judged))
-    say_each("note", judged.notes)
     return exit_code(judged.verdicts, judged.summaries, strict=strict)
 
 
@@ -92,7 +96,7 @@ def conclude(
     write_output(report, FORMS["html"].write(judged), "-o")
     code = show_judged(judged, strict=strict, json_=json_)
     messages = stderr() if json_ else stdout()
-    messages.print(f"report: {printable(report)}", soft_wrap=True, markup=False)
+    messages.print(f"\nReport: {printable(report)}", soft_wrap=True, markup=False)
     if outcome.interrupted:
         say("interrupted: everything measured so far is kept; go on with the same command and --resume")
         code = interrupted_code()
@@ -133,14 +137,15 @@ def say_forecast(observer: Observer, built: Built, cache: Cache) -> None:
 def show(
     results: ResultsArgument = "latest",
     output_dir: OutputDirOption = None,
+    details: DetailsOption = False,
     strict: StrictOption = False,
     json_: JsonOption = False,
 ) -> None:
-    """Print a result's figures, and the verdicts of the profiles of its run."""
+    """Print the decision and the figures of a result, judged by the profiles of its run."""
     from edgebench.judge.judged import judge_folder
 
     judged = judge_folder(results_folder(results, output_dir))
-    raise typer.Exit(show_judged(judged, strict=strict, json_=json_))
+    raise typer.Exit(show_judged(judged, strict=strict, json_=json_, details=details))
 
 
 def _complete_schema(incomplete: str) -> list[str]:

@@ -169,14 +169,12 @@ Compared = BySession | ByRail | ByImages | ByCount | Exactly
 """How the metric of two trials is compared; `edgebench.judge.metric_comparison` does it."""
 
 Form = Literal[
-    "interval", "share", "right of n", "points", "k of n", "Wilson interval", "p", "bytes", "number",
-    "milliseconds", "median and p99", "median", "p99", "count",
+    "interval", "percent", "right of n", "points", "k of n", "p", "bytes", "number", "milliseconds", "median",
+    "p99", "count",
 ]  # fmt: skip
 """How a value is printed; `edgebench.report.metric_text.FORMS` does it."""
 
-ShownIn = Literal[
-    "terminal", "latency", "requests", "instructions", "stages", "cold", "accuracy", "power", "memory"
-]
+ShownIn = Literal["matrix", "latency", "start", "accuracy", "power"]
 
 
 @dataclass(frozen=True)
@@ -184,10 +182,8 @@ class Shown:
     """One place where a metric is printed.
 
     Attributes:
-        table: `latency` gives it a table of its own, the others a column; `terminal` is what a run ends
-            with, `instructions` is of emulated trials alone.
-        heading: of the column, or of the table of its own; empty for what a pass is, in words. `{label}`
-            stands for the metric's label with its unit.
+        table: which gets a column; `matrix` is what every report begins with.
+        heading: of the column; `{label}` stands for the metric's label with its unit.
         form: how the value is printed.
         where_present: whether the column is left out where no trial has a value.
     """
@@ -208,7 +204,7 @@ class Metric:
         value: of a trial: a number, an Interval, an Accuracy, a mapping by stage, ...; None where missing.
         units: unit -> how many of the base unit it is, the base unit (that of the figures) first.
         source: the file or the clock that it comes from.
-        label: heads its columns, with its unit; its name where empty.
+        label: what people see, as the heading of its columns; its name where empty.
         better: which values are better.
         statistics: those that a requirement may ask for, the default first; none where no requirement may be
             about it. `declared` is what the target's description says, `share` is k of n, `recorded` is a
@@ -308,7 +304,7 @@ class Metric:
     @property
     def is_latency(self) -> bool:
         """Whether it is the time of an image, which a schedule limits."""
-        return any(shown.table == "latency" for shown in self.shown)
+        return self.of_a_pass and isinstance(self.judged, Sampled)
 
     @property
     def json_place(self) -> str:
@@ -317,8 +313,14 @@ class Metric:
 
     @property
     def titled(self) -> str:
-        """Its label with its unit: `start [s]`."""
-        return f"{self.label or self.name} [{self.unit}]" if self.unit_text else self.label or self.name
+        """Its label with its unit: `Latency per image, s`."""
+        unit = {"1": "", "bytes": "", "instruction": ""}.get(self.unit, self.unit)
+        return f"{self.words}, {unit}" if unit else self.words
+
+    @property
+    def words(self) -> str:
+        """What people call it: `Latency per image`."""
+        return self.label or self.name.replace("_", " ")
 
 
 def by_session(name: str) -> Callable[[TrialSummary], Sequence[Sequence[float]]]:

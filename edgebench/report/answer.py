@@ -1,104 +1,142 @@
-"""The decision of a profile, in the sentences that a reader wants first."""
+"""The decision of a profile, and what would change it, in sentences."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgebench.judge.answers import Answers, ExcludedBy, Front
-from edgebench.judge.decision import Decision, Limit, Nearest, Open, RelaxedLimit, ToMeasure
+from edgebench.judge.decision import Decision, Limit, Nearest, RelaxedLimit, ToMeasure
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import notes, tables, words
+from edgebench.report import notes, words
+from edgebench.report.blocks import Standing
 from edgebench.report.notes import Trials
 from edgebench.report.tables import trial_names
 
-_NAMED = 3  # trials that the headline names one by one
+_NAMED = 3  # trials that a sentence names one by one
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What stands first of a profile.
+    """The decision of one profile.
 
     Attributes:
-        headline: which trials satisfy it, else what is open, else the nearest miss.
-        settling: with what each open requirement would be settled, a clause each; empty where none is open.
+        title: of the profile.
+        word: as of a standing: the best of the trials'.
+        before: the first sentence up to the profile, such as `4 of 9 variants satisfy`.
+        after: what follows the profile in it; empty where it ends with the profile.
+        more: the sentences behind it: the best trials, then those that are undecided or fail.
     """
 
-    headline: str
-    settling: tuple[str, ...]
+    title: str
+    word: str
+    before: str
+    after: str
+    more: tuple[str, ...]
 
-    @property
-    def sentences(self) -> list[str]:
-        """The headline, then what would settle what is open."""
-        return [self.headline, *([f"To settle: {'; '.join(self.settling)}."] if self.settling else [])]
+    def text(self, profile: str) -> str:
+        """All sentences; `profile` is what stands for it, such as its title."""
+        first = " ".join(filter(None, [self.before, profile, self.after]))
+        return " ".join([f"{first}.", *self.more])
 
 
-def answer_of(decision: Decision, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> Answer:
-    """The decision in words.
+def answer_of(
+    decision: Decision,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    standings: Mapping[tuple[str, str], Standing],
+    title: str = "",
+) -> Answer:
+    """The decision in words, what holds first.
 
     Args:
         decision: of one profile.
         summaries: of all trials that were judged.
-        verdicts: of them, by that profile and by others.
+        verdicts: on them, by that profile and by others.
+        standings: by trial and profile.
+        title: of the profile. Default: its name.
     """
-    names = tables.trial_names(summaries)
-    trials = {summary.key: summary for summary in summaries}
-    ours = [verdict for verdict in verdicts if verdict.profile == decision.profile]
-    settling: tuple[str, ...] = ()
-    if decision.outcome == "unmeasured":
-        return Answer(
-            f"No trial was measured: {words.counted(decision.trials, 'trial')} without a session.", ()
-        )
-    if decision.outcome == "satisfied":
-        text = _satisfied(decision, trials, names)
-    elif decision.outcome == "missed":
-        text = _missed(decision, names, ours)
+    names = trial_names(summaries)
+    ordered = sorted(summaries, key=lambda each: each.latency.median if each.latency else math.inf)
+    shown = {each.key: each for each in ordered if (each.key, decision.profile) in standings}
+    by_word = words.grouped((standings[key, decision.profile].word, key) for key in shown)
+    word = next((word for word in words.STANDINGS if word in by_word), "unknown")
+    best = by_word.get("pass") or by_word.get("so far") or []
+    after = "in everything measured so far" if word == "so far" else ""
+    more: list[str] = []
+    if best:
+        before = f"{_counted(best, shown, names)} {'satisfies' if len(best) == 1 else 'satisfy'}"
+        more += _best([shown[key] for key in best], names)
+        if word == "pass" and (others := by_word.get("so far")):
+            verb = "satisfies" if len(others) == 1 else "satisfy"
+            more.append(f"{_named([names[key] for key in others])} {verb} everything measured so far.")
+    elif decision.outcome == "unmeasured":
+        before, after = "No variant was measured for", ""
+    elif word == "fail":
+        before = "No variant satisfies"
+        more += _nearest_miss(decision, names, verdicts)
+    elif word == "unknown" and "fail" not in by_word:
+        before, after = "Nothing is known that", "requires"
     else:
-        text = _undecided(decision, trials, names, ours)
-        judged = {verdict.trial for verdict in ours}
-        settling = _settling(
-            decision.open, Trials.of([each for each in summaries if each.key in judged], names)
-        )
-    return Answer(text + _overloaded(decision, names), settling)
+        before = "No variant is shown to satisfy"
+    deciding = {key: standings[key, decision.profile].decided_by for key in shown}
+    for lead, keys in (
+        ("Undecided:", by_word.get("inconclusive")),
+        ("Not satisfied by", by_word.get("fail") if word != "fail" else None),
+    ):
+        if keys:
+            reasons = words.grouped(
+                (each.name if (each := deciding[key]) else "", names[key]) for key in keys
+            )
+            parts = [
+                f"{f'all {len(shown)}' if len(of) == len(shown) > 1 else _named(of)} ({reason})"
+                for reason, of in reasons.items()
+            ]
+            more.append(f"{lead} {'; '.join(parts)}.")
+    return Answer(title or words.plain(decision.profile, 80), word, before, after, tuple(more))
 
 
-def _overloaded(decision: Decision, names: Mapping[str, str]) -> str:
-    """` Overloaded: 1.0 fp32 (load 2.36), for more work comes in each cycle than it gets through.`."""
-    if not decision.overloaded:
-        return ""
-    loads = _named([f"{names[each.trial]} (load {words.number(each.load)})" for each in decision.overloaded])
-    return f" Overloaded: {loads}, for more work comes in each cycle of the schedule than is done in it."
+def _counted(keys: Sequence[str], shown: Mapping[str, TrialSummary], names: Mapping[str, str]) -> str:
+    """`4 of 9 variants`, `All 9 variants`; the name of a single trial."""
+    if len(shown) == 1:
+        return names[keys[0]]
+    noun = "variants" if len({trial.variant for trial in shown.values()}) == len(shown) else "trials"
+    return f"All {len(shown)} {noun}" if len(keys) == len(shown) else f"{len(keys)} of {len(shown)} {noun}"
 
 
-def _satisfied(decision: Decision, trials: Mapping[str, TrialSummary], names: Mapping[str, str]) -> str:
-    assert decision.trial is not None
-    quickest, passed, lightest = trials[decision.trial], decision.passing, decision.lightest
-    light = f"{words.number(trials[lightest[0]].mass_g or 0.0)} g" if lightest else ""
-    if len(passed) == 1:
-        only = "alone " if decision.trials > 1 else ""
-        return f"{names[quickest.key]} {only}satisfies it{_in_brackets(_how_quick(quickest), light)}."
-    who = (
-        f"All {decision.trials}" if len(passed) == decision.trials else f"{len(passed)} of {decision.trials}"
-    )
-    text = (
-        f"{who} trials satisfy it. The quickest is {names[quickest.key]}{_in_brackets(_how_quick(quickest))}"
-    )
-    if decision.level:
-        text += f", not told apart from {_named([names[key] for key in decision.level])} by its interval"
-    if quickest.key in lightest:
-        return f"{text}; none of them is lighter ({light})."
-    verb = "is" if len(lightest) == 1 else "are"
-    named = _named([names[key] for key in lightest])
-    return f"{text}; the lightest {verb} {named} ({light})." if lightest else f"{text}."
+def _best(trials: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
+    """The fastest, the most accurate and the lightest of some trials, each where there is one."""
+    sentences = []
+    latencies = words.alike_timed([trial for trial in trials if trial.latency is not None])
+    if latencies:
+        fastest, *others = sorted(latencies, key=lambda trial: trial.latency.median if trial.latency else 0.0)
+        assert fastest.latency is not None
+        what = "per image" if fastest.latency_quantity == "image_s" else "inference per image"
+        text = f"{words.number(fastest.latency.median)} s {what}"
+        if level := [names[trial.key] for trial in others if _is_level(trial, fastest)]:
+            text += f", within the interval of {_named(level)}"
+        sentences.append(f"Fastest: {names[fastest.key]}, {text}.")
+    labelled = [trial for trial in trials if trial.accuracy is not None and trial.accuracy.n]
+    if labelled:
+        accuracies = {trial.key: trial.accuracy.k / trial.accuracy.n for trial in labelled if trial.accuracy}
+        most = max(accuracies.values())
+        leaders = [names[key] for key, share in accuracies.items() if share == most]
+        if len(leaders) < len(labelled) or len(trials) == 1:
+            sentences.append(f"Most accurate: {_named(leaders)}, {words.percent(most)}.")
+    masses = {trial.key: trial.mass_g for trial in trials if trial.mass_g is not None}
+    if len(set(masses.values())) > 1:
+        least = min(masses.values())
+        lightest = [names[key] for key, mass_g in masses.items() if mass_g == least]
+        sentences.append(f"Lightest: {_named(lightest)}, {words.number(least)} g.")
+    return sentences
 
 
-def _in_brackets(*texts: str) -> str:
-    return f" ({', '.join(filter(None, texts))})" if any(texts) else ""
-
-
-def _how_quick(trial: TrialSummary) -> str:
-    return "" if trial.latency is None else f"{trial.latency_quantity} {words.interval(trial.latency)} s"
+def _is_level(trial: TrialSummary, first: TrialSummary) -> bool:
+    """Whether the intervals of both overlap, so that another run may order them differently."""
+    mine, best = trial.latency, first.latency
+    return bool(mine and best and mine.low is not None and best.high is not None and mine.low <= best.high)
 
 
 def _named(names: Sequence[str]) -> str:
@@ -106,25 +144,22 @@ def _named(names: Sequence[str]) -> str:
     return words.listed(list(names) if more <= 0 else [*names[:_NAMED], f"{more} more"])
 
 
-def _missed(decision: Decision, names: Mapping[str, str], verdicts: Sequence[Verdict]) -> str:
-    """`No trial satisfies it. The nearest is 0.25 int8: it misses image_s median ≤ 4.42 s by 1.56 s ...`."""
+def _nearest_miss(decision: Decision, names: Mapping[str, str], verdicts: Sequence[Verdict]) -> list[str]:
+    """`Nearest: 0.25 int8, which misses latency per image ≤ 4.42 s by 0.680 s (15.4 % of it).`."""
     if decision.trial is None:
-        count = "the one trial misses" if decision.trials == 1 else f"all {decision.trials} miss"
-        return f"No trial satisfies it: {count} a requirement."
-    misses = words.listed(
-        [
-            _miss(verdict)
-            for verdict in verdicts
-            if verdict.trial == decision.trial and verdict.verdict == "fail" and not verdict.wanted
-        ]
-    )
-    if decision.trials == 1:
-        return f"The one trial misses {misses}."
-    return f"No trial satisfies it. The nearest is {names[decision.trial]}: it misses {misses}."
+        return []
+    misses = [
+        _miss(verdict)
+        for verdict in verdicts
+        if (verdict.trial, verdict.profile) == (decision.trial, decision.profile)
+        and verdict.verdict == "fail"
+        and not verdict.wanted
+    ]
+    return [f"Nearest: {names[decision.trial]}, which misses {words.listed(misses)}."] if misses else []
 
 
 def _miss(verdict: Verdict) -> str:
-    """`image_s median ≤ 4.42 s by 0.680 s (15.4 %)`; what is known as a bound alone is shown as that."""
+    """`latency per image ≤ 4.42 s by 0.680 s (15.4 % of it)`; a bound alone is shown as that."""
     if verdict.margin is None:
         return f"{words.limit(verdict)} ({words.judged(verdict)})"
     share = ""
@@ -133,51 +168,19 @@ def _miss(verdict: Verdict) -> str:
     return f"{words.limit(verdict)} by {words.number(-verdict.margin)}{words.margin_unit(verdict)}{share}"
 
 
-def _undecided(
-    decision: Decision,
-    trials: Mapping[str, TrialSummary],
-    names: Mapping[str, str],
-    verdicts: Sequence[Verdict],
-) -> str:
-    assert decision.trial is not None
-    lacking = words.listed(
-        [
-            f"{words.plain(verdict.quantity, 40)} ({verdict.verdict})"
-            for verdict in verdicts
-            if verdict.trial == decision.trial
-            and not verdict.wanted
-            and verdict.verdict in ("unknown", "inconclusive")
-        ]
+def settling_sentences(decisions: Sequence[Decision], trials: Trials) -> list[str]:
+    """What would settle each open requirement: `disco-realtime, peak power: --meter KIND (all 9 trials)`."""
+    profiles = words.grouped(
+        (
+            f"{words.judged_quantity(entry.quantity, entry.statistic)}: {entry.by} "
+            f"({trials.several(entry.trials)})",
+            words.plain(decision.profile, 80),
+        )
+        for decision in decisions
+        for entry in decision.open
+        if entry.by
     )
-    who = names[decision.trial] + _in_brackets(_how_quick(trials[decision.trial]))
-    if decision.trials == 1:
-        return f"It is open whether {who} satisfies it: {lacking}."
-    failing, open_count = decision.failing, decision.trials - decision.failing
-    fails = f" and {failing} {'fails' if failing == 1 else 'fail'}" if failing else ""
-    nearest = f"Open of {who}: " if open_count == 1 else f"The nearest of these is {who}, open in "
-    count = f"{open_count} of {words.counted(decision.trials, 'trial')} cannot be decided{fails}"
-    return f"No trial is shown to satisfy it: {count}. {nearest}{lacking}."
-
-
-def _settling(entries: Sequence[Open], trials: Trials) -> tuple[str, ...]:
-    """`power_peak_w by --meter KIND`; with the trials where it is not open of all that are.
-
-    Requirements that the same would settle of the same trials stand together, and all of them where nothing
-    else would settle any.
-    """
-    ways = {entry.by for entry in entries}
-    if len(ways) == 1 and "" not in ways:
-        quantities_of_all = dict.fromkeys(words.plain(entry.quantity, 40) for entry in entries)
-        return (f"{words.listed(list(quantities_of_all))} by {entries[0].by}",)
-    quantities = words.grouped(
-        ((entry.by, entry.trials), words.plain(entry.quantity, 40)) for entry in entries if entry.by
-    )
-    undecided = {key for entry in entries for key in entry.trials}
-    return tuple(
-        f"{words.listed(list(dict.fromkeys(what)))} by {by}"
-        + ("" if set(keys) == undecided else f" (of {trials.several(keys)})")
-        for (by, keys), what in quantities.items()
-    )
+    return [f"{words.listed(names)}, {text}" for text, names in profiles.items()]
 
 
 # The nearest yes in sentences, for the terminal and for pages.
@@ -335,7 +338,9 @@ MOST_CHARACTERS = 4000
 
 def paragraphs(answers: Answers, summaries: Sequence[TrialSummary]) -> list[tuple[str, list[str]]]:
     """Heading and sentences of those that say something; `summaries` are the trials that were judged."""
+    trials = Trials.of(summaries, trial_names(summaries))
     every = [
+        ("What would settle open verdicts", settling_sentences(answers.decisions, trials)),
         ("What would pass", nearest_sentences(answers.nearest, summaries)),
         ("Pareto front", pareto_sentences(answers.pareto, summaries)),
         ("What excludes targets", exclusion_sentences(answers.excluded_by)),

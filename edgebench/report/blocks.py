@@ -116,88 +116,90 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One requirement of one trial, or all of them together.
+class Judgement:
+    """One requirement of a profile for one trial.
 
     Attributes:
         word: the verdict.
-        formula: the requirement.
-        margin: what is left to the limit, or the bound that alone is known; empty where there is neither.
-        behind: the figure with its interval, and of power and energy what the meter covers.
-        by: what would settle it; empty where it is settled, or nothing is known to.
-        reason: why it is so.
-        unit: of the margin, with its space.
+        name: of the requirement, as the profile's author wrote it.
+        limit: the requirement as a formula.
+        value: that was judged, with its interval; empty where nothing was measured.
+        margin: what is left to the limit; empty where there is none.
+        excess: by how much a limit is missed, or the interval that contains it; empty for the other verdicts.
+        reason: why, and what would settle an open verdict.
     """
 
     word: str
-    formula: str
-    margin: str = ""
-    behind: str = ""
-    by: str = ""
-    reason: str = ""
-    unit: str = ""
-
-    @property
-    def short(self) -> str:
-        """`✓ +1.40`, for below the unit; without a margin the word."""
-        return f"{words.SYMBOLS[self.word]} {self.margin.removesuffix(self.unit) or self.word}"
+    name: str
+    limit: str
+    value: str
+    margin: str
+    excess: str
+    reason: str
 
     @property
     def text(self) -> str:
-        """`✓ +1.40 s; 3.02 ±0.03 s`; without a margin the word."""
-        behind = f"; {self.behind}" if self.behind else ""
-        return f"{words.SYMBOLS[self.word]} {self.margin or self.word}{behind}"
+        """`latency per image ≤ 4.42 s: 0.883 ±0.025 s, margin +3.54 s`."""
+        margin = f", margin {self.margin}" if self.margin else ""
+        return f"{self.limit}: {self.value or 'not measured'}{margin}"
 
     @property
-    def hint(self) -> str:
-        """Why it is so, and what would settle it."""
-        return f"{self.reason}; to settle: {self.by}" if self.by else self.reason
+    def short(self) -> str:
+        """`✓ +3.54 s`; without a margin the bound, or the word."""
+        return f"{words.SYMBOLS[self.word]} {self.margin or self.excess or words.screen_word(self.word)}"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One trial against one profile.
+
+    Attributes:
+        word: as in `words.STANDINGS`; `so far` where all that was measured passes and the rest is unknown.
+        decided_by: the requirement that decides; None where no single one does.
+        judgements: of all requirements, in the profile's order.
+    """
+
+    word: str
+    decided_by: Judgement | None
+    judgements: tuple[Judgement, ...]
+
+    @property
+    def short(self) -> str:
+        """`✕ latency`, `○ so far`: the symbol, and what decides."""
+        text = self.decided_by.name if self.decided_by else words.screen_word(self.word)
+        return f"{words.STANDINGS[self.word]} {text}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A trial; None of a requirement that it was not judged by."""
+    """A trial: a text for each column of figures, and a standing for each profile, None where not judged."""
 
     name: str
-    whole: Cell
-    cells: tuple[Cell | None, ...]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A requirement: `image_s median`, `≤ 4.42 s`, and what would settle it wherever it is open.
-
-    `by` is empty where it differs between trials, and where it is open of fewer than two of them.
-    """
-
-    quantity: str
-    bound: str
-    by: str
-    formula: str
+    figures: tuple[str, ...]
+    standings: tuple[Standing | None, ...]
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """The trials of one profile, best first.
+    """Trials with their figures and their standing by each profile, the best first.
 
     Attributes:
-        columns: the requirements, in the profile's order.
+        columns: of figures.
+        profiles: the title of each profile, and its requirements as the explanation.
         rows: as many as are seen at once, of every target its best ones.
         folded: the others.
     """
 
-    title: str
-    columns: tuple[Asked, ...]
+    columns: tuple[Column, ...]
+    profiles: tuple[Column, ...]
     rows: tuple[Row, ...]
-    folded: tuple[Row, ...]
+    folded: tuple[Row, ...] = ()
 
     @property
     def rest(self) -> str:
-        """`The other 92 trials: 90 fail, 2 unknown`."""
-        counts = {word: sum(row.whole.word == word for row in self.folded) for word in words.SYMBOLS}
-        each = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        return f"The other {words.counted(len(self.folded), 'trial')}: {each}"
+        """`92 more trials`."""
+        return f"{words.counted(len(self.folded), 'more trial')}"
 
 
 Block = Heading | Text | Notes | Plot | Fold | Command | Table | Matrix
-"""Text in them comes from anywhere: what shows it escapes it."""
+"""Text in them comes from anywhere: the renderer escapes it."""

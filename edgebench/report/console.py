@@ -15,7 +15,7 @@ from edgebench.report import words
 
 _ASCII = str.maketrans(
     {"±": "+-", "≤": "<=", "≥": ">=", "…": "...", "·": "-", "×": "x", "–": "-", "\ufffd": "?"}
-    | {"✓": "P", "✕": "F", "≈": "~", "▲": "^", "▼": "v"}
+    | {"✓": "P", "✕": "F", "≈": "~", "○": "o", "▲": "^", "▼": "v"}
     | dict(zip("▁▂▃▄▅▆▇█", "._-:=+*#", strict=True))
 )
 
@@ -65,8 +65,7 @@ def new_table(console: Console, columns: Sequence[tuple[str, bool]]) -> Table:
     return table
 
 
-def fits(console: Console, table: Table) -> bool:
-    """Whether all of a table's columns can be shown in full."""
-    return (
-        console.measure(table, options=console.options.update(max_width=_UNBOUNDED)).maximum <= console.width
-    )
+def fits(console: Console, table: Table, can_fold: bool = False) -> bool:
+    """Whether all of a table's columns can be shown in full; where they can fold, at least a word wide."""
+    measured = console.measure(table, options=console.options.update(max_width=_UNBOUNDED))
+    return (measured.minimum if can_fold else measured.maximum) <= console.width

@@ -11,11 +11,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from edgebench.judge.trial_summary import PUBLISHED
-from edgebench.records.stored import ExperimentRecord
+from edgebench.records.stored import ExperimentRecord, TrialRecord
 from edgebench.records.target import Target
 from edgebench.report import words
 from edgebench.report.blocks import Column, Table, facts, of_figures
-from edgebench.report.run_tables import most_sessions, steady_part
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported
 
@@ -179,6 +178,35 @@ def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
 def _absent(setting: Mapping[str, Any]) -> bool:
     """Whether nobody gave a value, and there is no default."""
     return setting.get("value") is None or setting["value"] == []
+
+
+def steady_part(record: ExperimentRecord) -> str:
+    """What each session measures: `3 passes`, or for how long and how often."""
+    often = "" if record.period_s is None else f", one every {record.period_s:g} s"
+    if record.sustained_s is not None:
+        minutes = record.sustained_s / 60
+        return f"{minutes:g} {'minute' if minutes == 1 else 'minutes'}{often}"
+    counts = [_steady_count(record, trial) for trial in record.trials] or [_passes(record.passes)]
+    return f"{' or '.join(dict.fromkeys(counts))}{often}"
+
+
+def _steady_count(record: ExperimentRecord, trial: TrialRecord) -> str:
+    """How many a session of a trial has, and over how many patches where that is not the whole scene."""
+    passes = trial.passes or record.passes
+    if trial.patches is None:
+        return _passes(passes)
+    noun = "pass or window" if passes == 1 else "passes or windows"
+    return f"{passes} {noun} over {trial.patches} of {record.scene_of(trial).patches} patches"
+
+
+def _passes(passes: int) -> str:
+    return "1 pass" if passes == 1 else f"{passes} passes"
+
+
+def most_sessions(record: ExperimentRecord) -> str:
+    """How many sessions a trial has: `5 sessions`, `at most 30 sessions` where a rule ends it."""
+    most = "at most " if record.target_ci is not None or record.decide else ""
+    return f"{most}{words.counted(record.sessions, 'session')}"
 
 
 def command_line(command: Sequence[str]) -> str:

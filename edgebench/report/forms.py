@@ -48,13 +48,13 @@ class Form:
 def _html(judged: Judged) -> bytes:
     from edgebench.report.html import render
 
-    return _utf8(render(judged.results, judged.summaries, judged.verdicts, judged.profiles))
+    return _utf8(render(judged))
 
 
 def _markdown(judged: Judged) -> bytes:
     from edgebench.report.markdown import export_markdown
 
-    return _utf8(export_markdown(judged.results, judged.summaries, judged.verdicts, judged.profiles))
+    return _utf8(export_markdown(judged))
 
 
 def _json(judged: Judged) -> bytes:

@@ -11,22 +11,21 @@ import base64
 import functools
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from xml.etree import ElementTree
 
 import jinja2
 from markupsafe import Markup
 
-from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.judge.verdict import WORDS
-from edgebench.report import drawing
+from edgebench.judge.answers import answers
+from edgebench.judge.judged import Judged
+from edgebench.report import drawing, words
 from edgebench.report.figure_files import pictures
 from edgebench.report.missions import brief_missions
-from edgebench.report.page import report
+from edgebench.report.page import front
 from edgebench.report.plots.panels import Picture
+from edgebench.report.sections import sections
 from edgebench.report.words import sort_value
-from edgebench.results.load import StoredResults
 
 # A drawn figure as SVG within a page: text that stays text, colours of the page, no id twice, tooltips.
 
@@ -168,30 +167,34 @@ def _fit_text(element: ElementTree.Element) -> None:
     element.set("lengthAdjust", "spacingAndGlyphs")
 
 
-def render(
-    results: StoredResults,
-    summaries: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    profiles: Sequence[Profile] = (),
-) -> str:
-    """The whole page; the same text for the same result. `profiles` are those of the verdicts."""
+def render(judged: Judged) -> str:
+    """The whole page; the same text for the same result."""
     templates = _templates()
     style, script = (_shipped(name) for name in ("style.css.j2", "report.js"))
     policy = (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src {_hash_source(style)}; script-src {_hash_source(script)}"
     )
-    missions = brief_missions(results, summaries, profiles)
-    page = report(results, summaries, verdicts, profiles, missions)
+    summaries, verdicts, profiles = judged.summaries, judged.verdicts, judged.profiles
+    missions = brief_missions(judged.results, summaries, profiles)
+    beyond = answers(summaries, profiles, verdicts)
     template = templates.get_template("report.html.j2")
     with drawing.uncollected():
         figures = {
             place: _shown(picture, f"figure-{number}")
             for number, (place, picture) in enumerate(
-                pictures(results, summaries, verdicts, profiles, missions).items(), 1
+                pictures(judged.results, summaries, verdicts, profiles, missions).items(), 1
             )
         }
-        document = template.render(page=page, figures=figures, policy=policy, style=style, script=script)
+        document = template.render(
+            page=front(judged, beyond.decisions),
+            sections=sections(judged, beyond, missions),
+            figures=figures,
+            policy=policy,
+            style=style,
+            script=script,
+            version=words.plain(judged.results.experiment.edgebench_version, 40),
+        )
     return document if document.endswith("\n") else document + "\n"
 
 
@@ -215,7 +218,7 @@ def _templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
-    environment.globals["verdict_words"] = WORDS
+    environment.globals["screen_word"] = words.screen_word
     environment.filters["sort_value"] = sort_value
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment

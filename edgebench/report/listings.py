@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from edgebench.judge.metrics.accuracy import SAME_AS_FP32
 from edgebench.report import words
 from edgebench.report.blocks import Block, Column, Command, Heading, Notes, Table, Text, facts, of_figures
 from edgebench.report.console import line, lines
@@ -206,7 +205,7 @@ def print_variants(
         families: what else is there by name (`models.inspect.description.list_families`), printed below.
         as_json: print the rows as they are instead.
     """
-    columns = of_figures("variant", "parameters", "file", "right of n", SAME_AS_FP32)
+    columns = of_figures("variant", "parameters", "file", "right of n", "same as fp32")
     blocks: list[Block] = [Table("variants", columns, tuple(map(_variant_cells, rows)))]
     overlapping = any((row.get("evaluation") or {}).get("overlapping") for row in rows)
     reasons = dict.fromkeys(row["accuracy_reason"] for row in rows if row.get("accuracy_reason"))

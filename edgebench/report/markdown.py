@@ -4,34 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.answers import answers
+from edgebench.judge.judged import Judged
 from edgebench.report import words
-from edgebench.report.blocks import Block, Command, Fold, Heading, Matrix, Notes, Plot, Row, Table, Text
-from edgebench.report.page import report
-from edgebench.results.load import StoredResults
+from edgebench.report.blocks import (
+    Block,
+    Command,
+    Fold,
+    Heading,
+    Matrix,
+    Notes,
+    Plot,
+    Row,
+    Standing,
+    Table,
+    Text,
+)
+from edgebench.report.missions import brief_missions
+from edgebench.report.page import front
+from edgebench.report.sections import margins, sections
 
 _SPECIAL = str.maketrans(
     {char: f"\\{char}" for char in "\\`*_{}[]()#|~$@"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
 
 
-def export_markdown(
-    results: StoredResults,
-    summaries: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    profiles: Sequence[Profile] = (),
-) -> str:
-    """Everything but what is drawn, as GitHub's Markdown."""
-    document = report(results, summaries, verdicts, profiles)
+def export_markdown(judged: Judged) -> str:
+    """Everything but the plots, as GitHub's Markdown."""
+    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
+    document = front(judged, beyond.decisions)
     parts = [f"# {escape(document.title)}", escape(document.subtitle)]
-    for card in document.cards:
-        parts += [f"**{escape(card.title)}**", escape(" ".join(card.answer.sentences))]
-    parts.append(blocks_text(document.cautions))
-    for section in document.sections:
+    parts += [escape(answer.text(answer.title)) for answer in document.answers]
+    for each in document.lines:
+        command = f" {_code(each.command)}" if each.command else ""
+        parts.append(f"**{escape(each.label)}:** {escape(each.text)}{command}")
+    parts.append(_matrix(document.matrix))
+    missions = brief_missions(judged.results, judged.summaries, judged.profiles)
+    for section in sections(judged, beyond, missions):
         if any(not isinstance(block, Plot) for block in section.blocks):
-            parts += [f"## {escape(section.title)}", blocks_text(section.blocks)]
+            parts += [f"## {escape(section.title)}", escape(section.gist), blocks_text(section.blocks)]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _code(text: str) -> str:
+    fence = "`" * (1 + text.count("`"))
+    return f"{fence}{text}{fence}"
 
 
 def blocks_text(blocks: Iterable[Block]) -> str:
@@ -54,9 +71,6 @@ def _block(block: Block) -> str:
             return _fold(title, *map(table_rows, tables))
         case Table():
             return "\n\n".join(filter(None, [escape(block.caption), table_rows(block)]))
-        case Matrix():
-            folded = _fold(block.rest, _matrix_rows(block, block.folded)) if block.folded else ""
-            return "\n\n".join(filter(None, [_matrix_rows(block, block.rows), folded]))
     return ""  # a plot
 
 
@@ -69,22 +83,28 @@ def escape(text: str) -> str:
     return " ".join(text.translate(_SPECIAL).split())
 
 
+def _matrix(matrix: Matrix) -> str:
+    if not matrix.rows:
+        return ""
+    folded = _fold(matrix.rest, _matrix_rows(matrix, matrix.folded)) if matrix.folded else ""
+    margins_fold = (
+        _fold("Margins and reasons", blocks_text(margins(matrix).blocks)) if matrix.profiles else ""
+    )
+    return "\n\n".join(filter(None, [_matrix_rows(matrix, matrix.rows), folded, margins_fold]))
+
+
 def _matrix_rows(matrix: Matrix, rows: Sequence[Row]) -> str:
-    """Symbol and margin a cell; what would settle a verdict, where it is open."""
-    headings = [
-        f"{each.formula}; to settle: {each.by}" if each.by else each.formula for each in matrix.columns
-    ]
-    head = _line(["trial", "all together", *headings])
-    above = ["", *(column.by for column in matrix.columns)]  # stands in the heading
-    lines = []
-    for row in rows:
-        cells = zip((row.whole, *row.cells), above, strict=True)
-        texts = (
-            words.MISSING if each is None else f"{each.text}: {each.by}" if each.by and not by else each.text
-            for each, by in cells
-        )
-        lines.append(_line([row.name, *texts]))
-    return "\n".join([head, "|" + "---|" * (2 + len(headings)), *lines])
+    profiles = [f"{each.heading}: {each.about}" for each in matrix.profiles]
+    head = _line(["Trial", *(column.heading for column in matrix.columns), *profiles])
+    rule = "|---|" + "---:|" * len(matrix.columns) + "---|" * len(profiles)
+    lines = [_line([row.name, *row.figures, *map(_standing, row.standings)]) for row in rows]
+    return "\n".join([head, rule, *lines])
+
+
+def _standing(standing: Standing | None) -> str:
+    if standing is None:
+        return words.MISSING
+    return f"{standing.short} {standing.decided_by.excess}" if standing.decided_by else standing.short
 
 
 def _line(texts: Sequence[str]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from edgebench.judge.metric import Form
+from edgebench.judge.metric import Form, Metric
+from edgebench.judge.metrics.power import rail_value
 from edgebench.judge.power import scope_rank
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
 from edgebench.report import words
@@ -14,9 +15,17 @@ from edgebench.stats.interval import Interval
 
 FORMS: Mapping[Form, tuple[str, Callable[[Any], str]]] = {
     "interval": ("", words.interval),
-    "share": ("", lambda figure: words.percent(figure.k / figure.n) if figure.n else words.MISSING),
+    "percent": (
+        "",
+        lambda figure: (
+            words.number(100 * figure)
+            if isinstance(figure, int | float)
+            else words.estimate(100 * figure.k / figure.n, 100 * figure.low, 100 * figure.high)
+            if figure.n
+            else words.MISSING
+        ),
+    ),
     "right of n": ("", words.right_of),
-    "Wilson interval": ("", lambda figure: words.estimate(None, 100 * figure.low, 100 * figure.high, " %")),
     "points": (
         "",
         lambda drop: (  # below fp32; the sign for fp32 itself
@@ -28,17 +37,18 @@ FORMS: Mapping[Form, tuple[str, Callable[[Any], str]]] = {
     "bytes": ("", words.size),
     "number": ("", lambda figure: (words.interval if isinstance(figure, Interval) else words.number)(figure)),
     "milliseconds": ("", lambda seconds: words.number(seconds * 1e3)),
-    "median and p99": (
-        "",
-        lambda figure: (
-            words.number(figure.median) + ("" if figure.p99 is None else f" (p99 {words.number(figure.p99)})")
-        ),
-    ),
     "median": ("median", words.number),
     "p99": ("p99", words.number),
     "count": ("", words.count),
 }
 """Which field of the value is printed, the value itself where that is empty, and how."""
+
+
+def value_of(metric: Metric, trial: TrialSummary) -> Any:
+    """The value of a metric; of power and energy what the primary meter and rail saw, with its interval."""
+    if not metric.rail:
+        return metric.value(trial)
+    return None if trial.primary_rail is None else rail_value(trial.primary_rail, metric)
 
 
 def metric_text(value: Any, form: Form) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from edgebench.judge.decision import settled_by
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import Overall, overall
 from edgebench.report import words
@@ -144,56 +142,6 @@ def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]
     return words.grouped((summary.target, summary) for summary in summaries)
 
 
-def requirements(verdicts: Sequence[Verdict]) -> dict[str, Verdict]:
-    """Each requirement of one profile by its name, in the profile's order, with a verdict that states it."""
-    stated = words.grouped((verdict.requirement, verdict) for verdict in verdicts)
-    return {name: first for name, (first, *_) in stated.items()}
-
-
 def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
     """Each trial against each profile as a whole, by both."""
     return {(whole.trial, whole.profile): whole for whole in overall(verdicts)}
-
-
-def of_verdicts(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
-    """One note a requirement, verdict and scope: the margins, the commonest reason, what would settle it.
-
-    Trials without a session are left out: they have one reason for every requirement. Power and energy of
-    different scopes are different figures: their margins are in no common range.
-    """
-    by_key = {summary.key: summary for summary in summaries}
-    measured = of_measured(verdicts, summaries)
-    limits = {(verdict.profile, verdict.requirement): words.limit(verdict) for verdict in measured}
-    order = {limit: place for place, limit in enumerate(dict.fromkeys(limits.values()))}
-
-    def limit_of(verdict: Verdict) -> str:
-        return limits[verdict.profile, verdict.requirement]
-
-    def sentence(group: Sequence[Verdict]) -> str:
-        first = group[0]
-        text = f"{limit_of(first)}: {first.verdict}"
-        if len(group) == 1 and words.value(first) != words.MISSING:
-            text += f", {words.value(first)}"
-        if margins := [verdict.margin for verdict in group if verdict.margin is not None]:
-            ends = dict.fromkeys(words.signed(end) for end in (min(margins), max(margins)))
-            basis = f" ({words.basis(first)})" if words.basis(first) and len(group) > 1 else ""
-            text += f", margin {' to '.join(ends)}{words.margin_unit(first)}{basis}"
-        reasons = Counter(words.plain(verdict.reason) for verdict in group if verdict.reason)
-        others = f" (and {words.counted(len(reasons) - 1, 'other reason')})" if len(reasons) > 1 else ""
-        text += f": {reasons.most_common(1)[0][0]}{others}" if reasons else ""
-        [(by, _)] = Counter(settled_by(by_key[verdict.trial], verdict) for verdict in group).most_common(1)
-        return f"{text}; to settle: {by}" if by else text
-
-    return _grouped(
-        sorted(((verdict.trial, verdict) for verdict in measured), key=lambda item: order[limit_of(item[1])]),
-        trials,
-        kind=lambda verdict: (limit_of(verdict), verdict.verdict, words.basis(verdict)),
-        own=lambda verdict: sentence([verdict]),
-        together=sentence,
-    )
-
-
-def of_measured(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary]) -> list[Verdict]:
-    """The verdicts on trials that have a session; the others have one reason for every requirement."""
-    measured = {summary.key for summary in summaries if summary.status in ("done", "partial")}
-    return [verdict for verdict in verdicts if verdict.trial in measured]

@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
+from rich.text import Text as RichText
 
-from edgebench.report.blocks import Block, Cell, Command, Fold, Heading, Matrix, Notes, Table, Text
+from edgebench.report import words
+from edgebench.report.blocks import Block, Column, Command, Fold, Heading, Matrix, Notes, Row, Table, Text
 from edgebench.report.console import cell, fits, line, new_table
+from edgebench.report.page import Front, Section
 
-STYLES = {"✓": "green", "✕": "bold red", "≈": "yellow", "?": "magenta", "▲": "green", "▼": "bold red"}
+STYLES = {
+    "✓": "green", "○": "blue", "✕": "bold red", "≈": "yellow", "?": "magenta", "▲": "green", "▼": "bold red",
+}  # fmt: skip
 """Colours of verdicts and of comparisons, by the symbol before the word."""
 
 _FOLDS: tuple[tuple[str, ...], ...] = ((), ("(",), ("(", "±"))
 """What a second line of a figure begins with, the roomiest layout first."""
 
-_GAP = 3  # between two columns
-_LONGEST_NAME = 28  # of a trial or target, in columns; a longer one folds
+_INTERVAL = re.compile(r" ±\S+| \(\S+ to \S+\)|, (from|up to) \S+")
+_GAP = 2  # between two columns
+_LONGEST_NAME = 28  # of a trial or a profile, in columns; a longer one folds
+
+
+def print_front(console: Console, front: Front, *, details: bool = False) -> None:
+    """Print title, decisions, what is missing or disturbed, and the matrix; `details` for all of its rows."""
+    line(console, front.title, "bold")
+    line(console, front.subtitle, "dim")
+    console.print()
+    labelled = [(answer.title, answer.text("it")) for answer in front.answers]
+    labelled += [
+        (each.label, " ".join(filter(None, [each.text, f"Run: {each.command}" if each.command else ""])))
+        for each in front.lines
+    ]
+    width = min(max((cell_len(label) for label, _ in labelled), default=0), _LONGEST_NAME, console.width // 3)
+    for label, text in labelled:
+        texts = cell(console, text).wrap(console, max(8, console.width - width - _GAP), overflow="fold")
+        labels = cell(console, label, "bold").wrap(console, width, overflow="fold")
+        for at in range(max(len(texts), len(labels))):
+            shown = labels[at] if at < len(labels) else RichText()
+            shown.truncate(width + _GAP, pad=True)
+            console.print(shown + (texts[at] if at < len(texts) else RichText()))
+    if front.matrix.rows:
+        console.print()
+        _print_matrix(console, front.matrix, details)
+
+
+def print_sections(console: Console, sections: Iterable[Section]) -> None:
+    """Print everything below the matrix."""
+    for section in sections:
+        console.print()
+        line(console, f"{section.title}: {section.gist}" if section.gist else section.title, "bold underline")
+        print_blocks(console, section.blocks)
 
 
 def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
@@ -36,8 +74,6 @@ def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
             case Notes(notes):
                 for note in notes:
                     line(console, note.line, indent=2)
-            case Matrix():
-                _print_matrix(console, block)
             case Table():
                 print_table(console, block)
 
@@ -54,10 +90,10 @@ def print_table(console: Console, table: Table) -> None:
             grid.add_row(*(cell(console, text) for text in row))
         console.print(grid)
         return
-    has_words = any(column.long or column.verdict for column in table.columns)
+    has_words = any(column.long for column in table.columns)
     for folds in _FOLDS[:1] if has_words else _FOLDS:
         shown = _rich_table(console, table, folds)
-        if has_words or fits(console, shown):
+        if fits(console, shown, has_words):
             console.print(shown)
             return
     for row in table.rows:
@@ -84,41 +120,80 @@ def _rich_table(console: Console, table: Table, folds: Sequence[str]) -> RichTab
     return shown
 
 
-_MatrixColumn = tuple[str, Sequence[Cell | None]]
+_Shown = tuple[list[str], list[str]]  # the lines of a heading, and the cells below it
 
 
-def _print_matrix(console: Console, matrix: Matrix) -> None:
-    """Print it; columns that have no room stand in parts below each other.
+def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
+    """Print it: with intervals where they fit, else the figures that fit; profiles without room come below.
 
-    Every part begins with the trials' names, so that no cell is cut and none is read in another's row.
+    No cell is cut, and every part begins with the trials' names.
     """
-    names = min(_LONGEST_NAME, max((cell_len(row.name) for row in matrix.rows), default=0))
-    columns: list[_MatrixColumn] = [("all\ntogether", [row.whole for row in matrix.rows])]
-    for at, column in enumerate(matrix.columns):
-        heading = "\n".join([*column.quantity.split(" ", 1), column.bound.replace(" x ", "\nx ")])
-        columns.append((heading, [row.cells[at] for row in matrix.rows]))
-    for part in _parts(columns, console.width - names):
-        table = new_table(console, [("", False), *((heading, False) for heading, _ in part)])
-        table.columns[0].width = table.columns[0].max_width = min(names, console.width // 2)
-        for at, row in enumerate(matrix.rows):
-            of_row = [cells[at] for _, cells in part]
-            texts = (cell(console, each.short, STYLES[each.short[0]]) if each else "" for each in of_row)
-            table.add_row(cell(console, row.name), *texts)
-        console.print(table)
-    if matrix.folded:
-        line(console, f"{matrix.rest}.", indent=2)
+    rows = (*matrix.rows, *matrix.folded) if details else matrix.rows
+    longest = max(cell_len(row.name) for row in rows)
+    names = min(_LONGEST_NAME, longest, console.width // 2)
+    room = console.width - names
+    figures = [
+        (_heading(column, 12), [row.figures[at] for row in rows]) for at, column in enumerate(matrix.columns)
+    ]
+    profiles = [
+        (
+            _heading(column, 14),
+            [standing.short if (standing := row.standings[at]) else "" for row in rows],
+        )
+        for at, column in enumerate(matrix.profiles)
+    ]
+    if _width([*figures, *profiles]) > room:
+        figures = [(heading, list(map(_alone, cells))) for heading, cells in figures]
+    while len(figures) > 1 and _width([*figures, *profiles]) > room:
+        figures.pop()
+    for number, part in enumerate(_parts([*figures, *profiles], room)):
+        if number:
+            console.print()
+        _print_part(console, names, rows, part)
+    if matrix.folded and not details:
+        line(console, f"{matrix.rest} with --details.")
 
 
-def _parts(columns: Sequence[_MatrixColumn], room: int) -> Iterator[list[_MatrixColumn]]:
-    """As many columns a part as there is room for beside the names; one at least."""
-    part: list[_MatrixColumn] = []
-    taken = 0
-    for heading, cells in columns:
-        texts = [*heading.split("\n"), *(each.short for each in cells if each)]
-        width = max(map(cell_len, texts)) + _GAP
-        if part and taken + width > room:
+def _heading(column: Column, width: int) -> list[str]:
+    """The words of a heading in lines of about that width."""
+    lines: list[str] = []
+    for word in column.heading.split():
+        if lines and cell_len(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _alone(text: str) -> str:
+    """A figure without its interval, in three digits."""
+    alone = _INTERVAL.sub("", text)
+    return words.number(text.value) if isinstance(text, words.FigureText) and alone != text else alone
+
+
+def _width(columns: Sequence[_Shown]) -> int:
+    return sum(max(map(cell_len, [*heading, *cells]), default=0) + _GAP for heading, cells in columns)
+
+
+def _parts(columns: Sequence[_Shown], room: int) -> Iterator[list[_Shown]]:
+    """As many columns a part as there is room for; one at least."""
+    part: list[_Shown] = []
+    for column in columns:
+        if part and _width([*part, column]) > room:
             yield part
-            part, taken = [], 0
-        part.append((heading, cells))
-        taken += width
+            part = []
+        part.append(column)
     yield part
+
+
+def _print_part(console: Console, names: int, rows: Sequence[Row], part: Sequence[_Shown]) -> None:
+    grid = RichTable.grid(padding=(0, _GAP, 0, 0))
+    grid.add_column(width=names, overflow="fold")
+    for _, cells in part:
+        is_figure = not any(text[:1] in STYLES for text in cells)
+        grid.add_column(justify="right" if is_figure else "left", no_wrap=is_figure, overflow="fold")
+    grid.add_row("", *(cell(console, "\n".join(heading), "bold") for heading, _ in part))
+    for at, row in enumerate(rows):
+        texts = (cell(console, cells[at], STYLES.get(cells[at][:1], "")) for _, cells in part)
+        grid.add_row(cell(console, row.name), *texts)
+    console.print(grid)

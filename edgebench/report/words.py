@@ -133,19 +133,6 @@ def percent(part: float, digits: int = 1) -> str:
     return f"{100 * part:.{digits}f} %"
 
 
-def passes(summaries: Sequence[TrialSummary]) -> str:
-    """What image_s is the time of, for a heading: `the whole scene` only where no pixel is left out."""
-    shares = {summary.scene_covered for summary in summaries}
-    if all(summary.whole_scene for summary in summaries):
-        return "the whole scene"
-    if shares == {None}:
-        return "a pass over the samples"
-    [share, *others] = shares
-    if share is not None and not others:
-        return f"the patches of the scene, {percent(share)} of it"
-    return "a pass"
-
-
 def timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     """The trials whose pass has to be said: where they differ in it, or it is not the whole of a scene."""
     distinct = [summary for summary in summaries if summary.timed]
@@ -260,20 +247,10 @@ def quantity(value: float | Sequence[float] | None) -> str:
 
 
 def limit(verdict: Verdict) -> str:
-    """The requirement as a formula: `image_s median ≤ 4.42 s`; a wish: `mass_g ≤ 50 g, wanted`."""
-    formula = " ".join(_formula(verdict))
+    """The requirement as a formula: `latency per image ≤ 4.42 s`; a wish: `mass ≤ 50 g, wanted`."""
+    name = judged_quantity(verdict.quantity, verdict.statistic, verdict.averaging_s)
+    formula = f"{name} {bound(verdict.limit, verdict.unit, at_least=wants_more(verdict))}"
     return f"{formula}, wanted" if verdict.wanted else formula
-
-
-def required(verdict: Verdict) -> tuple[str, str]:
-    """What is required, or `wanted`, and its bound: `power_peak_w max over 1 s` and `≤ 5 W`."""
-    quantity_text, bound = _formula(verdict)
-    return f"{quantity_text}, wanted" if verdict.wanted else quantity_text, bound
-
-
-def _formula(verdict: Verdict) -> tuple[str, str]:
-    quantity_text = judged_quantity(verdict.quantity, verdict.statistic, verdict.averaging_s)
-    return quantity_text, bound(verdict.limit, verdict.unit, at_least=wants_more(verdict))
 
 
 def bound(limit: float | Sequence[float], unit: str, *, at_least: bool) -> str:
@@ -284,18 +261,25 @@ def bound(limit: float | Sequence[float], unit: str, *, at_least: bool) -> str:
     return f"{'≥' if at_least else '≤'} {text}{spaced(unit)}"
 
 
-def judged_quantity(name: str, statistic: str, averaging_s: float | None) -> str:
-    """What a requirement is about: `power_peak_w max over 1 s`, `accuracy`."""
-    shown = "" if statistic in _UNSAID else f" {plain(statistic, 16)}"
-    averaging = "" if averaging_s is None else f" over {averaging_s:g} s"
-    return f"{plain(name, 40)}{shown}{averaging}"
+def judged_quantity(name: str, statistic: str = "", averaging_s: float | None = None) -> str:
+    """What a requirement is about, within a sentence: `peak power over 1 s`, `latency per image (p99)`."""
+    metric = METRICS.get(name)
+    text = plain(name, 40) if metric is None else metric.words[:1].lower() + metric.words[1:]
+    if metric is None or statistic not in ("", metric.statistics[0] if metric.statistics else ""):
+        text += f" ({plain(statistic, 16)})" if statistic else ""
+    return text if averaging_s is None else f"{text} over {averaging_s:g} s"
 
 
 SYMBOLS = {"pass": "✓", "fail": "✕", "inconclusive": "≈", "unknown": "?"}
-"""Before a verdict's word, or in its place, so that its colour is never all that tells it."""
+"""Shown with a verdict's word, so that colour is never the only difference."""
+
+STANDINGS = {"pass": "✓", "so far": "○", "inconclusive": "≈", "unknown": "?", "fail": "✕"}
+"""The same for a trial against a whole profile, the best first: `so far` is for screens alone."""
 
 
-_UNSAID = ("", "declared", "recorded", "share", "difference")  # there is but one such figure
+def screen_word(word: str) -> str:
+    """A verdict as people read it."""
+    return "undecided" if word == "inconclusive" else word
 
 
 def wants_more(verdict: Verdict) -> bool:

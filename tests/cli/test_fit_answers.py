@@ -29,12 +29,12 @@ def words(tmp_path_factory):
     return ["fit", str(made), "--profile", str(folder / "tight.toml")]
 
 
-def test_it_stands_below_the_verdicts(words):
-    text = CliRunner().invoke(app, words).stdout
+def test_details_have_it(words):
+    text = CliRunner().invoke(app, [*words, "--details"]).stdout
     for heading in ("What would pass", "Pareto front", "What excludes targets"):
         assert f"\n{heading}\n" in text
     flat = " ".join(text.split())
-    assert "cpu, tight: 0.25 int8 would pass with image_s median ≤ 0.2" in flat
+    assert "cpu, tight: 0.25 int8 would pass with latency per image ≤ 0.2" in flat
     assert "cpu is excluded from tight by latency: all 3 trials fail it" in flat
     assert max(map(len, text.splitlines())) <= 80
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
 
-from edgebench.judge.decision import Decision
+from edgebench.judge.answers import answers
+from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
-from edgebench.report.page import brief
-from edgebench.report.terminal import print_blocks
+from edgebench.records.stored import ExperimentRecord, SceneRecord
+from edgebench.report.page import front
+from edgebench.report.sections import margins, sections
+from edgebench.report.terminal import print_front, print_sections
+from edgebench.results.load import StoredResults
 from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
 
@@ -20,6 +25,33 @@ MS_A_PATCH = {
     (0.5, "fp32"): 1.48, (0.5, "fp16"): 1.49, (0.5, "int8"): 0.91,
     (1.0, "fp32"): 5.8, (1.0, "fp16"): 5.6, (1.0, "int8"): 2.0,
 }  # fmt: skip
+RECORD = ExperimentRecord(
+    name="made",
+    created_utc="2025-03-01T12:00:00Z",
+    edgebench_version="0.1.0",
+    command=("edgebench", "run", "--device", "cpu"),
+    config={},
+    seed=1,
+    sessions=3,
+    passes=3,
+    scene=SceneRecord(
+        name="greenland",
+        sha256="cd" * 32,
+        height=896,
+        width=1120,
+        patch=224,
+        rows=4,
+        columns=5,
+        labels=(),
+        class_names=(),
+    ),
+    images=None,
+    images_reason="",
+    targets=(),
+    trials=(),
+    profiles=(),
+    host={},
+)
 LIMITS = {"disco-realtime": 4.42, "disco-arctic": 71.7375, "disco-greenland": 270.0}
 
 
@@ -174,13 +206,23 @@ def without_value(trial_summary: TrialSummary, profile: str) -> list[Verdict]:
     ]
 
 
+def judged(
+    summaries: list[TrialSummary], verdicts: list[Verdict], results: StoredResults | None = None
+) -> Judged:
+    """A judged result of these trials."""
+    return Judged(results or StoredResults(Path("results/made"), RECORD), (), summaries, verdicts)
+
+
 def print_result(
     console: Console,
     summaries: list[TrialSummary],
     verdicts: list[Verdict],
-    decisions: list[Decision] | tuple[Decision, ...] = (),
     *,
-    figures: bool = True,
+    details: bool = False,
 ) -> None:
-    """Print what a run ends with."""
-    print_blocks(console, brief(summaries, verdicts, decisions, figures=figures))
+    """Print what a run ends with; with `details` what --details adds."""
+    shown, beyond = judged(summaries, verdicts), answers(summaries, (), verdicts)
+    first = front(shown, beyond.decisions)
+    print_front(console, first, details=details)
+    if details:
+        print_sections(console, [margins(first.matrix), *sections(shown, beyond, [])])

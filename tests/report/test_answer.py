@@ -8,15 +8,16 @@ from edgebench.judge.answers import answers
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
-from edgebench.report.answer import answer_of
+from edgebench.report.answer import Answer, answer_of
+from edgebench.report.matrix import standings_of
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
 
 
-def sentences(trials: list[TrialSummary], profile: Profile) -> list[str]:
+def answer(trials: list[TrialSummary], profile: Profile) -> Answer:
     verdicts = judge_all(trials, [profile])
     (decision,) = answers(trials, [profile], verdicts).decisions
-    return answer_of(decision, trials, verdicts).sentences
+    return answer_of(decision, trials, verdicts, standings_of(trials, verdicts), "Mine")
 
 
 def named(key: str, precision: str, seconds: float = 1.0, **changes: object) -> TrialSummary:
@@ -25,66 +26,68 @@ def named(key: str, precision: str, seconds: float = 1.0, **changes: object) -> 
     return summary
 
 
-def test_the_quickest_and_the_lightest_of_those_that_satisfy_it() -> None:
+MASS = {"quantity": "mass_g", "limit": 100.0}
+ENERGY = {"quantity": "energy_j", "limit": 50.0}
+
+
+def test_the_fastest_the_most_accurate_and_the_lightest_of_those_that_satisfy_it() -> None:
     trials = [
-        named("a", "fp32", 1.0, mass_g=90.0),
-        named("b", "int8", 1.5, mass_g=20.0),
+        named("a", "fp32", 1.0, mass_g=90.0, accuracy=(95, 100)),
+        named("b", "int8", 1.5, mass_g=20.0, accuracy=(96, 100)),
         named("c", "fp16", 9.0, mass_g=10.0),
     ]
-    (text,) = sentences(trials, of({"limit": 2.0}, {"quantity": "mass_g", "limit": 100.0}))
-    assert text.startswith("2 of 3 trials satisfy it. The quickest is 0.25 fp32 (image_s 1.00 ")
-    assert text.endswith("; the lightest is 0.25 int8 (20.0 g).")
-    (alone,) = sentences(trials, of({"limit": 1.2}))
-    assert alone.startswith("0.25 fp32 alone satisfies it (image_s 1.00 ") and alone.endswith(", 90.0 g).")
+    both = answer(trials, of({"limit": 2.0}, MASS))
+    assert both.word == "pass"
+    assert both.text("Mine") == (
+        "2 of 3 variants satisfy Mine. Fastest: 0.25 fp32, 1.00 s per image. Most accurate: 0.25 int8, "
+        "96.0 %. Lightest: 0.25 int8, 20.0 g. Not satisfied by 0.25 fp16 (r0)."
+    )
+    alone = answer(trials[:1], of({"limit": 1.2}))
+    assert alone.text("it").startswith("0.25 fp32 satisfies it. Fastest: 0.25 fp32, 1.00 s per image.")
 
 
-def test_a_quickest_trial_whose_interval_others_reach_is_not_told_apart_from_them() -> None:
+def test_so_far_is_said_where_something_required_was_not_measured() -> None:
+    trials = [named("a", "fp32", 1.0), named("b", "int8", 0.5), named("c", "fp16", 9.0)]
+    so_far = answer(trials, of({"limit": 2.0}, MASS))
+    assert (so_far.word, so_far.after) == ("so far", "in everything measured so far")
+    assert so_far.text("it").startswith("2 of 3 variants satisfy it in everything measured so far. Fastest: ")
+    trials[0] = replace(trials[0], mass_g=50.0)
+    mixed = answer(trials, of({"limit": 2.0}, MASS))
+    assert mixed.word == "pass" and mixed.before == "1 of 3 variants satisfies"
+    assert "0.25 int8 satisfies everything measured so far." in mixed.more
+
+
+def test_a_trial_whose_interval_overlaps_the_fastest_is_named() -> None:
     trials = [named("a", "fp32", 1.0), named("b", "int8", 1.001), named("c", "fp16", 1.5)]
-    (text,) = sentences(trials, of({"limit": 2.0}))
-    assert text.startswith("All 3 trials satisfy it. The quickest is 0.25 fp32 (image_s ")
-    assert text.endswith("), not told apart from 0.25 int8 by its interval.")
+    text = answer(trials, of({"limit": 2.0})).text("it")
+    assert text == (
+        "All 3 variants satisfy it. Fastest: 0.25 fp32, 1.00 s per image, within the interval of 0.25 int8."
+    )
 
 
 def test_the_nearest_miss_and_by_how_much() -> None:
     trials = [named("a", "fp32", 3.0), named("b", "int8", 2.5), named("c", "fp16", 9.0)]
-    (text,) = sentences(trials, of({"limit": 2.0}))
-    assert text == (
-        "No trial satisfies it. The nearest is 0.25 int8: it misses image_s median ≤ 2 s by 0.500 s "
+    assert answer(trials, of({"limit": 2.0})).text("it") == (
+        "No variant satisfies it. Nearest: 0.25 int8, which misses latency per image ≤ 2 s by 0.500 s "
         "(25.0 % of it)."
     )
-    (one,) = sentences([trials[1]], of({"limit": 2.0}))
-    assert one == "The one trial misses image_s median ≤ 2 s by 0.500 s (25.0 % of it)."
-
-
-def test_where_all_miss_a_limit_one_without_a_meter_may_be_the_nearest() -> None:
     metered = named("a", "fp32", 30.0, power=(meter(),))
-    trials = [metered, named("b", "int8", 2.1), named("c", "fp16", status="not_run", reason="")]
-    (text,) = sentences(trials, of({"limit": 2.0}, {"quantity": "energy_j", "limit": 50.0}))
-    assert "The nearest is 0.25 int8: it misses image_s median ≤ 2 s by 0.100 s" in text
+    unmetered = [metered, named("b", "int8", 2.1), named("c", "fp16", status="not_run", reason="")]
+    text = answer(unmetered, of({"limit": 2.0}, ENERGY)).text("it")
+    assert text.startswith("No variant is shown to satisfy it.")
 
 
-def test_what_is_open_and_what_would_settle_it() -> None:
-    trials = [
-        named("a", "fp32", 1.0, mass_g=50.0),
-        named("b", "int8", 0.5),
-        named("c", "fp16", 9.0),
-    ]
-    wanted = ({"limit": 2.0}, {"quantity": "energy_j", "limit": 5.0}, {"quantity": "mass_g", "limit": 99.0})
-    headline, settling = sentences(trials, of(*wanted))
-    assert headline == (
-        "No trial is shown to satisfy it: 2 of 3 trials cannot be decided and 1 fails. The nearest of these "
-        "is 0.25 fp32 (image_s 1.00 ±0.03 s), open in energy_j (unknown)."
+def test_what_is_undecided_is_named_with_what_decides() -> None:
+    trials = [named("a", "fp32", 1.0), named("b", "int8", 9.0)]
+    undecided = answer(trials, of({"limit": 1.005}))
+    assert undecided.word == "inconclusive"
+    assert undecided.text("it") == (
+        "No variant is shown to satisfy it. Undecided: 0.25 fp32 (r0). Not satisfied by 0.25 int8 (r0)."
     )
-    assert settling == "To settle: energy_j by --meter KIND; mass_g by --board NAME (of 0.25 int8)."
-
-
-def test_one_trial_that_is_open() -> None:
-    headline, settling = sentences([trial("a")], of({"limit": 2.0}, {"quantity": "mass_g", "limit": 9.0}))
-    assert headline.startswith("It is open whether 0.25 int8 (image_s 1.00 ±0.03 s) satisfies it: mass_g")
-    assert settling == "To settle: mass_g by --board NAME."
+    unknown = answer(trials, of(MASS))
+    assert unknown.text("it") == "Nothing is known that it requires."
 
 
 def test_nothing_was_measured() -> None:
-    assert sentences([trial("a", status="not_run", reason="")], of({"limit": 2.0})) == [
-        "No trial was measured: 1 trial without a session."
-    ]
+    nothing = answer([trial("a", status="not_run", reason="")], of({"limit": 2.0}))
+    assert nothing.text("it") == "No variant was measured for it."

@@ -20,7 +20,7 @@ from tests.report import samples
     [
         ("a.html", "<!DOCTYPE html>"),
         ("a.json", "{"),
-        ("a.MD", "# 9 trials of mobilenet\\_v1 on cpu"),
+        ("a.MD", "# MobileNet v1 on cpu"),
         ("a.csv", "key,"),
     ],
 )
@@ -144,11 +144,11 @@ def test_csv_cells_are_no_formulas_and_missing_ones_empty() -> None:
 
 
 def test_markdown_holds_the_tables_and_no_markup_from_outside(whole: Judged, hostile: Judged) -> None:
-    text = export_markdown(whole.results, whole.summaries, whole.verdicts)
-    assert "| trial | all together | image\\_s median ≤ 4.42 s |" in text
-    assert "## infer\\_s: the runtime alone" in text
+    text = export_markdown(whole)
+    assert "| Trial | Latency per image, s | Accuracy, % |" in text
+    assert "Inference time per image, s" in text
     assert "edgebench run --device cpu --quick" in text
-    bad = export_markdown(hostile.results, hostile.summaries, hostile.verdicts)
+    bad = export_markdown(hostile)
     assert "<script>" not in bad.split("```")[0]
     for block in bad.split("\n\n"):
         rows = [row.replace("\\|", "").count("|") for row in block.splitlines() if row.startswith("|")]
@@ -159,7 +159,7 @@ def test_markdown_holds_the_tables_and_no_markup_from_outside(whole: Judged, hos
 def test_a_fence_is_longer_than_any_in_the_command(whole: Judged) -> None:
     record = whole.results.experiment.model_copy(update={"command": ("edgebench", "```")})
     results = type(whole.results)(whole.results.path, record)
-    text = export_markdown(results, whole.summaries, [replace(verdict) for verdict in whole.verdicts])
+    text = export_markdown(replace(whole, results=results))
     assert "``````sh" in text
 
 
@@ -172,5 +172,5 @@ def test_a_profiles_title_is_that_of_the_profile_that_was_given(
     )
     text = export(replace(whole, profiles=renamed), tmp_path / f"report.{form}").read_text()
     recorded = [str(record["title"]) for record in whole.results.experiment.profiles]
-    assert "disco-arctic: Mended 0" in text.replace("\\", "")
+    assert "Mended 0" in text
     assert not any(title in text for title in recorded)

@@ -20,7 +20,7 @@ from tests.report import samples
 
 ALLOWED = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "footer", "nav", "section",
-    "h1", "h2", "h3", "p", "a", "h4", "ul", "li", "span", "br", "wbr",
+    "h1", "h2", "h3", "p", "ul", "li", "span", "small", "b", "code",
     "table", "thead", "tbody", "tr", "th", "td",
     "div", "figure", "figcaption", "img", "details", "summary", "pre", "dl", "dt", "dd", "script",
     "svg", "g", "path", "use", "text", "tspan", "defs", "clippath", "rect", "pattern", "image",
@@ -60,23 +60,19 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def rendered(judged: Judged) -> str:
-    return render(judged.results, judged.summaries, judged.verdicts)
-
-
 @pytest.fixture(scope="module")
 def whole_text(whole: Judged) -> str:
-    return rendered(whole)
+    return render(whole)
 
 
 @pytest.fixture(scope="module")
 def hostile_text(hostile: Judged) -> str:
-    return rendered(hostile)
+    return render(hostile)
 
 
 @pytest.mark.parametrize("name", ["whole", "hostile", "bare", "nothing"])
 def test_it_needs_nothing_from_outside(name: str, request: pytest.FixtureRequest) -> None:
-    text = rendered(request.getfixturevalue(name))
+    text = render(request.getfixturevalue(name))
     page = Page(text)
     assert {tag for tag, _ in page.elements} <= ALLOWED
     for tag, attributes in page.elements:
@@ -95,7 +91,7 @@ def test_it_needs_nothing_from_outside(name: str, request: pytest.FixtureRequest
 def test_its_policy_lets_its_own_style_and_script_run_and_nothing_else(
     name: str, request: pytest.FixtureRequest
 ) -> None:
-    text = rendered(request.getfixturevalue(name))
+    text = render(request.getfixturevalue(name))
     [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     [style] = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
     [policy] = [
@@ -128,7 +124,7 @@ def test_no_id_is_there_twice(whole_text: str, hostile_text: str) -> None:
 
 def test_text_from_outside_stays_text(hostile_text: str) -> None:
     assert hostile_text.count("<script") == 1
-    assert "<b>" not in hostile_text
+    assert "<b>&amp;" not in hostile_text
     assert "\u202e" not in hostile_text.replace("\\u202e", "")
     text = Page(hostile_text).text
     for place in ("greenland", "A processor", "governor", "6.1.0", "ai-edge-litert", "keras float32"):
@@ -157,7 +153,7 @@ def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
         replace(verdict, profile=bad, requirement=bad, quantity=bad, statistic=bad, unit=bad, reason=bad)
         for verdict in samples.verdicts(summaries, ("disco-realtime",))
     ]
-    text = render(whole.results, summaries, verdicts)
+    text = render(samples.judged(summaries, verdicts, whole.results))
     assert text.count("<script") == 1
     assert {tag for tag, _ in Page(text).elements} <= ALLOWED
 
@@ -165,14 +161,11 @@ def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
 def test_why_no_more_was_measured_and_what_few_sessions_cannot_show(whole: Judged) -> None:
     ended = Ended("time", 3, 0.02, ("<b>: it",), "time of 30 min over, not settled: <b>: it")
     first, *others = whole.summaries
-    changed = Judged(whole.results, whole.profiles, [replace(first, ended=ended), *others], whole.verdicts)
-    page = rendered(changed)
-    assert "Why no more was measured" in page
+    page = render(replace(whole, summaries=[replace(first, ended=ended), *others]))
     assert "time of 30 min over, not settled: &lt;b&gt;: it" in page
-    assert page.count("sessions cannot show") == 1
+    assert "3 sessions can miss slow starts" in page
     planned = replace(first, ended=Ended("sessions", 3, 0.02, (), "3 sessions, as planned"))
-    changed = Judged(whole.results, whole.profiles, [planned], whole.verdicts)
-    assert "Why no more was measured" not in rendered(changed)
+    assert "as planned" not in render(replace(whole, summaries=[planned, *others]))
 
 
 def test_pictures_have_words_beside_them(whole_text: str) -> None:
@@ -181,7 +174,7 @@ def test_pictures_have_words_beside_them(whole_text: str) -> None:
     drawn = page.all("svg")
     assert all(figure["role"] == "img" for figure in drawn)
     alternatives += [figure["aria-label"] or "" for figure in drawn]
-    assert len(alternatives) == len(page.all("figcaption")) == 6
+    assert len(alternatives) == len(page.all("figcaption")) > 3
     assert all(len(words) > 40 for words in alternatives)
 
 
@@ -189,57 +182,41 @@ def test_the_share_of_the_scene_stands_beside_the_figure(whole: Judged) -> None:
     parts = [
         replace(summary, timed="64 patches, 82.4 % of it", scene_covered=0.824) for summary in whole.summaries
     ]
-    for text in (
-        render(whole.results, parts, []),
-        export_markdown(whole.results, parts, []).replace("\\", ""),
-    ):
-        assert "image_s: the patches of the scene, 82.4 % of it" in text
-        assert "64 patches, 82.4 % of it" in text
-        assert "the whole scene" not in text
-    assert "image_s: the whole scene" in render(whole.results, whole.summaries, [])
+    cut = replace(whole, summaries=parts)
+    for text in (render(cut), export_markdown(cut).replace("\\", "")):
+        assert "all 9 trials: timed with 64 patches, 82.4 % of it" in text
+    assert "timed with" not in render(whole)
     [line] = [line for line in export_csv(parts[:1], []).splitlines() if line.startswith(parts[0].key)]
     assert ",0.824," in line
 
 
-def test_image_s_and_infer_s_never_share_a_table(whole_text: str) -> None:
-    for table in re.findall(r"<table>.*?</table>", whole_text, re.DOTALL):
-        assert not ("image_s" in table and "infer_s" in table)
-
-
 def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judged) -> None:
-    text = Page(rendered(bare)).text
+    text = Page(render(bare)).text
     assert "no images were given" in text
-    assert "There is no figure of accuracy against latency" in text
-    assert "inconclusive" in text
-    text = Page(rendered(nothing)).text
-    assert "There is no figure of image_s: no trial has a time." in text
-    assert "There is no picture of the scene: no trial predicted all of its patches." in text
-    assert "No trial was measured: 3 trials without a session." in text
+    assert "undecided" in text
+    text = Page(render(nothing)).text
+    assert "No variant was measured for DISCO, real time" in text
+    assert "Incomplete not run: no session has run." in text
 
 
-def test_no_profile_no_verdict(whole: Judged) -> None:
-    text = Page(render(whole.results, whole.summaries, [])).text
-    assert "No profile was asked for, so nothing was judged." in text
+def test_without_a_profile_the_command_that_judges_is_said(whole: Judged) -> None:
+    text = Page(render(samples.judged(whole.summaries, [], whole.results))).text
+    assert "Not judged No profile was given. edgebench fit made --profile disco-realtime" in text
 
 
-def test_a_repeated_session_leaves_nothing_unmeasured(whole: Judged, hostile_text: str) -> None:
-    summaries = [
-        replace(whole.summaries[0], failures=("session 001: crash in measure",)),
-        *whole.summaries[1:],
-    ]
-    repeated = render(whole.results, summaries, whole.verdicts)
-    assert "Measured in full, after sessions that failed were repeated:" in repeated
-    assert "Not everything was measured" not in repeated
-    assert "Not everything was measured:" in hostile_text
+def test_a_decision_names_what_was_not_measured_and_the_command_that_adds_it(whole: Judged) -> None:
+    text = Page(render(whole)).text
+    assert "All 9 variants satisfy DISCO, real time , in everything measured so far." in text
+    command = "edgebench run --device cpu --quick --meter KIND --board NAME"
+    assert f"Not measured peak power, mass and size. {command}" in text
 
 
 def test_the_same_result_gives_the_same_bytes(whole: Judged, whole_text: str) -> None:
-    again = load(whole.results.path)
-    assert render(again, whole.summaries, whole.verdicts) == whole_text
+    assert render(replace(whole, results=load(whole.results.path))) == whole_text
 
 
 def test_every_cell_names_its_column_for_narrow_screens(whole_text: str) -> None:
-    [table] = re.findall(r'<table class="rows wide">.*?</table>', whole_text, re.DOTALL)[:1]
+    [table] = re.findall(r'<table class="rows trials">.*?</table>', whole_text, re.DOTALL)[:1]
     headings = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', table)
     first = table[table.index("<tbody>") : table.index("</tr>", table.index("<tbody>"))]
     assert re.findall(r'data-label="([^"]*)"', first) == headings[1:]
@@ -255,11 +232,3 @@ def test_settings_that_nobody_gave_are_one_row(whole: Judged) -> None:
     rows = {row[0]: row[1] for row in environment(StoredResults(whole.results.path, record))[0].rows}
     assert rows["not given"] == "depth, meter"
     assert rows["seed"] == "1 (flag)" and "depth" not in rows
-
-
-def test_what_is_folded_is_printed(whole_text: str) -> None:
-    style = whole_text[: whole_text.index("</style>")]
-    assert (
-        "details::details-content { display: block; content-visibility: visible"
-        in style.split("@media print")[1]
-    )

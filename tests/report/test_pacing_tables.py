@@ -10,8 +10,8 @@ import pytest
 
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.trial_summary import Minute, Paced, Sustained
-from edgebench.report import run_tables as pacing_tables
 from edgebench.report.document import document
+from edgebench.report.environment import steady_part
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
 from edgebench.report.plots.sessions import minutes_picture, sustained
@@ -45,46 +45,30 @@ def test_the_figure_has_a_point_a_minute_and_a_line_a_trial() -> None:
 
 def test_nothing_sustained_is_drawn_as_nothing() -> None:
     assert svg_of(sustained([samples.summary()])).startswith(b"<?xml")
-    assert not pacing_tables.sustained_table([samples.summary()]).rows
-    assert not pacing_tables.paced_table([samples.summary()]).rows
 
 
-def test_tables_say_misses_and_heat() -> None:
-    [row] = pacing_tables.paced_table([samples.summary(paced=LATE)]).rows
-    assert row[1:] == ("0.250", "30", "2", "+0.0120")
-    [row] = pacing_tables.sustained_table([samples.summary(sustained=HOT)]).rows
-    assert row[1:6] == ("0.200", "0.230", "1.15", "+0.400", "suspected")
-    assert "1.15 times" in row[6]
-    cool = replace(HOT, ratio=None, first_quarter_s=None, slope_per_hour=None, suspected=False, because=())
-    [row] = pacing_tables.sustained_table([samples.summary(sustained=cool)]).rows
-    assert row[5:] == ("not seen", "")
-
-
-def test_pages_show_them_only_where_they_are(tmp_path) -> None:
+def test_pages_show_missed_deadlines_only_where_passes_were_paced(tmp_path) -> None:
     judged = judge_folder(made_experiment(tmp_path), [])
-    plain = render(judged.results, judged.summaries, [])
-    assert "Sustained" not in plain and "Paced" not in plain
+    assert "Missed deadlines" not in render(judged) + export_markdown(judged)
     changed = [replace(summary, sustained=HOT, paced=LATE) for summary in judged.summaries]
-    page = render(judged.results, changed, [])
-    assert "Sustained: a median a minute" in page and "deadline misses" in page
-    assert "1.15 times the first" in page
-    text = export_markdown(judged.results, changed, [])
-    assert "## Paced" in text and "## Sustained" in text
+    paced = replace(judged, summaries=changed)
+    assert "Missed deadlines, %" in render(paced)
+    assert "| 6.67 |" in export_markdown(paced)
 
 
 @pytest.mark.parametrize(
     ("period_s", "sustained_s", "sentence"),
     [
-        (None, None, "3 steady passes"),
-        (2.5, None, "3 steady passes, one every 2.5 s"),
-        (None, 60.0, "1 minute of steady passes"),
-        (10.0, 1800.0, "30 minutes of steady passes, one every 10 s"),
+        (None, None, "3 passes"),
+        (2.5, None, "3 passes, one every 2.5 s"),
+        (None, 60.0, "1 minute"),
+        (10.0, 1800.0, "30 minutes, one every 10 s"),
     ],
 )
 def test_a_sessions_steady_part_in_words(tmp_path, period_s, sustained_s, sentence) -> None:
     record = judge_folder(made_experiment(tmp_path), []).results.experiment
     changed = record.model_copy(update={"period_s": period_s, "sustained_s": sustained_s})
-    assert pacing_tables.steady_part(changed) == sentence
+    assert steady_part(changed) == sentence
 
 
 def test_the_document_holds_both_or_null(tmp_path) -> None:

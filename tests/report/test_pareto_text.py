@@ -29,7 +29,7 @@ def test_the_front_what_it_dominates_and_what_lacks_a_figure() -> None:
     lacking = replace(named("d", "mixed", 1.0, 1.0), mass_g=None)
     profiles = of(*BOTH), of(*BOTH, name="other")
     assert pareto([*TRIALS, lacking], *profiles) == [
-        "mine and other over image_s median and mass_g: on the front 0.25 int8 and 0.25 fp16; dominated "
+        "mine and other over latency per image and mass: on the front 0.25 int8 and 0.25 fp16; dominated "
         "0.25 fp32; 0.25 mixed: no mass_g: the target's description gives no mass"
     ]
     assert pareto(TRIALS[:1], *profiles) == []

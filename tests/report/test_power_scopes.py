@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged
 from edgebench.judge.power import headline_rails
 from edgebench.judge.trial_summary import Paced
@@ -12,8 +13,8 @@ from edgebench.report import tables
 from edgebench.report.blocks import Notes
 from edgebench.report.markdown import export_markdown
 from edgebench.report.metric_text import declared_texts, scopes_note
-from edgebench.report.page import report
 from edgebench.report.run_tables import reading_notes
+from edgebench.report.sections import sections
 from tests.report import samples
 
 
@@ -52,9 +53,9 @@ def test_the_reports_table_has_intervals_and_what_the_meter_delivered() -> None:
     [table] = tables.power_tables([samples.summary(power=(rail,))])
     [row] = [dict(zip([column.heading for column in table.columns], row, strict=True)) for row in table.rows]
     assert table.title == "rapl package-0, chip"  # alone: no other is the primary one
-    assert row["mean [W]"] == "12.4 ±0.3" and row["energy [J]"] == "4.30"
-    assert (row["peak [W]"], row["p99 [W]"]) == ("14.1", "13.9")
-    assert (row["rate [Hz]"], row["gap [s]"]) == ("49.8", "0.0400")
+    assert row["Mean, W"] == "12.4 ±0.3" and row["Energy, J"] == "4.30"
+    assert (row["Peak, W"], row["p99, W"]) == ("14.1", "13.9")
+    assert (row["Rate, Hz"], row["Longest gap, s"]) == ("49.8", "0.0400")
     [missing] = tables.power_tables([samples.summary(power=(replace(rail, mean_w=None, p99_w=None),))])
     assert missing.rows[0][1] == missing.rows[0][6] == "-"
     assert len(table.columns) <= 10  # of more, a page makes blocks
@@ -64,18 +65,17 @@ def test_how_power_is_read_is_told_where_a_meter_was() -> None:
     rail = replace(samples.power(), averaging_ms=20.0)
     paced = replace(samples.summary(power=(rail,)), paced=Paced(4.42, 9, 0, -1.0))
     assert reading_notes(samples.nine()) == []
-    first, second = reading_notes([samples.summary(power=(samples.power(),))])
-    assert "within the steady passes, without what lies between them" in first and "Net of idle" in first
-    assert "Each reading counts as the power at its moment" in second
-    first, second = reading_notes([paced])
-    assert "the pauses of --period included" in first
-    assert "mean over the time before it: 20.0 ms for rapl package-0;" in second
+    [text] = reading_notes([samples.summary(power=(samples.power(),))])
+    assert "within the steady passes, without the time between them" in text and "Net of idle" in text
+    [text] = reading_notes([paced])
+    assert "the pauses of --period" in text and "the mean over 20.0 ms for rapl package-0." in text
 
 
 def test_why_a_figure_is_missing_is_said_once_for_all_trials(whole: Judged) -> None:
     rail = replace(samples.power(), mean_w=None, reason="the samples stop short <b>")
     summaries = [replace(summary, power=(rail,)) for summary in whole.summaries]
-    [power] = [each for each in report(whole.results, summaries, []).sections if each.anchor == "power"]
+    made = sections(replace(whole, summaries=summaries), answers(summaries, (), []), [])
+    [power] = [each for each in made if each.anchor == "power"]
     [note] = [note for block in power.blocks if isinstance(block, Notes) for note in block.notes]
     assert note.line == "all 9 trials: rapl package-0: the samples stop short <b>"
 
@@ -83,9 +83,10 @@ def test_why_a_figure_is_missing_is_said_once_for_all_trials(whole: Judged) -> N
 def test_the_report_says_of_the_tables_power_that_scopes_differ(whole: Judged) -> None:
     chip = samples.power()
     wall = replace(chip, meter="plug:", scope="wall", primary=False)
-    mixed = export_markdown(whole.results, [samples.summary(power=(chip, wall))], [])
+    mixed = export_markdown(samples.judged([samples.summary(power=(chip, wall))], [], whole.results))
     assert r"different things \(wall, chip\)" in mixed
-    assert "different things" not in export_markdown(whole.results, [samples.summary(power=(chip,))], [])
+    alone = samples.judged([samples.summary(power=(chip,))], [], whole.results)
+    assert "different things" not in export_markdown(alone)
 
 
 def test_what_is_declared_is_marked_and_its_source_steers_no_terminal() -> None:

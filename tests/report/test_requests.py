@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
-from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -48,56 +46,33 @@ def test_it_is_in_every_document(queued: Judged) -> None:
     assert "request_ms_values" not in stored
 
 
-def test_it_has_a_table_behind_that_of_infer_s(queued: Judged) -> None:
-    shown = tables.latency_tables(queued.summaries)
-    assert [name for name, _, _ in shown] == ["image_s", "infer_s", "request_ms"]
-    table = shown[-1][2]
-    headings = [column.heading for column in table.columns]
-    assert headings == ["trial", "median [ms]", "p99 [ms]", "in flight", "at most"]
-    assert len(table.rows) == 2 and "-" not in table.rows[0] and table.rows[0][-1] == "4"
-    assert "## request\\_ms: one request" in export_markdown(
-        queued.results, queued.summaries, queued.verdicts
-    )
-
-
-def test_without_a_queue_there_is_no_such_table() -> None:
-    assert [name for name, _, _ in tables.latency_tables(samples.nine())] == ["image_s", "infer_s"]
-
-
-def test_a_row_names_its_trial_as_the_other_tables_do() -> None:
-    pair = [samples.summary(target="one at a time"), samples.summary(target="queued", concurrency=4)]
-    [row] = tables.requests(pair).rows
-    assert row[0] == "queued: 0.25 int8 4 in flight"
-
-
-def test_a_missing_p99_stands_with_its_reason() -> None:
-    few = samples.summary(concurrency=2, request_ms=RequestLatency(12.34, None, 180, "n too small"))
-    assert [(*row[1:3], row[-1]) for row in tables.requests([few]).rows] == [("12.3", "-", "n too small")]
-
-
-def test_the_terminal_has_a_column_where_a_trial_has_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_its_median_is_in_the_matrix_and_its_p99_in_the_table_of_latency(
+    queued: Judged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    alone = samples.summary()
-    overlapping = replace(
-        samples.summary(0.5), concurrency=4, in_flight=3.9, request_ms=RequestLatency(12.34, 15.2, 6000)
-    )
-    print_result(make_console(), [alone], [])
-    assert "request" not in capsys.readouterr().out
-    print_result(make_console(), [alone, overlapping], [])
-    text = capsys.readouterr().out
-    assert "request [ms]" in text and "12.3 (p99 15.2)" in text
+    table = tables.latency(queued.summaries)
+    headings = [column.heading for column in table.columns]
+    assert headings[:4] == [
+        "Trial",
+        "Inference time per image, s",
+        "Latency per request, ms (p99)",
+        "Requests in flight",
+    ]
+    assert len(table.rows) == 2 and "-" not in table.rows[0]
+    assert "Latency per request, ms |" in export_markdown(queued)
+    file = io.StringIO()
+    print_result(make_console(file), queued.summaries, [], details=True)
+    assert "up to 4 requests overlap" in file.getvalue()
 
 
-@pytest.mark.parametrize("columns", ["80", "120"])
-def test_the_terminal_tells_a_lone_target_with_requests_in_flight(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    request = RequestLatency(12.34, 15.2, 6000)
-    print_result(make_console(), [samples.summary(concurrency=4, in_flight=3.9, request_ms=request)], [])
-    text = capsys.readouterr().out
-    assert "up to 4 requests in flight at once" in text
-    assert re.search("^trial ", text, re.MULTILINE), "a table has room"
-    assert {"12.3", "15.2)"} <= set(text.split())
+def test_without_a_queue_there_is_no_such_column() -> None:
+    headings = [column.heading for column in tables.latency(samples.nine()).columns]
+    assert not any("request" in heading.lower() for heading in headings)
+
+
+def test_a_missing_p99_is_missing() -> None:
+    few = [
+        samples.summary(concurrency=2, request_ms=RequestLatency(12.34, p99, 180, ""), key=str(p99))
+        for p99 in (None, 15.2)
+    ]
+    assert [row[2] for row in tables.latency(few).rows] == ["-", "15.2"]

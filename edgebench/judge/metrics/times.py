@@ -31,10 +31,11 @@ def _cold(name: str, sentence: str, heading: str, statistics: tuple[str, ...] = 
         f"{sentence}, mean over sessions.",
         lambda trial: trial.cold.get(name),
         TIME_UNITS,
+        label=heading,
         source="session.json",
         statistics=statistics,
         json_field="cold",
-        shown=(Shown("cold", f"{heading} [ms]", "milliseconds"),),
+        shown=(Shown("start", f"{heading}, ms", "milliseconds"),),
         **fields,
     )
 
@@ -60,6 +61,7 @@ METRICS = (
         "Seconds from the scene in the device's memory to the last score: patchify, preprocess, infer.",
         attrgetter("image_s"),
         TIME_UNITS,
+        label="Latency per image",
         source="sessions",
         statistics=("median", "p90", "p99", "max"),
         judged=Sampled(attrgetter("image_s_values"), "passes", "no finished session holds a steady pass"),
@@ -67,7 +69,7 @@ METRICS = (
         brought_by='quantity = "infer_s" in the profile: its device times inference alone',
         missing=attrgetter("untimed_reason"),
         of_a_pass=True,
-        shown=(Shown("latency", "", "interval"), Shown("terminal", form="interval")),
+        shown=(Shown("matrix", form="interval", where_present=True),),
     ),
     Metric(
         "infer_s",
@@ -75,6 +77,7 @@ METRICS = (
         "where they overlap; of windows their duration over their inferences, times the scene's patches.",
         attrgetter("infer_s"),
         TIME_UNITS,
+        label="Inference time per image",
         source="sessions",
         statistics=("median", "p90", "p99", "max"),
         judged=Sampled(
@@ -85,7 +88,7 @@ METRICS = (
         brought_by="a runner that times a stage called infer",
         missing=attrgetter("untimed_reason"),
         of_a_pass=True,
-        shown=(Shown("latency", "the runtime alone", "interval"), Shown("terminal", form="interval")),
+        shown=(Shown("matrix", form="interval", where_present=True), Shown("latency", form="interval")),
     ),
     Metric(
         "request_ms",
@@ -93,8 +96,8 @@ METRICS = (
         "is a batch. Its median is the mean over sessions of each session's median.",
         attrgetter("request_ms"),
         MILLISECOND_UNITS,
+        label="Latency per request",
         source="batches.parquet",
-        label="request",
         statistics=("median", "p90", "p99", "max"),
         judged=Sampled(
             attrgetter("request_ms_values"), "requests", "no finished session holds the time of a request"
@@ -102,9 +105,8 @@ METRICS = (
         brought_by="--set requests=N on a device with a queue",
         missing=_no_requests,
         shown=(
-            Shown("terminal", form="median and p99", where_present=True),
-            Shown("requests", "median [ms]", "median"),
-            Shown("requests", "p99 [ms]", "p99"),
+            Shown("matrix", form="median", where_present=True),
+            Shown("latency", "{label} (p99)", "p99", where_present=True),
         ),
     ),
     Metric(
@@ -112,26 +114,27 @@ METRICS = (
         "Mean number of requests in flight while any is: the sum of their times over infer_s.",
         attrgetter("in_flight"),
         {"1": 1.0},
+        label="Requests in flight",
         source="batches.parquet",
-        label="in flight",
         missing=_no_requests,
-        shown=(Shown("requests"),),
+        shown=(Shown("latency", where_present=True),),
     ),
     Metric(
         "stages_ms",
         "Time of each stage a patch, mean over sessions of each session's median over its steady passes.",
         attrgetter("stages_ms"),
         {"ms": 1.0},
+        label="Stages per patch",
         source="passes.parquet",
         csv={"{key}_ms": ""},
         keyed=True,
-        shown=(Shown("stages", "{key} [ms]"),),
+        shown=(Shown("latency", "{key}, ms per patch"),),
     ),
-    _cold("import_s", "Import of the runtime", "import"),
+    _cold("import_s", "Import of the runtime", "Import"),
     _cold(
         "load_s",
         "Load of the artifact",
-        "load",
+        "Load",
         ("median", "max"),
         judged=Sampled(
             by_session("load_s_values"),
@@ -140,8 +143,8 @@ METRICS = (
         ),
         brought_by="--sessions N on a device that loads anew in each",
     ),
-    _cold("first_inference_s", "First inference after the load", "first inference"),
-    _cold("first_pass_s", "First pass over the scene", "first pass", of_a_pass=True),
+    _cold("first_inference_s", "First inference after the load", "First inference"),
+    _cold("first_pass_s", "First pass over the scene", "First pass", of_a_pass=True),
     Metric(
         "start_s",
         "Seconds from just before the worker's process is started to the scores of its first batch: start of "
@@ -149,13 +152,13 @@ METRICS = (
         "requests' way, further golden patches and idle windows.",
         attrgetter("start_s"),
         TIME_UNITS,
+        label="Start",
         source="session.json",
-        label="start",
         statistics=("median", "max"),
         judged=Sampled(by_session("start_s_values"), "sessions", "no finished session has a start_s"),
         brought_by="--sessions N on a device that starts a process",
         missing=_no_start,
-        shown=(Shown("cold", form="interval"),),
+        shown=(Shown("start", form="interval"),),
     ),
     Metric(
         "instructions",
@@ -163,6 +166,7 @@ METRICS = (
         "sessions of each session's median over its steady windows. No time follows from them.",
         attrgetter("instructions"),
         {"instruction": 1.0},
+        label="Instructions per inference",
         source="windows.parquet",
         compared=Exactly(),
         missing=lambda trial: (
@@ -170,9 +174,6 @@ METRICS = (
             if trial.emulated
             else where_measured("they are counted where a device is emulated")(trial)
         ),
-        shown=(
-            Shown("terminal", "instructions an inference", "count", where_present=True),
-            Shown("instructions", "an inference", "count"),
-        ),
+        shown=(Shown("matrix", form="count", where_present=True),),
     ),
 )

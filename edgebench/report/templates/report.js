@@ -36,13 +36,13 @@
   };
 
   // Filtering: every word has to occur; in the row, or for the page's own box in the trial's name.
-  const everywhere = create("input", { type: "search", id: "everywhere", placeholder: "board, model ..." });
+  const everywhere = create("input", { type: "search", id: "everywhere", placeholder: "Show trials: board, model" });
   const wordsOf = (box) => (box ? box.value.toLowerCase().split(/\s+/).filter(Boolean) : []);
   const contains = (text, words) => words.every((word) => text.toLowerCase().includes(word));
   const ofSeveral = /^(all|both) |\(all but /; // a row of so many trials stays, whichever are looked for
   const filter = (table) => {
     const own = wordsOf(table.box);
-    const trial = table.tHead.rows[0].cells[0].textContent.trim() === "trial" ? wordsOf(everywhere) : [];
+    const trial = table.tHead.rows[0].cells[0].textContent.trim().toLowerCase() === "trial" ? wordsOf(everywhere) : [];
     let shown = 0;
     for (const row of table.original) {
       const name = row.cells[0].textContent;
@@ -83,7 +83,7 @@
     table.count = create("output", {});
     table.count.setAttribute("aria-live", "polite");
     const tools = create("div", { className: "tools" });
-    if (table.original.length >= FILTER_FROM) {
+    if (table.original.length >= FILTER_FROM && !region.matches("main > .table")) {
       table.box = create("input", { type: "search", placeholder: "Filter rows" });
       table.box.setAttribute("aria-label", `Filter the rows of ${title}`);
       table.box.addEventListener("input", () => filter(table));
@@ -93,10 +93,11 @@
     tools.append(choice, table.count);
     region.before(tools);
   });
-  const place = document.getElementById("contents");
-  if (place && tables.some((table) => table.original.length > 3)) {
+  const matrix = document.querySelector("main > .table");
+  if (matrix && matrix.firstElementChild.original && matrix.firstElementChild.original.length >= FILTER_FROM) {
     everywhere.addEventListener("input", () => tables.forEach(filter));
-    place.append(create("label", { className: "everywhere" }, "Show trials", everywhere));
+    everywhere.setAttribute("aria-label", "Show trials");
+    matrix.previousElementSibling.prepend(everywhere);
   }
 
   // Tooltips: on what points, has the focus or is touched; Escape closes.

@@ -62,7 +62,7 @@ class Bench:
     def first_screen(self, name: str) -> str:
         """What the HTML report shows above the verdicts, as text."""
         page = (self.folder / "results" / name / "report.html").read_text()
-        body = page.partition("<body")[2].partition(' id="verdicts"')[0]
+        body = page.partition("<body")[2].partition('<details class="section"')[0]
         return html.unescape(re.sub(r"<[^>]+>", " ", body))
 
 

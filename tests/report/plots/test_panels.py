@@ -26,7 +26,7 @@ def test_without_a_place_a_plot_is_one_figure_of_pyplots() -> None:
 
 
 def test_a_report_leaves_no_figure_behind(whole) -> None:
-    assert "<svg" not in html.render(whole.results, whole.summaries, whole.verdicts, whole.profiles)[:100]
+    assert "<svg" not in html.render(whole)[:100]
     assert pyplot.get_fignums() == []
 
 

@@ -1,0 +1,253 @@
+"""The sections below the first screen of a report, as plain text: each a gist, tables, plots and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from edgebench.judge.answers import Answers
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.report import notes, run_tables, tables, words
+from edgebench.report.answer import paragraphs
+from edgebench.report.blocks import (
+    Block,
+    Column,
+    Command,
+    Fold,
+    Heading,
+    Matrix,
+    Note,
+    Notes,
+    Plot,
+    Table,
+    Text,
+    of_figures,
+)
+from edgebench.report.environment import command_line, environment, golden
+from edgebench.report.metric_text import meter_text, rail_text, scopes_note
+from edgebench.report.missions import FIGURES, BriefMissions, mission_table
+from edgebench.report.notes import Trials
+from edgebench.report.page import Section, incomplete_text, is_published
+from edgebench.results.redaction import exported
+
+_GIST = ("duty_cycle", "backlog", "energy_j.idle")  # of a mission
+_MAX_CLASSES = 40  # up to which a confusion matrix can be read
+
+
+def sections(judged: Judged, answers: Answers, missions: Sequence[BriefMissions]) -> list[Section]:
+    """Those that have something to say, in their order."""
+    summaries = judged.summaries
+    trials = Trials.of(summaries, tables.trial_names(summaries))
+    made = [
+        _changes(judged, answers, trials),
+        _missions(missions, summaries),
+        _latency(summaries, trials),
+        _power(summaries, trials),
+        _accuracy(judged, trials),
+        _warnings(judged, trials),
+        _environment(judged, trials),
+    ]
+    return [section for section in made if section.blocks]
+
+
+def margins(matrix: Matrix) -> Section:
+    """Each requirement with its margin, and why a verdict is no pass; the page has them in its matrix."""
+    blocks: list[Block] = []
+    rows = (*matrix.rows, *matrix.folded)
+    for at, profile in enumerate(matrix.profiles):
+        standings = {row.name: standing for row in rows if (standing := row.standings[at])}
+        limits = dict.fromkeys(each.limit for standing in standings.values() for each in standing.judgements)
+        cells = []
+        reasons = []
+        for name, standing in standings.items():
+            by_limit = {each.limit: each for each in standing.judgements}
+            cells.append((name, *(by_limit[limit].short if limit in by_limit else "" for limit in limits)))
+            reasons += [(name, each) for each in standing.judgements if each.word != "pass" and each.reason]
+        columns = (Column("Trial"), *(Column(limit, verdict=True) for limit in limits))
+        trials = Trials({name: name for name in standings}, dict.fromkeys(standings, ""))
+        about = notes.shared(
+            [(name, f"{each.name} {each.word}: {each.reason}") for name, each in reasons], trials
+        )
+        blocks += [Heading(profile.heading), Table(profile.heading, columns, tuple(cells)), Notes(about)]
+    return Section("margins", "Margins and reasons", "", blocks)
+
+
+def _under(heading: str, *blocks: Block) -> list[Block]:
+    """Blocks below their heading; nothing where the last of them, a table or notes, holds nothing."""
+    match blocks[-1]:
+        case Table(rows=()) | Table(columns=(_,)) | Notes(notes=[]):
+            return []
+    return [Heading(heading), *blocks]
+
+
+def _changes(judged: Judged, answers: Answers, trials: Trials) -> Section:
+    """What would change a verdict, or for published figures what each verdict is based on."""
+    blocks: list[Block] = []
+    if is_published(judged.summaries):
+        published = {(each.key, figure.quantity) for each in judged.summaries for figure in each.published}
+        reasons = dict.fromkeys(
+            (verdict.trial, f"{words.judged_quantity(verdict.quantity)} {verdict.verdict}: {verdict.reason}")
+            for verdict in judged.verdicts
+            if verdict.verdict != "unknown" or (verdict.trial, verdict.quantity) in published
+        )
+        blocks = [Notes(notes.shared(reasons, trials))] if reasons else []
+        return Section("changes", "Sources of the verdicts", "what was published, and where", blocks)
+    gist = ""
+    for heading, sentences in paragraphs(answers, judged.summaries):
+        gist = gist or sentences[0]
+        blocks += [Heading(heading), Notes.of(sentences)]
+    return Section("changes", "What would change the verdicts", gist, blocks)
+
+
+def _missions(missions: Sequence[BriefMissions], summaries: Sequence[TrialSummary]) -> Section:
+    blocks: list[Block] = []
+    for brief in missions:
+        table = mission_table(brief, summaries)
+        shown: list[Block] = [Plot("mission", brief.profile), table] if table else []
+        blocks += [Heading(words.plain(brief.profile, 80)), *shown] if table or brief.reason else []
+        blocks += [Text(f"Not simulated: {brief.reason}.")] if brief.reason else []
+    played = [mission for brief in missions for mission in brief.missions]
+    ranges = []
+    for figure in FIGURES:
+        if figure.name in _GIST:
+            values = [mission.figures[figure.name].in_unit(figure.scale).value for mission in played]
+            known = [(value, words.number(value)) for value in values if isinstance(value, float | int)]
+            ranges += [f"{figure.heading} {_span(known)} {figure.unit}"] if known else []
+    return Section("missions", "Mission", ", ".join(ranges) or "not simulated", blocks)
+
+
+def _span(values: Sequence[tuple[float, str]]) -> str:
+    """`0.883 to 17.8` of (value, text) pairs."""
+    (_, low), (_, high) = min(values), max(values)
+    return low if low == high else f"{low} to {high}"
+
+
+def _latency(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
+    statements = [
+        (summary.key, text)
+        for summary in summaries
+        for text in (
+            f"timed with {summary.timed}" if summary in words.timed(summaries) else "",
+            f"no latency per image: {summary.untimed_reason}" if summary.untimed_reason else "",
+            f"no instructions: {summary.instructions_reason}" if summary.instructions_reason else "",
+            f"up to {summary.concurrency} requests overlap" if summary.concurrency > 1 else "",
+        )
+    ]
+    blocks: list[Block] = [
+        Notes(notes.shared(statements, trials)),
+        tables.latency(summaries),
+        *(Plot("targets"), Plot("latency"), Plot("sessions"), Plot("stages"), Plot("sustained")),
+        *_under("Start and memory", tables.start(summaries)),
+    ]
+    measured = [summary.latency for summary in summaries if summary.latency]
+    if not measured:
+        return Section("latency", "Latency", "not measured", blocks)
+    seconds = _span([(each.median, words.number(each.median)) for each in measured])
+    return Section("latency", "Latency", f"{seconds} s; sessions, stages, start and memory", blocks)
+
+
+def _power(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
+    mixed = scopes_note(rail for summary in summaries for rail in summary.power or ())
+    statements = [
+        (summary.key, text)
+        for summary in summaries
+        for text in (
+            f"no power: {summary.power_reason}" if summary.power is None else "",
+            *(f"{meter_text(rail)}: {rail.reason}" for rail in summary.power or () if rail.reason),
+        )
+    ]
+    rails = tables.power_tables(summaries)
+    headed: list[Block] = [block for table in rails for block in (Heading(table.title), table)]
+    about = [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials)]
+    plots = [Plot("power-over-time"), Plot("energy")] if rails else []
+    blocks = [*map(Text, run_tables.reading_notes(summaries)), *headed, Notes(about), *plots]
+    means = [
+        rail.mean_w for summary in summaries if (rail := summary.primary_rail) and rail.mean_w is not None
+    ]
+    gist = f"mean {_span([(value, words.number(value)) for value in means])} W, " if means else ""
+    meters = dict.fromkeys(rail_text(rail) for summary in summaries for rail in summary.power or ())
+    return Section("power", "Power", gist + (words.listed(list(meters)) or "not measured"), blocks)
+
+
+def _accuracy(judged: Judged, trials: Trials) -> Section:
+    summaries, record = judged.summaries, judged.results.experiment
+    own = [
+        (trial.key, f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size")
+        for trial in record.trials
+        if trial.images is not None and trial.key in trials.names
+    ]
+    statements = [
+        (summary.key, text)
+        for summary in summaries
+        for text in (
+            "" if summary.accuracy or not summary.latency else f"no accuracy: {summary.accuracy_reason}",
+        )
+    ]
+    has_overlap = any(summary.accuracy is not None and summary.accuracy.overlapping for summary in summaries)
+    images = record.images and f"{words.plain(record.images.name, 80)} ({record.images.n} images)"
+    general = (
+        f"Measured on {images}, with the artifact and the runtime that were timed."
+        if record.images is not None
+        else "",
+        words.OVERLAP_NOTE if has_overlap else "",
+    )
+    about = [*map(Note, filter(None, general)), *notes.shared([*own, *statements], trials)]
+    matrices = _confusion(summaries, trials.names)
+    blocks: list[Block] = [
+        Notes(about),
+        *([table] if len((table := tables.metric_table("accuracy", summaries)).columns) > 1 else []),
+        *([Fold("Confusion matrices: label against prediction", matrices)] if matrices else []),
+        Plot("scene"),
+        *_under("Outputs compared with golden patches", golden(judged.results, trials.names)),
+    ]
+    right = [(each.accuracy.k, str(each.accuracy.k)) for each in summaries if each.accuracy]
+    n = max((each.accuracy.n for each in summaries if each.accuracy), default=0)
+    gist = f"{_span(right)} of {n} images right" if right else "not measured"
+    return Section("accuracy", "Accuracy", gist, blocks)
+
+
+def _confusion(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[Table]:
+    matrices = []
+    for summary in summaries:
+        if summary.accuracy is None or not 0 < len(summary.accuracy.confusion) <= _MAX_CLASSES:
+            continue
+        classes = [words.plain(name, 40) for name in summary.accuracy.class_names]
+        counts = zip(classes, summary.accuracy.confusion, strict=False)
+        rows = tuple((name, *map(str, of_class)) for name, of_class in counts)
+        columns = of_figures("label \\ predicted", *classes)
+        matrices.append(Table(names[summary.key], columns, rows, look="matrix"))
+    return matrices
+
+
+def _warnings(judged: Judged, trials: Trials) -> Section:
+    record, summaries = exported(judged.results.experiment), judged.summaries
+    general = [words.plain(warning) for warning in (*record.warnings, *judged.results.warnings)]
+    general += [
+        words.plain(f"{subject}: {words.advice(finding)}")
+        for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
+        if finding.get("level") not in ("ok", None)
+    ]
+    failures = [(summary.key, failure) for summary in summaries for failure in summary.failures]
+    warnings = [
+        *notes.shared([(summary.key, incomplete_text(summary)) for summary in summaries], trials),
+        *notes.failures(failures, trials),
+        *map(Note, dict.fromkeys(general)),
+        *notes.cautions(summaries, trials),
+        *map(Note, filter(None, [run_tables.unseen_modes(summaries)])),
+    ]
+    gist = f"{len(warnings)}: {warnings[0].line}" if warnings else ""
+    return Section("warnings", "Warnings", gist, [Notes(warnings)] if warnings else [])
+
+
+def _environment(judged: Judged, trials: Trials) -> Section:
+    record = judged.results.experiment
+    command = command_line(exported(record).command)
+    blocks: list[Block] = [
+        *([Command(command)] if command else []),
+        *_under("Telemetry", run_tables.telemetry(judged.results, trials.names)),
+        *(Fold(table.title, [table]) for table in environment(judged.results)),
+    ]
+    gist = (
+        f"EdgeBench {words.plain(record.edgebench_version, 40)}, seed {record.seed}; board, runtime, command"
+    )
+    return Section("environment", "Environment, and how to repeat this", gist, blocks)
