@@ -164,21 +164,26 @@ def power_figure(summary: TrialSummary, asked: Asked, certainty: Certainty = STA
     """
     rails, limit = summary.power or (), asked.base_limit
     measured = Figure(reason=summary.power_reason or "no meter was asked for")
+
+    def figure(place: int) -> Figure:
+        power, curves = rails[place], (summary.power_curves or [()] * len(rails))[place]
+        about = (place, asked.quantity, asked.averaging_s, certainty)
+        judged = summary.once(about, lambda: _of_rail(power, curves, asked, certainty))
+        return replace(judged, scope=power.scope or UNKNOWN_SCOPE)
+
     if rails:
-        figures = summary.once(
-            (asked.quantity, asked.averaging_s, certainty),
-            lambda: [
-                replace(_of_rail(power, curves, asked, certainty), scope=power.scope or UNKNOWN_SCOPE)
-                for power, curves in zip(rails, summary.power_curves or [()] * len(rails), strict=True)
-            ],
-        )
-        missing = [figure for figure in figures if figure.low is not None and figure.low > limit]
+        # No mean of a rail is above its highest sample.
+        is_power = asked.quantity != "energy_j"
+        may_miss = [
+            place for place, rail in enumerate(rails) if not is_power or (rail.peak_w or math.inf) > limit
+        ]
+        missing = [each for place in may_miss if (each := figure(place)).low is not None and each.low > limit]
         primary = next((place for place, power in enumerate(rails) if power.primary), 0)
         measured = min(
             missing,
             key=lambda figure: (scope_rank(figure.scope), -(figure.low or 0.0)),
-            default=figures[primary],
-        )
+            default=None,
+        ) or figure(primary)
     return measured if asked.quantity == "energy_j" else _with_declared_power(measured, summary, limit)
 
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from edgebench.judge.accuracy import (
@@ -136,16 +135,10 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
     listed in `failures`. StoredResultError where a stored table is damaged.
     """
     experiment = results.experiment
-    passes, windows, probes, predictions = (
-        _by_trial(frame)
-        for frame in (
-            results.passes,
-            results.windows,
-            results.probes,
-            # The scores are most of it and are not needed.
-            results.table("predictions", ["worker", "set", "index", "label", "predicted"]),
-        )
-    )
+    passes, windows, probes = map(results.rows_of_trials, ("passes", "windows", "probes"))
+    # The scores are most of it and are not needed.
+    predictions = results.table("predictions", ["worker", "set", "index", "label", "predicted"])
+    predicted = dict(list(predictions.groupby("trial", observed=False)))
     rule = rule_of(experiment)
     parts = [
         _Part(
@@ -155,8 +148,8 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
             results.session_records(trial.key),
             passes(trial.key),
             windows(trial.key),
-            probes(trial.key),
-            predictions(trial.key),
+            partial(probes, trial.key),
+            predicted[trial.key],
             partial(results.table, "batches", REQUEST_COLUMNS, [trial.key]),
         )
         for trial in experiment.trials
@@ -199,21 +192,9 @@ def trial_json(summary: TrialSummary) -> dict[str, Any]:
     }
 
 
-def _by_trial(frame: pd.DataFrame) -> Callable[[str], pd.DataFrame]:
-    """What gives a trial's rows, which follow each other: each is a view, and no copy."""
-    codes = frame["trial"].cat.codes.to_numpy()
-    keys = frame["trial"].cat.categories
-    # Of the codes' own type: any other has all of them converted.
-    starts = codes.searchsorted(np.arange(len(keys), dtype=codes.dtype)).tolist()
-    spans = zip(keys, starts, [*starts[1:], len(codes)], strict=True)
-    frames = {str(key): frame.iloc[first:last] for key, first, last in spans}
-    empty = frame.iloc[:0]
-    return lambda key: frames.get(key, empty)
-
-
 @dataclass(frozen=True)
 class _Part:
-    """All that is on disk of one trial; `read_batches` gives its batches, which are many."""
+    """All that is on disk of one trial; its samples and batches, which are many, are read when needed."""
 
     experiment: ExperimentRecord
     confidence: float
@@ -221,7 +202,7 @@ class _Part:
     records: Sequence[SessionRecord]
     passes: pd.DataFrame
     windows: pd.DataFrame
-    probes: pd.DataFrame
+    read_probes: Callable[[], pd.DataFrame]
     predicted: pd.DataFrame
     read_batches: Callable[[], pd.DataFrame]
 
@@ -243,7 +224,8 @@ class _Part:
         counts = [each.measured_patches for each in of_each if each.measured_patches is not None]
         measured_patches = min(counts, default=None)
         extrapolated = not emulated and min(counts, default=scene.patches) < scene.patches
-        requests, observed = self._requests(), observe(ok, self.probes)
+        probes = self.read_probes()
+        requests, observed = self._requests(), observe(ok, probes)
         status, reason = status_of(trial, self.records, self.experiment.sessions)
         if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
             reason += f"; {later}"
@@ -253,7 +235,7 @@ class _Part:
         shown = exported_target(target) if target else None
         doubts = board_doubts(target, ok)
         rows = self.windows if steady.unit == "windows" else self.passes
-        power = None if emulated else power_figures(ok, self.probes, steady_times(ok, rows, steady.images))
+        power = None if emulated else power_figures(ok, probes, steady_times(ok, rows, steady.images))
         images = self.predictions("images")
         on_scene = self.predictions("scene")
         accuracy = self._accuracy(images)

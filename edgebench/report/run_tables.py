@@ -31,12 +31,11 @@ SHOWN = QUANTITIES | {"load", "memory"}
 def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
     """Lowest to highest over all sessions of a trial; the last four over their steady passes, the worst."""
     rows = []
-    samples = results.probes
-    samples = samples[samples["quantity"].isin(SHOWN) & np.isfinite(samples["value"])]
-    by_trial = dict(list(samples.groupby("trial", observed=True)))
+    samples = results.rows_of_trials("probes")
     for trial in results.experiment.trials:
-        frame = by_trial.get(trial.key)
-        if frame is not None and len(frame):
+        frame = samples(trial.key)
+        frame = frame[frame["quantity"].isin(SHOWN) & np.isfinite(frame["value"])]
+        if len(frame):
             ok = [session for session in results.session_records(trial.key) if session.status == "ok"]
             rows.append((names.get(trial.key, trial.key), *_cells(frame, observe(ok, frame))))
     return Table(

@@ -39,6 +39,7 @@ from edgebench.refusals import refusal
 from edgebench.results import layout
 from edgebench.results.layout import EXPERIMENT_FILE, IMAGES_FILE, RUN_FILE, SCENE_FILE
 from edgebench.results.load import MAX_BYTES
+from edgebench.results.parquet import write_options
 from edgebench.results.record_reading import (
     MAX_JSON_BYTES,
     OtherVersionError,
@@ -414,9 +415,8 @@ def copy_probe_table(source: BinaryIO, target: Path, names: PrivateNames) -> Non
     with pq.ParquetFile(source) as file:
         field = file.schema_arrow.field("probe")
         at = file.schema_arrow.get_field_index("probe")
-        with pq.ParquetWriter(
-            target, file.schema_arrow, compression="zstd", use_dictionary=["probe"]
-        ) as writer:
+        options = write_options(file.schema_arrow.names)
+        with pq.ParquetWriter(target, file.schema_arrow, **options) as writer:
             for batch in file.iter_batches():
                 column = batch.column(at).dictionary_encode()
                 renamed = [name and names.path(name) for name in column.dictionary.to_pylist()]

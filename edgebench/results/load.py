@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
@@ -203,6 +203,9 @@ MAX_ROWS = 400_000_000
 
 MAX_BYTES = 4 * 2**30
 """A larger file was not written by a session."""
+
+MOST_KEPT = 64 * 2**20
+"""Larger tables are read trial by trial: in memory they take many times as much."""
 
 _READERS = 3
 
@@ -449,6 +452,28 @@ class StoredResults:
         """
         keys = [trial.key for trial in self.experiment.trials] if trials is None else list(trials)
         return self._read(name, {key: self.session_records(key) for key in keys}, columns)
+
+    def rows_of_trials(self, name: str) -> Callable[[str], pd.DataFrame]:
+        """A function from a trial's key to its rows of a table, with the errors of `table`.
+
+        They are views of the whole table, which is kept. One of more than MOST_KEPT bytes is read trial by
+        trial, and not kept.
+        """
+        folders = (
+            layout.session_folder(self.path, key, record.n)
+            for key, records in self._records.items()
+            for record in records
+            if name in record.tables
+        )
+        if sum(regular_file(folder / f"{name}.parquet", self.path) or 0 for folder in folders) > MOST_KEPT:
+            return lambda key: self.table(name, trials=[key])
+        frame = getattr(self, name)
+        codes, keys = frame["trial"].cat.codes.to_numpy(), frame["trial"].cat.categories
+        # Of the codes' own type: any other has all of them converted.
+        starts = codes.searchsorted(np.arange(len(keys), dtype=codes.dtype)).tolist()
+        spans = zip(keys, starts, [*starts[1:], len(codes)], strict=True)
+        frames = {str(key): frame.iloc[first:last] for key, first, last in spans}
+        return lambda key: frames[key]
 
     def session_table(self, name: str, session: SessionRecord) -> pd.DataFrame:
         """A table of one session, read anew: with all its columns, and otherwise as `table`."""

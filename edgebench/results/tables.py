@@ -28,7 +28,7 @@ from edgebench.records.stored import (
     TableFile,
 )
 from edgebench.records.values import Scores
-from edgebench.results.parquet import COLUMN_TYPES, DICTIONARY_COLUMNS, MOST_NS
+from edgebench.results.parquet import COLUMN_TYPES, MOST_NS, write_options
 from edgebench.session_stages import fault_of_stages
 
 # What a pass, a window and a chunk of samples from a device have to be before a session takes them in.
@@ -370,14 +370,7 @@ class ProbeTableWriter:
         self._columns: list[tuple[int, NDArray[np.int64], NDArray[np.float64]]] = []
         self._waiting_rows = 0
         self._rows = 0
-        self._parquet = pq.ParquetWriter(
-            self._file,
-            _SCHEMA,
-            compression="zstd",
-            use_dictionary=[name for name in PROBE_COLUMNS if name in DICTIONARY_COLUMNS],
-            # Stamps at an even distance take next to nothing so.
-            column_encoding={"t_ns": "DELTA_BINARY_PACKED"},
-        )
+        self._parquet = pq.ParquetWriter(self._file, _SCHEMA, **write_options(PROBE_COLUMNS))
 
     @property
     def rows(self) -> int:

@@ -36,7 +36,7 @@ from edgebench.records.stored import (
 from edgebench.records.target import has_secrets
 from edgebench.results import layout
 from edgebench.results.layout import HOLDER_FILE, LOCK_FILE, SCHEMA_VERSION, WRITING_PREFIX, regular_file
-from edgebench.results.parquet import DICTIONARY_COLUMNS, first_fault, joined_columns, to_arrow
+from edgebench.results.parquet import first_fault, joined_columns, to_arrow, write_options
 from edgebench.results.record_reading import read_experiment, read_sessions
 from edgebench.this_machine import started_s as process_started_s
 
@@ -89,8 +89,7 @@ def write_table(path: Path, rows: pd.DataFrame | TableFile, name: str) -> str:
     if (fault := first_fault(name, joined_columns(name, [table]))) is not None:
         raise ValueError(f"the table {name}: {fault[1]}")
     sink = pa.BufferOutputStream()
-    dictionaries = [column for column in table.column_names if column in DICTIONARY_COLUMNS]
-    pq.write_table(table, sink, compression="zstd", use_dictionary=dictionaries)
+    pq.write_table(table, sink, **write_options(table.column_names))
     data = sink.getvalue().to_pybytes()
     write_file(path, data)
     return hashlib.sha256(data).hexdigest()

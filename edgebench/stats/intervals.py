@@ -120,12 +120,12 @@ def mean_interval(medians: NDArray[np.float64], confidence: float = CONFIDENCE) 
     """
     mean, half = t_interval(medians, confidence)
     signed = (medians < 0).any(axis=-1)
-    share = np.divide(half, mean, out=np.zeros_like(half), where=~signed & (half > 0))
-    with np.errstate(over="ignore"):  # an infinite factor bounds nothing, which is what it then has to say
-        factor = np.exp(share)
-    return Bounds(
-        mean, np.where(signed, mean - half, mean / factor), np.where(signed, mean + half, mean * factor)
-    )
+    # An infinite factor bounds nothing, which is what it then has to say.
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        factor = np.where(half > 0, np.exp(half / mean), 1.0)
+        return Bounds(
+            mean, np.where(signed, mean - half, mean / factor), np.where(signed, mean + half, mean * factor)
+        )
 
 
 def session_interval(

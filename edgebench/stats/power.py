@@ -322,6 +322,8 @@ def _readings_of(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
 def _missing(curve: PowerCurve) -> float:
     """How many samples did not come between the first and the last, by the usual time between two."""
     steps_ns = np.diff(curve.t_ns)
+    if steps_ns.max(initial=0) < 1.5 * steps_ns.min(initial=1 << 62):
+        return 0.0
     usual_ns = np.median(steps_ns)
     longer_ns = steps_ns[steps_ns >= 1.5 * usual_ns]  # in shorter ones none is missing
     return float((np.rint(longer_ns / usual_ns) - 1).sum())

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 BLOCK = 1 << 15
 """Samples that are summed up at a time: what lies between them stays in the processor's cache."""
 
+ROUNDING = 1e-6
+"""Of a sample period: a stretch that reaches less far into a reading does not touch it."""
+
 
 @dataclass(frozen=True, eq=False)
 class PowerCurve:
@@ -68,20 +71,20 @@ class Integral:
         curve: at least one sample.
 
     Attributes:
+        at_s: float64 [n], each sample's seconds since the first.
         joules: float64 [n], up to each sample.
     """
 
     def __init__(self, curve: PowerCurve) -> None:
         self._origin_ns = int(curve.t_ns[0])
-        self._t_ns, self._watts = curve.t_ns, curve.watts
-        self.joules, self._slopes = np.zeros((2, len(curve.watts)))  # in W/s; none after the last sample
+        self._watts = curve.watts
+        self.at_s = curve.seconds_from(self._origin_ns)
+        self._places = np.arange(len(curve.watts), dtype=np.float64)
+        self.joules = np.zeros(len(curve.watts))
         for first in range(0, len(curve.watts) - 1, BLOCK):
             last = min(first + BLOCK, len(curve.watts) - 1)
-            steps_ns = self._t_ns[first + 1 : last + 1] - self._t_ns[first:last]
-            begin_w, end_w = self._watts[first:last], self._watts[first + 1 : last + 1]
-            np.divide(end_w - begin_w, steps_ns / 1e9, out=self._slopes[first:last])
-            pieces_j = steps_ns * 0.5e-9
-            pieces_j *= begin_w + end_w
+            pieces_j = self.at_s[first + 1 : last + 1] - self.at_s[first:last]
+            pieces_j *= 0.5 * (self._watts[first:last] + self._watts[first + 1 : last + 1])
             pieces_j[0] += self.joules[first]
             np.cumsum(pieces_j, out=self.joules[first + 1 : last + 1])
 
@@ -94,78 +97,45 @@ class Integral:
         """Energy in J from the first sample up to moments in s from it; below 0 before it."""
         joules = np.empty(len(at_s))
         for first in range(0, len(at_s), BLOCK):
-            before, after_s, slope = self._segments(at_s[first : first + BLOCK])
-            within_j = after_s * (self._watts[before] + 0.5 * slope * after_s)
-            joules[first : first + BLOCK] = self.joules[before] + within_j
+            moments_s = at_s[first : first + BLOCK]
+            place = np.interp(moments_s, self.at_s, self._places)  # 2.5 is halfway from the third to the next
+            before = place.astype(np.int64)
+            rise_w = self._watts[np.minimum(before + 1, len(self._watts) - 1)] - self._watts[before]
+            mean_w = self._watts[before] + 0.5 * (place - before) * rise_w
+            joules[first : first + BLOCK] = self.joules[before] + (moments_s - self.at_s[before]) * mean_w
         return joules
-
-    def watts(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The curve's power at moments in s from its first sample."""
-        before, after_s, slope = self._segments(at_s)
-        return np.asarray(self._watts[before] + slope * after_s)
-
-    def _segments(
-        self, at_s: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """The sample before each moment, the seconds since then, and the slope in W/s; none outside."""
-        at_ns = np.rint(at_s * 1e9).astype(np.int64) + self._origin_ns
-        before = self._t_ns[1:].searchsorted(at_ns, side="right")
-        after_s = at_s - (self._t_ns[before] - self._origin_ns) / 1e9
-        slope = np.where(after_s < 0, 0.0, self._slopes[before])
-        return before, after_s, slope
 
 
 def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
     """The highest mean over any stretch of `averaging_s` of a curve: in W, and where it begins, in ns.
 
-    Exact of the curve. Stretches that begin at a sample are tried first. A later beginning gains no more than
-    the range of power times the time until the next sample, so that few times between samples are left: there
-    the mean is greatest where the stretch ends at a sample, or where the power at its end, having been above
-    that at its beginning, falls below it.
+    Exact for the curve. As a stretch moves on its energy changes by the power at its end less that at its
+    beginning, which is a straight line between two moments at which it begins or ends at a sample. Its energy
+    is greatest at such a moment, or between two of them where that line falls through 0.
 
     The stretch is no longer than the time from the first sample to the last.
     """
-    at_s = curve.seconds_from(int(curve.t_ns[0]))
-    last_s = float(at_s[-1]) - averaging_s
-    integral = Integral(curve)
-
-    begins_s = at_s[: at_s.searchsorted(last_s) + 1].copy()
-    begins_s[-1] = last_s
-    until_j = integral.until(np.append(begins_s + averaging_s, last_s))
-    joules = until_j[:-1] - np.append(
-        integral.joules[: begins_s.size - 1], until_j[-1]
-    )  # known until samples
-    gains_j = np.zeros_like(joules)  # none after the last
-    gains_j[:-1] = (begins_s[1:] - begins_s[:-1]) * float(curve.watts.max() - curve.watts.min())
-    is_promising = joules + gains_j > joules.max()
-    turns_s = _turns_s(integral, at_s, begins_s, is_promising, averaging_s)
-    begins_s = np.concatenate((begins_s, turns_s))
-    turned_j = integral.until(np.concatenate((turns_s + averaging_s, turns_s)))
-    joules = np.concatenate((joules, turned_j[: turns_s.size] - turned_j[turns_s.size :]))
-    best = int(joules.argmax())
-    return float(joules[best]) / averaging_s, int(curve.t_ns[0]) + round(float(begins_s[best]) * 1e9)
-
-
-def _turns_s(
-    integral: Integral,
-    at_s: NDArray[np.float64],
-    begins_s: NDArray[np.float64],
-    is_promising: NDArray[np.bool_],
-    averaging_s: float,
-) -> NDArray[np.float64]:
-    """Where else the energy of a stretch may be greatest, after each of the promising beginnings."""
-    # The last beginning is never promising.
-    first_s, next_s = begins_s[is_promising], begins_s[1:][is_promising[:-1]]
-    inside = np.zeros(len(at_s) + 1, np.int64)
-    np.add.at(inside, at_s.searchsorted(first_s + averaging_s), 1)
-    np.subtract.at(inside, at_s.searchsorted(next_s + averaging_s), 1)
-    ending_s = at_s[np.cumsum(inside[:-1]) > 0] - averaging_s
-    edges_s = np.sort(np.concatenate((first_s, next_s, ending_s)))
-    watts = integral.watts(np.concatenate((edges_s + averaging_s, edges_s)))
-    excess_w = watts[: edges_s.size] - watts[edges_s.size :]
-    turns = np.flatnonzero((excess_w[:-1] > 0) & (excess_w[1:] < 0))
-    share = excess_w[turns] / (excess_w[turns] - excess_w[turns + 1])
-    return np.concatenate((edges_s, edges_s[turns] + share * (edges_s[turns + 1] - edges_s[turns])))
+    at_s, watts = curve.seconds_from(int(curve.t_ns[0])), curve.watts
+    last_s = at_s[-1] - averaging_s
+    ends = int(at_s.searchsorted(averaging_s))
+    edges_s = np.concatenate((at_s[: at_s.searchsorted(last_s)], at_s[ends:] - averaging_s))
+    edges_s.sort(kind="stable")  # two rows in order, which takes no longer than to merge them
+    first_w = np.append(watts[:ends], np.interp(averaging_s, at_s, watts))
+    energy_j = highest_j = float(np.trapezoid(first_w, np.append(at_s[:ends], averaging_s)))
+    begin_s = 0.0
+    for first in range(0, len(edges_s) - 1, BLOCK):
+        begins_s = edges_s[first : first + BLOCK + 1]
+        excess_w = np.interp(begins_s + averaging_s, at_s, watts) - np.interp(begins_s, at_s, watts)
+        now_w, next_w, steps_s = excess_w[:-1], excess_w[1:], np.diff(begins_s)
+        energies_j = energy_j + np.cumsum(0.5 * (now_w + next_w) * steps_s)  # at the end of each step
+        [turns] = np.nonzero((now_w > 0) & (next_w < 0))
+        turn_s = steps_s[turns] * now_w[turns] / (now_w[turns] - next_w[turns])
+        turned_j = energies_j[turns] - 0.5 * next_w[turns] * (steps_s[turns] - turn_s)
+        for joules, moments_s in ((energies_j, begins_s[1:]), (turned_j, begins_s[turns] + turn_s)):
+            if joules.size and joules.max() > highest_j:
+                highest_j, begin_s = float(joules.max()), float(moments_s[joules.argmax()])
+        energy_j = energies_j[-1]
+    return highest_j / averaging_s, int(curve.t_ns[0]) + round(begin_s * 1e9)
 
 
 def highest_touched_mean_w(curve: PowerCurve, averaging_s: float) -> float:
@@ -177,6 +147,6 @@ def highest_touched_mean_w(curve: PowerCurve, averaging_s: float) -> float:
     at_s = curve.seconds_from(int(curve.t_ns[0]))
     joules = np.concatenate(([0.0], np.cumsum(curve.watts[1:] * np.diff(at_s))))
     # A stretch that begins just before the end of a reading touches the most of those behind it.
-    ends = np.minimum(at_s.searchsorted(at_s + averaging_s), len(at_s) - 1)
-    befores = np.maximum(np.arange(len(at_s)) - 1, 0)
-    return float((joules[ends] - joules[befores]).max()) / averaging_s
+    ends = np.ceil(np.interp(at_s + averaging_s, at_s, np.arange(at_s.size, dtype=np.float64)) - ROUNDING)
+    touched_j = joules[ends.astype(np.int64)] - np.concatenate((joules[:1], joules[:-1]))
+    return float(touched_j.max()) / averaging_s

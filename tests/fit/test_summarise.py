@@ -57,6 +57,15 @@ def test_latency_is_that_of_the_steady_passes_by_session(experiment_folder, summ
         assert summary.infer_s.median < summary.image_s.median
 
 
+def test_large_tables_are_read_trial_by_trial_with_the_same_figures(
+    experiment_folder, summaries, monkeypatch
+):
+    monkeypatch.setattr("edgebench.results.load.MOST_KEPT", 0)
+    by_trial = summarise(edgebench.load(experiment_folder))
+    assert by_trial == list(summaries.values())
+    assert by_trial[0].primary_rail is not None
+
+
 def test_stages_are_milliseconds_a_patch(summaries):
     stages = summaries[FP32].stages_ms
     assert list(stages) == ["patchify", "preprocess", "infer"]
