@@ -14,7 +14,7 @@ from edgebench.records.stored import ExperimentRecord, TrialRecord
 from edgebench.stats.compare import mcnemar, paired_difference, wilson
 
 MAX_CONFUSION = 200
-"""More classes than this make a confusion matrix that nobody reads; it is left out."""
+"""More classes than this make a confusion matrix that is too large to read; it is left out."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def predictions_of(
     labelled_as: Sequence[str],
     classes: Sequence[str],
 ) -> Predictions | None:
-    """The last finished session's predictions of a set; None where there are none.
+    """The last finished session's predictions of a set; None without any.
 
     Args:
         rows: a trial's rows of `predictions` (see store.records.PREDICTION_COLUMNS).
@@ -123,7 +123,7 @@ def _shortened(names: Sequence[str]) -> str:
 
 
 POINTS = 100.0
-"""Of a share of one: a point is a hundredth of the images."""
+"""Points in a share of one: a point is a hundredth of the images."""
 
 
 def against_fp32(

@@ -71,8 +71,8 @@ class Figure:
         scope: of power and energy, what the meter covers that gave it; empty for all else.
         declared: which kind of declared figure it is, of power or boot time; empty for a measured one,
             and for all else.
-        bound: how a figure whose value nobody knows lies to its one end: above or at least `low`, below or at
-            most `high`; empty where the value is known, or nothing is.
+        bound: of a figure without a known value, on which side of its one end: above or at least `low`,
+            below or at most `high`; empty where the value is known, or nothing is.
     """
 
     value: float | tuple[float, ...] | None = None
@@ -164,7 +164,7 @@ def over_percentile(
 
 
 def largest(values_by_session: Sequence[Sequence[float]], of: str, certainty: Certainty = STATED) -> Figure:
-    """The maximum with what speaks for all: at most 1 % of all values lie above the upper bound.
+    """The maximum with what speaks for all: at most 1 % of all values are above the upper bound.
 
     The maximum itself is the lower bound, since a single value above a limit breaks it. The upper one is that
     of the 99th percentile where sessions differ (`percentile_over_sessions`), and never below the maximum:

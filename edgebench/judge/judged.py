@@ -132,7 +132,7 @@ def with_declarations(
 
 
 MOST_REASONS = 3
-"""Of trials without a session, that are told."""
+"""How many reasons of trials without a session are printed."""
 
 
 def missions(
@@ -181,7 +181,7 @@ def missions(
 def chosen_trials(
     trials: Sequence[TrialSummary], chosen: str, names: Mapping[str, Sequence[str]]
 ) -> list[TrialSummary]:
-    """Those of that key, or a beginning of it, of that variant or name; UsageError where there are none.
+    """Those of that key, or a beginning of it, of that variant or name; UsageError without any.
 
     `names` are by key.
     """

@@ -60,13 +60,13 @@ class SteadyPasses:
 
     @property
     def quantity(self) -> Literal["image_s", "infer_s"]:
-        """Which time stands for the trial's latency: windows, and some passes, tell of the runtime alone."""
+        """Which time represents the trial's latency: windows, and some passes, time the runtime alone."""
         alone = self.unit == "windows" or (not self.image_s and bool(self.infer_s))
         return "infer_s" if alone else "image_s"
 
     @property
     def latency_s(self) -> Values:
-        """Seconds of a whole image by session: `image_s`, or `infer_s` where that stands for it."""
+        """Seconds of a whole image by session: `image_s`, or `infer_s` where there is none of it."""
         return self.infer_s if self.quantity == "infer_s" else self.image_s
 
     @property
@@ -144,7 +144,7 @@ def _split(values: Any, rows: Sequence[tuple[int, Any]]) -> Values:
 
 
 def without_images(steady: SteadyPasses) -> SteadyPasses:
-    """The same of passes that tell of inference alone; nothing of it where a session's do not tell that."""
+    """The same of passes that time inference alone; nothing of it where a session's do not tell that."""
     if len(steady.infer_s) < len(steady.image_s):
         return replace(steady, image_s=(), infer_s=(), at_s=(), stages_ms={})
     return replace(steady, image_s=())

@@ -65,7 +65,7 @@ WIDE_SCOPES = ("board", "usb", "wall")
 """Scopes that hold all that a board draws, the closest to it first."""
 
 SCOPES = (*WIDE_SCOPES, "module", "chip")
-"""The order in which meters stand for a board: those of all of it, then of parts; any other comes last."""
+"""The order in which meters represent a board: those of all of it, then of parts; any other comes last."""
 
 MOST_RECORDED = 1e9
 """A meter's rate in Hz, time in ms or count that reaches it is damage: stamps count a billion a second."""
@@ -160,7 +160,7 @@ class SteadyTime:
     Attributes:
         spans_ns: int64 [n, 2], start and end of each, in order and apart.
         images: how many images it got through in them.
-        last_due_ns: of paced passes, when the last was due; None of others.
+        last_due_ns: of paced passes, when the last should begin; None of others.
         period_s: of paced passes; None of others.
         last_images: images of that last pass.
         starts_ns: int64 [passes], when each pass began, in order; empty where that is not known.
@@ -187,7 +187,7 @@ class SteadyTime:
 def steady_times(
     records: Sequence[SessionRecord], rows: pd.DataFrame, images: Mapping[int, float]
 ) -> dict[int, SteadyTime]:
-    """Of each session that has steady passes or windows, or else its steady window, by its number.
+    """The time of each session's steady passes or windows, or else its steady window, by its number.
 
     Args:
         records: a trial's finished sessions.
@@ -304,13 +304,13 @@ def _number(value: object) -> float | None:
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 STUCK_READINGS = 10
-"""From so many readings before the work and as many from then on one value for all is no chance."""
+"""From this many readings before the work and as many from then on one value for all is no chance."""
 
 MOST_UNSETTLED = 0.75
 """From this share of the idle windows on that may hold load of the work, there is no net energy."""
 
 LEAST_DOUBT = 0.01
-"""From this share of net energy on a reader is told of its doubt."""
+"""From this share of net energy on its doubt is reported."""
 
 
 @dataclass(frozen=True)
@@ -395,7 +395,7 @@ def session_power(
     Args:
         rail: one of the record's.
         record: a finished session.
-        rows: those of the session's `probes`; None where there are none.
+        rows: those of the session's `probes`; None without any.
         time: when its passes were; None where that was not recorded.
         confidence: of the half-width of its idle drift.
     """
@@ -542,7 +542,7 @@ class _Reach:
 
 
 def _reach_ns(t_ns: NDArray[np.int64]) -> int:
-    """How far samples speak: EDGE_PERIODS of theirs beyond the last; 0 where there are none."""
+    """How far samples speak: EDGE_PERIODS of theirs beyond the last; 0 without any."""
     if len(t_ns) < 2:
         return 0
     first, last = int(t_ns.min()), int(t_ns.max())
@@ -701,7 +701,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def headline_rails(figures: Sequence[PowerFigure]) -> list[PowerFigure]:
-    """Of each meter the rail that stands for it, the primary one first."""
+    """The rail that represents each meter, the primary one first."""
     by_meter: dict[str, PowerFigure] = {}
     for figure in sorted(figures, key=lambda figure: (not figure.primary, _rank(figure))):
         by_meter.setdefault(figure.meter, figure)

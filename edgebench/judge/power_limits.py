@@ -157,9 +157,9 @@ GAP_OF_COVERING = 1.5
 def power_figure(summary: TrialSummary, asked: Asked, certainty: Certainty = STATED) -> Figure:
     """Peak power, mean power over the steady windows, or energy of an image: of a meter, or as declared.
 
-    That of a meter that misses the limit, however narrow; otherwise that of the primary one. Of several that
-    miss it the first of SCOPES decides, and within it the highest: figures of different scopes are not held
-    against each other. Peak power is the highest sample, or the highest mean over `averaging_s`; the windows
+    That of a meter that misses the limit, however narrow; otherwise that of the primary one. Among several
+    that miss it the first of SCOPES decides, and within it the highest: figures of different scopes are
+    not compared. Peak power is the highest sample, or the highest mean over `averaging_s`; the windows
     of mean power last at least as long. Energy is gross, and never declared.
     """
     rails, limit = summary.power or (), asked.base_limit

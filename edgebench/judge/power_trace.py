@@ -55,10 +55,10 @@ class PowerTrace:
 
 
 def power_traces(results: StoredResults, summary: TrialSummary) -> list[PowerTrace]:
-    """Of a trial's session in the middle by mean power, one trace a scope, that of the primary rail first.
+    """One trace a scope of a trial's middle session by mean power, that of the primary rail first.
 
     Reads that session's samples and no others; where no meter gave any in it, those of the next one from the
-    middle. Empty where there are none at all. StoredResultError where a stored table is damaged.
+    middle. Empty without any. StoredResultError where a stored table is damaged.
     """
     primary = summary.primary_rail
     if primary is None or summary.power is None:

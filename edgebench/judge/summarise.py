@@ -325,7 +325,7 @@ class _Part:
         )
 
     def _steady(self, worker: int | None = None) -> SteadyPasses:
-        """Of its passes, else of its windows; without seconds where it was emulated.
+        """The steady passes, else the windows; without seconds where it was emulated.
 
         Those of several workers are none's: each, named by `worker`, is summed up on its own.
         """
@@ -369,7 +369,7 @@ class _Part:
 
     @cached_property
     def untimed_stages(self) -> tuple[str, ...]:
-        """Of an image, those that the passes of one of its finished sessions do not hold."""
+        """Stages of an image that the passes of one of its finished sessions do not hold."""
         return tuple(dict.fromkeys(stage for record in self.ok for stage in record.untimed_stages))
 
     @cached_property

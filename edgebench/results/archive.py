@@ -62,7 +62,7 @@ MOST_UNFOLDED = 50
 LEAST_BYTES = 64 << 20
 """An archive may unfold to so much, however small it is."""
 MOST_DIRECTORY_BYTES = 64 << 20
-"""Of the archive's list of members, which is read as a whole: 300 bytes each."""
+"""Size of the archive's list of members, which is read as a whole: 300 bytes each."""
 
 _MEMBER = re.compile(
     r"trials/[0-9a-f]{16}/(?:trial\.json|sessions/[0-9]{3,6}/(?:session\.json|[a-z][a-z0-9_]{0,40}\.parquet))"
@@ -360,7 +360,7 @@ _DEVICE_FILE = re.compile(r"/dev/[^\s?#]+")
 def names_of(record: ExperimentRecord, sessions: Iterable[SessionRecord]) -> PrivateNames:
     """What has to be taken out of an experiment's records, the ports of its meters included.
 
-    Of several ports each gets a number of its own, so that meters of a kind stay apart.
+    For several ports each gets a number of its own, so that meters of a kind stay apart.
     """
     names = PrivateNames.of_targets(record.targets)
     texts = [meter for target in record.targets for meter in (*target.meters, *target.preferred_meters)]
@@ -408,7 +408,7 @@ def copy_of_session(record: SessionRecord, names: PrivateNames) -> SessionRecord
 
 
 def copy_probe_table(source: BinaryIO, target: Path, names: PrivateNames) -> None:
-    """Write a session's samples anew with the meters' addresses changed, a part at a time.
+    """Write a session's samples again with the meters' addresses changed, a part at a time.
 
     Raises OSError, and pyarrow.ArrowException for a file that is damaged.
     """
@@ -513,7 +513,7 @@ class _Packer:
         self.add(f"{layout.TRIALS_FOLDER}/{key}/{layout.TRIAL_FILE}", io.BytesIO(text), ZIP_DEFLATED)
 
     def add_session(self, session: SessionRecord) -> None:
-        """A session's tables, each held against its checksum, and its record."""
+        """A session's tables, each compared with its checksum, and its record."""
         folder = layout.session_folder(self._folder, session.trial, session.n)
         prefix = folder.relative_to(self._folder).as_posix()
         checksums = {}

@@ -1,4 +1,4 @@
-"""Where the files of an experiment lie, which names are allowed, and listings that trust nothing."""
+"""Where the files of an experiment are, which names are allowed, and listings that trust nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import RECORDS
 
 SCHEMA_VERSION = 2
-"""Of the records on disk; no other version is read."""
+"""Version of the records on disk; no other one is read."""
 
 EXPERIMENT_FILE, RUN_FILE, SCENE_FILE, IMAGES_FILE, TRIALS_FOLDER, LOCK_FILE, HOLDER_FILE = RECORDS
 SESSION_FILE = "session.json"
@@ -71,7 +71,7 @@ def numbers_in(sessions: Path | str) -> list[int]:
 
 
 def regular_file(path: Path | str, root: Path) -> int | None:
-    """The size in bytes of a regular file that lies in `root`, None when there is no such file.
+    """The size in bytes of a regular file that is in `root`, None when there is no such file.
 
     StoredResultError for a link that leads out of `root`, and for anything that is not a plain file
     (a pipe would block its reader). The folders between `root` and the file are `inside`'s to check.

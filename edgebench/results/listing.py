@@ -1,4 +1,4 @@
-"""All results of a folder, in order of time, and what lies beside them that cannot be read."""
+"""All results of a folder, in order of time, and what else in it cannot be read."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class UnreadableResult:
 
 
 def unreadable_reason(unreadable: Sequence[UnreadableResult]) -> str:
-    """How many results cannot be read, and why the first cannot; empty where there are none."""
+    """How many results cannot be read, and why the first cannot; empty without any."""
     if not unreadable:
         return ""
     return f"{len(unreadable)} cannot be read: {unreadable[0].path.name}: {unreadable[0].reason}"
@@ -105,7 +105,7 @@ def _folders(output_dir: Path) -> Iterator[Path]:
 def begun_at(created_s: float, written_s: float, now_s: float) -> float:
     """When an experiment began, for the order of results; seconds since 1970.
 
-    A date in the future is that of a clock that was wrong: the file's counts then, and where that lies in
+    A date in the future is that of a clock that was wrong: the file's counts then, and where that is in
     the future too, nothing is known, and every other result is newer.
     """
     return next((moment_s for moment_s in (created_s, written_s) if 0 <= moment_s <= now_s), 0.0)
@@ -241,7 +241,7 @@ LATEST = "latest"
 
 
 def default_output_dir() -> Path:
-    """Where results lie unless somebody says otherwise: EDGEBENCH_OUTPUT_DIR, else ./results."""
+    """Where results are unless somebody says otherwise: EDGEBENCH_OUTPUT_DIR, else ./results."""
     return Path(os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results")
 
 
@@ -265,7 +265,7 @@ def resolve_results(text: str, output_dir: Path) -> Path:
 
 
 def _newest(folder: Path) -> Path:
-    """The newest experiment in a folder; StoredResultError where there is none."""
+    """The newest experiment in a folder; StoredResultError without one."""
     experiments, left_out = _experiments(folder)
     if not experiments:
         raise StoredResultError(
@@ -311,7 +311,7 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
 def is_finished(path: Path, record: ExperimentRecord) -> bool:
     """Whether the experiment was measured to its end: no trial of it has a session left to measure.
 
-    Of a target with revisions, the trials of one of them are enough.
+    For a target with revisions, the trials of one of them are enough.
     One that could not be prepared is tried again, as one whose sessions failed. A run that was killed
     before its trials were summed up, or while it wrote, has that still to do.
     """

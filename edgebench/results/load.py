@@ -186,7 +186,7 @@ def part_kinds() -> Mapping[str, str]:
 
 
 def _part(session: SessionRecord, column: str, kind: str) -> Any:
-    """The figure of a column in one of PARTS; None where there is none, or none of the column's type."""
+    """The figure of a column in one of PARTS; None without one, or none of the column's type."""
     part, _, name = column.partition("_")
     figures = getattr(session, part)
     value = figures.get(name) if isinstance(figures, Mapping) else getattr(figures, name, None)
@@ -439,7 +439,7 @@ class StoredResults:
     def table(
         self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
     ) -> pd.DataFrame:
-        """A table of all sessions, read anew, perhaps only some of its columns.
+        """A table of all sessions, read again, perhaps only some of its columns.
 
         Args:
             name: passes, batches, windows, probes or predictions.
@@ -476,7 +476,7 @@ class StoredResults:
         return lambda key: frames[key]
 
     def session_table(self, name: str, session: SessionRecord) -> pd.DataFrame:
-        """A table of one session, read anew: with all its columns, and otherwise as `table`."""
+        """A table of one session, read again: with all its columns, and otherwise as `table`."""
         return self._read(name, {session.trial: [session]})
 
     def _read(
@@ -552,7 +552,7 @@ def load(path: str | Path) -> StoredResults:
 
 
 def found_folder(path: str | Path) -> Path:
-    """The folder that `load` means; StoredResultError where there is none of a bare name, and no latest."""
+    """The folder that `load` means; StoredResultError where a bare name, or latest, has none."""
     folder = Path(path)
     is_name = len(folder.parts) == 1 or folder.name == LATEST
     return resolve_results(str(path), default_output_dir()) if is_name else folder

@@ -117,7 +117,7 @@ _STAGE_COLUMN = {
 
 
 def is_stage_column(table: str, column: str) -> bool:
-    """Whether a column beside the fixed ones belongs to a stage of that table."""
+    """Whether a column, not one of the fixed ones, belongs to a stage of that table."""
     pattern = _STAGE_COLUMN.get(table)
     return pattern is not None and pattern.fullmatch(column) is not None
 
@@ -187,12 +187,12 @@ MOST_NS = 2**62 - 1
 """146 years: the difference of two such moments is still a whole number of 64 bits."""
 
 MAY_BE_MISSING = frozenset({"infer_ns", "value", "instructions"})
-"""Of the columns that every table has; a stage's may be missing, too."""
+"""Columns of every table whose values may be missing; a stage's may, too."""
 
 _LEAST = dict.fromkeys(
     ("worker", "pass", "patches", "batch", "first_patch", "index", "window", "patch"), 0
 ) | {"inferences": 1, "instructions": 1}
-"""Of columns that count something."""
+"""The least values of columns that count something."""
 _MOMENTS = frozenset({"start_ns", "end_ns", "due_ns", "lateness_ns"})  # of passes; the others are durations
 
 
@@ -368,7 +368,7 @@ class _Compact:
 
 
 MAX_BYTES = 16 * 2**30
-"""Of one session's table: more than 400 million rows of samples take, an hour of 100 kHz."""
+"""Most bytes of one session's table: more than 400 million rows of samples take, an hour of 100 kHz."""
 
 _CODE_BYTES = 4  # of a dictionary's index, and of a list's or a text's offset
 
@@ -441,7 +441,7 @@ class MemoryBudget:
             return lack
 
     def lack(self, size_bytes: int) -> str:
-        """Why so many bytes more do not fit for a moment; "" where they do. They are not counted."""
+        """Why this many bytes more do not fit for a moment; "" where they do. They are not counted."""
         with self._lock:
             return self._lack(size_bytes)
 

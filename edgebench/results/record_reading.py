@@ -76,12 +76,12 @@ def read_experiment(folder: Path) -> ExperimentRecord:
 
 
 def read_run(folder: Path) -> RunRecord | None:
-    """run.json of a result folder, None where there is none; StoredResultError when it is damaged."""
+    """run.json of a result folder, None without one; StoredResultError when it is damaged."""
     return _read_optional(folder / RUN_FILE, RunRecord)
 
 
 def read_image_paths(folder: Path) -> ImagePathsRecord | None:
-    """images.json of a result folder, None where there is none; StoredResultError when it is damaged."""
+    """images.json of a result folder, None without one; StoredResultError when it is damaged."""
     return _read_optional(folder / IMAGES_FILE, ImagePathsRecord)
 
 
@@ -207,11 +207,11 @@ def _damaged(file: Path | str, why: str) -> StoredResultError:
 
 
 MAX_CHARACTERS = 16 * 2**20
-"""Of all paths; the sets with more are left out, so that a result can always be read."""
+"""Most characters of all paths; the sets with more are left out, so that a result can always be read."""
 
 
 def image_paths(image_sets: Iterable[ImageSet], names: PrivateNames) -> ImagePathsRecord | None:
-    """The paths of the sets that are files, each set once; None where there are none."""
+    """The paths of the sets that are files, each set once; None without any."""
     by_sha256: dict[str, tuple[str, ...]] = {}
     left = MAX_CHARACTERS
     for images in image_sets:

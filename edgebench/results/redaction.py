@@ -61,7 +61,7 @@ HOST, USER, HOME, PORT = "(host)", "(user)", "~", "(port)"
 _NOBODY = frozenset({"root", "localhost", "127.0.0.1", "::1"})
 _LONGEST = 255
 _CUT_CHARACTERS = 500
-"""Of the shortest message that is cut before it gets here, a worker's last line."""
+"""Length of the shortest message that is cut before it gets here, a worker's last line."""
 
 # What the hardware and its system say of themselves: a board called `nano` must not lose its model's name.
 _OF_HARDWARE = frozenset(

@@ -180,8 +180,8 @@ def with_revision(
     Args:
         record: of the experiment.
         target: the revision.
-        keys: of each trial that is measured anew, its key so far and its key in the revision.
-        note: why it is measured anew, for the record's warnings.
+        keys: of each trial that is measured again, its key so far and its key in the revision.
+        note: why it is measured again, for the record's warnings.
     """
     trials = {trial.key: trial for trial in record.trials}
     added = tuple(

@@ -111,7 +111,7 @@ def misfit(chunk: ProbeChunk, why: str) -> SessionError:
 
 
 def are_storable(stamps_ns: ArrayLike) -> bool:
-    """Whether the stamps lie within the range that the tables hold."""
+    """Whether the stamps are within the range that the tables hold."""
     try:
         stamps = np.asarray(stamps_ns, dtype=np.int64)
     except OverflowError:
@@ -151,7 +151,7 @@ def _fault_of_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None) ->
 
 
 def _first(*faults: tuple[object, str]) -> str:
-    """The first fault that there is, in words; "" where there is none."""
+    """The first fault that there is, in words; "" without one."""
     return next((words for is_found, words in faults if is_found and words), "")
 
 
@@ -443,7 +443,7 @@ class ProbeTableWriter:
 
 
 class _ChannelWords:
-    """The words of each channel that has come: a code stands for the four of them."""
+    """The words of each channel that has come: a code represents the four of them."""
 
     def __init__(self) -> None:
         self._codes: dict[tuple[str, str], int] = {}

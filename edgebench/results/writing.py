@@ -96,7 +96,7 @@ def write_table(path: Path, rows: pd.DataFrame | TableFile, name: str) -> str:
 
 
 def replace_file(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Put `data` at `path` in one step, whether or not something lies there.
+    """Put `data` at `path` in one step, whether or not something is there.
 
     A `private` file is its owner's alone to read, whatever the umask allows.
     """
@@ -209,7 +209,7 @@ def _locked(folder: Path) -> Iterator[WriterLock]:
 
 
 def _holder(folder: Path) -> str:
-    """Who holds the lock, as far as the note can be read: it lies in a folder that anyone may write."""
+    """Who holds the lock, as far as the note can be read: it is in a folder that anyone may write."""
     path = folder / HOLDER_FILE
     try:
         if regular_file(path, folder) is None:

@@ -72,7 +72,7 @@ class Readings:
         self.t_s, self.watts, self.over_s = t_s, watts, np.maximum(over_s, SHORTEST_S)
 
     def averaged(self, most: int) -> Readings:
-        """At most so many: each the mean of neighbours where there are more."""
+        """At most this many: each the mean of neighbours where there are more."""
         group = -(-len(self.t_s) // most)
         if group <= 1:
             return self
@@ -102,7 +102,7 @@ class LoadRegression:
         self.squares = float(self._watts @ self._watts)
 
     def correlations(self, lags_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of readings and load at each lag; 0 where one of them is level."""
+        """The correlation of readings and load at each lag; 0 where one of them is level."""
         expected = self._expected(lags_s)
         sizes = np.sqrt(np.square(expected).sum(axis=1) * self.squares)
         products = expected @ self._watts
@@ -139,13 +139,13 @@ MIN_CORRELATION = 0.92
 """A power that swings evenly comes up to 0.9."""
 
 MOST_SECOND = 0.85
-"""Of the highest correlation, how much there may be at another lag; the bursts' own pattern has none."""
+"""The share of the highest correlation that another lag may have; the bursts' own pattern has none."""
 
 MIN_READINGS = 12
 """Two in each burst and in each pause."""
 
 MOST_GAP = 0.6
-"""The longest time without a reading amid the bursts, in bursts."""
+"""The longest time without a reading during the bursts, in bursts."""
 
 STEPS = 25
 """Lags that are tried in a burst's length."""
@@ -165,7 +165,7 @@ class BurstLag:
     """How much later a meter's stamps are than the load that its readings are of.
 
     Attributes:
-        lag_ns: None where it cannot be told, with the reason.
+        lag_ns: None where it is unknown, with the reason.
         half_width_ns: by how much it may be off, at 95 %.
         correlation: of the readings with the load at that lag; None where too few came.
         reason: why there is no lag.
@@ -293,7 +293,7 @@ def _gap(curve: PowerCurve, from_ns: int, pattern: LoadPattern, lag_s: float) ->
 def _narrowed(candidates: list[Readings], pattern: LoadPattern, peak: _Peak) -> tuple[float, float]:
     """The middle of the lags near a peak that chance does not tell from the best, and half their width, in s.
 
-    A lag is told from the best where it leaves more squares by the F test of one parameter. Readings of
+    A lag differs from the best where it leaves more squares by the F test of one parameter. Readings of
     moments do not tell lags between two of them: the lags that all edges of the bursts allow are left.
     """
     reach_s = pattern.burst_s / 4

@@ -29,7 +29,7 @@ LEAST_EXPERIMENTS = 8
 stand together at one end in 2 of 56 orders, 3 of 7 in 2 of 35."""
 
 LEAST_SIDE = 2
-"""A change has at least so many experiments on each side: one that stands alone may be an outlier."""
+"""A change has at least this many experiments on each side: one that stands alone may be an outlier."""
 
 DRAWS = 4999
 
@@ -64,7 +64,7 @@ def change_points(
     Args:
         values: one an experiment, in order of time, above 0 and finite.
         minimum_effect: the smallest change of level that counts, as a share: 0.03 is 3 % more or less.
-        alpha: in at most so many series without a change, one is found all the same.
+        alpha: in at most this many series without a change, one is found all the same.
     """
     series = np.asarray(values, dtype=np.float64)
     p_by_cut: dict[int, float] = {}
@@ -79,7 +79,7 @@ def change_points(
 
 
 def change_reason(experiments: int) -> str:
-    """Why no change can be found among so many experiments; empty where one can."""
+    """Why no change can be found among this many experiments; empty where one can."""
     if experiments >= LEAST_EXPERIMENTS:
         return ""
     verb = "is" if experiments == 1 else "are"
@@ -87,7 +87,7 @@ def change_reason(experiments: int) -> str:
 
 
 def best_cut(logs: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """Of each series, the cut that takes most of the squared deviations away, and its share of them.
+    """For each series, the cut that takes most of the squared deviations away, and its share of them.
 
     Args:
         logs: float64 [..., n], n at least 2 * LEAST_SIDE.

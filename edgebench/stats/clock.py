@@ -248,7 +248,7 @@ class Disagreement:
 
 
 class ClockRate:
-    """Takes in the round trips of one session in order; each is held against all before it."""
+    """Takes in the round trips of one session in order; each is compared with all before it."""
 
     def __init__(self) -> None:
         self._first: RoundTrip | None = None

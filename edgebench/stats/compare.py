@@ -83,7 +83,7 @@ def compare(
         b_medians: the same of B, in the same unit.
         lower_is_better: as for times and watts; False as for images a second.
         minimum_effect: the smallest ratio that counts, as a share: 0.03 is 3 % more or less.
-        alpha: in so many comparisons of like with like the test may be wrong.
+        alpha: in this many comparisons of like with like the test may be wrong.
 
     Raises ValueError for an effect below 0 or an alpha that is no share.
     """
@@ -206,7 +206,7 @@ def _upper(only_a: int, only_b: int, n: int, z: float) -> float:
 
 
 def score(only_a: int, only_b: int, n: int, difference: float) -> float:
-    """How many standard errors the measured difference lies above one that is supposed, in (-1, 1].
+    """How many standard errors the measured difference is above one that is supposed, in (-1, 1].
 
     The error is that of the likeliest table with that difference: q is its share of images that only b gets
     right.

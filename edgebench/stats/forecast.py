@@ -1,4 +1,4 @@
-"""Will so many sessions resolve that? Asked before they are paid for, or while they are measured.
+"""Will this many sessions resolve that? Asked before they are paid for, or while they are measured.
 
 The spread between sessions is itself only estimated from a few of them, so a forecast is a probability: of k
 sessions whose squared deviations sum to Q, the sum over K sessions is Q * (1 + F * (K - k) / (k - 1)), where
@@ -6,7 +6,7 @@ F follows Fisher's distribution with (K - k, k - 1) degrees of freedom (the post
 Jeffreys' prior, exact for normal sessions: Geisser, "Predictive Inference", 1993).
 
 The interval is a factor on the value (edgebench.stats.intervals), so spreads are shares of the value, and
-what is asked for is held against the interval's reach: the logarithm of that factor.
+what is asked for is compared with the interval's reach: the logarithm of that factor.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def forecast(
         medians_so_far: one number a session, above 0, in any unit.
         sessions_planned: how many there will be in all, at least MIN_SESSIONS.
         target_half_width: resolved when the interval's longer side is at most this share of the value.
-        limit: resolved when the interval lies wholly on one side of it; in the medians' unit.
+        limit: resolved when the interval is wholly on one side of it; in the medians' unit.
         confidence: of the interval.
     """
     values = np.asarray(medians_so_far, dtype=np.float64)

@@ -16,7 +16,7 @@ Share = Annotated[float, Ge(0), Le(1)]
 
 @dataclass(frozen=True)
 class Interval:
-    """A statistic with its interval over sessions; low and high are None where n forbids one.
+    """A statistic with its interval over sessions; low and high may be None where n forbids one.
 
     `median` is the mean over sessions of each session's median; the interval is Student's t over those
     session medians, as a factor on the value, so that it stays above zero.

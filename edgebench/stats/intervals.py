@@ -108,7 +108,7 @@ class Bounds(NamedTuple):
 def mean_interval(medians: NDArray[np.float64], confidence: float = CONFIDENCE) -> Bounds:
     """The mean over the last axis with its interval, which does not reach below zero.
 
-    Sessions of which one lies below zero, as a meter's may that counts what flows back, have no such floor:
+    Sessions of which one is below zero, as a meter's may that counts what flows back, have no such floor:
     their interval is Student's t on the values.
 
     Args:
@@ -138,7 +138,7 @@ def session_interval(
         confidence: of the two-sided interval.
 
     Returns:
-        The interval in the values' unit; low and high are None below MIN_SESSIONS sessions
+        The interval in the values' unit; low and high may be None below MIN_SESSIONS sessions
         (see `interval_reason`).
 
     Raises ValueError when no session has a value, or one is not finite.
@@ -180,7 +180,7 @@ ALPHA = 0.01
 STOPPING_CONFIDENCE = 0.975
 """At what confidence the interval of a trial is taken that ends by what its sessions show.
 
-It ends at a moment when they happen to lie close together, or far from a limit, so an interval at 95 % covers
+It ends at a moment when they happen to be close together, or far from a limit, so an interval at 95 % covers
 only 90 to 95 % then. Taken at 97.5 %, to end a trial by its width and to show, it covers at least 94 %: found
 by simulation of normal sessions whose spread is half to five times the target, with up to 30 sessions.
 """
@@ -215,7 +215,7 @@ THRESHOLD = 14.826
 """hyperfine's rule: ten standard deviations of a normal sample, whose deviation is 1.4826 MAD."""
 
 MIN_VALUES = 8
-"""Of fewer values, ordinary ones lie this far out too often for the rule to mean anything."""
+"""With fewer values, ordinary ones are this far out too often for the rule to mean anything."""
 
 
 def modified_z(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,10 +1,10 @@
 """A device over many cycles of a schedule, its latencies drawn from what was measured (pure).
 
-A session stands for one start of the device: what differs between starts differs between missions, too. So
+A session represents one start of the device: what differs between starts differs between missions, too. So
 each session has cycles of its own, in which each image takes the time of one of the session's passes, drawn
 with replacement; the sessions' outcomes are compared as those of any other figure are. One cycle more is
 played first and not counted, so that the first that counts begins as every other does, after a pause or with
-work that is left, and what a cycle comes to does not depend on how many of them are played.
+work that is left, and what a cycle amounts to does not depend on how many of them are played.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Cycle:
 
     Attributes:
         arrivals_s: float64 [images], ascending, each at least 0 and below `cycle_s`.
-        cycle_s: after which it begins anew.
-        deadline_s: from an image's arrival to its result; None where nobody waits.
+        cycle_s: after which it begins again.
+        deadline_s: from an image's arrival to its result; None without a deadline.
     """
 
     arrivals_s: Floats
@@ -111,7 +111,7 @@ def load_of(mean_s: float, images: int, cycle_s: float) -> float:
 def work_through(
     values_s: Floats, cycle: Cycle, cycles: int, generator: np.random.Generator, least_pause_s: float | None
 ) -> Worked:
-    """So many cycles with the latencies of one session.
+    """Cycles with the latencies of one session, one after the other.
 
     Args:
         values_s: float64 [passes], above 0.

@@ -1,6 +1,6 @@
 """Tail percentiles, given only where there are enough values to speak of them.
 
-One rule serves bounds and early verdicts alike: how many of n values may lie beyond a percentile follows the
+One rule serves bounds and early verdicts alike: how many of n values may be beyond a percentile follows the
 binomial distribution. It is the rule of MLPerf Inference's LoadGen, whose table is `least_n` at 99 %.
 """
 
@@ -62,7 +62,7 @@ def least_n(p: float, confidence: float = CONFIDENCE, beyond: int = 0) -> int:
 def percentile_interval(values: Values, p: float, confidence: float = CONFIDENCE) -> PercentileFigure:
     """Percentile `p` (0.9 for p90) with exact bounds from order statistics.
 
-    How many values lie below the percentile is binomial, so the bounds are values of known rank (Conover,
+    How many values are below the percentile is binomial, so the bounds are values of known rank (Conover,
     "Practical Nonparametric Statistics", 3.2; scipy's quantile_test, whose search for every call is slow).
 
     Exact for independent values, as those of one session are thought to be. Values of several sessions share
@@ -189,7 +189,7 @@ def minute_medians(at_s: Sequence[float], values: Sequence[float]) -> dict[int, 
 
 
 def misses(lateness_s: Sequence[float]) -> int:
-    """How many passes were not done when the next was due.
+    """How many passes were not done when the next one should begin.
 
     Args:
         lateness_s: of each pass, its end minus its deadline (lateness as in Buttazzo, Hard

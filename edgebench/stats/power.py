@@ -1,8 +1,8 @@
 """Power and energy over a window of a meter's samples.
 
 The trapezoid rule on the true time stamps. Over one window it interpolates at both edges; a sample from
-outside only serves to interpolate its edge and never stands for it. Over passes, at whose edges the load
-steps, only readings that lie within a pass count, with all the time that each is a mean over; what lies
+outside only serves to interpolate its edge and never represents it. Over passes, at whose edges the load
+steps, only readings that are within a pass count, with all the time that each is a mean over; what is
 between two passes is left out, and the curve is bridged there.
 """
 
@@ -41,24 +41,24 @@ from edgebench.stats.power_curve import NO_SAMPLES, Integral, PowerCurve, power_
 COSINES = (8, 14)
 
 MIN_SAMPLES = 20
-"""Below it too few samples are left for each cosine, and nothing is said."""
+"""Below it too few samples are left for each cosine, and there is no margin."""
 
 MOST_POINTS = 2048
-"""More samples than that are averaged to so many points, which leaves their slowest cosines as they are."""
+"""More samples than that are averaged to this many points, which leaves their slowest cosines as they are."""
 
 
 class Margin(NamedTuple):
-    """By how much a mean may be too high (`below` it the truth lies) and too low, both in its unit."""
+    """By how much a mean may be too high (the truth is `below` it) and too low, both in its unit."""
 
     below: float
     above: float
 
     def scaled(self, factor: float) -> Margin:
-        """Of the mean times a factor that is not negative."""
+        """The margin of the mean times a factor that is not negative."""
         return Margin(self.below * factor, self.above * factor)
 
     def without(self, other: Margin) -> Margin:
-        """Of the difference to a mean that is independent of this one."""
+        """The margin of the difference to a mean that is independent of this one."""
         return Margin(math.hypot(self.below, other.above), math.hypot(self.above, other.below))
 
     def plus(self, other: Margin) -> Margin:
@@ -168,7 +168,7 @@ EDGE_SHARE = 0.02
 """A reading within this share of a period from a pass's edge may be of its other side: no stamp is exact."""
 
 PASS_READINGS = 2
-"""A pass has to be as long as so many readings mean, for one of them to lie within it wherever they fall."""
+"""A pass has to be as long as this many readings mean, for one of them to be within it wherever they fall."""
 
 NEGATIVE_SHARE = 0.1
 """From this share of what is above 0 on, what is below it is no noise about 0."""
@@ -187,18 +187,18 @@ NEARLY = 0.9
 
 @dataclass(frozen=True)
 class WindowPower:
-    """What a meter says about one window; mean and peak in W are None with the reason.
+    """What a meter says about one window; mean and peak in W may be None with the reason.
 
     Attributes:
         window_s: the time that the mean is over: the window's length, or that of the passes in it.
-        samples: samples that lie within the window.
+        samples: samples that are within the window.
         periods: `window_s` in sample periods, as the samples really came.
         effective_hz: how many samples a second came within the window; None below two.
         longest_gap_s: the longest time within the window without one, up to its edges; None without any.
         mean_margin_w: by how much the mean may be off by the samples' own spread; None where unknown.
         note: what a reader of the mean should know: that pauses between the passes are in it.
         pauses: the share of the window that these pauses are; 0 where they are not in the mean.
-        curve: the samples that lie within the window.
+        curve: the samples that are within the window.
         lag_s: how late, or early, the readings may be where that is not known.
         lag_margin_w: by how much that moves the mean at most.
     """
@@ -222,9 +222,9 @@ class WindowPower:
 def passes_power(
     curve: PowerCurve, passes_ns: NDArray[np.int64], averaging_s: float | None = None
 ) -> WindowPower:
-    """Mean power within passes, without what lies between them, and peak power from the first to the last.
+    """Mean power within passes, without what is between them, and peak power from the first to the last.
 
-    A reading counts where the time that it is a mean over lies within one pass. Where passes are shorter
+    A reading counts where the time that it is a mean over is within one pass. Where passes are shorter
     than PASS_READINGS such times no meter of that kind tells them from the pauses: the mean is then that over
     the whole window, the pauses included, as `note` says.
 
@@ -289,7 +289,7 @@ def window_power(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
 
 
 def _readings_of(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
-    """The same without the mean, and why there is none."""
+    """The same without the mean, and why it is missing."""
     window_s = (end_ns - start_ns) / 1e9
     if window_s <= 0:
         return WindowPower(reason="the window has no length")
@@ -349,7 +349,7 @@ def hole_reason(gap_s: float, period_s: float, window_s: float) -> str:
 
 
 def readings_within(curve: PowerCurve, passes_ns: NDArray[np.int64], averaging_s: float | None) -> PowerCurve:
-    """The readings whose whole averaging time lies within one pass."""
+    """The readings whose whole averaging time is within one pass."""
     lead_ns = 0 if averaging_s is None else round(averaging_s * 1e9)
     firsts = curve.t_ns.searchsorted(passes_ns[:, 0] + lead_ns)
     if averaging_s is None:
@@ -470,7 +470,7 @@ def power_line(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Times in s and power in W of the points to be joined; NaN in W where the line is broken.
 
-    Up to two samples a column are all drawn. Of more, each column gives its lowest and its highest: no
+    Up to two samples a column are all drawn. For more, each column gives its lowest and its highest: no
     extreme is lost, and there are never more than 5 points a column. The line is broken where a reading is no
     number or none came for GAP_PERIODS of the median period, if that is as wide as a column.
 
@@ -642,7 +642,7 @@ def unsettled_doubt(window: WindowPower, idle: WindowPower, share: float, window
 def idle_power(windows: Sequence[WindowPower]) -> WindowPower | None:
     """The idle windows of a session, in time order, as one; None without any.
 
-    Of those that were sampled the mean is weighted with their lengths; its margin is that of all their
+    The mean of those that were sampled is weighted with their lengths; its margin is that of all their
     readings in a row, so that a drift from one window to the next counts. Where none was sampled it is the
     first, with its reason.
     """
@@ -701,10 +701,10 @@ def idle_drift(
 
 
 MIN_PASSES = 20
-"""So many passes at random phases look in step once in a million times."""
+"""This many passes at random phases look in step once in a million times."""
 
 FEW_READINGS = 10
-"""Read at so many places or more, a pass is followed by its meter: what it does between two of them is
+"""Read at this many places or more, a pass is followed by its meter: what it does between two of them is
 bounded by `phase_half_width`."""
 
 CLOSE = 0.9

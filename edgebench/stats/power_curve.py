@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 1 << 15
-"""Samples that are summed up at a time: what lies between them stays in the processor's cache."""
+"""Samples that are summed up at a time: what is between them stays in the processor's cache."""
 
 ROUNDING = 1e-6
-"""Of a sample period: a stretch that reaches less far into a reading does not touch it."""
+"""A share of a sample period: a stretch that reaches less far into a reading does not touch it."""
 
 
 @dataclass(frozen=True, eq=False)
 class PowerCurve:
     """Samples of power: stamps int64 [n] in ns that rise, and float64 [n] in W, all finite.
 
-    `around` are those that may be of the same time where nobody knows how late the stamps are; None where it
+    `around` are those that may be of the same time where the lag of the stamps is unknown; None where it
     is known.
     """
 
@@ -141,7 +141,7 @@ def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
 def highest_touched_mean_w(curve: PowerCurve, averaging_s: float) -> float:
     """What the highest mean over any stretch of `averaging_s` is at most, in W, of readings that are means.
 
-    Each is the mean since the one before. Of those that a stretch cuts, all that was drawn may lie within it:
+    Each is the mean since the one before. All that was drawn in those that a stretch cuts may be within it:
     they count whole.
     """
     at_s = curve.seconds_from(int(curve.t_ns[0]))

@@ -1,8 +1,8 @@
 """Do the sessions look like draws from one symmetric bell, as the interval over them takes for granted?
 
-Two tests, each held against what normal sessions of the same number give:
+Two tests, each compared with what normal sessions of the same number give:
 
-- skew: how far the mean lies from the lowest session, in mean absolute deviations, or from the highest. With
+- skew: how far the mean is from the lowest session, in mean absolute deviations, or from the highest. With
   the standard deviation in their place it is the most powerful test of normal against exponential values by
   their shape (Uthoff, "An optimum test property of two well-known statistics", 1970); the absolute deviation
   costs little of that, and symmetric heavy tails are mistaken for skew half as often.
@@ -46,7 +46,7 @@ class Shape:
     """What the session medians look like.
 
     Attributes:
-        skewed: whether they have a tail on one side; which one is said by `tail`.
+        skewed: whether they have a tail on one side; `tail` says which.
         multimodal: whether they fall into groups.
         tail: `above` or `below`, or nothing.
         skew: from the mean to the end without a tail, in mean absolute deviations; below `skew_limit` is
@@ -231,7 +231,7 @@ def heat(at_s: Series, values: Series) -> Heat | None:
 
 
 MIN_SHORT = 4
-"""Of three passes the middle one alone says whether the first and the last are more than noise."""
+"""With three passes the middle one alone says whether the first and the last are more than noise."""
 
 
 def rise_together(at_s: Sequence[Series], values: Sequence[Series]) -> float | None:

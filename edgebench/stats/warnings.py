@@ -202,7 +202,7 @@ CLOCK_DROP_LIMIT = 0.05
 """A clock that is lower by more than this share at the window's end than at its start has dropped."""
 
 INVOLUNTARY_LIMIT_PER_S = 50.0
-"""Of involuntary context switches: a lone worker has a few; one that shares its core, one a time slice."""
+"""Involuntary context switches: a lone worker has a few; one that shares its core, one a time slice."""
 
 WAITING_LIMIT = 0.05
 """Share of its time that a worker waits for a core; where it is known, switches alone are no interference."""
@@ -294,7 +294,7 @@ def stolen_share(t_ns: Stamps, busy_ns: Values, stolen_ns: Values) -> float | No
 
 
 def others_cores(t_ns: Stamps, busy_ns: Values, running_ns: Values) -> float | None:
-    """How many cores' worth of other work went on beside the worker's; None over less than a second.
+    """How many cores' worth of work other than the worker's ran; None over less than a second.
 
     Args:
         t_ns: of both counters.
