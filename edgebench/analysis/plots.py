@@ -38,6 +38,8 @@ class TrialPlots:
         ax: where to draw: axes, a list of them where the figure has several panels, or a figure. Without it a
             figure of pyplot's is made, which a notebook shows.
 
+    Figures with a panel a target draw the first six targets: name others by `target`.
+
     UsageError for a name that no trial has. What has no figure to draw says so in the axes.
     """
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from edgebench.records.stored import TrialRecord
     from edgebench.results.listing import StoredResult, UnreadableResult
 
-_DRAWN = 12  # series in one figure
-
 
 def history(
     target: Annotated[
@@ -208,11 +206,12 @@ def _nothing(
 def _draw(path: Path, series: Sequence[TrialSeries]) -> None:
     """The figure's file; UsageError for more series than one figure shows."""
     from edgebench.errors import UsageError
+    from edgebench.report.plots.history import MAX_SERIES
     from edgebench.report.plots.history import history as draw_history
 
-    if len(series) > _DRAWN:
+    if len(series) > MAX_SERIES:
         raise UsageError(
-            f"a figure shows at most {_DRAWN} series, and there are {len(series)}",
+            f"a figure shows at most {MAX_SERIES} series, and there are {len(series)}",
             fix="name a TARGET, or a variant with --trial",
         )
     write_figure(path, lambda figure: draw_history(series, ax=figure))

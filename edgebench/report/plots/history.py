@@ -29,6 +29,9 @@ from edgebench.report.plots.panels import (
 )
 from edgebench.stats.interval import Interval
 
+MAX_SERIES = 12
+"""Series in one figure."""
+
 _NAMED = 60  # characters of a series' name above its panel
 
 
@@ -36,10 +39,10 @@ def history(series: Sequence[TrialSeries], *, ax: Place = None) -> list[Axes]:
     """A panel a series: value against date, or against the place in the order where a date is not known.
 
     Args:
-        series: as of `edgebench.judge.history.history`; those past drawing.MAX_PANELS are left out.
+        series: as of `edgebench.judge.history.history`; those past MAX_SERIES are left out.
         ax: where to draw, a panel a series.
     """
-    shown = series[: drawing.MAX_PANELS]
+    shown = series[:MAX_SERIES]
     several = len({each.target for each in series}) > 1  # then the names say which
 
     def draw(axes: Axes, panel: tuple[TrialSeries, str]) -> None:
