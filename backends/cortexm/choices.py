@@ -3,9 +3,6 @@
 ENGINES = ("generated", "tflm")
 """C made of an ONNX file; TFLM, linked with the user's library."""
 
-TOOLS = {"openocd": "openocd", "st-flash": "stlink-tools"}
-"""Programs that flash, the preferred one first, and the Debian packages that bring them."""
-
 SERIAL_PATTERN = r"[0-9A-Za-z]{1,64}"
 """Serial numbers of ST-LINKs."""
 

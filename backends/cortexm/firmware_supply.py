@@ -16,21 +16,17 @@ from pathlib import Path
 
 from edgebench.errors import EdgeBenchError, SessionError, UnavailableError, UsageError
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.families import spec
 from edgebench.records.model import Artifact
-from edgebench.records.values import Progress, Variant
-from edgebench.suggest import choose
+from edgebench.records.values import Progress
 
 from . import engines
 from .boards import BOARDS, Board, Firmware, board_of, read_firmware
 from .building import LineOptions, build
-from .choices import ENGINES, SERIAL_PATTERN, TOOLS
+from .choices import SERIAL_PATTERN
 from .emulator import ICOUNT_SHIFT, Emulator, emulator_program
 from .engines import Engine, brightness, model_id
 from .options import CortexMOptions
 from .tflm_library import cross_compiler, tflm_library
-
-# Which engine a firmware has: by its name, of an artifact that was prepared for it.
 
 
 def engine_of(
@@ -40,86 +36,71 @@ def engine_of(
 
     Args:
         name: one of ENGINES.
-        artifact: prepared by `preparing.chain_of` for that engine.
+        artifact: prepared by `chain_of` for that engine.
         board: that the firmware is for.
         cache: that keeps what is made.
         progress: called with what is made.
         tflm: where the TFLM is that the user built; None: as the environment says.
 
     Raises:
-        UsageError: there is no such engine.
         UnavailableError: what it takes is not here.
         InputError: the TFLM is none, or is for another processor.
         UnsupportedError: it does not take the artifact.
         BuildError: its generator refuses it.
     """
-    require_engine(name)
     if name == "generated":
         return engines.generated(artifact, cache, progress)
     return engines.tflm(artifact, tflm_library(board, tflm), progress)
 
 
-def require_engine(name: str) -> None:
-    """UsageError unless there is such an engine."""
-    if name not in ENGINES:
-        raise UsageError(f"there is no engine {name!r}", fix=choose(name, ENGINES))
-
-
-# Firmware onto a board: by OpenOCD or st-flash over the board's ST-LINK.
+# Firmware onto a board: by OpenOCD over the board's ST-LINK.
 
 
 LONGEST_S = 180.0
 """How long flashing may take; 2 MB take less than a minute."""
 
-_OBJCOPY = "arm-none-eabi-objcopy"
+_OPENOCD = "openocd"
 _LONGEST_OUTPUT = 2000
-_ELF, _BINARY = "firmware.elf", "firmware.bin"
+_ELF = "firmware.elf"
 
 
 class FlashError(EdgeBenchError):
     """A program that did not flash; `why` has the end of what it wrote."""
 
 
-def flash(
-    board: Board, elf: Path, tool: str | None, progress: Progress, *, serial: str | None = None
-) -> None:
+def flash(board: Board, elf: Path, progress: Progress, *, serial: str | None = None) -> None:
     """Write a firmware to a board, verify it and reset the board.
 
     Args:
         board: that it is for; a real one.
         elf: the firmware; validated, and copied, so that nothing of its name reaches the program.
-        tool: one of TOOLS; None for the first that is installed.
         progress: called with what is done.
         serial: of the ST-LINK, where several are plugged in.
 
     Raises:
-        UsageError: the board is emulated, the tool unknown or the serial number none.
+        UsageError: the board is emulated or the serial number none.
         InputError: the file is no firmware for the board.
         UnsupportedError: it needs more memory than the board has.
-        UnavailableError: neither program is installed.
-        FlashError: the program ended with an error, or did not end.
+        UnavailableError: OpenOCD is not installed.
+        FlashError: OpenOCD ended with an error, or did not end.
     """
-    program = require_flashing(board, tool, serial)
+    program = require_flashing(board, serial)
     content, _ = read_firmware(elf, board)
-    with tempfile.TemporaryDirectory(prefix="edgebench-flash-") as name:
-        folder = Path(name)
-        (folder / _ELF).write_bytes(content)
-        progress(f"flashing {board.name} by {program.name}")
-        if program.name == "openocd":
-            _run(_openocd(program, board, serial), folder)
-        else:
-            if (objcopy := shutil.which(_OBJCOPY)) is None:
-                raise UnavailableError(
-                    "the board cannot be flashed by st-flash",
-                    why=f"it takes a binary, and {_OBJCOPY} is not installed",
-                    fix="apt install binutils-arm-none-eabi, or flash by openocd",
-                )
-            _run([objcopy, "-O", "binary", _ELF, _BINARY], folder)
-            _run(_st_flash(program, board, serial), folder)
+    # OpenOCD's manual: `program` of "Flash Programming", and the ports that it would listen at.
+    ports = [word for port in ("gdb", "tcl", "telnet") for word in ("-c", f"{port}_port disabled")]
+    choice = [] if serial is None else ["-c", f"adapter serial {serial}"]
+    command = [
+        *(program, *ports, "-f", "interface/stlink.cfg", *choice, "-f", board.openocd_target),
+        *("-c", f"program {_ELF} verify reset exit"),
+    ]
+    with tempfile.TemporaryDirectory(prefix="edgebench-flash-") as folder:
+        (Path(folder) / _ELF).write_bytes(content)
+        progress(f"flashing {board.name} by {_OPENOCD}")
+        _run(command, Path(folder))
     progress(f"flashed and verified: {board.name} has been reset")
 
 
-def require_flashing(board: Board, tool: str | None, serial: str | None = None) -> Path:
+def require_flashing(board: Board, serial: str | None = None) -> str:
     """The program that would flash; to be asked before anything is built. Errors as `flash` has them."""
     if board.emulated:
         raise UsageError(
@@ -131,70 +112,37 @@ def require_flashing(board: Board, tool: str | None, serial: str | None = None) 
         raise UsageError(
             f"{serial!r} is no serial number of an ST-LINK", fix="`st-info --probe` or `lsusb -v` prints it"
         )
-    return _program(tool)
-
-
-def _openocd(program: Path, board: Board, serial: str | None) -> list[str]:
-    """OpenOCD's manual: `program` of "Flash Programming", and the ports that it would listen at."""
-    ports = [word for port in ("gdb", "tcl", "telnet") for word in ("-c", f"{port}_port disabled")]
-    choice = [] if serial is None else ["-c", f"adapter serial {serial}"]
-    return [
-        *(str(program), *ports, "-f", "interface/stlink.cfg", *choice, "-f", board.openocd_target),
-        *("-c", f"program {_ELF} verify reset exit"),
-    ]
-
-
-def _st_flash(program: Path, board: Board, serial: str | None) -> list[str]:
-    """st-flash(1): options, then the command; it verifies what it has written."""
-    choice = [] if serial is None else ["--serial", serial]
-    return [str(program), "--reset", *choice, "write", _BINARY, f"{board.regions()[0].start:#010x}"]
-
-
-def _program(tool: str | None) -> Path:
-    if tool is not None and tool not in TOOLS:
-        raise UsageError(f"there is no program {tool!r} that flashes", fix=choose(tool, TOOLS))
-    wanted = list(TOOLS) if tool is None else [tool]
-    if path := next(filter(None, map(shutil.which, wanted)), None):
-        return Path(path)
-    raise UnavailableError(
-        "the board cannot be flashed",
-        why=f"not installed: {', '.join(wanted)}",
-        fix=" or ".join(f"apt install {TOOLS[name]}" for name in wanted),
-    )
+    if (program := shutil.which(_OPENOCD)) is None:
+        raise UnavailableError(
+            "the board cannot be flashed", why=f"{_OPENOCD} is not installed", fix=f"apt install {_OPENOCD}"
+        )
+    return program
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Carry out a command in a folder; FlashError with what it wrote where it fails or does not end."""
-    name = Path(command[0]).name
+    """Carry out OpenOCD in a folder; FlashError with what it wrote where it fails or does not end."""
     fix = (
         "see that the board's ST-LINK is plugged in and that no other program uses it; "
         "without permission for it: be in the group plugdev, then plug it in again"
     )
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=LONGEST_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        output = error.stdout.decode(errors="replace") if isinstance(error.stdout, bytes) else ""
-        raise FlashError(
-            f"{name} has not ended within {LONGEST_S:.0f} s",
-            why=_end_of(output),
-            fix=fix,
-        ) from None
-    if done.returncode != 0:
-        raise FlashError(f"{name} ended with {done.returncode}", why=_end_of(done.stdout), fix=fix)
-
-
-def _end_of(output: str) -> str:
-    return output.strip()[-_LONGEST_OUTPUT:] or "it wrote nothing"
+    with (folder / "output").open("w+b") as output:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=LONGEST_S,
+                check=False,
+            )
+            what = f"{_OPENOCD} ended with {done.returncode}" if done.returncode else ""
+        except subprocess.TimeoutExpired:
+            what = f"{_OPENOCD} has not ended within {LONGEST_S:.0f} s"
+        output.seek(0)
+        text = output.read().decode(errors="replace").strip()[-_LONGEST_OUTPUT:]
+    if what:
+        raise FlashError(what, why=text or "it wrote nothing", fix=fix)
 
 
 _log = logging.getLogger(__name__)
@@ -227,7 +175,7 @@ def missing_program(options: CortexMOptions) -> UnavailableError | None:
         if options.flash and board.emulated:
             emulator_program()
         elif options.flash:
-            require_flashing(board, None, options.stlink)
+            require_flashing(board, options.stlink)
     except UnavailableError as error:
         return error
     return None
@@ -284,7 +232,8 @@ class FirmwareSupply:
             SessionError: the options do not allow it, with the command that does it; or it fails.
         """
         if not (self._options.build or self._options.flash):
-            raise _other_model(artifact, carried, self._options.board, _commands(artifact, self._options))
+            fix = f"add --set board={self._options.board or 'NAME'} --build --flash"
+            raise _other_model(artifact, carried, self._options.board, fix)
         board = required_board(self._options)
         try:
             firmware = firmware_with(artifact, self._options, self._cache, _note)
@@ -322,7 +271,7 @@ class FirmwareSupply:
             self.close()
             self._emulated = Emulator(board, firmware.elf)
         else:
-            flash(board, firmware.elf, None, _note, serial=self._options.stlink)
+            flash(board, firmware.elf, _note, serial=self._options.stlink)
 
 
 def _note(text: str) -> None:
@@ -343,18 +292,3 @@ def _short(model: str) -> str:
     """A model as a firmware names it, with as much of its file's hash as tells two apart."""
     name, colon, sha256 = model.rpartition(":")
     return f"{name}{colon}{sha256[:12]}"
-
-
-def _commands(artifact: Artifact, options: CortexMOptions) -> str:
-    """What flashes the artifact's firmware: a run, and a command for a model that EdgeBench has a name of."""
-    board = options.board or "NAME"
-    run = f"add --set board={board} --build --flash"
-    try:
-        spec(Variant.parse(str(artifact.variant)).family)
-    except UsageError:
-        return run
-    baud = "" if options.baud == LineOptions().baud else f" --baud {options.baud}"
-    return (
-        f"edgebench cortexm flash --board {board} --model {artifact.variant} --engine {options.engine}{baud}"
-        f"; or {run}"
-    )

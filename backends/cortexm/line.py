@@ -11,7 +11,6 @@ import os
 import re
 import select
 import socket
-import stat
 import struct
 import time
 import zlib
@@ -363,12 +362,6 @@ WRITE_S = 10.0
 MOST_READ_BYTES = 65_536
 MOST_DROPPED_BYTES = 1 << 20
 _BITS_A_BYTE = 10  # 8N1
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISREG, "a regular file"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket: unix:PATH names one"),
-)
 
 
 class Line:
@@ -535,31 +528,9 @@ def _refusal(port: str, number: Any, words: str) -> EdgeBenchError:
         return UnavailableError(
             f"{name} is in use", why=f"it is open in {printable(users)}", fix="end that first"
         )
-    # pyserial has no number for what it opened and could not configure.
-    if number in (None, errno.EISDIR, errno.ENXIO) and (why := _is_no_terminal(port)) is not None:
-        return UnavailableError(
-            f"{name} is no serial port", why=why, fix="name the board's by --port, such as /dev/ttyACM0"
-        )
     missing = number in (errno.ENOENT, errno.ENODEV, errno.ENXIO) or not Path(port).exists()
     return UnavailableError(
         f"there is no port {name}" if missing else f"{name} cannot be opened as a serial port",
-        why=ports_in_words() if missing else _in_words(number, words),
+        why=ports_in_words() if missing else printable(words),
         fix="plug the board in and name its port by --port, such as /dev/ttyACM0",
     )
-
-
-def _is_no_terminal(port: str) -> str | None:
-    """What else lies there; None where it may be a serial port, or nothing does."""
-    try:
-        mode = Path(port).stat().st_mode
-    except (OSError, ValueError):
-        return None
-    kind = next((words for is_kind, words in _KINDS if is_kind(mode)), None)
-    return kind and f"it is {kind}"
-
-
-def _in_words(number: Any, words: str) -> str:
-    """Why what is there could not be opened: pyserial quotes the number of an error alone."""
-    if "Inappropriate ioctl" in words or number == errno.ENOTTY:
-        return "it is a device of another kind"
-    return printable(words)

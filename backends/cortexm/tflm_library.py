@@ -93,9 +93,6 @@ def run(command: Sequence[str], purpose: str, folder: Path | None = None) -> str
 VARIABLE = "EDGEBENCH_TFLM"
 """Of the environment: a folder with TFLM's library and headers, or the library itself."""
 
-NAME_VARIABLE = "EDGEBENCH_TFLM_NAME"
-"""Of the environment: what the user knows of the library, such as `90b983c with CMSIS-NN`."""
-
 ADAPTER = FIRMWARE / "engines" / "tflm" / "model_tflm.cc"
 
 DEFINES = ("-DTF_LITE_STATIC_MEMORY", "-DTF_LITE_DISABLE_X86_NEON", "-DTF_LITE_STRIP_ERROR_STRINGS")
@@ -113,8 +110,6 @@ _INTERPRETER = "tensorflow/lite/micro/micro_interpreter.h"
 _THIRD_PARTY = ("third_party", "tensorflow/lite/micro/tools/make/downloads")
 _FLATBUFFERS = "flatbuffers/include"
 _OPTIONAL = ("gemmlowp", "ruy")
-_LONGEST_NAME = 60
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,:+_()/-]*")
 _ATTRIBUTE = re.compile(r"^\s+(Tag_CPU_arch|Tag_ABI_VFP_args): (.+?)\s*$", re.M)
 _MEMBER = re.compile(r"^File: .*\((.*)\)$", re.M)
 
@@ -158,11 +153,10 @@ def tflm_library(board: Board, path: Path | None = None) -> TflmLibrary:
     library = _library_in(named, board)
     includes = _includes_of(library)
     digest = sha256_file(library)
-    words = _name(os.environ.get(NAME_VARIABLE, ""))
     return TflmLibrary(
         library,
         includes,
-        f"TFLM {words or f'library {digest[:12]}'}",
+        f"TFLM library {digest[:12]}",
         canonical_hash({"library": digest, "headers": _header_hashes(includes, board)}),
     )
 
@@ -172,67 +166,49 @@ def include_flags(includes: Sequence[Path]) -> list[str]:
     return [flag for folder in includes for flag in ("-isystem", str(folder))]
 
 
-def _name(text: str) -> str:
-    if text and (len(text) > _LONGEST_NAME or not _NAME.fullmatch(text)):
-        raise InputError(
-            f"{text!r} is no name for a library of TFLM",
-            why=f"firmware tells it: at most {_LONGEST_NAME} letters, digits, spaces and .,:+_()/-",
-            fix=f"such as {NAME_VARIABLE}='90b983c with CMSIS-NN'",
-        )
-    return text
-
-
 def _library_in(named: Path, board: Board) -> Path:
     """The library that is named, or the only one of a folder that is for the board."""
     if named.is_file():
-        _require_fitting(named, board)
+        if refusal := _misfit(named, board):
+            raise refusal
         return named
     libraries = [path for pattern in _WHERE for path in sorted(named.glob(pattern))]
     if not libraries:
+        why = f"none of {', '.join(_WHERE)} is there"
+        raise InputError(f"there is no library of TFLM in {named}", why=why, fix=_FIX)
+    refusals = [_misfit(path, board) for path in libraries]
+    fitting = [path for path, refusal in zip(libraries, refusals, strict=True) if refusal is None]
+    if len(fitting) > 1:
         raise InputError(
-            f"there is no library of TFLM in {named}",
-            why=f"none of {', '.join(_WHERE)} is there",
-            fix=_FIX,
+            f"{named} has several libraries of TFLM for {board.title}",
+            why=", ".join(str(path.relative_to(named)) for path in fitting),
+            fix=f"name one: {VARIABLE}={fitting[0]}",
         )
-    misfits: dict[Path, InputError] = {}
-    for path in libraries:
-        try:
-            _require_fitting(path, board)
-        except InputError as error:
-            misfits[path] = error
-    fitting = [path for path in libraries if path not in misfits]
-    if len(fitting) == 1:
-        return fitting[0]
     if not fitting:
-        raise misfits[libraries[0]]
-    raise InputError(
-        f"{named} has several libraries of TFLM for {board.title}",
-        why=", ".join(str(path.relative_to(named)) for path in fitting),
-        fix=f"name one: {VARIABLE}={fitting[0]}",
-    )
+        raise refusals[0] or AssertionError
+    return fitting[0]
 
 
-def _require_fitting(library: Path, board: Board) -> None:
-    """InputError unless all members are for the board's processor and its floating-point convention."""
+def _misfit(library: Path, board: Board) -> InputError | None:
+    """Why not all members are for the board's processor and its floating-point convention; None: they are."""
     compiler = cross_compiler()
     readelf = program_beside(compiler, "readelf")
     try:
         attributes = run([str(readelf), "-A", str(library)], "reading the library")
     except BuildError as error:
-        raise InputError(f"{library} is no library", why=error.why, fix=_FIX) from error
+        return InputError(f"{library} is no library", why=error.why, fix=_FIX)
     expected = _attributes(_of_empty_code(compiler, readelf, board))
     members = _MEMBER.split(attributes)[1:]
     for member, text in zip(members[::2], members[1::2], strict=True):
         if (actual := _attributes(text)) != expected:
-            raise InputError(
+            return InputError(
                 f"{library} is not for {board.title}",
                 why=f"{member} is compiled for {_in_words(actual)}, the board's code for "
                 f"{_in_words(expected)}",
                 fix="build it with TARGET=cortex_m_generic TARGET_ARCH=cortex-m7+fp, or with "
                 + " ".join(board.cpu_flags),
             )
-    if not members:
-        raise InputError(f"{library} is no library", why="it has no members", fix=_FIX)
+    return None if members else InputError(f"{library} is no library", why="it has no members", fix=_FIX)
 
 
 def _of_empty_code(compiler: Path, readelf: Path, board: Board) -> str:

@@ -21,7 +21,6 @@ from .option_types import (
     OutputOption,
     SerialOption,
     TflmOption,
-    ToolOption,
 )
 
 app = typer.Typer(no_args_is_help=True, help=__doc__)
@@ -47,12 +46,12 @@ def build(
     from edgebench.files import require_file_name, write_atomically
 
     from ..boards import board_of
-    from .image import Recipe, build_image, print_memory
+    from .image import build_image, print_memory
 
     if output is not None:
         require_file_name(output, "-o")
     known = board_of(board)
-    image = build_image(known, Recipe(model, engine, tflm, baud, energy))
+    image = build_image(known, model, engine, tflm, baud, energy)
     print_memory(stderr(), known, image)
     if output is not None:
         try:
@@ -67,59 +66,34 @@ def build(
 
 
 @app.command()
-def size(
-    file: FileArgument = None,
-    board: BoardOption = EMULATED,
-    model: ModelOption = None,
-    engine: EngineOption = None,
-    tflm: TflmOption = None,
-    baud: BaudOption = None,
-    energy: EnergyOption = False,
-    json_: JsonOption = False,
-) -> None:
+def size(file: FileArgument, board: BoardOption = EMULATED, json_: JsonOption = False) -> None:
     """Show what firmware takes of a board's flash and RAM, section by section.
 
     What does not fit is refused as it is by a run, with the bytes that are missing.
 
-    Example: edgebench cortexm size --board nucleo-h743zi2 --engine tflm --tflm ~/tflm
+    Example: edgebench cortexm size board.elf --board nucleo-h743zi2
     """
-    from ..boards import board_of
-    from .image import Recipe, image, print_memory, write_memory
+    from ..boards import board_of, read_firmware
+    from .image import print_memory, write_memory
 
     known = board_of(board)
-    shown = image(file, known, Recipe(model, engine, tflm, baud, energy))
-    (write_memory if json_ else print_memory)(stdout(), known, shown)
+    _, firmware = read_firmware(file, known)
+    (write_memory if json_ else print_memory)(stdout(), known, firmware)
 
 
 @app.command()
-def flash(
-    file: FileArgument = None,
-    board: BoardOption = REAL,
-    model: ModelOption = None,
-    engine: EngineOption = None,
-    tflm: TflmOption = None,
-    baud: BaudOption = None,
-    energy: EnergyOption = False,
-    tool: ToolOption = None,
-    serial: SerialOption = None,
-) -> None:
-    """Flash a board over its ST-LINK, by OpenOCD or st-flash.
+def flash(file: FileArgument, board: BoardOption = REAL, serial: SerialOption = None) -> None:
+    """Flash a board over its ST-LINK, by OpenOCD.
 
-    The file is held against the board's memory first; it is verified, and the
+    The file is checked against the board's memory first; it is verified, and the
     board is reset.
 
-    Examples: edgebench cortexm flash --model brightness
-    edgebench cortexm flash firmware.elf --tool st-flash
+    Example: edgebench cortexm flash board.elf
     """
     from ..boards import board_of
     from ..firmware_supply import flash as flash_board
-    from ..firmware_supply import require_flashing
-    from .image import Recipe, image
 
-    known = board_of(board)
-    require_flashing(known, tool, serial)
-    firmware = image(file, known, Recipe(model, engine, tflm, baud, energy))
-    flash_board(known, firmware.elf, tool, say, serial=serial)
+    flash_board(board_of(board), file, say, serial=serial)
 
 
 app.command()(simulate)

@@ -1,9 +1,9 @@
-"""The firmware that a command is about: a file that is there, or one that is built as the options say."""
+"""Firmware that `edgebench cortexm build` makes, and what it takes of a board's memory."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -16,68 +16,48 @@ from edgebench.records.values import Variant
 from edgebench.report.blocks import Block, Heading, Table, of_figures
 from edgebench.report.listings import write_json
 from edgebench.report.terminal import print_blocks
+from edgebench.suggest import choose
 
 from ..backend import CortexMBackend
-from ..boards import Board, Firmware, read_firmware
+from ..boards import Board, Firmware
 from ..building import LineOptions, build
-from ..choices import BAUD, ENERGY_BAUD
+from ..choices import BAUD, ENERGY_BAUD, ENGINES
 from ..engines import Engine, brightness
-from ..firmware_supply import engine_of, require_engine
+from ..firmware_supply import engine_of
 from ..tflm_library import VARIABLE
 from .option_types import FIRST_LIGHT, MODEL
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What firmware is built of, as the options say it; None is what was left out."""
+def build_image(
+    board: Board, model: str | None, engine: str | None, tflm: Path | None, baud: int | None, energy: bool
+) -> Firmware:
+    """Firmware in the cache, as the options of `build` say it.
 
-    model: str | None = None
-    engine: str | None = None
-    tflm: Path | None = None
-    baud: int | None = None
-    energy: bool = False
-
-
-def image(file: Path | None, board: Board, recipe: Recipe) -> Firmware:
-    """The file, or without one what is built.
-
-    Raises:
-        UsageError: there is a file and something to build.
-        EdgeBenchError: as `read_firmware` or `build` has it.
+    EdgeBenchError as preparation, engine and `build` have it.
     """
-    if file is None:
-        return build_image(board, recipe)
-    if recipe != Recipe():
-        raise UsageError(
-            "there is a file, and options of one that is built", fix="leave out FILE.elf or those options"
-        )
-    return read_firmware(file, board)[1]
-
-
-def build_image(board: Board, recipe: Recipe) -> Firmware:
-    """Firmware in the cache; EdgeBenchError as its preparation, its engine and `build` have it."""
     cache = Cache()
-    line = LineOptions(recipe.baud or (ENERGY_BAUD if recipe.energy else BAUD), recipe.energy)
+    line = LineOptions(baud or (ENERGY_BAUD if energy else BAUD), energy)
     with using(cache):
-        return build(board, _engine(board, recipe, cache), cache, say, line)
+        return build(board, _engine(board, model, engine, tflm, cache), cache, say, line)
 
 
-def _engine(board: Board, recipe: Recipe, cache: Cache) -> Engine:
-    name = recipe.engine or ("tflm" if recipe.tflm or os.environ.get(VARIABLE) else "generated")
-    require_engine(name)
-    if name != "tflm" and recipe.tflm is not None:
-        raise UsageError("--tflm is of the engine tflm alone", fix="leave out --tflm or --engine")
-    if recipe.model == FIRST_LIGHT:
-        if recipe.engine is not None or recipe.tflm is not None:
+def _engine(board: Board, model: str | None, engine: str | None, tflm: Path | None, cache: Cache) -> Engine:
+    name = engine or ("tflm" if tflm or os.environ.get(VARIABLE) else "generated")
+    if name not in ENGINES:
+        raise UsageError(f"there is no engine {name!r}", fix=choose(name, ENGINES))
+    if name != "tflm" and tflm is not None:
+        raise UsageError("--tflm needs the engine tflm", fix="leave out --tflm or --engine")
+    if model == FIRST_LIGHT:
+        if engine is not None or tflm is not None:
             raise UsageError(
                 f"{FIRST_LIGHT} is no network, and takes no engine", fix="leave out --engine and --tflm"
             )
         return brightness()
-    request = PrepareRequest(Variant.parse(recipe.model or MODEL), 1, {"engine": name})
+    request = PrepareRequest(Variant.parse(model or MODEL), 1, {"engine": name})
     [artifact] = CortexMBackend().prepare([request], cache, say)
     if isinstance(artifact, EdgeBenchError):
         raise artifact
-    return engine_of(name, artifact, board, cache, say, tflm=recipe.tflm)
+    return engine_of(name, artifact, board, cache, say, tflm=tflm)
 
 
 # What firmware takes of a board's memory, for people and as JSON.

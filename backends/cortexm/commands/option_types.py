@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from ..boards import BOARDS
-from ..choices import BAUD, ENERGY_BAUD, ENGINES, LEAST_BAUD, MOST_BAUD, TOOLS
+from ..choices import BAUD, ENERGY_BAUD, ENGINES, LEAST_BAUD, MOST_BAUD
 from ..tflm_library import VARIABLE
 
 EMULATED = next(board.name for board in BOARDS if board.emulated)
-"""The board that firmware is built for, unless another is named."""
+"""The default board of `build` and `size`."""
 
 REAL = next(board.name for board in BOARDS if not board.emulated)
-"""The board that is flashed, unless another is named."""
+"""The default board of `flash`."""
 
 FIRST_LIGHT = "brightness"
 """The model that is no network."""
@@ -77,25 +77,9 @@ EnergyOption = Annotated[
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE.elf", help="Copy it there. Default: it lies in the cache"),
+    typer.Option("--output", "-o", metavar="FILE.elf", help="Copy it there. Default: it stays in the cache"),
 ]
-FileArgument = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="[FILE.elf]",
-        help="Firmware that is there already; without it, it is built.",
-        show_default=False,
-    ),
-]
-ToolOption = Annotated[
-    str | None,
-    typer.Option(
-        "--tool",
-        metavar="NAME",
-        autocompletion=_completion(TOOLS),
-        help=f"What flashes: {' or '.join(TOOLS)}. Default: the first that is installed",
-    ),
-]
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE.elf", help="Firmware, as `build` makes it.")]
 SerialOption = Annotated[
     str | None,
     typer.Option("--serial", metavar="NUMBER", help="Of the ST-LINK, where several are plugged in."),

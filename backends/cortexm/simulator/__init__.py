@@ -1,1 +1,1 @@
-"""A microcontroller of this machine: the firmware's protocol on a pty or a socket, inferences by TFLM."""
+"""A microcontroller of this machine: the firmware's protocol on a pty, inferences by TFLM."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import select
-import socket
-import stat
 import sys
 import tty
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from contextlib import ExitStack, suppress
 
-from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UsageError
+from edgebench.errors import EdgeBenchError, UnavailableError
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, PrepareRequest
@@ -23,166 +20,46 @@ from .clock import Clock
 from .engine import BoardReset, TflmEngine, version
 from .firmware import Firmware
 
-# Where a host finds the simulated board: a pty, or a unix socket.
-
-
-_UNIX = "unix:"
-_LONGEST_PATH = 100  # of a socket: 108 bytes on Linux, 104 on macOS, with the terminating zero
 _READ_BYTES = 4096
 _UNREAD_S = 1.0
 
 
 class Port:
-    """A pty or a unix socket; it serves one host at a time, another one after it.
+    """A pty in raw mode, so that it carries all bytes as they are. Hosts open and close it as they like.
 
-    Args:
-        name: as `--port` takes it.
-        host: the descriptor of a pty, whose host may come and go; None where hosts connect.
-        listener: where hosts connect.
+    Its other end stays open here, too: a host that closes the port ends nothing.
 
     Attributes:
-        name: the same.
+        name: as `--port` takes it.
+
+    Raises:
+        UnavailableError: this machine has no ptys.
     """
 
-    def __init__(self, name: str, host: int | None, listener: socket.socket | None = None) -> None:
-        self.name = name
-        self._host = host
-        self._listener = listener
-        self.on_close = ExitStack()
-
-    @property
-    def has_host(self) -> bool:
-        """Whether a host may take what is sent; to a pty it waits for one."""
-        return self._host is not None
+    def __init__(self) -> None:
+        try:
+            self._host, self._end = os.openpty()
+        except OSError as error:
+            raise UnavailableError("there is no pty", why=error.strerror or str(error)) from None
+        tty.setraw(self._end)
+        os.set_blocking(self._host, False)
+        self.name = os.ttyname(self._end)
 
     def read(self, timeout_s: float) -> bytes:
-        """Some bytes of the host; none where none come in time."""
-        listening = self._listener.fileno() if self._listener else -1
-        ready, _, _ = select.select([listening if self._host is None else self._host], [], [], timeout_s)
-        if not ready:
-            return b""
-        if self._host is None:
-            assert self._listener is not None
-            host, _ = self._listener.accept()
-            host.setblocking(False)
-            self._host = host.detach()
-            return b""
-        try:
-            data = os.read(self._host, _READ_BYTES)
-        except BlockingIOError:
-            return b""
-        except OSError:
-            data = b""
-        if not data:
-            self._hang_up()
-        return data
+        """Some bytes of the host; empty if none come in time."""
+        ready, _, _ = select.select([self._host], [], [], timeout_s)
+        return os.read(self._host, _READ_BYTES) if ready else b""
 
     def write(self, data: bytes) -> None:
         """Send; what no host takes within a second is lost, as a UART loses it."""
-        while data and self._host is not None:
-            _, is_ready, _ = select.select([], [self._host], [], _UNREAD_S)
-            if not is_ready:
-                return
-            try:
+        while data and select.select([], [self._host], [], _UNREAD_S)[1]:
+            with suppress(BlockingIOError):
                 data = data[os.write(self._host, data) :]
-            except BlockingIOError:
-                continue
-            except OSError:
-                self._hang_up()
 
     def close(self) -> None:
-        """Let no host find it any more: a host's next read fails."""
-        self._hang_up()
-        self.on_close.close()
-
-    def _hang_up(self) -> None:
-        if self._host is not None:
-            os.close(self._host)
-            self._host = None
-
-
-def open_port(listen: str | None) -> Port:
-    """A pty, or a socket at `unix:PATH`.
-
-    Args:
-        listen: where; None: a pty.
-
-    Raises:
-        UsageError: it is no `unix:PATH`, or the path is too long.
-        NoPermissionError: the folder does not take it.
-        UnavailableError: another program listens there, another file lies there, or there are no ptys.
-    """
-    if listen is None:
-        return _pty()
-    path = listen.removeprefix(_UNIX)
-    if path == listen or not path:
-        raise UsageError(
-            f"{listen!r} is no place to listen at", fix=f"write {_UNIX}PATH, or leave it out for a pty"
-        )
-    if len(os.fsencode(path)) > _LONGEST_PATH:
-        raise UsageError(
-            f"{path} is too long for a socket", fix=f"take a path of at most {_LONGEST_PATH} bytes"
-        )
-    return _unix_socket(Path(path))
-
-
-def _pty() -> Port:
-    """Raw, so that it carries all bytes as they are.
-
-    Its other end stays open here as well: a host that closes the port ends nothing.
-    """
-    try:
-        controller, end = os.openpty()
-    except OSError as error:
-        raise UnavailableError(
-            "there is no pty", why=error.strerror or str(error), fix=f"listen at {_UNIX}PATH"
-        ) from None
-    tty.setraw(end)
-    os.set_blocking(controller, False)
-    port = Port(os.ttyname(end), controller)
-    port.on_close.callback(os.close, end)
-    return port
-
-
-def _unix_socket(path: Path) -> Port:
-    """On which one host after the other is served; the next one waits."""
-    listener = socket.socket(socket.AF_UNIX)
-    try:
-        _remove_abandoned(path)
-        listener.bind(str(path))
-        listener.listen(1)
-    except PermissionError as error:
-        listener.close()
-        raise NoPermissionError(
-            f"{path} cannot be made", why=error.strerror or "", fix="take a folder that you may write to"
-        ) from None
-    except OSError as error:
-        listener.close()
-        raise UnavailableError(
-            f"no socket at {path}", why=error.strerror or str(error), fix="take another path"
-        ) from None
-    port = Port(f"{_UNIX}{path}", None, listener)
-    port.on_close.callback(path.unlink, missing_ok=True)
-    port.on_close.callback(listener.close)
-    return port
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Remove a socket that nobody listens on any more; what else lies there stays, and OSError says so."""
-    try:
-        is_socket = stat.S_ISSOCK(path.lstat().st_mode)
-    except FileNotFoundError:
-        return
-    if not is_socket:
-        raise FileExistsError(0, "there is a file that is no socket")
-    with socket.socket(socket.AF_UNIX) as visitor:
-        visitor.settimeout(1)
-        try:
-            visitor.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink()
-        else:
-            raise FileExistsError(0, "another program listens there")
+        """Remove it: a host's next read fails."""
+        os.close(self._host)
+        os.close(self._end)
 
 
 _WAIT_S = 0.05  # a binary load asks after 200 ms of silence
@@ -230,8 +107,7 @@ def serve(port: Port, board: Board) -> None:
     """Serve one host after the other, without end; the caller closes the port."""
     while True:
         data = port.read(_WAIT_S)
-        if port.has_host:
-            _send(port, board.opened())
+        _send(port, board.opened())
         _send(port, board.receive(data) if data else board.wait())
 
 
@@ -243,7 +119,7 @@ def _send(port: Port, pieces: Iterable[bytes]) -> None:
 # A simulated microcontroller from its model to its last host.
 
 
-def run(variant: Variant, listen: str | None, clock: Clock) -> None:
+def run(variant: Variant, clock: Clock) -> None:
     """Print the port, then serve until Ctrl-C.
 
     Raises:
@@ -252,7 +128,7 @@ def run(variant: Variant, listen: str | None, clock: Clock) -> None:
     """
     version()
     with ExitStack() as stack:
-        port = open_port(listen)
+        port = Port()
         stack.callback(port.close)
         try:
             artifact = _artifact(variant)

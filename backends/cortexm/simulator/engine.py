@@ -48,21 +48,6 @@ class EngineFacts:
     copy_us: int | None
 
 
-@dataclass(frozen=True)
-class Inferences:
-    """What came of some.
-
-    Attributes:
-        scores: of the last one.
-        start_ns: before the first, monotonic.
-        end_ns: after the last.
-    """
-
-    scores: tuple[float, ...]
-    start_ns: int
-    end_ns: int
-
-
 # Inferences by tflite-micro, in a process of their own that may abort.
 
 
@@ -131,8 +116,10 @@ class TflmEngine:
                 self.facts = replace(self.facts, working_bytes=facts["arena_bytes"], copy_us=facts["copy_us"])
         return self._has_started
 
-    def infer(self, tensor: bytes, times: int) -> Inferences:
-        """Inferences of the tensor, which is set before each of them; `times` is at least 1.
+    def infer(self, tensor: bytes, times: int) -> tuple[tuple[float, ...], tuple[int, int]]:
+        """Scores of the last of `times` inferences (at least 1), and their start and end, monotonic ns.
+
+        The tensor is set before each of them.
 
         Raises:
             InferenceFailed: it did not work.
@@ -146,7 +133,7 @@ class TflmEngine:
         except HelperError as error:
             self._progress(f"an inference failed: {error.why}")
             raise InferenceFailed from error
-        return Inferences(tuple(done["scores"]), done["start_ns"], done["end_ns"])
+        return tuple(done["scores"]), (done["start_ns"], done["end_ns"])
 
     def _ask(self, **job: Json) -> dict[str, Json]:
         return self._helper.ask({"what": self.facts.title, "model": self._model, **job}, self._progress)

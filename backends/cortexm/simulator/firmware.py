@@ -355,11 +355,10 @@ class Firmware:
     def _invoke(self, times: int) -> tuple[int, int]:
         """Inferences and their laps in microseconds."""
         if self._clock.inference_ms is None:
-            done = self._engine.infer(bytes(self._tensor.data), times)
-            self._scores = done.scores
-            return self._clock.lap_us(done.start_ns), self._clock.lap_us(done.end_ns)
+            self._scores, (start_ns, end_ns) = self._engine.infer(bytes(self._tensor.data), times)
+            return self._clock.lap_us(start_ns), self._clock.lap_us(end_ns)
         if self._inferred_change != self._tensor.changes:
-            self._scores = self._engine.infer(bytes(self._tensor.data), 1).scores
+            self._scores, _ = self._engine.infer(bytes(self._tensor.data), 1)
             self._inferred_change = self._tensor.changes
         return self._clock.declared_window(times)
 

@@ -10,7 +10,7 @@ from edgebench.errors import UnsupportedError, UsageError
 from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.suggest import choose
 
-from .clock import WRAP_US, Clock
+from .clock import Clock
 
 _LONGEST_INFERENCE_MS = 3_600_000.0
 
@@ -18,10 +18,6 @@ _LONGEST_INFERENCE_MS = 3_600_000.0
 def simulate(
     depth: Annotated[float, typer.Option(help="Depth multiplier of the model: 0.25, 0.5 or 1.0.")] = 0.25,
     precision: Annotated[str, typer.Option(help="int8 or fp32: tflite-micro takes no fp16.")] = "int8",
-    listen: Annotated[
-        str | None,
-        typer.Option(metavar="unix:PATH", help="A socket to listen at; left out: a pty.", show_default=False),
-    ] = None,
     inference_ms: Annotated[
         float | None,
         typer.Option(
@@ -31,9 +27,6 @@ def simulate(
             show_default=False,
         ),
     ] = None,
-    clock_us: Annotated[
-        int, typer.Option(metavar="US", help="What the board's clock shows at boot; it wraps at 2^32.")
-    ] = 0,
 ) -> None:
     """Simulate a microcontroller: prints its port and serves hosts until Ctrl-C.
 
@@ -41,7 +34,7 @@ def simulate(
     infers by tflite-micro on this machine. Its laps are no microcontroller's.
 
     Examples: edgebench cortexm simulate
-    edgebench cortexm simulate --listen unix:/tmp/board
+    edgebench cortexm simulate --inference-ms 100
     """
     variant = _variant(depth, precision)
     if inference_ms is not None and not 0 < inference_ms <= _LONGEST_INFERENCE_MS:
@@ -49,12 +42,10 @@ def simulate(
             f"an inference cannot take {inference_ms:g} ms",
             fix=f"take more than 0 and at most {_LONGEST_INFERENCE_MS:,.0f}",
         )
-    if not 0 <= clock_us < WRAP_US:
-        raise UsageError(f"the clock cannot show {clock_us} us", fix=f"take 0 to {WRAP_US - 1}")
 
     from .board import run
 
-    run(variant, listen, Clock(clock_us, inference_ms))
+    run(variant, Clock(inference_ms=inference_ms))
 
 
 def _variant(depth: float, precision: str) -> Variant:

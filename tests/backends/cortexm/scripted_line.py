@@ -83,7 +83,7 @@ class FixedScores:
         return True
 
     def infer(self, tensor, times):
-        return engines.Inferences((0.125, 0.5, 0.375), 0, 0)
+        return (0.125, 0.5, 0.375), (0, 0)
 
 
 class BenchmarkFirmware:

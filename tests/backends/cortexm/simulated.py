@@ -1,7 +1,6 @@
-"""Simulated boards: one that a test speaks with directly, and one at a socket that a host opens."""
+"""Simulated boards: one that a test speaks with directly, and one at a pty that a host opens."""
 
 import importlib
-import tempfile
 import threading
 from contextlib import contextmanager, suppress
 from typing import ClassVar
@@ -16,7 +15,6 @@ boards = importlib.import_module(f"{PACKAGE}.board")
 clocks = importlib.import_module(f"{PACKAGE}.clock")
 engines = importlib.import_module(f"{PACKAGE}.engine")
 line_faults = importlib.import_module("edgebench.backends.cortexm.line")
-ports = importlib.import_module(f"{PACKAGE}.board")
 
 MODEL_ID = "first-light:00ff"
 MOST_LINES = 10_000
@@ -40,7 +38,7 @@ class Brightness:
         parts = np.frombuffer(tensor, np.uint8).reshape(SCORES, -1)
         scores = (parts.astype(np.int64).sum(1) // parts.shape[1]).astype(np.float32) * np.float32(1 / 255)
         start_ns = clocks.time.monotonic_ns()
-        return engines.Inferences(tuple(map(float, scores)), start_ns, start_ns + times * 1_000_000)
+        return tuple(map(float, scores)), (start_ns, start_ns + times * 1_000_000)
 
 
 def simulated_board(
@@ -168,10 +166,6 @@ class EndingPort:
     def __init__(self, port, is_over):
         self.write, self._port, self._is_over = port.write, port, is_over
 
-    @property
-    def has_host(self):
-        return self._port.has_host
-
     def read(self, timeout_s):
         if self._is_over.is_set():
             raise Unplugged
@@ -179,22 +173,21 @@ class EndingPort:
 
 
 @contextmanager
-def served(board, place="socket"):
-    """The board at a port, which goes with it; the port's name."""
-    with tempfile.TemporaryDirectory() as folder:
-        is_over = threading.Event()
-        port = ports.open_port(f"unix:{folder}/line" if place == "socket" else None)
+def served(board):
+    """The board at a pty, which goes with it; the port's name."""
+    is_over = threading.Event()
+    port = boards.Port()
 
-        def serve():
-            with suppress(Unplugged):
-                boards.serve(EndingPort(port, is_over), board)
-            port.close()
+    def serve():
+        with suppress(Unplugged):
+            boards.serve(EndingPort(port, is_over), board)
+        port.close()
 
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield port.name
-        finally:
-            is_over.set()
-            thread.join(20)
-            assert not thread.is_alive()
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield port.name
+    finally:
+        is_over.set()
+        thread.join(20)
+        assert not thread.is_alive()

@@ -23,11 +23,11 @@ class BrightnessEngine:
         start_ns = time.monotonic_ns()
         time.sleep(times * INFERENCE_S)
         scores = first_light.scores_of(bytearray(tensor))
-        return engines.Inferences(scores, start_ns, time.monotonic_ns())
+        return scores, (start_ns, time.monotonic_ns())
 
 
 @contextlib.contextmanager
-def simulated_board(model_id, *faults, board_name=REAL, inference_ms=None, clock_us=0, place="pty"):
+def simulated_board(model_id, *faults, board_name=REAL, inference_ms=None, clock_us=0):
     """The name of its port."""
     board = FaultyBoard(
         faults,
@@ -36,5 +36,5 @@ def simulated_board(model_id, *faults, board_name=REAL, inference_ms=None, clock
         clock=clocks.Clock(clock_us, inference_ms),
         board=board_name,
     )
-    with served(board, place) as port:
+    with served(board) as port:
         yield port

@@ -34,32 +34,19 @@ def file(tmp_path):
     return path
 
 
-def flash(file, tool=None, **more):
-    said: list[str] = []
-    flashing.flash(more.pop("board", NUCLEO), file, tool, said.append, **more)
-    return said
+def flash(file, **more):
+    notes: list[str] = []
+    flashing.flash(more.pop("board", NUCLEO), file, notes.append, **more)
+    return notes
 
 
-def test_openocd_is_called_first(programs, file):
-    programs.install("st-flash", "openocd")
-    said = flash(file)
+def test_openocd_gets_the_file(programs, file):
+    programs.install("openocd")
+    notes = flash(file)
     [(program, words, files)] = programs.calls
     assert (program, words) == ("openocd", [*OPENOCD, *PROGRAM])
-    assert files == {"firmware.elf": GOOD}
-    assert "openocd" in said[0] and len(said) == 2
-
-
-def test_st_flash_gets_a_binary_and_the_address(programs, file):
-    programs.install("openocd", "st-flash", "arm-none-eabi-objcopy")
-    flash(file, "st-flash", serial="0671FF5252")
-    (objcopy, of_objcopy, _), (program, words, files) = programs.calls
-    assert (objcopy, of_objcopy) == (
-        "arm-none-eabi-objcopy",
-        ["-O", "binary", "firmware.elf", "firmware.bin"],
-    )
-    assert program == "st-flash"
-    assert words == ["--reset", "--serial", "0671FF5252", "write", "firmware.bin", "0x08000000"]
-    assert files["firmware.bin"] == b"binary"
+    assert files["firmware.elf"] == GOOD
+    assert "openocd" in notes[0] and len(notes) == 2
 
 
 def test_openocd_takes_the_serial_number_before_the_target(programs, file):
@@ -68,19 +55,10 @@ def test_openocd_takes_the_serial_number_before_the_target(programs, file):
     assert programs.calls[0][1] == [*OPENOCD, "-c", "adapter serial 0671FF5252", *PROGRAM]
 
 
-@pytest.mark.parametrize(
-    ("installed", "tool", "fix"),
-    [
-        ((), None, "apt install openocd or apt install stlink-tools"),
-        (("openocd",), "st-flash", "apt install stlink-tools"),
-        (("st-flash",), "st-flash", "apt install binutils-arm-none-eabi, or flash by openocd"),
-    ],
-)
-def test_what_is_not_installed(programs, file, installed, tool, fix):
-    programs.install(*installed)
+def test_what_is_not_installed(programs, file):
     with pytest.raises(UnavailableError) as refused:
-        flash(file, tool)
-    assert refused.value.fix == fix
+        flash(file)
+    assert refused.value.fix == "apt install openocd"
 
 
 @pytest.mark.attack("openocd fails and writes a lot: its exit code and the last 2,000 characters are told")
@@ -171,12 +149,9 @@ def test_a_file_for_another_board_is_told_which(programs, file):
     assert refused.value.fix == "--board mps2-an500"
 
 
-def test_an_emulated_board_and_an_unknown_program_are_refused(programs, file):
+def test_an_emulated_board_is_refused(programs, file):
     programs.install("openocd")
     with pytest.raises(UsageError) as refused:
         flash(file, board=boards.board_of("mps2-an500"))
     assert "QEMU" in refused.value.why
-    with pytest.raises(UsageError) as refused:
-        flash(file, "opencd")
-    assert "openocd" in refused.value.fix
     assert programs.calls == []

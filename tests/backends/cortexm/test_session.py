@@ -165,12 +165,6 @@ def test_a_line_with_faults_gives_the_same(artifact, plan, faults):
     assert np.allclose(session.predicted[0], first_light.scores_of(first_light.golden_patches()[0]))
 
 
-def test_a_board_that_boots_when_its_port_is_opened(artifact, plan):
-    session = measured(artifact, plan, place="socket")
-    assert session.error is None, session.error
-    assert len(session.windows) == 3
-
-
 def test_foreign_firmware_is_measured_and_marked(artifact, plan):
     session = measured(artifact, plan, "foreign")
     assert session.error is None, session.error

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
+from edgebench.errors import InputError, UnavailableError, UnsupportedError
 from edgebench.installed import version_of
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import PrepareRequest
@@ -17,14 +17,13 @@ from tests.backends.cortexm.uploading import upload
 boards = importlib.import_module("edgebench.backends.cortexm.boards")
 building = importlib.import_module("edgebench.backends.cortexm.building")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
-tflm_arena = importlib.import_module("edgebench.backends.cortexm.tflm_arena")
 tflm_library = importlib.import_module("edgebench.backends.cortexm.tflm_library")
-tflm_operators = importlib.import_module("edgebench.backends.cortexm.engines")
 
 BOARD = boards.BOARDS[0]
 NUCLEO = boards.board_of("nucleo-h743zi2")
 INPUT_BYTES = 224 * 224 * 3
 ARENA_BYTES = 431_296
+needed_bytes = engines.arena_bytes
 
 
 def quiet(_):
@@ -34,8 +33,7 @@ def quiet(_):
 @pytest.fixture(autouse=True)
 def no_library_of_the_users(monkeypatch):
     monkeypatch.delenv(tflm_library.VARIABLE, raising=False)
-    monkeypatch.delenv(tflm_library.NAME_VARIABLE, raising=False)
-    monkeypatch.setenv(tflm_arena.VARIABLE, str(ARENA_BYTES))
+    monkeypatch.setattr(engines, "arena_bytes", lambda artifact, progress: ARENA_BYTES)
 
 
 @pytest.fixture(scope="module")
@@ -95,16 +93,6 @@ def test_the_library_and_its_headers_decide_the_firmware(standin, tmp_path):
     other = tflm_library.tflm_library(BOARD, copy)
     assert other.identity != first.identity
     assert other.title == first.title
-
-
-def test_a_library_is_called_by_its_hash_or_as_the_user_says(standin, monkeypatch):
-    assert tflm_library.tflm_library(BOARD, standin).title.startswith("TFLM library ")
-    monkeypatch.setenv(tflm_library.VARIABLE, str(standin))
-    monkeypatch.setenv(tflm_library.NAME_VARIABLE, "90b983c with CMSIS-NN")
-    assert tflm_library.tflm_library(BOARD).title == "TFLM 90b983c with CMSIS-NN"
-    monkeypatch.setenv(tflm_library.NAME_VARIABLE, 'a "name"]')
-    with pytest.raises(InputError):
-        tflm_library.tflm_library(BOARD)
 
 
 def test_without_a_library():
@@ -208,24 +196,12 @@ def test_what_tflm_cannot_run(standin, quarter):
     with pytest.raises(UnsupportedError):
         engines.tflm(quarter.model_copy(update={"format": "onnx"}), library, quiet)
     with pytest.raises(UnsupportedError):
-        tflm_operators.resolver_names(["CONV_2D", "custom:Detector"], "a-model")
-
-
-@pytest.mark.parametrize("named", ["", "0", "150527", "1e6", "-1", "\u0664" * 6, str(1 << 40)])
-def test_an_arena_that_is_none(quarter, monkeypatch, named):
-    monkeypatch.setenv(tflm_arena.VARIABLE, named)
-    monkeypatch.setattr(tflm_arena, "needed_bytes", lambda artifact, progress: 7)
-    if not named:
-        assert tflm_arena.arena_bytes(quarter, INPUT_BYTES, quiet) == 7
-        return
-    with pytest.raises(UsageError) as refused:
-        tflm_arena.arena_bytes(quarter, INPUT_BYTES, quiet)
-    assert "150528" in refused.value.fix
+        engines.resolver_names(["CONV_2D", "custom:Detector"], "a-model")
 
 
 def test_operators_are_named_as_by_the_resolver():
     operations = ["CONV_2D", "MEAN", "PADV2", "BATCH_MATMUL", "L2_POOL_2D", "RELU6", "SPLIT_V"]
-    assert tflm_operators.resolver_names(operations, "a-model") == (
+    assert engines.resolver_names(operations, "a-model") == (
         *("BatchMatMul", "Conv2D", "L2Pool2D", "Mean", "PadV2", "Relu6", "SplitV"),
     )
 
@@ -233,9 +209,9 @@ def test_operators_are_named_as_by_the_resolver():
 @pytest.mark.skipif(version_of("tflite-micro") is None, reason="the arena is found with tflite-micro")
 def test_the_arena_is_as_large_as_tflm_says(quarter, session_cache):
     # What the same model takes on an emulated Cortex-M7: 428,292 bytes.
-    assert 428_340 < tflm_arena.needed_bytes(quarter, quiet) < 440_000
+    assert 428_340 < needed_bytes(quarter, quiet) < 440_000
     half = PrepareRequest(Variant(0.25, "fp16"), 1, {})
     [float16] = TfliteChain().prepare([half], session_cache, quiet)
     with pytest.raises(UnsupportedError) as refused:
-        tflm_arena.needed_bytes(float16, quiet)
+        needed_bytes(float16, quiet)
     assert "DEQUANTIZE" in refused.value.why
