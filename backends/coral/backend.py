@@ -17,7 +17,7 @@ class CoralOptions(BackendOptions):
     edgetpu: str = Field(
         default="",
         pattern=r"^((usb|pci)?(:[0-9]{1,2})?)$",
-        description="which Edge TPU: usb, pci, usb:0, pci:0 or :0; any unless said",
+        description="which Edge TPU: usb, pci, usb:0, pci:0 or :0; default: any",
     )
     delegate: PathText = Field(
         default="libedgetpu.so.1",

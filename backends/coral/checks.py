@@ -53,7 +53,7 @@ HOW = (
 
 
 def misfit(name: str, version: str) -> str:
-    """What is to be said of a runtime that Google's libedgetpu most likely does not fit; nothing of others.
+    """The finding for a runtime that Google's libedgetpu most likely does not fit; none for others.
 
     A tflite-runtime that does not tell its version is one of the others.
     """
@@ -182,7 +182,7 @@ class CoralChecks(AgentBackend):
     """What a board, this machine and a failed session say of an Edge TPU."""
 
     def check(self, target: Target) -> list[Finding]:
-        """Of this machine, with the target's Python."""
+        """Findings on this machine, with the target's Python."""
         facts = board_facts()
         tensorflow = Finding("ok", "tensorflow", "is installed (makes the int8 models)")
         if find_spec("tensorflow") is None:

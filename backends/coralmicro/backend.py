@@ -38,14 +38,14 @@ from .session import MOST_PATCHES, CoralMicroSession, lack_of_room, misfit, why_
 
 
 class CoralMicroOptions(BackendOptions):
-    """Where the board is decides no figure, and is nobody's business."""
+    """Where the board is decides no figure, and is kept out of exports."""
 
     places = frozenset({"address"})
 
     address: str = Field(
         default=USUAL_HOST,
         max_length=300,
-        description=f"of the board, as HOST or HOST:PORT; over USB it is {USUAL_HOST}",
+        description=f"the board's address, as HOST or HOST:PORT; over USB it is {USUAL_HOST}",
     )
     allow_cpu: bool = Field(
         default=False, description="take a model that is not compiled, on the Cortex-M7 and marked so"
@@ -77,7 +77,7 @@ class CoralMicroDevice:
     Args:
         target: what is measured, with the board's address among its options.
         limits: of single calls.
-        sleep: waits so many seconds.
+        sleep: waits that many seconds.
     """
 
     placement_cost: Literal["cheap", "slow", "manual"] = "cheap"
@@ -98,7 +98,7 @@ class CoralMicroDevice:
         self._lock.take(self._timeouts.lock)
 
     def connect(self) -> BoardDescription:
-        """What the board says of itself; UnavailableError where nobody answers, else a MicroFault."""
+        """What the board says of itself; UnavailableError if nothing answers, else a MicroFault."""
         if why := missing_interface(self._address):
             raise UnavailableError(f"no board answers at {self._address.authority}", why=why, fix=PLUG_IN)
         try:
@@ -166,7 +166,7 @@ class CoralMicroDevice:
 
 
 BRIEF = Limits(connect_s=2.0, answer_s=3.0)
-"""Nobody waits longer for `doctor`."""
+"""`doctor` waits no longer."""
 
 
 def _of_description(board: BoardDescription, *, needs_edge_tpu: bool) -> list[Finding]:
@@ -175,7 +175,7 @@ def _of_description(board: BoardDescription, *, needs_edge_tpu: bool) -> list[Fi
     firmware = f"{board.firmware} {board.version}, with {runtime}; model: {model}"
     memory = (
         f"room for a model of {_mib(board.model_bytes)}, {_mib(board.scene_bytes)} of the scene's patches "
-        f"and {_mib(board.images_bytes)} of images, beside an arena of {_mib(board.arena_bytes)}"
+        f"and {_mib(board.images_bytes)} of images, and an arena of {_mib(board.arena_bytes)}"
     )
     return [
         Finding("ok", "board", f"{board.board} answers: {board.cpu}"),
@@ -214,18 +214,18 @@ def _mib(size_bytes: int) -> str:
 
 
 BYTES_A_SECOND = (200_000, 5_000_000)
-"""Of pixels, which go as base64 in pieces that are acknowledged one by one: no board was there to tell."""
+"""Pixels go as base64 in pieces that are acknowledged one by one: no board was there to tell."""
 
 MODEL_BYTES = (500_000, 5_000_000)
 COMPILED_PATCH_S = (0.002, 0.1)
 UNCOMPILED_PATCH_S = (0.02, 5.0)
-"""Of MobileNet v1 0.25 and 1.0, roughly, where nothing was measured: Edge TPUs elsewhere, other Cortex-M7."""
+"""MobileNet v1 0.25 and 1.0, roughly, if nothing was measured: Edge TPUs elsewhere, other Cortex-M7."""
 
 
 def _stage_seconds(
     plan: MeasurePlan, patch_s: float | None, *, compiled: bool
 ) -> Mapping[SessionStage, Seconds]:
-    """Of each stage.
+    """The seconds of each stage.
 
     Args:
         plan: of one session.
@@ -299,7 +299,7 @@ class CoralMicroBackend(PreparedByChain, Backend):
         ]
 
     def open(self, target: Target) -> CoralMicroDevice:
-        """The board at the target's address; UnavailableError where nobody answers, or it is in use."""
+        """The board at the target's address; UnavailableError if nothing answers, or it is in use."""
         device = CoralMicroDevice(target)
         # What answers otherwise than a board should is the first session's to tell.
         with contextlib.suppress(MicroFault):
@@ -308,7 +308,7 @@ class CoralMicroBackend(PreparedByChain, Backend):
         return device
 
     def check(self, target: Target) -> list[Finding]:
-        """Of the board at the target's address, and of what prepares its models."""
+        """Findings on the board at the target's address and on what prepares its models."""
         compiler = compiler_finding(target.options)
         try:
             description = CoralMicroDevice(target, BRIEF).connect()

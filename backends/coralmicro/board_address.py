@@ -78,7 +78,7 @@ class HarnessLock:
 
     Args:
         address: of the board.
-        pause: waits so many seconds, and lets Ctrl-C through.
+        pause: waits that many seconds, and lets Ctrl-C through.
     """
 
     def __init__(self, address: BoardAddress, pause: Callable[[float], None] = interruption.pause) -> None:
@@ -127,11 +127,11 @@ def _taken(lock: filelock.BaseFileLock) -> bool:
 
 
 USUAL_HOST = "10.10.10.1"
-"""Of every board over USB, unless it was flashed with another (flashtool's --usb_ip_address)."""
+"""Address of every board over USB, unless it was flashed with another (flashtool's --usb_ip_address)."""
 
 
 def missing_interface(address: BoardAddress) -> str:
-    """Why no board can be at its own USB address: what lies there else is not a board, and is left alone.
+    """Why no board can be at its own USB address: something else there is not a board, and is left alone.
 
     "" where there may be one, and of every other address.
     """

@@ -53,7 +53,7 @@ class ResetAmidCall(LostAnswer):
     """The connection broke between request and answer."""
 
     def __init__(self, method: str, why: str) -> None:
-        super().__init__(f"the connection broke amid `{method}`", why=why, fix=_SEE_SUPPLY)
+        super().__init__(f"the connection broke during `{method}`", why=why, fix=_SEE_SUPPLY)
 
 
 class HalfAnswer(LostAnswer):
@@ -70,7 +70,7 @@ class NoHttp(MicroFault):
         super().__init__(
             f"the answer to `{method}` is no HTTP",
             why=why,
-            fix="see that the address is the board's, and its port that of JSON-RPC (80 unless said)",
+            fix="see that the address is the board's, and its port that of JSON-RPC (default: 80)",
         )
 
 
@@ -138,7 +138,7 @@ class Refused(MicroFault):
     Attributes:
         code: of JSON-RPC, or of EdgeBench's firmware.
         message: the board's own words, printable.
-        data: what it named beside them, printable.
+        data: what else it named, printable.
         is_repeat: whether the call was sent again because an answer was lost.
     """
 
@@ -191,7 +191,7 @@ _OTHER_CODES = frozenset({-32700, -32600, NO_SUCH_METHOD, BAD_PARAMS, -32603, -3
 
 
 def refusal(method: str, code: int, message: str, data: str) -> MicroFault:
-    """The fault that an error code stands for; BadAnswer for one that neither JSON-RPC nor EdgeBench has."""
+    """The fault of an error code; BadAnswer for one that neither JSON-RPC nor EdgeBench has."""
     if code in _KINDS:
         kind, fix = _KINDS[code]
         return kind(method, code, message, data, fix)

@@ -28,7 +28,7 @@ _CHUNK_SHARE = 4
 
 
 class _BoundedSocket(socket.socket):
-    """A socket each wait of which ends with its call, and that takes a bounded number of bytes.
+    """A socket whose waits end with its call, and that takes a bounded number of bytes.
 
     Attributes:
         end_s: when the call has to be over, on the monotonic clock.
@@ -187,7 +187,7 @@ _MOST_DIGITS = 40
 
 
 class BrokenJson(ValueError):
-    """Text that is not JSON, or none that is taken from a board.
+    """Text that is not JSON, or not accepted from a board.
 
     Attributes:
         is_cut: whether it may be JSON that lacks its end.

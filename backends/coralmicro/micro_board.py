@@ -64,7 +64,7 @@ _MOST_SCALE = 1e30
 """Times 255 it is still a float32."""
 
 Block = Literal["model", "scene", "images"]
-"""What is loaded: the model, the resident patches of the scene, or images beside it."""
+"""What is loaded: the model, the resident patches of the scene, or other images."""
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Microseconds = Annotated[int, Field(ge=0, lt=1 << 32)]
@@ -110,7 +110,7 @@ class ModelAnswer(Answer):
 
     @property
     def output_dtype(self) -> np.dtype[Any]:
-        """As scores lie in the answer's bytes."""
+        """The scores' dtype in the answer's bytes."""
         return np.dtype({"int8": "i1", "uint8": "u1", "float32": "<f4"}[self.output_type])
 
     @model_validator(mode="after")
@@ -193,7 +193,7 @@ class _ErrorAnswer(Answer):
 
 
 _ROOM_BYTES = 8192
-"""Of an answer beside its data in base64: describe's takes 1,200."""
+"""Size of an answer without its data in base64: describe's takes 1,200."""
 _QUOTED_CHARACTERS = 200
 _WITHOUT_ID = (-32700, -32600)
 """Errors of a request that was not understood, so that its id is not known."""
@@ -266,7 +266,7 @@ class RpcClient:
             params: the one object of its list of params.
             kind: what the answer's `result` is.
             data_bytes: in base64, that the answer brings.
-            more_s: how long it may take beside the limits of any call.
+            more_s: how long it may take in addition to the limits of any call.
 
         Raises:
             MicroFault: what came instead, by its kind.
@@ -327,7 +327,7 @@ def _result(method: str, call_id: int, body: bytes) -> object:
 
 
 def _error(method: str, error: object) -> MicroFault:
-    """The fault that an `error` stands for."""
+    """The fault of an `error`."""
     try:
         known = _ErrorAnswer.model_validate(error)
     except ValidationError:
@@ -346,11 +346,11 @@ def _quoted(body: bytes) -> str:
 
 STAMP_BYTES = 4
 STAGES = {"pass": ("preprocess", "infer"), "inference": ("infer",)}
-"""Of a patch, by what the firmware times; a stamp stands before each and behind the last."""
+"""Stages of a patch, by what the firmware times; a stamp is before each and after the last."""
 
 
 def base64_length(size_bytes: int) -> int:
-    """Characters of so many bytes."""
+    """Length of the base64 of that many bytes."""
     return -(-size_bytes // 3) * 4
 
 
@@ -385,7 +385,7 @@ def scores_of(method: str, answer: ScoresAnswer, n: int, model: ModelAnswer) -> 
 def stamps_in_order(answer: RunAnswer, n: int, a_patch: int) -> list[int]:
     """All stamps of a run from its start to its end, modulo 2^32 us; BadAnswer where one is before another.
 
-    A run is shorter than a turn of the clock, so that each stamp lies within the turn behind its start.
+    A run is shorter than a turn of the clock, so that each stamp is within the turn after its start.
     """
     data = _bytes_of("run", "stamps", answer.stamps, n * a_patch * STAMP_BYTES)
     taken = np.array([answer.start_us, *np.frombuffer(data, "<u4"), answer.end_us], np.int64)
@@ -401,16 +401,16 @@ def stamps_in_order(answer: RunAnswer, n: int, a_patch: int) -> list[int]:
 
 
 MOST_ASKS = 3
-"""Of one call whose answer was lost; each of them can be asked again without harm."""
+"""Attempts of one call whose answer was lost; each can be repeated without harm."""
 LoadProgress = Callable[[int, int], None]
 """Called with the bytes that are there and the bytes in all."""
 
 
 _RESTART_US = 2_000_000
-"""By how much more a clock has to be off to count as one that began anew: a boot takes longer."""
+"""By how much more a clock has to be off to count as restarted: a boot takes longer."""
 
 _VARYING = frozenset({"us", "temperature_c", "model", "scene", "images"})
-"""Of a description: what is read or held, and not what the board is."""
+"""Fields of a description that change while the board stays the same."""
 
 
 class MicroBoard:
@@ -433,7 +433,7 @@ class MicroBoard:
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """Of a patch, in order."""
+        """The stages of a patch, in order."""
         return STAGES[self.description.times]
 
     def describe(self) -> TimedAnswer[BoardDescription]:
@@ -617,10 +617,10 @@ class MicroBoard:
         if off_us := _clock_jump_us(last, now):
             return (
                 f"its clock is {abs(off_us) / 1e6:,.1f} s {'ahead of' if off_us > 0 else 'behind'} where it "
-                "should be: it began anew, or does not count microseconds"
+                "should be: it began again, or does not count microseconds"
             )
         change = _change(last.answer, now.answer)
-        return f"{change}: it was flashed anew, or another board took its address" if change else ""
+        return f"{change}: it was flashed again, or another board took its address" if change else ""
 
 
 class _AnyFirmware(Answer, extra="allow"):
@@ -628,7 +628,7 @@ class _AnyFirmware(Answer, extra="allow"):
 
 
 def _ours(answer: _AnyFirmware) -> BoardDescription:
-    """The description of EdgeBench's firmware; OtherFirmware where it is none."""
+    """The description of EdgeBench's firmware; OtherFirmware if it is other firmware's."""
     result = answer.model_dump()
     try:
         found = checked("describe", result, FirmwareAnswer)

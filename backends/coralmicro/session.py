@@ -118,7 +118,7 @@ UNTIMED = {"pass": ("patchify",), "inference": ("patchify", "preprocess")}
 """What no pass holds, by what the firmware times: patches are cut here, and sent once."""
 
 MOST_PATCHES = 100
-"""Of a pass: with 64 MB beside a model, an arena and images, firmware has room for about as many."""
+"""Patches of a pass: with 64 MB next to a model, an arena and images, firmware has room for about as many."""
 
 FIRST_PATCH_S = 20.0
 """What the first patch is expected to take at most: the Cortex-M7 alone, by kernels that are not fast."""
@@ -278,7 +278,7 @@ class CoralMicroSession(BoardSession[Pass]):
         return run
 
     def _predict(self, images: int, limit_s: float) -> Scores:
-        """Scores float32 [images, classes] of the first images beside the scene."""
+        """Scores float32 [images, classes] of the first images."""
         expected_s = self._expected_s(images, limit_s)
         began_s = time.monotonic()
         scores = self.ask(lambda: self._board.predict(images, expected_s))

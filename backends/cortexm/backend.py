@@ -158,7 +158,7 @@ def with_printed_tolerance(outcome: Prepared) -> Prepared:
 
 
 FLOAT_ROUNDING = 1e-6
-"""Of scores that are compared as float32."""
+"""Rounding of scores that are compared as float32."""
 
 NO_SHIFT = (
     "its QEMU was not started here: --set icount-shift=N says so where it was started with -icount shift=N"
@@ -299,13 +299,13 @@ class CortexMDevice:
             session.start()
             yield session
         except BaseException:
-            self.close()  # a board that is gone, or amid an answer: the next session opens its port again
+            self.close()  # a board that is gone, or during an answer: the next session opens its port again
             raise
         if profile.is_emulated:
             self.close()
 
     def _answering(self) -> Profile:
-        """Of a board that answers; SessionError where none does."""
+        """The profile of a board that answers; SessionError if none does."""
         try:
             return self.identify()
         except LineFault as fault:
@@ -419,9 +419,9 @@ def _of_profile(profile: Profile) -> list[Finding]:
 
 def _of_fault(fault: LineFault, baud: int) -> Finding:
     if not isinstance(fault, AnswerTimeout):
-        return _error("board", fault, fault.fix or "plug the board in anew")
+        return _error("board", fault, fault.fix or "plug the board in again")
     if any(line.startswith(_OF_THE_PROTOCOL) for line in fault.came):
-        return _error("board", fault, "press the board's reset button, or flash its firmware anew")
+        return _error("board", fault, "press the board's reset button, or flash its firmware again")
     reason = (
         f"what comes at {baud} baud cannot be read: the board's rate is another one"
         if fault.came
@@ -443,10 +443,10 @@ FRAME_SHARE = 522 / 512
 """Characters a byte of the binary load."""
 
 SOCKET_BYTES_A_SECOND = (22_000, 1_000_000)
-"""Of a socket, whose baud is nobody's: what QEMU's polling guest takes, and a program of this machine."""
+"""For a socket, which has no baud: what QEMU's polling guest takes, and a program of this machine."""
 
 QEMU_INFERENCE_S = (1.0, 30.0)
-"""Of MobileNet v1 0.25 and 1.0 in QEMU, roughly, on one core of a machine of today."""
+"""MobileNet v1 0.25 and 1.0 in QEMU, roughly, on one core of a machine of today."""
 
 
 def load_s(target: Target, plan: MeasurePlan) -> Seconds:
@@ -505,13 +505,13 @@ class CortexMBackend(PreparedByChain, Backend):
         return [refusal or next(outcomes) for refusal in refusals]
 
     def open(self, target: Target) -> CortexMDevice:
-        """The board at the target's port; UnavailableError or NoPermissionError where there is none."""
+        """The board at the target's port; UnavailableError or NoPermissionError if it cannot be opened."""
         device = CortexMDevice(target, self._lengths)
         device.connect()
         return device
 
     def check(self, target: Target) -> list[Finding]:
-        """Of the board at the target's port, or of an emulated one; without either, which ports there are."""
+        """Findings on the board at the target's port, or an emulated one; else which ports there are."""
         device = CortexMDevice(target)
         try:
             if target.port is None:
@@ -541,7 +541,7 @@ class CortexMBackend(PreparedByChain, Backend):
     def check_plan(self, target: Target, plan: MeasurePlan, images: ImageSet | None, sessions: int) -> None:
         """UsageError for a period: inferences of a window follow one another on the board.
 
-        UnavailableError where no port is named, or there is none of its name: preparing a variant may take
+        UnavailableError where no port is named, or it does not exist: preparing a variant may take
         minutes.
         """
         options = CortexMOptions.model_validate(dict(target.options))

@@ -31,7 +31,7 @@ class Section:
         name: such as `.text`.
         address: where it is when the program runs.
         flash_bytes: of it in flash; 0 for what is only zeroed or reserved.
-        ram_bytes: of it in RAM; 0 for what is read where it lies in flash.
+        ram_bytes: of it in RAM; 0 for what is read in place from flash.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Section:
 def parsed(elf: bytes) -> tuple[tuple[Section, ...], tuple[range, ...]]:
     """All sections that take memory, in the file's order, and the address ranges that are written to flash.
 
-    What can be written lies in flash, too, where it has contents: they are copied to RAM at start. InputError
+    What can be written is in flash, too, if it has contents: they are copied to RAM at start. InputError
     for what is no program for a 32-bit Arm.
     """
     try:
@@ -76,7 +76,7 @@ def parsed(elf: bytes) -> tuple[tuple[Section, ...], tuple[range, ...]]:
 
 
 def _section(elf: bytes, start: int, kind: int, flags: int, address: int, length: int) -> Section:
-    """Of a header; `start` is where its name begins."""
+    """The section of a header; `start` is where its name begins."""
     end = elf.find(b"\0", start, start + _LONGEST_NAME)
     if end < 0:
         raise IndexError("a name without an end")
@@ -109,7 +109,7 @@ class Board:
 
     Attributes:
         name: as users give it.
-        title: as people are told it.
+        title: as people read it.
         port: the folder's name; its linker script is called the same.
         cpu_flags: of the compiler.
         openocd_target: OpenOCD's script for its processor; "" for a board that QEMU emulates.
@@ -128,7 +128,7 @@ class Board:
 
     @property
     def folder(self) -> Path:
-        """Where the port's sources lie."""
+        """Where the port's sources are."""
         return FIRMWARE / "ports" / self.port
 
     @property
@@ -148,7 +148,7 @@ BOARDS = (
 
 
 def board_of(name: str) -> Board:
-    """The board of that name; UsageError where there is none."""
+    """The board of that name; UsageError if there is no such name."""
     for board in BOARDS:
         if board.name == name:
             return board
@@ -184,7 +184,7 @@ def usage_of(sections: Sequence[Section], regions: Sequence[Region]) -> tuple[Re
 
 
 def does_not_fit(firmware: str, board: Board, overflows: Mapping[str, int]) -> UnsupportedError:
-    """The refusal of firmware that takes so many bytes more than a region has, by the region's name."""
+    """The refusal of firmware that takes more bytes than a region has, by the region's name."""
     sizes = {region.name: region.size_bytes for region in board.regions()}
     return UnsupportedError(
         f"{firmware} does not fit on {board.title}",

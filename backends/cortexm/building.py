@@ -67,7 +67,7 @@ def _parse(call_graph: str) -> tuple[Mapping[str, int], Mapping[str, Sequence[st
 
 
 _LIBRARY_STACK_BYTES = 320
-"""Of frames that the compiler does not know: an interrupt's, with floating point, and the C library's."""
+"""Stack of frames that the compiler does not know: an interrupt's with floats, and the C library's."""
 
 _KIND = "firmware"
 _CORE = FIRMWARE / "core"
@@ -98,7 +98,7 @@ class LineOptions:
     """How a firmware speaks.
 
     Attributes:
-        baud: of the serial line.
+        baud: baud rate of the serial line.
         energy: stamps are pulses of the timing pin and no lines, for a power analyser.
     """
 
@@ -106,7 +106,7 @@ class LineOptions:
     energy: bool = False
 
     def defines(self) -> dict[str, str]:
-        """Of the preprocessor."""
+        """Definitions for the preprocessor."""
         return {"PORT_BAUD": f"{self.baud}u", "PROTOCOL_ENERGY_MODE": str(int(self.energy))}
 
 
@@ -206,7 +206,7 @@ def _compiled(
 
 
 def _call_graph(objects: Sequence[Path]) -> str:
-    """What the compiler wrote beside them."""
+    """The call graphs that the compiler wrote next to them."""
     return "".join(path.with_suffix(".ci").read_text() for path in objects)
 
 

@@ -7,6 +7,6 @@ SERIAL_PATTERN = r"[0-9A-Za-z]{1,64}"
 """Serial numbers of ST-LINKs."""
 
 BAUD, FAST_BAUD, ENERGY_BAUD = 115_200, 921_600, 9_600
-"""Of the benchmark's performance builds, of fast firmware, and of energy builds."""
+"""Baud rates: the benchmark's performance builds, fast firmware, and energy builds."""
 
 LEAST_BAUD, MOST_BAUD = 1_200, 12_000_000

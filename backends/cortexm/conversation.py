@@ -44,7 +44,7 @@ from .profile import Profile
 
 
 ANSWER_S = 5.0
-"""How long an answer may take that needs no inference, beside the bytes on their way."""
+"""How long an answer may take that needs no inference, in addition to the bytes on their way."""
 MOST_OF_A_KIND = 128
 """Messages of an answer that are kept: help of some firmware has some dozens of lines of text."""
 _QUOTED_LINES = 5
@@ -150,7 +150,7 @@ class Exchange:
         """BoardReset for a boot banner, ErrorAnswer for an error; other messages are passed over."""
         if message.kind == "banner":
             raise BoardReset(
-                f"the board was reset amid its answer to `{command}%`",
+                f"the board was reset during its answer to `{command}%`",
                 awaited=awaited,
                 came=self.came(),
                 fix="see that its supply holds under load; firmware that faults resets the board, too",
@@ -170,17 +170,17 @@ class Exchange:
 
 
 COMMAND_BYTES = 31
-"""Of input in one `db` command, as the benchmark's runner sends them."""
+"""Input bytes in one `db` command, as the benchmark's runner sends them."""
 MOST_ATTEMPTS = 3
 STALL_S = 3.0
-"""Without a new frame that is taken for that long, beside the time of two windows, a binary load is broken:
-a board that lacks one asks for it each 0.2 s."""
+"""Without a new frame that is taken for that long and the time of two windows, a binary load is broken: a
+board that lacks one asks for it each 0.2 s."""
 SETTLE_S = 0.005
 """How long a second attempt by digits waits behind each m-ready for one that is doubled."""
 MOST_DOUBLED = 8
-"""Of one m-ready; a board that sends more never stops."""
+"""Repetitions of one m-ready; a board that sends more never stops."""
 COMMAND_S = 0.1
-"""What a board may take for a `db` command on average, beside thrice the line's own time: a slow adapter
+"""What a board may take for a `db` command on average, beyond thrice the line's own time: a slow adapter
 holds each answer back for 16 ms."""
 LEAST_LIMIT_S = 60.0
 _READY_CHARACTERS = 9
@@ -210,7 +210,7 @@ class Conversation(Exchange):
     """With one board.
 
     All methods raise LineLost when the line is gone, AnswerTimeout, BoardReset, BadAnswer or ErrorAnswer
-    (all of them LineFault) when an answer is none. None waits without an end.
+    (all of them LineFault) when an answer is wrong or missing. All waits are bounded.
     """
 
     _is_energy_build = False

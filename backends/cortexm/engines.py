@@ -34,7 +34,7 @@ _OTHERWISE = {
 
 
 def resolver_names(operations: Iterable[str], variant: str) -> tuple[str, ...]:
-    """Of builtin operators, such as `Conv2D` of `CONV_2D`, in order; UnsupportedError for a custom one.
+    """Names of builtin operators, such as `Conv2D` of `CONV_2D`, in order; UnsupportedError for a custom one.
 
     Whether TFLM has it is known where the firmware is compiled.
     """
@@ -67,7 +67,7 @@ _GENERATOR_OPTIONS = (
     "0",
 )
 _TFLM_STACK_BYTES = 8192
-"""Reserved for TFLM, whose depth nobody computes: see firmware/README.md for what it was seen to take."""
+"""Reserved for TFLM, whose depth is not computed: see firmware/README.md for what it was seen to take."""
 
 _TYPES = {"float32": "MODEL_FLOAT32", "int8": "MODEL_INT8", "uint8": "MODEL_UINT8"}
 
@@ -82,7 +82,7 @@ class Engine:
         input_bytes: of the input tensor.
         scores: of one inference.
         sources: C and C++ files.
-        content: what decides their code beside the sources themselves, such as the hash of an included file.
+        content: what decides their code in addition to the sources, such as the hash of an included file.
         defines: of the preprocessor.
         library: that is linked.
         includes: folders with the library's headers.
@@ -165,7 +165,7 @@ def tflm(artifact: Artifact, library: TflmLibrary, progress: Progress) -> Engine
     """TFLM with a .tflite with one picture in and one row of scores out.
 
     Args:
-        artifact: what is run; it lies in flash as it is.
+        artifact: what is run; it is in flash as it is.
         library: TFLM, for the board that the firmware is for.
         progress: called with what is done.
 

@@ -1,6 +1,6 @@
 """Firmware onto the board of a run: built for its artifact, flashed, or given to an emulator that is started.
 
-What is done is told as warnings of this module's logger, which a run shows as notes: it takes a while, and it
+What is done appears as warnings of this module's logger, which a run shows as notes: it takes a while, and it
 writes to the user's board.
 """
 
@@ -44,7 +44,7 @@ def engine_of(
 
     Raises:
         UnavailableError: what it takes is not here.
-        InputError: the TFLM is none, or is for another processor.
+        InputError: there is no TFLM, or it is for another processor.
         UnsupportedError: it does not take the artifact.
         BuildError: its generator refuses it.
     """
@@ -202,7 +202,7 @@ class FirmwareSupply:
 
     @property
     def port(self) -> str:
-        """Of the emulated board, which is started with first-light firmware where it does not run yet."""
+        """The port of the emulated board, which is started with first-light firmware if needed."""
         if self._emulated is None:
             self.flash_first_light()
         assert self._emulated is not None
@@ -210,7 +210,7 @@ class FirmwareSupply:
 
     @property
     def icount_shift(self) -> int | None:
-        """Of the emulated board, where it runs; else as the options have it."""
+        """The shift of the emulated board if it runs; else as the options have it."""
         return self._options.icount_shift if self._emulated is None else ICOUNT_SHIFT
 
     def flash_first_light(self) -> None:
@@ -256,7 +256,7 @@ class FirmwareSupply:
             ) from error
 
     def why_ended(self) -> str:
-        """Why the emulated board ended by itself; "" where there is none, or it runs."""
+        """Why the emulated board ended by itself; "" while it runs, or without one."""
         return "" if self._emulated is None else self._emulated.why_ended()
 
     def close(self) -> None:
@@ -266,7 +266,7 @@ class FirmwareSupply:
             self._emulated = None
 
     def _flash(self, board: Board, firmware: Firmware) -> None:
-        """Onto the board, which nobody has open; it boots then."""
+        """Onto the board, whose port is closed; it boots then."""
         if board.emulated:
             self.close()
             self._emulated = Emulator(board, firmware.elf)

@@ -61,7 +61,7 @@ class LineSplitter:
 
     @property
     def begun(self) -> bytes:
-        """What has come of a line that has not ended."""
+        """The received part of a line that has not ended."""
         return bytes(self._begun)
 
     def clear(self) -> None:
@@ -185,7 +185,7 @@ class AnswerTimeout(LineFault):
 
 
 class BoardReset(LineFault):
-    """The board's boot banner came amid an answer."""
+    """The board's boot banner came during an answer."""
 
     status = "crash"
 
@@ -358,7 +358,7 @@ def give_up_frame() -> bytes:
 UNIX_PREFIX = "unix:"
 CONNECT_S = 5.0
 WRITE_S = 10.0
-"""How long a line may take for bytes, beside the time that they need at its baud."""
+"""How long a line may take for bytes, in addition to the time that they need at its baud."""
 MOST_READ_BYTES = 65_536
 MOST_DROPPED_BYTES = 1 << 20
 _BITS_A_BYTE = 10  # 8N1
@@ -464,7 +464,7 @@ def open_line(port: str, baud: int) -> Line:
 
 
 def require_port_exists(port: str) -> None:
-    """UnavailableError where there is none; it is not opened, which resets some boards."""
+    """UnavailableError if it is missing; it is not opened, which resets some boards."""
     is_socket = port.startswith(UNIX_PREFIX)
     if not os.path.lexists(port.removeprefix(UNIX_PREFIX)):
         raise (

@@ -19,11 +19,11 @@ class CortexMOptions(BackendOptions):
 
     not_in_key = frozenset({"baud", "board", "build", "flash", "stlink"})
 
-    baud: int = Field(default=BAUD, ge=LEAST_BAUD, le=MOST_BAUD, description="of the serial line")
+    baud: int = Field(default=BAUD, ge=LEAST_BAUD, le=MOST_BAUD, description="baud rate of the serial line")
     engine: Literal["tflm", "generated"] = Field(
         default="tflm",
-        description="tflm: firmware with the int8 .tflite; generated: with C made of an int8 ONNX file; an "
-        "emulated board has generated unless said",
+        description="tflm: firmware with the int8 .tflite; generated: with C made of an int8 ONNX file, the "
+        "default of an emulated board",
     )
     board: str | None = Field(
         default=None,
@@ -41,7 +41,7 @@ class CortexMOptions(BackendOptions):
         default=None,
         ge=0,
         le=10,
-        description="of an emulated board whose QEMU was started with `-icount shift=N`",
+        description="for an emulated board whose QEMU was started with `-icount shift=N`",
     )
 
     @property

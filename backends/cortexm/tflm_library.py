@@ -1,7 +1,7 @@
 """TFLM (TensorFlow Lite Micro) as the user built it: its library, its headers, whether they are for a board.
 
 Nothing of TFLM comes with EdgeBench. Its own `make -f tensorflow/lite/micro/tools/make/Makefile
-TARGET=cortex_m_generic TARGET_ARCH=cortex-m7+fp microlite` leaves the library beside the sources; a tree of
+TARGET=cortex_m_generic TARGET_ARCH=cortex-m7+fp microlite` leaves the library next to the sources; a tree of
 `create_tflm_tree.py` with a library in it serves as well.
 """
 
@@ -91,12 +91,12 @@ def run(command: Sequence[str], purpose: str, folder: Path | None = None) -> str
 
 
 VARIABLE = "EDGEBENCH_TFLM"
-"""Of the environment: a folder with TFLM's library and headers, or the library itself."""
+"""Environment variable: a folder with TFLM's library and headers, or the library itself."""
 
 ADAPTER = FIRMWARE / "engines" / "tflm" / "model_tflm.cc"
 
 DEFINES = ("-DTF_LITE_STATIC_MEMORY", "-DTF_LITE_DISABLE_X86_NEON", "-DTF_LITE_STRIP_ERROR_STRINGS")
-"""Those of TFLM's own makefile that its headers depend on: the first decides how a tensor lies in memory."""
+"""Those of TFLM's own makefile that its headers depend on: the first decides a tensor's layout in memory."""
 
 _LIBRARY = "libtensorflow-microlite.a"
 _WHERE = (_LIBRARY, f"lib/{_LIBRARY}", f"gen/*/lib/{_LIBRARY}")
@@ -140,7 +140,7 @@ def tflm_library(board: Board, path: Path | None = None) -> TflmLibrary:
 
     Raises:
         UnavailableError: none is named.
-        InputError: there is none, several fit, headers cannot be read, or it is for another processor.
+        InputError: it is missing, several fit, headers cannot be read, or it is for another processor.
     """
     named = path or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if named is None:
@@ -162,7 +162,7 @@ def tflm_library(board: Board, path: Path | None = None) -> TflmLibrary:
 
 
 def include_flags(includes: Sequence[Path]) -> list[str]:
-    """As headers of a system: their warnings are nobody's here."""
+    """As headers of a system: their warnings are not shown."""
     return [flag for folder in includes for flag in ("-isystem", str(folder))]
 
 
@@ -238,7 +238,7 @@ def _includes_of(library: Path) -> tuple[Path, ...]:
         raise InputError(
             f"the headers of {library} are missing",
             why=f"no folder above it has {_INTERPRETER}",
-            fix="leave the library in TFLM's source tree, or put it beside the headers: FOLDER/"
+            fix="leave the library in TFLM's source tree, or put it next to the headers: FOLDER/"
             f"{_LIBRARY}, FOLDER/{_INTERPRETER}",
         )
     folders = [folder for name in _THIRD_PARTY if (folder := root / name).is_dir()]
@@ -250,7 +250,7 @@ def _includes_of(library: Path) -> tuple[Path, ...]:
 
 
 def _header_hashes(includes: Sequence[Path], board: Board) -> list[str]:
-    """Of all headers in these folders that the adapter includes, in the order of their hashes."""
+    """The hashes of all headers in these folders that the adapter includes, in the order of their hashes."""
     compiler = program_beside(cross_compiler(), "g++")
     command = [
         *(str(compiler), *board.cpu_flags, "-std=c++17", "-M", f"-I{FIRMWARE / 'core'}", *DEFINES),

@@ -2,8 +2,8 @@
 
     python -m edgebench.backends.cortexm.tied_program FOLDER DESCRIPTOR PROGRAM [ARGUMENT ...]
 
-What the system does for a child (PR_SET_PDEATHSIG) goes by the thread that started it, of which a run has
-several and this process one. FOLDER is removed with all that is in it when the program has ended; DESCRIPTOR
+What the system does for a child (PR_SET_PDEATHSIG) goes by the thread that started it: a run has several,
+this process has one. FOLDER is removed with all that is in it when the program has ended; DESCRIPTOR
 is passed on to it.
 """
 

@@ -48,7 +48,10 @@ class CpuOptions(BackendOptions):
     """`--set` of the processor."""
 
     threads: int = Field(
-        default=0, ge=0, le=1024, description="of the runtime; 0: one a core that it may use, at most 4"
+        default=0,
+        ge=0,
+        le=1024,
+        description="threads of the runtime; 0: one per usable core, at most 4",
     )
     kernels: Literal["xnnpack", "reference"] = Field(
         default="xnnpack", description="the runtime's default ones, or its exact and slow ones"

@@ -155,7 +155,7 @@ class TensorRtOptions(BackendOptions):
     )
     cudart: PathText = Field(
         default="",
-        description="the CUDA runtime, as a path or as the loader finds it; found by itself unless said",
+        description="the CUDA runtime, as a path or as the loader finds it; default: found by itself",
     )
 
 

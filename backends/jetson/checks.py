@@ -223,7 +223,7 @@ def _jetpack(known: BoardFacts) -> Finding:
     release = release_of(known.l4t)
     if release is None:
         listed = ", ".join(release.name for release in RELEASES)
-        message = f"L4T {known.l4t} is none of the releases that the runner was written for: JetPack {listed}"
+        message = f"L4T {known.l4t} is not among the releases that the runner knows: JetPack {listed}"
         return Finding("warning", "jetpack", message, "try it: the runner asks TensorRT for what it can do")
     tensorrt = f"TensorRT {release.tensorrt}" if release.tensorrt else "a TensorRT that no source confirms"
     brings = f"{tensorrt} for Python {release.python}"
@@ -265,7 +265,7 @@ class TensorRtChecks(AgentBackend):
     """What a board, this machine and a failed session say of TensorRT."""
 
     def check(self, target: Target) -> list[Finding]:
-        """Of this machine, with the target's Python and its environment."""
+        """Findings on this machine, with the target's Python and its environment."""
         facts: dict[str, Json] = board_facts()
         python = target.launch.python or sys.executable
         packages = {name: version for name, version in facts["packages"].items() if name != "tensorrt"}
@@ -279,12 +279,12 @@ class TensorRtChecks(AgentBackend):
             of_python: dict[str, Json] = {"python": library.python, "python_executable": python}
             here = self.board_check({**facts, "packages": packages, **of_python}, target)
             if library.why_none and NOT_INSTALLED not in library.why_none:
-                fix = f"install it anew: {HOW_TO_INSTALL[target.device]}"
+                fix = f"install it again: {HOW_TO_INSTALL[target.device]}"
                 here[0] = Finding("error", "tensorrt", f"{python} cannot import it: {library.why_none}", fix)
         return [*here, packages_finding(), *board_findings(facts)]
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """Of a board, by its files: nothing of TensorRT is run there."""
+        """Findings on a board, by its files: nothing of TensorRT is run there."""
         known = BoardFacts.of(facts)
         checked = [_tensorrt(known, target), _cudart(known, target), _gpu(known)]
         if target.device != DISCRETE:

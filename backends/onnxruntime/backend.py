@@ -60,7 +60,10 @@ class OnnxRuntimeOptions(BackendOptions):
     """`--set` of the runtime."""
 
     threads: int = Field(
-        default=0, ge=0, le=1024, description="of the runtime; 0: one a core that it may use, at most 4"
+        default=0,
+        ge=0,
+        le=1024,
+        description="threads of the runtime; 0: one per usable core, at most 4",
     )
     provider: str = Field(
         default="CPUExecutionProvider",
@@ -68,17 +71,18 @@ class OnnxRuntimeOptions(BackendOptions):
         description="what carries the model out, such as CUDAExecutionProvider",
     )
     provider_options: str = Field(
-        default="", max_length=2000, description="of the provider: key=value,key=value"
+        default="", max_length=2000, description="options of the provider: key=value,key=value"
     )
     optimisation: Literal["all", "extended", "basic", "disabled"] = Field(
-        default="all", description="of the graph, when it is loaded"
+        default="all", description="optimisation of the graph, when it is loaded"
     )
     int8: Literal["qdq", "qoperator"] = Field(
         default="qdq",
         description="int8 as pairs of QuantizeLinear and DequantizeLinear, or as integer operations",
     )
     activations: Literal["auto", "int8", "uint8"] = Field(
-        default="auto", description="of int8; auto: int8 for qdq, uint8 for qoperator, as the runtime asks"
+        default="auto",
+        description="activations of int8; auto: int8 for qdq, uint8 for qoperator",
     )
 
     @field_validator("provider_options")

@@ -53,11 +53,11 @@ class OpenVinoOptions(LibraryOptions):
         ),
     )
     threads: int = Field(
-        default=0, ge=0, le=1024, description="of the processor; 0: as many as the library takes"
+        default=0, ge=0, le=1024, description="threads of the processor; 0: as many as the library takes"
     )
     execution_precision: Literal["auto", "f32", "f16", "bf16", "device"] = Field(
         default="auto",
-        description="of float operations; auto: f16 for fp16, else f32; device: its own choice",
+        description="precision of float operations; auto: f16 for fp16, else f32; device: its own choice",
     )
 
 

@@ -94,7 +94,7 @@ _CAUSES = (
         r"the cache folder (?P<folder>[^\n]{1,300}) cannot be written to: (?P<reason>[^;\n]{1,200})",
         "the cache folder {folder} cannot be written to",
         "{reason}",
-        "name another one (--set cache=FOLDER), or none",
+        "name another one (--set cache=FOLDER), or leave it out",
     ),
     Cause(
         r"the cache folder (?P<folder>[^\n]{1,300}) cannot be used: (?P<reason>[^;\n]{1,300})",
@@ -112,8 +112,8 @@ _CAUSES = (
         r"plugins\.xml",
         "the OpenVINO that is installed there is incomplete: its plugins.xml cannot be read",
         "{end}",
-        f"install it anew: {PIP}",
-        {"ncs2": f"install it anew: {WAYS}"},
+        f"install it again: {PIP}",
+        {"ncs2": f"install it again: {WAYS}"},
     ),
     Cause(
         r"no OpenVINO here \((?P<reason>[^\n]{1,300})\)",
@@ -187,7 +187,7 @@ def _usable(library: Library, device: str) -> Finding:
     if why := library.broken_plugins.get(name):
         lacking = next((file for file in LIBRARIES if file in why), None)
         message = f"{name}: its plugin cannot be loaded: {f'{lacking} is missing' if lacking else why}"
-        return Finding("error", "device", message, LIBRARIES.get(lacking or "", "mend what it names"))
+        return Finding("error", "device", message, LIBRARIES.get(lacking or "", "repair what it names"))
     if name not in library.plugins:
         return _without_plugin(name, sorted(library.plugins))
     if any(there == device or there.startswith(f"{name}.") for there in library.devices) or name == "AUTO":
@@ -207,7 +207,7 @@ def _install(device: str, otherwise: str) -> str:
 
 
 def _of_packages(known: BoardFacts, device: str) -> list[Finding]:
-    """Version and plugins by what lies where the board's Python looks."""
+    """Version and plugins by the files where the board's Python looks."""
     plugins = known.openvino.plugins if known.openvino is not None else []
     version = (known.packages or {}).get("openvino") or (UNTOLD if plugins else None)
     if version is None:
@@ -215,7 +215,7 @@ def _of_packages(known: BoardFacts, device: str) -> list[Finding]:
         return [Finding("error", "openvino", missing.message, _install(device, missing.fix))]
     name = device.partition(".")[0].partition(":")[0]
     if not plugins:
-        message = f"whether it has {name} is not known: no plugins lie beside the package"
+        message = f"whether it has {name} is not known: no plugins are next to the package"
         fix = "start a session: its record names the device"
         return [_version(version), Finding("warning", "device", message, fix)]
     if name not in plugins:
@@ -242,9 +242,9 @@ def _of_stick(known: BoardFacts, device: str) -> list[Finding]:
     # The firmware's file is next to the plugin that sends it; where there is no such plugin, that is missing.
     if known.openvino is not None and PLUGIN in known.openvino.plugins:
         if files := ", ".join(known.openvino.firmware):
-            findings.append(Finding("ok", "firmware", f"{files} beside OpenVINO's plugins"))
+            findings.append(Finding("ok", "firmware", f"{files} next to OpenVINO's plugins"))
         else:
-            message = "no usb-ma2x8x.mvcmd beside OpenVINO's plugins: the stick cannot be started"
+            message = "no usb-ma2x8x.mvcmd next to OpenVINO's plugins: the stick cannot be started"
             findings.append(Finding("error", "firmware", message, WAYS))
     return findings
 
@@ -261,7 +261,7 @@ def _permission(stick: UsbAccelerator) -> Finding:
 
 
 def _libusb(known: BoardFacts) -> Finding:
-    """Of a board, whose plugins nobody has loaded: what the MYRIAD plugin needs and no wheel brings."""
+    """Finding for a board, where no plugin was loaded: what the MYRIAD plugin needs and no wheel brings."""
     if path := (known.libraries or {}).get(LIBUSB):
         return Finding("ok", "libusb", path)
     message = f"the loader finds no {LIBUSB}: the MYRIAD plugin cannot be loaded"
@@ -272,7 +272,7 @@ class LibraryChecks(AgentBackend):
     """What a board, this machine and a failed session say of OpenVINO."""
 
     def check(self, target: Target) -> list[Finding]:
-        """Of this machine, with the target's Python and its environment."""
+        """Findings on this machine, with the target's Python and its environment."""
         python = target.launch.python or sys.executable
         facts: dict[str, Json] = board_facts()
         try:
@@ -287,7 +287,7 @@ class LibraryChecks(AgentBackend):
         return [*here, *_of_stick(known, _device(target)), packages_finding(), *board_findings(facts)]
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """Of a board, by its files and what it shows on USB: nothing of OpenVINO is run there."""
+        """Findings on a board, by its files and what it shows on USB: nothing of OpenVINO is run there."""
         known, device = BoardFacts.of(facts), _device(target)
         libusb = [_libusb(known)] if device.startswith(PLUGIN) else []
         return [*_of_packages(known, device), *_of_stick(known, device), *libusb]

@@ -32,7 +32,7 @@ class ReplayOptions(BackendOptions):
         description="a scenario's .toml file, or the name of a shipped scenario",
     )
     seed: int | None = Field(
-        default=None, ge=0, lt=1 << 63, description="of the scenario's draws, in place of its own"
+        default=None, ge=0, lt=1 << 63, description="seed of the scenario's draws, in place of its own"
     )
 
 

@@ -106,7 +106,7 @@ class HostSession:
         self._end_where_due("measure")
 
     def predict(self, images: ImageSet) -> Scores:
-        """Scores of which the scenario's share is right."""
+        """Scores; the scenario's share of them is right."""
         self._end_where_due("predict")
         return self._scores("predict", np.load(images.path))
 

@@ -48,7 +48,7 @@ class Passes(_Table):
 
 
 class Warmup(_Table):
-    """So many batches until steady, the first slower by the excess; or never steady."""
+    """`batches` until steady, the first slower by the excess; or never steady."""
 
     batches: Annotated[int, Field(ge=0, le=1000)] = 0
     excess_percent: Percent = 50.0
@@ -63,7 +63,7 @@ class Outliers(_Table):
 
 
 class Heat(_Table):
-    """From so many seconds of steady passes on: slower by the second, a lower clock, firmware's bits."""
+    """From `from_s` of steady passes on: slower by the second, a lower clock, firmware's bits."""
 
     from_s: Annotated[float, Field(ge=0, le=86_400)] = 0.0
     percent_per_s: Percent = 0.0
@@ -111,7 +111,7 @@ class Power(_Table):
 
 
 class Telemetry(_Table):
-    """What the monitor sees beside every session."""
+    """What the monitor sees during every session."""
 
     rate_hz: Annotated[float, Field(gt=0, le=100)] = 1.0
     cpu_clock_mhz: Annotated[float, Field(gt=0, le=100_000)] | None = None
@@ -119,7 +119,7 @@ class Telemetry(_Table):
 
 
 class Windows(_Table):
-    """Given instead of passes, as a microcontroller does: so many inferences of one patch each."""
+    """Given instead of passes, as a microcontroller does: `inferences` of one patch each."""
 
     inferences: Annotated[int, Field(ge=1, le=1_000_000)] = 100
 

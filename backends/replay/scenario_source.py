@@ -107,7 +107,7 @@ class ScenarioSource:
 
     @classmethod
     def of(cls, options: Mapping[str, Json]) -> ScenarioSource:
-        """The scenario that a target's options name; UsageError where there is none."""
+        """The scenario that a target's options name; UsageError if there is no such name."""
         source, seed = str(options.get("source") or DEFAULT), options.get("seed")
         shipped = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
         path = SCENARIOS / f"{source}.toml" if source in shipped else Path(source)

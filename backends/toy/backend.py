@@ -42,7 +42,7 @@ class ToyOptions(BackendOptions):
     work: Literal["model", "none"] = "model"
     queue: int = Field(default=0, ge=0, le=64)
     delay_us: int = Field(default=0, ge=0, le=10_000_000)
-    build: bool = False  # what is prepared is a source, of which the board makes what is loaded
+    build: bool = False  # the board builds what is loaded from the prepared source
     fault: Literal[
         "", "abort", "segfault", "exit", "hang", "garbage", "stderr_flood", "raise", "out_of_memory"
     ] = ""

@@ -114,7 +114,7 @@ def test_a_library_that_no_wheel_brings_is_named_with_its_package(library, comma
 def test_a_cache_folder_that_cannot_be_written_to():
     error = explained(
         "the cache folder /proc/x cannot be written to: No such file or directory; name another one "
-        "(--set cache=FOLDER), or none",
+        "(--set cache=FOLDER), or leave it out",
         "openvino",
     )
     assert error is not None
@@ -149,7 +149,7 @@ def test_an_installation_without_its_list_of_plugins(words):
     error = explained(words, "openvino")
     assert error is not None
     assert "plugins.xml" in error.what and words[:200] in error.why
-    assert error.fix.startswith("install it anew: pip install openvino")
+    assert error.fix.startswith("install it again: pip install openvino")
 
 
 def test_a_tflite_file_on_a_release_that_does_not_read_it():

@@ -1,7 +1,7 @@
 """What the board says of its Edge TPUs and of libedgetpu (device side, Python 3.6 syntax).
 
 From sysfs, the dynamic loader's list of files, dpkg's lists, and libedgetpu's own C functions (edgetpu_c.h).
-It travels to the board beside the Coral's runner.
+It travels to the board together with the Coral's runner.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ def accelerators(root: str) -> Dict[str, Any]:
 
     Returns:
         `usb`: a list of {id, speed_mbps, firmware, writable}; `pcie`: a list of {name, temperature_c};
-        `firmware`: whether every stick on USB has its firmware, None where there is none; `absent`: why
+        `firmware`: whether every stick on USB has its firmware, None without a stick; `absent`: why
         something is not known.
     """
     absent: Dict[str, str] = {}
@@ -59,7 +59,7 @@ def _pcie(root: str) -> List[Dict[str, Any]]:
 
 
 def tell_of(seen: Dict[str, Any]) -> str:
-    """What stands in the way, as far as sysfs shows it."""
+    """What prevents its use, as far as sysfs shows it."""
     if any(device["writable"] is False for device in seen["usb"]):
         return (
             "a stick is on USB and this user may not write to it: install libedgetpu's udev rule, add the "

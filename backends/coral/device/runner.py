@@ -154,7 +154,7 @@ def is_compiled(path: str) -> bool:
 def _delegate(
     available: EdgeTpuRuntime, options: Dict[str, Any], compiled: bool, before: Dict[str, Any]
 ) -> Tuple[Any, str]:
-    """The delegate, or None and why there is none: only for a model that has no need of it."""
+    """The delegate, else None and the reason: only for a model that has no need of it."""
     which = {"device": options["edgetpu"]} if options["edgetpu"] else {}
     try:
         return available.load_delegate(options["delegate"], which), ""
@@ -187,7 +187,7 @@ def _session_settings(
     root: str,
     before: Dict[str, Any],
 ) -> Dict[str, Any]:
-    """What goes into every record beside the runtime's name and version."""
+    """What goes into every record in addition to the runtime's name and version."""
     absent: Dict[str, str] = {}
     after = accelerators(root)
     library = Library(None, None, "", None, "") if why_not else library_of(options["delegate"])

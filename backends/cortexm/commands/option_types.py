@@ -69,7 +69,7 @@ BaudOption = Annotated[
         metavar="N",
         min=LEAST_BAUD,
         max=MOST_BAUD,
-        help=f"Of the serial line. Default: {BAUD}, with --energy {ENERGY_BAUD}",
+        help=f"Baud rate baud rate of the serial line. Default: {BAUD}, with --energy {ENERGY_BAUD}",
     ),
 ]
 EnergyOption = Annotated[
@@ -82,5 +82,5 @@ OutputOption = Annotated[
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE.elf", help="Firmware, as `build` makes it.")]
 SerialOption = Annotated[
     str | None,
-    typer.Option("--serial", metavar="NUMBER", help="Of the ST-LINK, where several are plugged in."),
+    typer.Option("--serial", metavar="NUMBER", help="Serial number of the ST-LINK, if there are several."),
 ]

@@ -13,8 +13,8 @@ class Clock:
 
     Args:
         start_us: what it shows at the start.
-        inference_ms: how long an inference is said to take. Windows then move the clock on by that much, and
-            nobody waits; None: inferences take what they take.
+        inference_ms: the declared time of an inference. Windows then move the clock on by that much, without
+            waiting; None: inferences take what they take.
         nanoseconds: the time that goes by, monotonic.
     """
 

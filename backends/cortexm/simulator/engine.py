@@ -57,7 +57,7 @@ _TYPES = ("float32", "int8", "uint8")
 
 
 def version() -> str:
-    """Of the package; UnavailableError where it is not installed."""
+    """The package's version; UnavailableError if it is not installed."""
     installed = version_of(_PACKAGE)
     if installed is None:
         raise UnavailableError(

@@ -111,7 +111,7 @@ class Upload:
         return f"e-[Binary load: {self._tensor.filled_bytes} of {self._tensor.expected_bytes} bytes]"
 
     def _frame(self) -> tuple[int, bytes] | None:
-        """Sequence number and payload of the next whole frame; what is none is dropped."""
+        """Sequence number and payload of the next whole frame; other bytes are dropped."""
         while self._held:
             start = self._held.find(_SYNC[:1])
             del self._held[: len(self._held) if start < 0 else start]

@@ -96,7 +96,7 @@ def _half(trt: Any, artifact: str, companions: Dict[str, str]) -> Source:
 LAYERS_FOLLOW = "Engine Layer Information:"
 LAYER = "Layer("
 TIMED = "Timing Runner:"
-"""Of the verbose line that begins the timing of one layer's implementations."""
+"""Text of the verbose line that begins the timing of one layer's implementations."""
 
 OUT_OF_MEMORY = (
     "outofmemory",
@@ -146,7 +146,7 @@ class BuildLog:
         return any(words in line for line in lines for words in OUT_OF_MEMORY)
 
     def last_errors(self, count: int = 3) -> str:
-        """The last errors, in one line; where there is none, the last warnings."""
+        """The last errors, in one line; without errors, the last warnings."""
         lines = list(self.errors) or list(self.warnings)
         return "; ".join(map(in_one_line, lines[-count:])) or "TensorRT logged no reason"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """Counts what has been done. Nobody knows how many steps TensorRT will take. Thread-safe.
+    """Counts what has been done. The number of TensorRT's steps is not known. Thread-safe.
 
     TensorRT calls it from threads of its own, in functions that end the process when an exception leaves
     them.
@@ -56,7 +56,7 @@ class Steps:
             raise self.failure
 
     def phase(self, name: str, steps: int) -> None:
-        """A phase of TensorRT's begins, with so many steps."""
+        """A phase of TensorRT's begins, with that many steps."""
         self._sizes[name] = steps
         self.step(name)
 

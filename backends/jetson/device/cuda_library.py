@@ -1,4 +1,4 @@
-"""Where the CUDA runtime lies (device side, Python 3.6 syntax)."""
+"""Where the CUDA runtime is (device side, Python 3.6 syntax)."""
 
 import ctypes.util
 import glob
@@ -15,7 +15,7 @@ PACKAGES = ("cuda_runtime/lib", "cu[0-9]*/lib")
 
 NONE_HERE = (
     "no CUDA runtime here ({}): on a Jetson it comes with JetPack (sudo apt install nvidia-jetpack), "
-    "elsewhere with the CUDA toolkit; one that lies where the loader does not look is named with "
+    "elsewhere with the CUDA toolkit; one where the loader does not look is named with "
     "--set cudart=PATH"
 )
 MAX_TEXT = 600
@@ -28,7 +28,7 @@ def find(named: str) -> Cuda:
         named: a path, or a name for the loader; "": the one that is there.
 
     Raises:
-        ImportError: there is none, or it cannot be loaded.
+        ImportError: it is missing or cannot be loaded.
     """
     reasons: List[str] = []
     for path in [named] if named else _candidates():

@@ -103,7 +103,7 @@ class Cuda:
         return functools.partial((self._functions if waits else self._queueing)[name], *arguments)
 
     def check(self, status: int, name: str) -> None:
-        """Raise what a status other than 0 stands for; see `call`."""
+        """Raise the error of a status other than 0; see `call`."""
         if status == 0:
             return
         words = "{} failed: {} ({}, {})".format(
@@ -148,7 +148,7 @@ class Cuda:
         return free.value, total.value
 
     def allocate(self, size: int) -> int:
-        """So many bytes of the device's memory, as an address."""
+        """Allocate device memory of that many bytes; its address."""
         return self._take("cudaMalloc", "cudaFree", max(1, size))
 
     def free(self, address: int) -> None:

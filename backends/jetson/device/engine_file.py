@@ -16,7 +16,7 @@ from .cudart import Cuda
 MAGIC = b"EDGEBENCH-TENSORRT-ENGINE "
 FORMAT = 1
 MAX_HEADER_BYTES = 16 << 20
-"""Of a header with its list of layers: some hundred bytes a layer."""
+"""Size of a header with its list of layers: some hundred bytes a layer."""
 
 MOST_LAYERS = 400
 MOST_NAME = 200
@@ -86,7 +86,7 @@ def require_fit(header: Header, tensorrt: str, gpu: str) -> None:
         if built_for != here:
             raise EngineFileError(
                 "the engine was built for {} {}, here is {}: an engine fits the TensorRT version and the GPU "
-                "that it was built on alone; run again, and it is built anew".format(
+                "that it was built on alone; run again, and it is built again".format(
                     {"tensorrt": "TensorRT", "gpu": "the GPU"}[name], built_for, here
                 )
             )
@@ -121,7 +121,7 @@ def _header_of(path: str, magic: bytes, line: bytes) -> Header:
         ) from None
     if file_format != FORMAT:
         raise EngineFileError(
-            "the engine {} has format {!r}, format {} is read here: run again, and it is built anew".format(
+            "the engine {} has format {!r}, format {} is read here: run again, and it is built again".format(
                 path, file_format, FORMAT
             )
         )

@@ -17,7 +17,7 @@ NONE_HERE = (
 
 
 def find() -> Tuple[Optional[Library], str]:
-    """TensorRT; or None and why there is none."""
+    """TensorRT, else None and the reason."""
     try:
         import tensorrt
     except Exception as error:  # a broken installation raises whatever its parts raise
@@ -27,7 +27,7 @@ def find() -> Tuple[Optional[Library], str]:
 
 
 def require(library: Optional[Library], why_none: str) -> Library:
-    """The library; ImportError, with how to have one, where there is none."""
+    """The library; ImportError, with how to install it, if it is missing."""
     if library is None:
         python = "{}.{}".format(*sys.version_info[:2])
         raise ImportError(NONE_HERE.format(why_none, sys.executable, python))

@@ -76,7 +76,7 @@ def execution(
         engine: with these inputs and outputs.
         context: of the engine.
         tensors: in the engine's order.
-        addresses: where each lies in the device's memory.
+        addresses: where each is in the device's memory.
         stream: its handle.
         shared: whether the context runs with other addresses in between.
     """
@@ -187,7 +187,7 @@ class Request:
         self._finish = [synchronise, elapsed]
 
     def start(self) -> None:
-        """Queue the batch that lies in `inputs`.
+        """Queue the batch in `inputs`.
 
         Raises:
             CudaError: a call failed.
@@ -199,7 +199,7 @@ class Request:
         self._call(self._after)
 
     def wait(self) -> int:
-        """Until it is done and its scores lie in `outputs`: the nanoseconds that the GPU computed.
+        """Until it is done and its scores are in `outputs`: the nanoseconds that the GPU computed.
 
         Raises:
             CudaError: it failed.

@@ -85,12 +85,12 @@ class Model:
     def buffers(self) -> "List[NDArray[Any]]":
         """The memory that is bound to the one input."""
         if len(self._names) != 1:
-            raise ValueError("{} inputs, one was due".format(len(self._names)))
+            raise ValueError("{} inputs instead of one".format(len(self._names)))
         self._bind_inputs((np.zeros(self.input_shape, self.input_dtype),))
         return list(self._held)
 
     def infer(self, slot: Any) -> Any:
-        """Run what lies in the inputs; the scores are overwritten by the next call.
+        """Run what is in the inputs; the scores are overwritten by the next call.
 
         Returns:
             Scores [batch, classes], or a tuple of all outputs where they are anything else.
@@ -127,7 +127,7 @@ class Model:
         return held
 
     def _row(self) -> "Optional[NDArray[Any]]":
-        """A view of the one output as a row of scores for every item of the batch; None where it is none."""
+        """A view of the one output as a row of scores for every item of the batch; None if it is not."""
         batch = self.input_shape[0] if self.input_shape else 1
         shapes = [() if held is None else held.shape for held in self._outputs]
         held = self._outputs[0] if is_one_row(shapes, batch) else None
@@ -176,7 +176,7 @@ def _is_static(shape: Sequence[Any]) -> bool:
 
 def _static(name: str, shape: Sequence[Any]) -> Tuple[int, ...]:
     if not _is_static(shape):
-        raise ValueError("{} has the shape {}, a fixed one was due".format(name, list(shape)))
+        raise ValueError("{} has the shape {}, a fixed one is required".format(name, list(shape)))
     return tuple(shape)
 
 

@@ -1,6 +1,6 @@
 """OpenVINO as this Python has it: which API, which version, which devices (device side, Python 3.6 syntax).
 
-It travels to the board beside the runner. Run as a program, by any Python, it prints what it finds as JSON.
+It travels to the board together with the runner. As a program it prints what it finds as JSON.
 """
 
 import json
@@ -25,7 +25,7 @@ Library = NamedTuple(
 
 
 def find() -> Tuple[Optional[Library], str]:
-    """The library, by what it offers; or None and why there is none."""
+    """The library, by what it offers; else None and the reason."""
     # Its packages since 2023 send a note to their maker when they are imported, unless this one is missing.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     try:
@@ -46,7 +46,7 @@ def find() -> Tuple[Optional[Library], str]:
 
 
 def _version(module: Any) -> str:
-    """Of a build that does not say its own: unknown."""
+    """`unknown` for a build that does not say its own."""
     get_version = getattr(module, "get_version", None)
     return str(get_version())[:MAX_TEXT] if get_version else "unknown"
 
@@ -68,7 +68,7 @@ def devices(core: Any) -> List[str]:
 
 
 def plugin(core: Any, name: str) -> Tuple[Optional[str], str]:
-    """A device's plugin: its version, or None and why it cannot be used ("" where this build has none).
+    """A device's plugin: its version, else None and why it cannot be used ("" where this build has none).
 
     It is loaded for that.
     """
@@ -261,7 +261,9 @@ class CompileCache:
         except OSError as error:
             raise OSError(
                 "the cache folder {} cannot be written to: {}; "
-                "name another one (--set cache=FOLDER), or none".format(self.folder, error.strerror or error)
+                "name another one (--set cache=FOLDER), or leave it out".format(
+                    self.folder, error.strerror or error
+                )
             ) from error
         for name, state in self._named_as_models():
             if not stat.S_ISREG(state.st_mode):

@@ -50,9 +50,9 @@ class Request:
 
 
 def _bare_infer(request: Any) -> Callable[[], Any]:
-    """A request's `infer` as it lies below the library's Python.
+    """A request's `infer` as it is below the library's Python.
 
-    On the way through that, copies of the outputs are made that nobody reads here: an inference of a
+    On the way through that, copies of the outputs are made that are not read here: an inference of a
     millisecond would count as one per cent longer.
     """
     takes = inspect.signature(request.infer).parameters  # more of them with every release
@@ -176,7 +176,7 @@ class Compiled:
         ]
 
     def _property(self, name: str, device: str = "") -> Any:
-        """Of the compiled model; of AUTO's those that it has for the device that it took."""
+        """Properties of the compiled model; for AUTO those that it has for the device that it took."""
         value = answer(self._compiled.get_property, name)
         if value is not None:
             return value
@@ -211,7 +211,7 @@ def _name(port: Any) -> str:
 def _quantisation(port: Any) -> Optional[Tuple[float, int]]:
     """Scale and zero point of an output that a .tflite file stores as integers; None for any other.
 
-    The reader makes it Result of Convert of FakeQuantize, whose four limits say which integers stand for
+    The reader makes it Result of Convert of FakeQuantize, whose four limits say which integers mean
     which real numbers.
     """
     name, result = _name(port), port.get_node()

@@ -122,7 +122,7 @@ USB_STATE = "USB shows"
 
 
 class Stick:
-    """What stands in a session's record and in its errors, where the session is of a stick.
+    """What a session's record and its errors contain, where the session is of a stick.
 
     Args:
         device: OpenVINO's name of it.

@@ -1,7 +1,7 @@
 """A model by OpenVINO (device side, Python 3.6 syntax): .onnx or .tflite in, scores out.
 
 Either generation of the library's API gives the same: a compiled model, and requests with inputs and outputs
-of their own. One request is run in turn; several are in flight at once.
+per request. One request is run in turn; several are in flight at once.
 """
 
 import os

@@ -151,7 +151,7 @@ class Drawn:
             self._steady_ns = self._tape.now
 
     def stamps(self, index: int) -> Stamps:
-        """Of a batch of the run in hand."""
+        """The time of a batch of the current run."""
         if self.stage != "measure":
             return self._instant(index)
         if index == 0:
@@ -179,7 +179,7 @@ class Drawn:
         return start, start, start, self._reached
 
     def window(self, inferences: int, infer_share: float) -> "Tuple[int, int]":
-        """Start and end of so many inferences of one patch, at the pace of the pass in hand."""
+        """Start and end of this many inferences of one patch, at the pace of the pass in hand."""
         start = self._tape.now
         scene_ns = self._pass_ns() if self.passes >= 2 else _ns(self._base_s() * self._factor)
         self._tape.now += max(1, round(scene_ns * infer_share * inferences / self.patches))
@@ -206,7 +206,7 @@ class Drawn:
         return end
 
     def scores(self, first: int, seen: "NDArray[np.uint8]") -> "NDArray[np.float32]":
-        """Of a batch whose first patch has this number within the stage."""
+        """The time of a batch whose first patch has this number within the stage."""
         return np.array([self._row(first + at, patch) for at, patch in enumerate(seen)], np.float32)
 
     def _row(self, index: int, patch: "NDArray[np.uint8]") -> List[float]:

@@ -1,4 +1,4 @@
-"""Where probes beside a replay find their samples (device side, Python 3.6)."""
+"""Where the probes of a replay find their samples (device side, Python 3.6)."""
 
 import contextlib
 import glob
@@ -20,7 +20,7 @@ class Canned(Exception):
 
 
 class Samples:
-    """What probes beside this worker will say, in a file named by their agent's token and its process.
+    """What the probes of this worker's session say, in a file named by their agent's token and its process.
 
     No other user can foretell that name among the temporary files. The file goes with the session;
     `edgebench.probes.replay` reads it.

@@ -83,7 +83,7 @@ class Model:
         TAPE.now = session.over(count)
 
     def close(self) -> None:
-        """Remove what lies beside the session."""
+        """Remove the session's files."""
         self._session.stage = "stop"
         end_where_due(self._session)
         self._session.samples.close()
@@ -134,12 +134,12 @@ def clock() -> int:
 
 
 def sleep(seconds: float) -> None:
-    """Let the time of the replay go on; nobody waits."""
+    """Let the time of the replay go on, without waiting."""
     TAPE.slept(seconds)
 
 
 def current_bytes() -> Optional[int]:
-    """The resident memory that the script tells of, after loading."""
+    """The resident memory after loading, as the script has it."""
     return MEMORY.get("after_load_bytes")
 
 

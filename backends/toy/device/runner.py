@@ -128,11 +128,11 @@ def _flood() -> None:
 
 
 def _raise() -> None:
-    raise RuntimeError("the toy was told to fail")
+    raise RuntimeError("the toy was asked to fail")
 
 
 def _out_of_memory() -> None:
-    raise MemoryError("the toy was told to run out of memory")
+    raise MemoryError("the toy was asked to run out of memory")
 
 
 def _hang() -> None:
