@@ -43,19 +43,17 @@ limit = "100 g"
 wanted = true                   # missed, it is shown, and the exit code stays 0
 ```
 
-A profile extends one other, which extends none. It takes `source` and `[schedule]` as a whole, unless it
-has its own, and the requirements. Its own requirement takes the whole place of an inherited one on the same
-quantity and statistic, a wish that of a wish, so that nothing of that is left (not its `averaging_s`
-either); any other is added; `without` drops inherited ones by name. `name`, `title` and `description` are
-each profile's own. Refused are a budget that says something else than the schedule, two requirements on one
-statistic of a quantity in one file, a wish that asks for no more than the requirement on the same, and
-wishes alone.
+A profile extends at most one other, which extends none, and inherits its requirements, and `source` and
+`[schedule]` unless it has its own. A requirement replaces the inherited one on the same quantity and
+statistic as a whole, a wish an inherited wish; any other is added; `without` drops inherited ones by name.
+Refused are a budget that contradicts the schedule, two requirements on one statistic in one file, a wish
+that is no stricter than the requirement on the same, and a profile of wishes alone.
 
-A `[schedule]` requires that it is kept: a trial that gets through less than comes fails the profile,
-whatever its requirements say. One on `load` of at most 1 takes the place of that.
+A `[schedule]` requires that the device keeps up, whatever the requirements are. A requirement of at most 1
+on `load` replaces that rule.
 
-A limit as text is converted to the quantity's first unit, unless the quantity lists its own. Capital letters
-count (MB is a million bytes, mb and KB nothing), a comma is refused, and so is a unit of another kind.
+A limit as text is converted to the quantity's first unit. Capital letters count (MB is a million bytes, mb
+is refused); decimal commas and units of another kind are refused.
 """
 
 
@@ -77,13 +75,24 @@ def _fields(model: type) -> str:
 
 
 def _quantities() -> str:
-    head = ["| quantity | what it is | a limit is | statistics | units |", "| --- | --- | --- | --- | --- |"]
-    rows = [
-        f"| `{name}` | {_cell(metric.sentence)} | {'at least' if metric.at_least else 'at most'} | "
-        f"{', '.join(metric.statistics)} | {', '.join(fitting_units(metric.units))} |"
-        for name, metric in required_metrics().items()
-    ]
-    return "\n".join([*head, *rows])
+    """The quantities, and the units of each kind once."""
+    head = ["| quantity | | statistics |", "| --- | --- | --- |"]
+    least = [f"`{name}`" for name, metric in required_metrics().items() if metric.at_least]
+    kinds: dict[str, list[str]] = {}
+    for name, metric in required_metrics().items():
+        head.append(f"| `{name}` | {_cell(metric.label)} | {', '.join(metric.statistics)} |")
+        kinds.setdefault(", ".join(fitting_units(metric.units)), []).append(f"`{name}`")
+    units = [f"- {', '.join(names)}: {texts}" for texts, names in kinds.items()]
+    return "\n".join(
+        [
+            *head,
+            "",
+            f"A limit on {', '.join(least)} is a minimum, any other a maximum. [Columns](columns.md)",
+            "defines each. Units:",
+            "",
+            *units,
+        ]
+    )
 
 
 def _cell(text: str) -> str:
