@@ -30,8 +30,28 @@ class PlainGroup(PlainSwitches, TyperGroup):
     """A group with such switches."""
 
 
+FIRST = (
+    "device", "target", "host", "model", "depth", "precision", "images", "profile", "meter", "quick", "name",
+    "resume", "help", "help_all",
+)  # fmt: skip
+"""What `run --help` shows: the twelve options that most people use, and the two of help."""
+
+
 class PanelledCommand(PlainCommand):
-    """A command whose options all stand in panels."""
+    """A command whose options are in panels; --help shows those of FIRST, --help-all every one."""
+
+    shows_all = False
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help with the options that are asked for."""
+        hidden = [] if self.shows_all else [param for param in self.params if param.name not in FIRST]
+        for param in hidden:
+            param.hidden = True  # type: ignore[attr-defined]
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for param in hidden:
+                param.hidden = False  # type: ignore[attr-defined]
 
     def get_help_option(self, ctx: Any) -> Any:
         """The option --help, which typer adds to those of the command."""

@@ -14,6 +14,14 @@ def _switch(flag: str, panel: str, help_text: str, *short: str) -> Any:
     return typer.Option(flag, *short, rich_help_panel=panel, help=help_text)
 
 
+def _help_all(ctx: typer.Context, value: bool) -> None:
+    if value:
+        ctx.command.shows_all = True  # type: ignore[attr-defined]
+        typer.echo(ctx.get_help())
+        ctx.command.shows_all = False  # type: ignore[attr-defined]
+        raise typer.Exit
+
+
 @with_settings
 def run(
     *,
@@ -36,19 +44,21 @@ def run(
     json_: Annotated[bool, _switch("--json", OUTPUT, "Print one JSON document (schema version 1).")] = False,
     quiet: Annotated[bool, _switch("--quiet", OUTPUT, "No progress.", "-q")] = False,
     verbose: Annotated[bool, _switch("--verbose", OUTPUT, "More progress.", "-v")] = False,
+    help_all: Annotated[
+        bool,
+        typer.Option(
+            "--help-all", is_eager=True, callback=_help_all, rich_help_panel=OUTPUT, help="Show all options."
+        ),
+    ] = False,
     **flags: Any,
 ) -> None:
     """Measure models on devices, and judge them against profiles.
 
     Without --model: the variants of MobileNet v1 that come with EdgeBench.
     Each trial (a variant on a device) is measured in several fresh processes.
-    The figures and verdicts are printed, and kept in a folder with report.html.
+    The decision is printed; all results are kept in a folder with report.html.
 
-    How many processes is said by --sessions, or decided on the way: until an
-    interval is narrow enough (--target-ci) or a verdict is certain (--decide).
-
-    A device is this machine's, or a board's with --host; boards with names,
-    launch settings, mass, size and power stand in targets.toml (--target).
+    --host measures on another machine. --target names a device of targets.toml.
 
     Exit codes: 0 done, 1 error, 2 usage, 3 a requirement is not met,
     4 undecided (--strict), 5 some trials failed, or a model, depth or precision

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
+from scipy import special
 
 from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, t_interval
 
@@ -201,6 +201,8 @@ def _upper(only_a: int, only_b: int, n: int, z: float) -> float:
     measured = (only_a - only_b) / n
     if measured == 1:
         return 1.0
+    from scipy import optimize  # here: it takes long to import
+
     end = optimize.brentq(lambda difference: score(only_a, only_b, n, difference) + z, measured, 1.0)
     return float(end)
 
@@ -227,10 +229,17 @@ def score(only_a: int, only_b: int, n: int, difference: float) -> float:
 
 
 def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The Wilson score interval of k of n, as fractions, always around k / n."""
-    interval = stats.binomtest(k, n).proportion_ci(confidence, method="wilson")
+    """The Wilson score interval of k of n, as fractions, always around k / n.
+
+    E. B. Wilson, Journal of the American Statistical Association 22, 1927, pages 209 to 212.
+    """
+    share, z = k / n, float(special.ndtri(0.5 + 0.5 * confidence))
+    scale = 2 * (n + z**2)
+    center = (2 * n * share + z**2) / scale
+    half = z / scale * math.sqrt(4 * n * share * (1 - share) + z**2)
+    low, high = 0.0 if k == 0 else center - half, 1.0 if k == n else center + half
     # At k = 0 and k = n rounding can leave the share a hair outside.
-    return min(float(interval.low), k / n), max(float(interval.high), k / n)
+    return min(low, share), max(high, share)
 
 
 def share_over_sessions(
@@ -257,9 +266,9 @@ def mcnemar(only_a: int, only_b: int) -> float:
 
     1.0 where the two never differ.
     """
-    if only_a + only_b == 0:
-        return 1.0
-    return float(stats.binomtest(only_a, only_a + only_b, 0.5).pvalue)
+    fewer, n = min(only_a, only_b), only_a + only_b
+    # The tail up to the lesser count, twice: with both alike the tails overlap.
+    return 1.0 if only_a == only_b else min(1.0, 2 * float(special.bdtr(fewer, n, 0.5)))
 
 
 def share_difference(a: tuple[int, int], b: tuple[int, int]) -> tuple[float, float, float]:
@@ -283,4 +292,6 @@ def share_difference(a: tuple[int, int], b: tuple[int, int]) -> tuple[float, flo
 def fisher(a: tuple[int, int], b: tuple[int, int]) -> float:
     """Two-sided p of Fisher's exact test of two shares, k and n each."""
     table = [[k, n - k] for k, n in (a, b)]
+    from scipy import stats  # here: it takes long to import
+
     return float(stats.fisher_exact(table).pvalue)

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from edgebench.stats.intervals import CONFIDENCE, mean_interval
 
@@ -53,7 +53,7 @@ def least_n(p: float, confidence: float = CONFIDENCE, beyond: int = 0) -> int:
     """
     counts = range(beyond + 1, MOST_VALUES + 1)
     # The more values there are, the less likely so few lie beyond.
-    at = bisect_left(counts, confidence - 1, key=lambda n: -stats.binom.cdf(beyond, n, 1 - p))
+    at = bisect_left(counts, confidence - 1, key=lambda n: -special.bdtr(beyond, n, 1 - p))
     if at == len(counts):
         raise ValueError(f"percentile {p} takes more than {MOST_VALUES} values")
     return counts[at]
@@ -89,6 +89,8 @@ def percentile_interval(values: Values, p: float, confidence: float = CONFIDENCE
 @lru_cache(maxsize=1024)
 def _ranks(n: int, p: float, confidence: float) -> tuple[int, int]:
     """Which of n ascending values bound percentile `p`, counted from 0; -1 where none does from below."""
+    from scipy import stats  # here: it takes long to import
+
     above = int(stats.binom.ppf(confidence, n, p))
     below = int(stats.binom.ppf(1 - confidence, n, p))
     return (below if stats.binom.cdf(below, n, p) <= 1 - confidence else below - 1), above
@@ -162,6 +164,8 @@ def tolerance_factor(p: float, confidence: float, n: int) -> float:
 
     3.41 for p = 0.9 at 0.95 from n = 5 values: noncentral t with n - 1 degrees of freedom over the root of n.
     """
+    from scipy import stats  # here: it takes long to import
+
     shift = float(stats.norm.ppf(p)) * math.sqrt(n)
     return float(stats.nct.ppf(confidence, n - 1, shift)) / math.sqrt(n)
 

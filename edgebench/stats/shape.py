@@ -19,7 +19,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from edgebench.stats.intervals import MIN_SESSIONS, t_interval
 
@@ -283,5 +282,7 @@ def _slope(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[flo
             for series in (times, values)
         )
     with np.errstate(invalid="ignore"):  # of passes that all began at once; their lower slope is no number
+        from scipy import stats  # here: it takes long to import
+
         result = stats.theilslopes(values, times, alpha=0.95)
     return float(result.slope), float(result.low_slope)

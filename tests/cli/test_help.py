@@ -1,5 +1,7 @@
 """The help of `edgebench run`: every option in a panel, readable at 80 columns."""
 
+import re
+
 import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
@@ -11,7 +13,7 @@ from edgebench.run.settings import PANELS, run_settings
 
 @pytest.fixture(scope="module")
 def help_text():
-    done = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "80", "NO_COLOR": "1"})
+    done = CliRunner().invoke(app, ["run", "--help-all"], env={"COLUMNS": "80", "NO_COLOR": "1"})
     assert done.exit_code == 0, done.exception
     return done.stdout
 
@@ -34,6 +36,18 @@ def test_each_panel_has_room_for_its_help(help_text):
     assert all(len(line) <= 80 for line in lines)
     # One column of narrow help made twice as many.
     assert len(lines) < 170
+
+
+def test_the_short_help_has_the_twelve_options_that_most_people_use():
+    done = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "80", "NO_COLOR": "1"})
+    assert done.exit_code == 0, done.exception
+    shown = set(re.findall(r"^│ (--[a-z-]+)", done.stdout, re.MULTILINE))
+    assert shown - {"--help", "--help-all"} == {
+        "--device", "--target", "--host", "--model", "--depth", "--precision", "--images", "--profile",
+        "--meter", "--quick", "--name", "--resume",
+    }  # fmt: skip
+    assert "--help-all" in shown
+    assert len(done.stdout.splitlines()) < 60
 
 
 def test_flags_have_no_word_for_their_type(help_text):
