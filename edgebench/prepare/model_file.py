@@ -26,7 +26,7 @@ from edgebench.prepare.workers.processes import (
     results_of,
     run_jobs,
 )
-from edgebench.records.model import ModelFacts
+from edgebench.records.model import ModelFacts, SourceKind
 from edgebench.this_machine import available_bytes
 
 # A SavedModel's folder as a model file: whether it is one, its files, its hash.
@@ -66,12 +66,13 @@ def folder_sha256(folder: Path) -> str:
     return total.hexdigest()
 
 
-SUFFIXES: Mapping[str, tuple[str, str, str]] = {  # format, the package that reads it, and what brings that
-    ".tflite": ("tflite", "ai_edge_litert", "pip install 'edgebench[cpu]'"),
-    ".onnx": ("onnx", "onnx", "pip install 'edgebench[onnx]'"),
-    ".keras": ("keras", "tensorflow", "pip install 'edgebench[prepare]'"),
+SUFFIXES: Mapping[str, SourceKind] = {".tflite": "tflite", ".onnx": "onnx", ".keras": "keras"}
+_READERS: Mapping[str, tuple[str, str]] = {  # the package that reads a format, and the extra that installs it
+    "tflite": ("ai_edge_litert", "cpu"),
+    "onnx": ("onnx", "onnx"),
+    "keras": ("tensorflow", "prepare"),
+    "saved_model": ("tensorflow", "prepare"),
 }
-_SAVED_MODEL = ("saved_model", "tensorflow", "pip install 'edgebench[prepare]'")  # a folder, by its content
 _MIB = 1024 * 1024
 _ROOM_BYTES = 256 * _MIB  # what the reading process takes beside the model
 _ROOM_TENSORFLOW_BYTES = 1536 * _MIB
@@ -103,7 +104,14 @@ def inspect_model(path: Path) -> ModelFacts:
 @lru_cache(maxsize=64)
 def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
     """`inspect_model`; size and time of change are for the cache."""
-    format_ = _format(path)
+    format_ = format_of(path)
+    package, extra = _READERS[format_]
+    if importlib.util.find_spec(package) is None:
+        raise UnavailableError(
+            f"{path} cannot be read",
+            why=f"{package} is not installed",
+            fix=f"pip install 'edgebench[{extra}]'",
+        )
     _check_size(path, format_, size_bytes)
     job = {
         "what": f"reading {path.name}",
@@ -134,20 +142,19 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
         ) from error
 
 
-def _format(path: Path) -> str:
-    reader = _SAVED_MODEL if is_saved_model(path) else SUFFIXES.get(path.suffix.lower())
-    if reader is None or (path.is_dir() and reader is not _SAVED_MODEL):
+def format_of(path: Path) -> SourceKind:
+    """The format of a model file by its name, or of a SavedModel's folder; InputError for another file."""
+    if is_saved_model(path):
+        return "saved_model"
+    if path.is_dir() or path.suffix.lower() not in SUFFIXES:
         raise InputError(
-            f"{path} is no model file that can be shown",
-            why="it is a folder without saved_model.pb"
+            f"{path} is {'no SavedModel' if path.is_dir() else 'no model file that is known'}",
+            why="the folder has no saved_model.pb"
             if path.is_dir()
             else f"its name ends in {path.suffix or 'nothing'!r}",
-            fix=f"name one of {', '.join(SUFFIXES)}, or a SavedModel's folder",
+            fix=f"name a {', '.join(SUFFIXES)} file, a SavedModel's folder, or weights (.npz)",
         )
-    format_, package, fix = reader
-    if importlib.util.find_spec(package) is None:
-        raise UnavailableError(f"{path} cannot be read", why=f"{package} is not installed", fix=fix)
-    return format_
+    return SUFFIXES[path.suffix.lower()]
 
 
 def _check_size(path: Path, format_: str, size_bytes: int) -> None:

@@ -26,7 +26,7 @@ from edgebench.prepare.families import MAX_FILE_BYTES
 from edgebench.prepare.image_sets import load_calibration, shipped_images
 from edgebench.prepare.images import obtain_array
 from edgebench.prepare.landcover import Pixels
-from edgebench.prepare.model_file import folder_sha256, inspect_model, is_saved_model
+from edgebench.prepare.model_file import folder_sha256, format_of, inspect_model
 from edgebench.records.model import (
     FixedInput,
     InputChoice,
@@ -288,7 +288,6 @@ def _described(tensor: TensorFacts) -> str:
 MAX_MODEL_BYTES = 64 * 2**30
 """The largest model file that is looked at; whether it fits into memory is judged afterwards."""
 
-_SUFFIXES: dict[str, SourceKind] = {".tflite": "tflite", ".onnx": "onnx", ".keras": "keras"}
 _FACTS = "model-facts"
 _READING = 3  # counts up when the same file would be understood otherwise
 
@@ -299,8 +298,15 @@ def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:
     InputError for what is no model, is damaged, does not fit into memory or has no usable signature;
     UsageError for a choice that does not fit its inputs.
     """
-    kind = kind_of(path)
-    digest = folder_sha256(path) if kind == "saved_model" else sha256_file(path)
+    kind = format_of(path)
+    try:
+        if kind != "saved_model":
+            require_regular(path, MAX_MODEL_BYTES)
+        digest = folder_sha256(path) if kind == "saved_model" else sha256_file(path)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read as a model", why=reason(error), fix="check the path"
+        ) from error
     facts = _facts(path, kind, digest, cache)
     return ModelSource(
         name=f"{plain_stem(path)}-{digest[:8]}",
@@ -324,32 +330,6 @@ def _facts(path: Path, kind: SourceKind, digest: str, cache: Cache) -> ModelFact
     facts = inspect_model(path)
     cache.remember(_FACTS, key, TypeAdapter(ModelFacts).dump_python(facts, mode="json"))
     return facts
-
-
-def kind_of(path: Path) -> SourceKind:
-    """The format of a model file by its name, or of a SavedModel's folder; InputError for another file."""
-    if path.is_dir():
-        if is_saved_model(path):
-            return "saved_model"
-        raise InputError(
-            f"{path} is no SavedModel",
-            why="there is no saved_model.pb in the folder",
-            fix="name the folder that `model.export()` or `tf.saved_model.save()` wrote",
-        )
-    kind = _SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        raise InputError(
-            f"{path} is no model file that is known",
-            why=f"its name ends in {path.suffix or 'nothing'!r}",
-            fix="name a .tflite, .onnx or .keras file, a SavedModel's folder, or weights (.npz)",
-        )
-    try:
-        require_regular(path, MAX_MODEL_BYTES)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read as a model", why=reason(error), fix="check the path"
-        ) from error
-    return kind
 
 
 # Golden patches of a user's model: real pictures where there are any, chosen evenly, kept in the cache.

@@ -192,11 +192,11 @@ def test_what_is_not_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "empty.onnx").touch()
     with pytest.raises(InputError, match="is empty"):
         inspect_model(tmp_path / "empty.onnx")
-    monkeypatch.setitem(module.SUFFIXES, ".tflite", ("tflite", "no_such_package", "pip install it"))
+    monkeypatch.setitem(module._READERS, "tflite", ("no_such_package", "cpu"))
     (tmp_path / "m.tflite").write_bytes(b"x")
     with pytest.raises(UnavailableError) as missing:
         inspect_model(tmp_path / "m.tflite")
-    assert missing.value.fix == "pip install it"
+    assert missing.value.fix == "pip install 'edgebench[cpu]'"
 
 
 def test_a_model_larger_than_memory_is_refused_before_it_is_read(

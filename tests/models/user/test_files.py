@@ -8,8 +8,8 @@ import pytest
 from edgebench.errors import InputError
 from edgebench.prepare import user_model as files
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.model_file import folder_sha256
-from edgebench.prepare.user_model import kind_of, read_source
+from edgebench.prepare.model_file import folder_sha256, format_of
+from edgebench.prepare.user_model import read_source
 from edgebench.records.model import InputChoice
 from tests.user_models import SIDE
 
@@ -61,7 +61,7 @@ def test_a_folders_hash_is_of_its_names_and_contents(tmp_path: Path):
     (folder / "variables").mkdir(parents=True)
     (folder / "saved_model.pb").write_bytes(b"a")
     first = folder_sha256(folder)
-    assert kind_of(folder) == "saved_model"
+    assert format_of(folder) == "saved_model"
     (folder / "variables" / "x").write_bytes(b"b")
     assert folder_sha256(folder) != first
 
