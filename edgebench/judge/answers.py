@@ -125,8 +125,8 @@ class AxisFigure:
     high: float | None
     """Upper end; null without one. Source: trial."""
     basis: str
-    """Of power and energy the meter's scope, or how it was declared; figures of different bases are not held
-    against each other. Empty for all else. Source: trial."""
+    """For power and energy: the meter's scope, or how it was declared. Figures of different bases are not
+    compared. Empty for all else. Source: trial."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class FrontTrial:
 
 @dataclass(frozen=True)
 class LacksFigure:
-    """A trial that is not held against the others, for want of a figure."""
+    """A trial that is not compared with the others, because a figure is missing."""
 
     trial: str
     """Key of the trial. Source: experiment.json."""
@@ -210,58 +210,52 @@ def fronts(
     """
     if axes:
         return [_front("", axes, trials, {})]
-    judged: dict[str, dict[tuple[str, str], Verdict]] = {}
-    for verdict in verdicts:
-        judged.setdefault(verdict.profile, {})[verdict.trial, verdict.requirement] = verdict
-    named = ((profile.name, _numeric_axes(profile)) for profile in profiles)
-    made = [_front(name, of_profile, trials, judged.get(name, {})) for name, of_profile in named]
+    judged = {(each.profile, each.trial, each.requirement): each for each in verdicts}
+    made = []
+    for profile in profiles:
+        about: dict[tuple[Any, ...], Requirement] = {}  # of several on the same statistic the first
+        for each in profile.requirements:
+            if not each.metric.is_size:
+                about.setdefault((each.quantity, each.statistic, each.averaging_s), each)
+        made.append(_front(profile.name, list(about.values()), trials, judged))
     return [front for front in made if front.axes]
-
-
-def _numeric_axes(profile: Profile) -> list[Requirement]:
-    """Its requirements, of several on the same statistic the first, without those of a body."""
-    about: dict[tuple[Any, ...], Requirement] = {}
-    for each in profile.requirements:
-        about.setdefault((each.quantity, each.statistic, each.averaging_s), each)
-    return [each for each in about.values() if not each.metric.is_size]
 
 
 def _front(
     profile: str,
     axes: Sequence[Requirement],
     trials: Sequence[TrialSummary],
-    judged: Mapping[tuple[str, str], Verdict],
+    judged: Mapping[tuple[str, str, str], Verdict],
 ) -> Front:
-    """`judged` are a profile's verdicts that are known already, by trial and requirement."""
-    columns = [(axis, [_figure(trial, axis, judged) for trial in trials]) for axis in axes]
-    columns = [
-        (axis, figures)
-        for axis, figures in columns
-        if not profile or any(isinstance(figure, AxisFigure) for figure in figures)
-    ]
-    rows = list(zip(*(figures for _, figures in columns), strict=True))
-    lacking = tuple(figure for row in rows for figure in row if isinstance(figure, LacksFigure))
-    complete = {
-        trial.key: row
-        for trial, row in zip(trials, rows, strict=False)
-        if not any(isinstance(figure, LacksFigure) for figure in row)
+    """`judged` are verdicts that are known already, by profile, trial and requirement."""
+    columns = {
+        axis: [_figure(trial, axis, judged.get((profile, trial.key, axis.name))) for trial in trials]
+        for axis in axes
     }
+    if profile:
+        columns = {
+            axis: column
+            for axis, column in columns.items()
+            if any(isinstance(figure, AxisFigure) for figure in column)
+        }
+    rows = dict(zip((trial.key for trial in trials), zip(*columns.values(), strict=True), strict=False))
+    lacking = tuple(figure for row in rows.values() for figure in row if isinstance(figure, LacksFigure))
+    missing = {figure.trial for figure in lacking}
+    complete = {key: row for key, row in rows.items() if key not in missing}
     return Front(
         profile,
         tuple(
             Axis(axis.quantity, axis.statistic, axis.averaging_s, axis.unit, axis.metric.better)
-            for axis, _ in columns
+            for axis in columns
         ),
-        tuple(_stand(complete, [axis.at_least for axis, _ in columns])) if complete else (),
+        tuple(_stand(complete, [axis.at_least for axis in columns])) if complete else (),
         lacking,
     )
 
 
-def _figure(
-    trial: TrialSummary, axis: Requirement, judged: Mapping[tuple[str, str], Verdict]
-) -> AxisFigure | LacksFigure:
+def _figure(trial: TrialSummary, axis: Requirement, judged: Verdict | None) -> AxisFigure | LacksFigure:
     """In its unit; of what a meter gives, the meter's own interval, whatever part of the board it sees."""
-    known = None if depends_on_limit(axis) else judged.get((trial.key, axis.name))
+    known = None if depends_on_limit(axis) else judged
     verdict = known or under_loosest_limit(trial, axis)
     if not isinstance(verdict.value, int | float):
         return LacksFigure(trial.key, axis.quantity, verdict.reason)

@@ -53,7 +53,7 @@ QUANTITIES = frozenset({"clock", "temperature", "throttle", "context_switches", 
 """What a probe may sample of a board's state: whichever probe does, its samples are looked at."""
 
 LIMIT_SENSOR = "PMIC"
-"""In the name of a Jetson's sensor that is none: its 100 degrees at all times are a limit."""
+"""In the name of a Jetson's channel that is a limit, 100 degrees at all times, and no sensor."""
 
 CLOCKS = {"cpu": "the processor's clock", "gpu": "the GPU's clock"}
 """By how the name of a clock's channel begins: cpu_clock_max, gpu_clock."""
@@ -72,7 +72,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Observed:
-    """One session's steady window; a field is None, or empty, where the board does not tell.
+    """One session's steady window; a field that the board does not give stays None, or empty.
 
     Attributes:
         throttled: what the board said of throttling, such as `under-voltage`.
@@ -83,7 +83,7 @@ class Observed:
         waiting_share: the share of their time that they waited for one.
         stolen_share: the share of their cores' time that a hypervisor gave to others.
         others_cores: how many cores' worth of other work went on on their cores.
-        watched: whether a sample of the window tells of throttling: without one there may have been some.
+        watched: whether the window has a sample of throttling: without one there may have been some.
     """
 
     throttled: tuple[str, ...] = ()
@@ -368,7 +368,7 @@ def cautions(
         records: all its sessions, failed ones too.
         steady: the steady passes of its finished sessions.
         observed: what telemetry saw in its finished sessions.
-        accuracy: of its artifact; None where there is none.
+        accuracy: of its artifact; None where it is missing.
         board_doubts: by figure, why it may be another machine's (`edgebench.judge.cautions`).
         workers: how many shared the device; `steady` has the passes of a lone one.
         idle_drifts: of the primary rail, of the finished sessions that were sampled idle twice.
@@ -435,7 +435,7 @@ def _by_text(flag: Flag, of: int, texts: Iterable[Iterable[str]]) -> list[Cautio
 
 
 def shares_accounted(records: Sequence[SessionRecord]) -> list[float]:
-    """Of each session whose stamps fall short of the wait for its passes, the share that they account for."""
+    """By session whose stamps fall short of the wait for its passes: the share that they account for."""
     waits = [
         (wait.get("stamped_ns"), wait.get("waited_ns")) for r in records if (wait := r.clock.get("wait"))
     ]

@@ -2,7 +2,7 @@
 
 The CSV and the table of `Results.summaries()` have these columns. Metrics say their own (`Metric.csv`); each
 other field of `TrialSummary` gives one by itself, or one a field where it is a record, unless `NO_COLUMN`
-says why there is none.
+gives the reason against it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NO_COLUMN: Mapping[str, str] = {
     "accuracy.class_names": _MATRIX,
     "scene_accuracy.confusion": _MATRIX,
     "scene_accuracy.class_names": _MATRIX,
-    "scene_accuracy.overlapping": "the patches of a scene are cut beside one another",
+    "scene_accuracy.overlapping": "the patches of a scene do not overlap",
     "power_curves": "samples, which probes.parquet has",
     "cautions": "they are sentences under warnings",
     "figures_of_values": "what was computed once, and nothing that is reported",
@@ -166,7 +166,7 @@ def _of_metric(metric: Metric, summaries: Sequence[TrialSummary]) -> Iterator[Co
             described = _described(heading)  # a field that the metric is made of
         elif part and metric.rail:
             described, get = _described("power", part), attrgetter("primary_rail")
-            text = f"Of the primary meter and rail: {described['description']}"
+            text = f"By the primary meter and rail: {described['description']}"
         elif part and not part.isdigit():
             described = {**_described(metric.json_place, part), "x-source": metric.source}
             # The figure's first part also says what the figure is.

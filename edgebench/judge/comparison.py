@@ -1,6 +1,6 @@
 """Results against a baseline: trials in pairs, each pair by each metric, and what else differs.
 
-Of all comparisons of one call together the words better and worse are wrong in at most alpha of calls on
+Over all comparisons of one call the words better and worse are wrong in at most alpha of calls on
 results that are alike: p is adjusted by Holm. Twenty comparisons at 5 % each would find a difference in 64 %
 of them.
 """
@@ -91,7 +91,7 @@ class ComparedResult(NamedResult):
     """By target of the baseline the target that it is compared with, where their names differ. Source:
     command line."""
     differences: tuple[Difference, ...]
-    """What differs beside the figures. Source: fit."""
+    """What differs besides the figures. Source: fit."""
     pairs: tuple[Pair, ...]
     """The trials that both have. Source: fit."""
     only_baseline: tuple[Unpaired, ...]
@@ -113,7 +113,7 @@ class ResultsComparison:
     tests: int
     """Comparisons that were tested, for which p is adjusted. Source: fit."""
     counts: dict[str, int]
-    """How many comparisons come to each word: better, worse, same, undecided, not_compared. Source: fit."""
+    """How many comparisons have each word: better, worse, same, undecided, not_compared. Source: fit."""
     regressed: bool
     """Whether anything by which a gate decides is worse: what --fail-on regression asks. Source: fit."""
     undecided: bool
@@ -328,7 +328,7 @@ def targets_against(texts: Sequence[str]) -> dict[str, str]:
 def require_targets(
     against: Mapping[str, str], baseline: Sequence[ComparedTrial], others: Sequence[ComparedTrial]
 ) -> None:
-    """UsageError where the baseline, or none of the other results, has a target that is to be compared.
+    """UsageError where the baseline, or all other results, lack a target that is to be compared.
 
     Args:
         against: targets of the baseline by which they are compared with.
@@ -348,7 +348,7 @@ def require_targets(
 def paired(
     a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], against: Mapping[str, str] | None = None
 ) -> Pairing:
-    """The trials of A beside those of B.
+    """The trials of A paired with those of B.
 
     Targets go by their names; a revision (`nano (2)`) is its target where that is clear. Where each result
     has one target and their names differ, these two are compared.
@@ -359,7 +359,7 @@ def paired(
         against: targets of A by which of B's they are compared with, where the names differ. A swept target
             may be named with its settings (`nano[power_mode=10W]`), which then have no part in it.
 
-    A pair in `against` of which B does not have the target plays no part (see `require_targets`).
+    A pair in `against` whose target B does not have plays no part (see `require_targets`).
     """
     names_a, names_b = ({trial.summary.swept_target for trial in trials} for trials in (a, b))
     there = names_b | {trial.target for trial in b}

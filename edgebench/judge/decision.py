@@ -1,4 +1,4 @@
-"""What the verdicts of a profile come to: which trials satisfy it, what is open, or the nearest miss."""
+"""What the verdicts of a profile add up to: which trials satisfy it, what is open, or the nearest miss."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Limit = float | tuple[float, ...]
 
 @dataclass(frozen=True)
 class OfRequirement:
-    """What is said of one requirement."""
+    """About one requirement."""
 
     requirement: str
     """Name of the requirement. Source: profile."""
@@ -123,7 +123,7 @@ def relaxed_limit(
 
 
 def under_loosest_limit(trial: TrialSummary, requirement: Requirement) -> Verdict:
-    """What the trial comes to where no limit is in its way, under whichever name it was asked first."""
+    """The trial's verdict under a limit that any figure meets, under whichever name it was asked first."""
     loosest = sys.float_info.min if requirement.at_least else _MOST
     question = ("under the loosest limit", *requirement.question)
     return trial.once(question, lambda: _judged(trial, requirement, loosest))
@@ -195,7 +195,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Nearest:
-    """What would pass a profile on a target, some trial of which does not."""
+    """What would pass a profile on a target that has a trial which does not."""
 
     target: str
     """Name of the target, without the settings of a sweep. Source: experiment.json."""
@@ -220,7 +220,7 @@ def nearest(
 ) -> list[Nearest]:
     """An entry for each profile and target that some trial of does not pass, in the order given.
 
-    A trial that its target does not take at all is none that fails.
+    A trial that its target does not take at all does not fail.
 
     Args:
         trials: those that were judged.
@@ -395,7 +395,7 @@ def _of_power(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
 
 
 def _of_images(figure: object, verdict: Verdict, metric: Metric) -> str:
-    """So many labelled images that Wilson's interval around the same share leaves the limit out."""
+    """The labelled images with which Wilson's interval around the same share leaves the limit out."""
     if not isinstance(figure, Accuracy) or isinstance(verdict.limit, tuple):
         return "more images (--images DIR|CSV)"
     n, share = figure.n, figure.k / figure.n
@@ -415,7 +415,7 @@ def _rounded_up(n: int) -> int:
 
 
 def _of_sessions(values: Sequence[Sequence[float]], verdict: Verdict, metric: Metric) -> str:
-    """So many sessions as the spread between those so far foretells."""
+    """As many sessions as the spread between those so far foretells."""
     sessions = [session for session in values if session]
     limit = verdict.limit
     if verdict.statistic != "median" or isinstance(limit, tuple):
@@ -468,7 +468,7 @@ class Open(OfRequirement):
     """What would settle it: an option, or how many sessions or images; empty where nothing is known to.
     Source: fit."""
     trials: tuple[str, ...]
-    """Keys of the trials of which it is open, and which that would settle. Source: fit."""
+    """Keys of the trials that it is open for, and that would settle it. Source: fit."""
 
 
 @dataclass(frozen=True)
@@ -481,7 +481,7 @@ class Overload:
     """Work that comes in a cycle as a share of the cycle, above 1; the least that it is where no more is
     known. Source: fit."""
     reason: str
-    """Of the verdict. Source: fit."""
+    """The verdict's. Source: fit."""
 
 
 @dataclass(frozen=True)
@@ -503,13 +503,13 @@ class Decision:
     """Key of the quickest that satisfies it, of the open one that lacks least, or of the nearest miss; null
     where none was measured. Source: fit."""
     level: tuple[str, ...] = ()
-    """Of those that satisfy it the others whose interval of the same latency reaches the quickest's. Source:
+    """The others that satisfy it and whose interval of the same latency reaches the quickest's. Source:
     fit."""
     lightest: tuple[str, ...] = ()
     """Keys of those that satisfy it and whose declared mass is the least; empty without a mass. Source: fit.
     """
     relax: tuple[RelaxedLimit, ...] = ()
-    """Of the nearest miss the limits that would have to be looser, all of them. Source: fit."""
+    """For the nearest miss, the limits that would have to be looser, all of them. Source: fit."""
     open: tuple[Open, ...] = ()
     """What is open of the trials that miss nothing, where none satisfies it. Source: fit."""
     overloaded: tuple[Overload, ...] = ()
@@ -593,7 +593,7 @@ def _is_level(trial: TrialSummary, first: TrialSummary) -> bool:
 def _settling(
     missed: Mapping[str, Sequence[Verdict]], trials: Mapping[str, TrialSummary]
 ) -> tuple[Open, ...]:
-    """Requirement by requirement, those of which the same would settle it together."""
+    """Requirement by requirement, those together that the same would settle."""
     groups: dict[tuple[str, str, str], list[Verdict]] = {}
     for key, verdicts in missed.items():
         for verdict in verdicts:

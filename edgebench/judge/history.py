@@ -40,7 +40,7 @@ _DERIVED = frozenset({"cautions", "request_ms_values", "power_curves", "figures_
 
 
 def stored_summary(folder: Path, key: str, sessions: Sequence[SessionRecord]) -> TrialSummary | None:
-    """The summary of a trial as its run wrote it; None where there is none of these very sessions.
+    """The summary of a trial as its run wrote it; None where it has other sessions, or is missing.
 
     That is so of a run that was killed, and where trial.json is damaged or of another version: the tables
     tell then (`edgebench.judge.summarise.summarise_one`).
@@ -122,7 +122,7 @@ class TrialSeries(TrialIdentity):
     metric: str
     """What is followed: its name in the catalogue of metrics. Source: command line."""
     unit: str
-    """Of values and levels. Source: fit."""
+    """Unit of values and levels. Source: fit."""
     better: str
     """The metric's better direction. Source: fit."""
     scope: str
@@ -169,7 +169,7 @@ def history(
         results: newest first.
         metric: its name; None for image_s, or infer_s of a trial without it.
         wanted: which trials.
-        last: no more than so many results, the newest that have a wanted trial with a figure.
+        last: the most results that are taken, the newest that have a wanted trial with a figure.
         baseline: name of the result that all others are compared with; None, or where a series lacks it, for
             its oldest.
         minimum_effect: the smallest change that counts, as a share.

@@ -1,4 +1,4 @@
-"""What is said of a metric: where it comes from, how it is judged, where it is printed."""
+"""What a metric is: where it comes from, how it is judged, where it is printed."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class Shown:
 
     Attributes:
         table: which gets a column; `matrix` is what every report begins with.
-        heading: of the column; `{label}` stands for the metric's label with its unit.
+        heading: of the column; `{label}` is replaced by the metric's label with its unit.
         form: how the value is printed.
         where_present: whether the column is left out where no trial has a value.
     """
@@ -196,7 +196,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Metric:
-    """One thing that a trial comes to.
+    """One quantity of a trial.
 
     Attributes:
         name: in requirements, and in the JSON and the CSV unless these say otherwise.
@@ -221,7 +221,7 @@ class Metric:
             meter and rail that it is of (see `rail`); the value itself where that is empty; None for one
             column a field of the value where it is a record, else one of the metric's name.
         keyed: whether the value is a mapping whose keys differ between trials; `{key}` in a heading of `csv`
-            stands for them.
+            is replaced by them.
         shown: where it is printed, in the order of the columns.
         rail: which field of a meter and rail it is, of power; empty for what no meter sees.
         rail_bounds: which fields of a meter and rail are the ends of its interval; empty for none.

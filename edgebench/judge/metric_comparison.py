@@ -58,7 +58,7 @@ class Threshold:
     minimum_points: float = MINIMUM_POINTS
     """The smallest difference of shares that counts. Unit: points. Source: command line."""
     alpha: float = ALPHA
-    """In so many calls on results that are alike some comparison may say better or worse. Source: fit."""
+    """Share of calls on alike results in which some comparison may say better or worse. Source: fit."""
     include_contaminated: bool = False
     """Whether a gate decides by sessions that were disturbed, too. Source: command line."""
 
@@ -70,7 +70,7 @@ class MetricComparison:
     metric: str
     """Its name in the catalogue of metrics. Source: fit."""
     unit: str
-    """Of a and b. Source: fit."""
+    """Unit of a and b. Source: fit."""
     word: Word
     """What B is, in the metric's better direction. Source: fit."""
     a: float | None = None
@@ -80,7 +80,7 @@ class MetricComparison:
     scale: Literal["ratio", "points"] = "ratio"
     """Whether difference is b over a, or b less a in points, hundredths. Source: fit."""
     difference: float | None = None
-    """As scale says; null where there is none. Source: fit."""
+    """As scale says; null where it is missing. Source: fit."""
     low: float | None = None
     """Lower end of the interval of difference at 1 - alpha; null without one. Source: fit."""
     high: float | None = None
@@ -88,13 +88,13 @@ class MetricComparison:
     test: Literal["Welch", "McNemar", "Fisher", ""] = ""
     """The test; empty where nothing was tested. Source: fit."""
     p: float | None = None
-    """Of that test alone, two-sided. Source: fit."""
+    """p of that test alone, two-sided. Source: fit."""
     adjusted_p: float | None = None
     """Among all tests of the call, by Holm. Source: fit."""
     a_n: int = 0
     """Sessions or images of the baseline; of an exact number 1. Source: sessions."""
     b_n: int = 0
-    """Of the other. Source: sessions."""
+    """The same for the other. Source: sessions."""
     of: Literal["sessions", "images", "patches", ""] = ""
     """What a_n and b_n count; empty for an exact number. Source: fit."""
     sessions_needed: int | None = None
@@ -138,7 +138,7 @@ class ComparedTrial(TrialIdentity):
     key: str
     """Key of the trial. Source: experiment.json."""
     mark: str
-    """What has to stand beside its figures. Source: fit."""
+    """The mark that its figures must carry. Source: fit."""
     summary: SkipJsonSchema[TrialSummary] = field(repr=False)
     """Internal: its figures."""
     results: SkipJsonSchema[StoredResults] = field(repr=False)
@@ -199,10 +199,10 @@ def trial_identity(trial: TrialSummary | TrialIdentity, target: str) -> Hashable
 
 
 SPEEDS = ("image_s", "infer_s", "instructions")
-"""Of these the first that both sides have is compared where no metric is named."""
+"""The first of these that both sides have is compared where no metric is named."""
 
 ALSO = ("accuracy", "energy_j")
-"""Compared beside the latency where no metric is named and both sides have them."""
+"""Compared with the latency where no metric is named and both sides have them."""
 
 
 def usual_metrics(a: TrialSummary, b: TrialSummary) -> list[str]:
@@ -216,7 +216,7 @@ def usual_metrics(a: TrialSummary, b: TrialSummary) -> list[str]:
 
 
 def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
-    """The number that a metric's value comes to; None where it is missing or has several."""
+    """A metric's value as one number; None where it is missing or has several."""
     value = metric.value(trial)
     if hasattr(value, "median"):
         value = value.median
@@ -226,7 +226,7 @@ def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
 
 
 def session_values(metric: Metric, trial: TrialSummary) -> Sequence[float]:
-    """One number a session, of power as the primary meter and rail see it; nothing where there are none."""
+    """One number a session, of power as the primary meter and rail see it; empty without values."""
     kind = metric.comparison
     return kind.by_session(trial) if isinstance(kind, BySession | ByRail) else ()
 
@@ -239,17 +239,18 @@ def compare_metric(
     blank = MetricComparison(metric.name, metric.unit, "not compared", figure_a, figure_b)
     if reason := _unlike(metric, a, b):
         return replace(blank, reason=reason)
+    ways = _Ways(blank, metric, a, b, threshold)
     match metric.comparison:
         case ByRail(field):
-            item = _by_rails(blank, metric, field, a, b, threshold)
+            item = ways.by_rails(field)
         case ByImages(of):
-            item = _by_images(blank, metric, of, a, b, threshold)
+            item = ways.by_images(of)
         case ByCount():
-            item = _by_shares(blank, metric, a, b, threshold)
+            item = ways.by_shares(blank)
         case Exactly():
-            return _exactly(blank, metric, a, b, threshold)
+            return ways.exactly()
         case _:
-            item = _by_sessions(blank, metric, a, b, threshold)
+            item = ways.by_sessions([session_values(metric, side.summary) for side in (a, b)])
     # The records hold the hashes of what was measured.
     if item.word != "not compared" and a.sessions and a.sessions == b.sessions:
         nothing = 1.0 if item.scale == "ratio" else 0.0
@@ -312,181 +313,170 @@ def _unlike(metric: Metric, a: ComparedTrial, b: ComparedTrial) -> str:
 
 
 def _pass_of(scene: SceneRecord) -> Hashable:
-    """What two scenes share of which a pass is the same work."""
+    """What two scenes share if a pass over each is the same work."""
     size = scene.height, scene.width, scene.rows, scene.columns
     return scene.kind, size, scene.patch, scene.patch_width or scene.patch, scene.stride
 
 
-def _missing_figure(metric: Metric, a: ComparedTrial, b: ComparedTrial) -> str:
-    """Why there is nothing to compare, side by side."""
-    reasons = {
-        side: (trial.primary_rail.reason if metric.rail and trial.primary_rail else "")
-        or missing_reasons(trial).get(metric.json_place)
-        or metric.missing(trial)
-        or f"no finished session has a value of {metric.name}"
-        for side, trial in (("A", a.summary), ("B", b.summary))
-    }
-    absent = [side for side, trial in (("A", a), ("B", b)) if metric.value(trial.summary) is None]
-    if len(absent) != 1 and reasons["A"] == reasons["B"]:
-        return f"neither has it: {reasons['A']}"
-    return "; ".join(f"{name} has none: {reasons[name]}" for name in absent or reasons)
+@dataclass(frozen=True)
+class _Ways:
+    """The ways to compare B with A, each of which fills in the blank comparison."""
 
+    blank: MetricComparison
+    metric: Metric
+    a: ComparedTrial
+    b: ComparedTrial
+    threshold: Threshold
 
-def _by_sessions(
-    blank: MetricComparison,
-    metric: Metric,
-    a: ComparedTrial,
-    b: ComparedTrial,
-    threshold: Threshold,
-    values: Sequence[Sequence[float]] = (),
-) -> MetricComparison:
-    """By one value a session and side, of any unit; those of the metric where none are given."""
-    of_a, of_b = values or [session_values(metric, side.summary) for side in (a, b)]
-    if not of_a or not of_b:
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    mean_a, mean_b = (trial_median([[value] for value in side]) for side in (of_a, of_b))
-    counted = replace(blank, a=mean_a, b=mean_b, a_n=len(of_a), b_n=len(of_b), of="sessions")
-    if min(*of_a, *of_b) <= 0:
-        return replace(counted, reason="a session's value is not above 0, and a ratio says nothing of it")
-    rule = {"minimum_effect": threshold.minimum_effect, "alpha": threshold.alpha}
-    outcome = session_compare.compare(of_a, of_b, lower_is_better=metric.better == "lower", **rule)
-    reason, needed = outcome.reason, MIN_SESSIONS if outcome.p is None else None
-    if outcome.p is not None and outcome.word == "undecided":
-        reason = "the sessions differ by too much to tell"
-        needed = sessions_to_decide(of_a, of_b, **rule)
-    theirs = {tuple(sorted(record.tables.items())) for record in b.sessions if record.tables}
-    shared = sum(tuple(sorted(record.tables.items())) in theirs for record in a.sessions)
-    are = "is" if shared == 1 else "are"  # sessions of both results are not independent
-    return replace(
-        counted,
-        word=outcome.word,
-        difference=outcome.ratio,
-        low=outcome.low,
-        high=outcome.high,
-        p=outcome.p,
-        test="" if outcome.p is None else "Welch",
-        reason=reason,
-        sessions_needed=needed,
-        note=f"{shared} of the sessions {are} in both results" if shared else "",
-    )
+    def missing_figure(self) -> str:
+        """Why there is nothing to compare, side by side."""
+        reasons = {
+            side: (trial.primary_rail.reason if self.metric.rail and trial.primary_rail else "")
+            or missing_reasons(trial).get(self.metric.json_place)
+            or self.metric.missing(trial)
+            or f"no finished session has a value of {self.metric.name}"
+            for side, trial in (("A", self.a.summary), ("B", self.b.summary))
+        }
+        absent = [
+            side for side, trial in (("A", self.a), ("B", self.b)) if self.metric.value(trial.summary) is None
+        ]
+        if len(absent) != 1 and reasons["A"] == reasons["B"]:
+            return f"neither has it: {reasons['A']}"
+        return "; ".join(f"{name} has none: {reasons[name]}" for name in absent or reasons)
 
+    def by_sessions(self, values: Sequence[Sequence[float]]) -> MetricComparison:
+        """By one value a session and side, of any unit."""
+        of_a, of_b = values
+        if not of_a or not of_b:
+            return replace(self.blank, reason=self.missing_figure())
+        mean_a, mean_b = (trial_median([[value] for value in side]) for side in (of_a, of_b))
+        counted = replace(self.blank, a=mean_a, b=mean_b, a_n=len(of_a), b_n=len(of_b), of="sessions")
+        if min(*of_a, *of_b) <= 0:
+            return replace(counted, reason="a session's value is not above 0, and a ratio says nothing of it")
+        rule = {"minimum_effect": self.threshold.minimum_effect, "alpha": self.threshold.alpha}
+        outcome = session_compare.compare(of_a, of_b, lower_is_better=self.metric.better == "lower", **rule)
+        reason, needed = outcome.reason, MIN_SESSIONS if outcome.p is None else None
+        if outcome.p is not None and outcome.word == "undecided":
+            reason = "the sessions differ by too much to tell"
+            needed = sessions_to_decide(of_a, of_b, **rule)
+        theirs = {tuple(sorted(record.tables.items())) for record in self.b.sessions if record.tables}
+        shared = sum(tuple(sorted(record.tables.items())) in theirs for record in self.a.sessions)
+        are = "is" if shared == 1 else "are"  # sessions of both results are not independent
+        return replace(
+            counted,
+            word=outcome.word,
+            difference=outcome.ratio,
+            low=outcome.low,
+            high=outcome.high,
+            p=outcome.p,
+            test="" if outcome.p is None else "Welch",
+            reason=reason,
+            sessions_needed=needed,
+            note=f"{shared} of the sessions {are} in both results" if shared else "",
+        )
 
-def _by_rails(
-    blank: MetricComparison,
-    metric: Metric,
-    field: str,
-    a: ComparedTrial,
-    b: ComparedTrial,
-    threshold: Threshold,
-) -> MetricComparison:
-    """By the sessions of one meter a side that see the same part of the board; neither is declared."""
-    sides = [
-        [rail for rail in headline_rails(side.summary.power or ()) if getattr(rail, field)] for side in (a, b)
-    ]
-    if not all(sides):
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    of_one_scope = [
-        (mine, theirs)
-        for mine in sides[0]
-        for theirs in sides[1]
-        if mine.scope == theirs.scope and mine.scope not in ("", UNKNOWN_SCOPE)
-    ]
-    if not of_one_scope:
-        scopes = [" and ".join(dict.fromkeys(rail.scope or UNKNOWN_SCOPE for rail in side)) for side in sides]
-        reason = f"no meters of one scope: A was measured at the {scopes[0]}, B at the {scopes[1]}"
-        return replace(blank, reason=reason)
-    # Those of one meter and channel before others, else in A's order.
-    mine, theirs = min(
-        of_one_scope, key=lambda pair: (pair[0].meter, pair[0].channel) != (pair[1].meter, pair[1].channel)
-    )
-    values = [getattr(rail, field) for rail in (mine, theirs)]
-    item = _by_sessions(blank, metric, a, b, threshold, values)
-    seen = f"by meters of the {mine.scope}"
-    if (mine.meter, mine.channel) != (theirs.meter, theirs.channel):
-        seen += f", {mine.meter} ({mine.channel}) and {theirs.meter} ({theirs.channel})"
-    return replace(item, note="; ".join(filter(None, (seen, item.note))))
+    def by_rails(self, field: str) -> MetricComparison:
+        """By the sessions of one meter a side that see the same part of the board; neither is declared."""
+        sides = [
+            [rail for rail in headline_rails(side.summary.power or ()) if getattr(rail, field)]
+            for side in (self.a, self.b)
+        ]
+        if not all(sides):
+            return replace(self.blank, reason=self.missing_figure())
+        of_one_scope = [
+            (mine, theirs)
+            for mine in sides[0]
+            for theirs in sides[1]
+            if mine.scope == theirs.scope and mine.scope not in ("", UNKNOWN_SCOPE)
+        ]
+        if not of_one_scope:
+            scopes = [
+                " and ".join(dict.fromkeys(rail.scope or UNKNOWN_SCOPE for rail in side)) for side in sides
+            ]
+            reason = f"no meters of one scope: A was measured at the {scopes[0]}, B at the {scopes[1]}"
+            return replace(self.blank, reason=reason)
+        # Those of one meter and channel before others, else in A's order.
+        mine, theirs = min(
+            of_one_scope,
+            key=lambda pair: (pair[0].meter, pair[0].channel) != (pair[1].meter, pair[1].channel),
+        )
+        values = [getattr(rail, field) for rail in (mine, theirs)]
+        item = self.by_sessions(values)
+        seen = f"by meters of the {mine.scope}"
+        if (mine.meter, mine.channel) != (theirs.meter, theirs.channel):
+            seen += f", {mine.meter} ({mine.channel}) and {theirs.meter} ({theirs.channel})"
+        return replace(item, note="; ".join(filter(None, (seen, item.note))))
 
+    def exactly(self) -> MetricComparison:
+        """Two numbers without any scatter: nothing is tested, and the difference is what it is."""
+        if self.blank.a is None or self.blank.b is None:
+            return replace(self.blank, reason=self.missing_figure())
+        if self.blank.a <= 0 or self.blank.b <= 0:
+            return replace(self.blank, reason="a figure is not above 0, and a ratio says nothing of it")
+        ratio = self.blank.b / self.blank.a
+        word: Word = "same"
+        if not math.isclose(ratio, 1) and abs(ratio - 1) >= self.threshold.minimum_effect:
+            word = "better" if (ratio < 1) == (self.metric.better == "lower") else "worse"
+        note = "exact, nothing to test"
+        return replace(
+            self.blank, word=word, difference=ratio, low=ratio, high=ratio, a_n=1, b_n=1, note=note
+        )
 
-def _exactly(
-    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
-) -> MetricComparison:
-    """Two numbers without any scatter: nothing is tested, and the difference is what it is."""
-    if blank.a is None or blank.b is None:
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    if blank.a <= 0 or blank.b <= 0:
-        return replace(blank, reason="a figure is not above 0, and a ratio says nothing of it")
-    ratio = blank.b / blank.a
-    word: Word = "same"
-    if not math.isclose(ratio, 1) and abs(ratio - 1) >= threshold.minimum_effect:
-        word = "better" if (ratio < 1) == (metric.better == "lower") else "worse"
-    note = "exact, nothing to test"
-    return replace(blank, word=word, difference=ratio, low=ratio, high=ratio, a_n=1, b_n=1, note=note)
+    def by_images(self, set_name: Literal["images", "scene"]) -> MetricComparison:
+        """Image by image where both predicted one set; else as two shares, where the sets are of one kind."""
+        of_a, of_b = self.metric.value(self.a.summary), self.metric.value(self.b.summary)
+        if of_a is None or of_b is None:
+            return replace(self.blank, reason=self.missing_figure())
+        of: Literal["images", "patches"] = "images" if set_name == "images" else "patches"
+        counted = replace(self.blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=of)
+        overlap = "; overlapping crops make its interval a little too narrow" if of_a.overlapping else ""
+        sets = [side.images if set_name == "images" else side.scene for side in (self.a, self.b)]
+        is_same_set = sets[0] is not None and sets[1] is not None and sets[0].sha256 == sets[1].sha256
+        mine, theirs = (side.predictions(set_name) if is_same_set else None for side in (self.a, self.b))
+        drop = drop_of(mine, theirs) if mine is not None and theirs is not None else None
+        if mine is not None and theirs is not None and drop is not None:  # of A below B
+            # One file that gave both and agrees throughout: nothing is left to chance then.
+            files = [side.trial.artifact_sha256 for side in (self.a, self.b)]
+            if (
+                files[0] is not None
+                and files[0] == files[1]
+                and np.array_equal(mine.predicted, theirs.predicted)
+            ):
+                note = "the same file predicts the same of each image"
+                return replace(counted, word="same", difference=0.0, low=0.0, high=0.0, note=note)
+            right, wrong = drop.only_fp32_right, drop.only_this_right
+            note = f"right on {right} that A is wrong on, wrong on {wrong} that A is right on{overlap}"
+            tested = (drop.points, drop.low, drop.high), mcnemar(wrong, right)
+            return self.by_points(replace(counted, test="McNemar", note=note), *tested)
+        if sorted(of_a.class_names) != sorted(of_b.class_names):
+            return replace(counted, reason="the images have other classes")
+        note = "not of the same images: the sets may differ in how hard they are"
+        if is_same_set:
+            note = "predictions of both sides cannot be matched image by image"
+        return self.by_shares(replace(counted, note=f"{note}{overlap}"))
 
+    def by_shares(self, counted: MetricComparison) -> MetricComparison:
+        """Two shares of different things, such as the sessions that failed, tested against each other."""
+        of_a, of_b = self.metric.value(self.a.summary), self.metric.value(self.b.summary)
+        if of_a is None or of_b is None:
+            return replace(counted, reason=self.missing_figure())
+        counts = (of_a.k, of_a.n), (of_b.k, of_b.n)
+        difference, low, high = (100 * share for share in share_difference(*counts))
+        tested = replace(
+            counted, scale="points", a_n=of_a.n, b_n=of_b.n, of=counted.of or "sessions", test="Fisher"
+        )
+        return self.by_points(tested, (difference, low, high), fisher(*counts))
 
-def _by_images(
-    blank: MetricComparison,
-    metric: Metric,
-    set_name: Literal["images", "scene"],
-    a: ComparedTrial,
-    b: ComparedTrial,
-    threshold: Threshold,
-) -> MetricComparison:
-    """Image by image where both predicted one set; else as two shares, where the sets are of one kind."""
-    of_a, of_b = metric.value(a.summary), metric.value(b.summary)
-    if of_a is None or of_b is None:
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    of: Literal["images", "patches"] = "images" if set_name == "images" else "patches"
-    counted = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=of)
-    overlap = "; overlapping crops make its interval a little too narrow" if of_a.overlapping else ""
-    sets = [side.images if set_name == "images" else side.scene for side in (a, b)]
-    is_same_set = sets[0] is not None and sets[1] is not None and sets[0].sha256 == sets[1].sha256
-    mine, theirs = (side.predictions(set_name) if is_same_set else None for side in (a, b))
-    drop = drop_of(mine, theirs) if mine is not None and theirs is not None else None
-    if mine is not None and theirs is not None and drop is not None:  # of A below B
-        # One file that gave both and agrees throughout: nothing is left to chance then.
-        files = [side.trial.artifact_sha256 for side in (a, b)]
-        if files[0] is not None and files[0] == files[1] and np.array_equal(mine.predicted, theirs.predicted):
-            note = "the same file predicts the same of each image"
-            return replace(counted, word="same", difference=0.0, low=0.0, high=0.0, note=note)
-        right, wrong = drop.only_fp32_right, drop.only_this_right
-        note = f"right on {right} that A is wrong on, wrong on {wrong} that A is right on{overlap}"
-        tested = (drop.points, drop.low, drop.high), mcnemar(wrong, right)
-        return _by_points(replace(counted, test="McNemar", note=note), metric, threshold, *tested)
-    if sorted(of_a.class_names) != sorted(of_b.class_names):
-        return replace(counted, reason="the images have other classes")
-    note = "not of the same images: the sets may differ in how hard they are"
-    if is_same_set:
-        note = "predictions of both sides cannot be matched image by image"
-    return _by_shares(replace(counted, note=f"{note}{overlap}"), metric, a, b, threshold)
-
-
-def _by_shares(
-    blank: MetricComparison, metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
-) -> MetricComparison:
-    """Two shares of different things, such as the sessions that failed, tested against each other."""
-    of_a, of_b = metric.value(a.summary), metric.value(b.summary)
-    if of_a is None or of_b is None:
-        return replace(blank, reason=_missing_figure(metric, a, b))
-    counts = (of_a.k, of_a.n), (of_b.k, of_b.n)
-    difference, low, high = (100 * share for share in share_difference(*counts))
-    tested = replace(blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=blank.of or "sessions", test="Fisher")
-    return _by_points(tested, metric, threshold, (difference, low, high), fisher(*counts))
-
-
-def _by_points(
-    counted: MetricComparison,
-    metric: Metric,
-    threshold: Threshold,
-    points: tuple[float, float, float],
-    p: float,
-) -> MetricComparison:
-    """With its word: different where it is significant and large enough, the same where that is excluded."""
-    difference, low, high = points
-    outcome = replace(counted, difference=difference, low=low, high=high, p=p)
-    if p < threshold.alpha and abs(difference) >= threshold.minimum_points:
-        is_better = (difference > 0) == (metric.better == "higher")
-        return replace(outcome, word="better" if is_better else "worse")
-    if -threshold.minimum_points < low and high < threshold.minimum_points:
-        return replace(outcome, word="same")
-    of_each = f"{counted.a_n}" if counted.a_n == counted.b_n else f"{counted.a_n} and {counted.b_n}"
-    return replace(outcome, word="undecided", reason=f"{of_each} {counted.of} are too few to tell")
+    def by_points(
+        self, counted: MetricComparison, points: tuple[float, float, float], p: float
+    ) -> MetricComparison:
+        """With its word: different where significant and large enough, the same where that is excluded."""
+        difference, low, high = points
+        outcome = replace(counted, difference=difference, low=low, high=high, p=p)
+        if p < self.threshold.alpha and abs(difference) >= self.threshold.minimum_points:
+            is_better = (difference > 0) == (self.metric.better == "higher")
+            return replace(outcome, word="better" if is_better else "worse")
+        if -self.threshold.minimum_points < low and high < self.threshold.minimum_points:
+            return replace(outcome, word="same")
+        of_each = f"{counted.a_n}" if counted.a_n == counted.b_n else f"{counted.a_n} and {counted.b_n}"
+        return replace(outcome, word="undecided", reason=f"{of_each} {counted.of} are too few to tell")

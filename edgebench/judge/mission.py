@@ -45,7 +45,7 @@ class Mission:
     variant: str
     """Its variant. Source: experiment.json."""
     mark: str
-    """What has to stand beside its figures. Source: fit."""
+    """The mark that its figures must carry. Source: fit."""
     profile: str
     """Name of the profile whose schedule it is. Source: profile."""
     load: float | None
@@ -59,14 +59,14 @@ class Mission:
 
 
 def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles: int, seed: int) -> Mission:
-    """Play the trial's latencies over so many cycles, shared out among its sessions.
+    """Play the trial's latencies over a number of cycles, shared out among its sessions.
 
     Args:
         trial: whose sessions' steady passes are drawn from.
         profile: the name of the schedule's profile.
         schedule: when images come.
         cycles: over all sessions, at least 1; each session has one at least.
-        seed: of the draws; the same figures come of the same seed.
+        seed: of the draws; the same seed gives the same figures.
 
     UsageError for more than MOST_IMAGES; what is overloaded takes none.
     """
@@ -149,7 +149,7 @@ def cycle_of(schedule: Schedule) -> Cycle:
 
 
 def overload(load: float) -> str:
-    """What a load above 1 comes to, in words."""
+    """What a load above 1 means, in words."""
     return f"{OVERLOADED} in each cycle {load:.3g} cycles of work come, and the backlog grows for ever"
 
 

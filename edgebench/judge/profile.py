@@ -182,18 +182,18 @@ class Profile(Strict):
         default=None,
         exclude=True,
         json_schema_extra={
-            **form('write extends = "disco-realtime", or "base.toml" beside this file'),
+            **form('write extends = "disco-realtime", or "base.toml" in the folder of this file'),
             **{"type": "string", "minLength": 1},
         },
     )
-    """Another profile, of which it takes source, schedule, uplink and requirements: a shipped one by name, or
-    a TOML file, sought beside this one. That one extends none."""
+    """Another profile, whose source, schedule, uplink and requirements it takes: a shipped one by name, or
+    a TOML file, sought in the folder of this one. That one extends no other."""
 
     without: None = Field(
         default=None,
         exclude=True,
         json_schema_extra={
-            **form('write without = ["mass"], beside `extends`: it drops what is inherited'),
+            **form('write without = ["mass"], next to `extends`: it drops what is inherited'),
             **{"type": "array", "items": {"type": "string"}},
         },
     )
@@ -321,7 +321,7 @@ def _limited(entry: Any, schedule: Schedule | None) -> Any:
 
 
 def _beside(requirement: Requirement, others: Sequence[Any], schedule: Schedule | None) -> Requirement:
-    """The requirement; the problem with it beside those before it, and beside the schedule, is raised."""
+    """The requirement; raises what contradicts those before it, or the schedule."""
     name, budget = requirement.name, requirement.budget
     what = f"the {requirement.statistic} of {requirement.quantity}"
     for other in others:
@@ -423,7 +423,7 @@ class Problem:
 
     Attributes:
         file: in which it stands; a shipped profile's name.
-        line: of the file, from 1; None where it cannot be told.
+        line: of the file, from 1; None where it is not known.
         what: is wrong, one sentence.
         fix: what would do.
     """
@@ -435,7 +435,7 @@ class Problem:
 
 
 def checked(document: Document) -> Profile:
-    """The profile in a document; UsageError, naming the file at fault, where it is none."""
+    """The profile in a document; UsageError, naming the file at fault, where it is not valid."""
     try:
         return Profile.model_validate(document.tables, context=WRITTEN)
     except ValidationError as error:
@@ -480,7 +480,7 @@ def faults_of(document: Document, error: ValidationError) -> list[Problem]:
 
 
 def line_of(text: str, table: str, number: int, key: str) -> int | None:
-    """The line of a key, from 1, else of the head of its table; None where that cannot be told.
+    """The line of a key, from 1, else of the head of its table; None where that is not known.
 
     Args:
         text: of the file; empty for none.

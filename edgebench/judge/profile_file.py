@@ -119,7 +119,7 @@ class Draft:
 
 
 def limit_of(text: str) -> Limit:
-    """The limit in `QUANTITY[:STATISTIC]=LIMIT`; UsageError for a quantity or statistic that is none."""
+    """The limit in `QUANTITY[:STATISTIC]=LIMIT`; UsageError for an unknown quantity or statistic."""
     about, equals, limit = text.partition("=")
     if not equals or not limit.strip():
         raise UsageError(f"--limit {short(text)} says no limit", fix="write --limit power_peak_w='5 W'")
@@ -128,7 +128,7 @@ def limit_of(text: str) -> Limit:
 
 
 def profile_text(draft: Draft, folder: Path = Path()) -> str:
-    """The file's text, to lie in a folder; UsageError, as of a file of that text, for what is no profile."""
+    """The text of a file in a folder; UsageError, as for a file of that text, where it is no profile."""
     limits = draft.limits
     has_schedule = any((draft.cycle, draft.images is not None, draft.burst, draft.deadline))
     if has_schedule and not draft.extends and not any(limit.quantity == "image_s" for limit in limits):
@@ -143,7 +143,7 @@ def profile_text(draft: Draft, folder: Path = Path()) -> str:
     schedule = (
         "[schedule]  # when images come; a latency's limit without a number is what it allows an image",
         f"cycle = {_quoted(draft.cycle)}" if draft.cycle else "",
-        "" if draft.images is None else f"images = {draft.images}  # of a cycle, evenly unless said:",
+        "" if draft.images is None else f"images = {draft.images}  # of a cycle, evenly, or:",
         f"{'' if draft.burst else '# '}burst = {burst} from the cycle's start",
         f"{'' if draft.deadline else '# '}deadline = {deadline} an image's result is worth nothing",
     )
@@ -180,7 +180,7 @@ def _requirement(limit: Limit) -> tuple[str, ...]:
         f"statistic = {_quoted(limit.statistic)}" + (f"  # or {', '.join(others)}" if others else ""),
         f"limit = {value}  # {bound}; in {', '.join(fitting_units(metric.units))}"
         if limit.text
-        else f'# limit = "{ASKED[limit.quantity]}"  # {bound}; the schedule\'s unless said',
+        else f'# limit = "{ASKED[limit.quantity]}"  # {bound}; default: the schedule\'s',
         f"unit = {_quoted(metric.unit)}" if bare else "",
         "# averaging_s = 1.0  # the time over which the limit means the average" if metric.is_power else "",
         "# wanted = true  # a wish: missed, it is shown and spoils nothing",

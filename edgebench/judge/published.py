@@ -48,7 +48,7 @@ SCENE = SceneRecord(
 """What image_s and infer_s are the time of."""
 
 BOUNDS: Mapping[str, Bound] = {each.replace(" ", "_"): each for each in get_args(Bound)}
-"""Key -> how the figure lies to the number under it."""
+"""Key -> where the figure is relative to the number under it."""
 
 _FORMS = ("value", "k", *BOUNDS, "picture")
 _AGAIN = "install edgebench again, from a wheel or a clone"

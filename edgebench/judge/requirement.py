@@ -60,27 +60,27 @@ class Requirement(Strict):
     images, or the deadline where that is shorter."""
 
     unit: str
-    """Of limit. Default: the quantity's first."""
+    """Unit of limit. Default: the quantity's first."""
 
     comparison: Literal["at most", "at least"]
     """Given by the quantity; may be left out."""
 
     budget: Budget | None = None
-    """The limit of a time as so many images in so long a cycle, for this requirement alone; a [schedule] says
+    """The limit of a time as a number of images in a cycle, for this requirement alone; a [schedule] says
     it for all."""
 
     averaging_s: float | None = Field(default=None, gt=0, le=1e9)
-    """Of power: the time in s over which the limit means its average."""
+    """For power: the time in s over which the limit means its average."""
 
     uplink_bps: Uplink | None = None
-    """Of update_s: bits a second that reach the device, for this requirement alone."""
+    """For update_s: bits a second that reach the device, for this requirement alone."""
 
     schedule: Schedule | None = None
-    """Of a mission's figures: when images come, for this requirement alone; [schedule] says it for all."""
+    """For a mission's figures: when images come, for this requirement alone; [schedule] says it for all."""
 
     wanted: bool = False
     """Whether it is a wish: missed or unknown, it is shown and spoils nothing. It may limit the same
-    statistic as a requirement of which it asks for more."""
+    statistic as a requirement, if it asks for more."""
 
     weight: float = Field(default=1.0, gt=0, le=1e6)
     """Ignored, with a warning. Trials were once ranked by it."""
@@ -209,7 +209,7 @@ def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
 
 
 def metric_asked(text: str, option: str) -> tuple[Metric, str]:
-    """The metric and statistic in `QUANTITY[:STATISTIC]`; UsageError, naming the option, for what is none."""
+    """The metric and statistic in `QUANTITY[:STATISTIC]`; UsageError, naming the option, if unknown."""
     quantity, _, statistic = text.strip().partition(":")
     metric = required_metrics().get(quantity)
     if metric is None:

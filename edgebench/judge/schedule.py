@@ -1,4 +1,4 @@
-"""When images come: so many in a cycle that repeats, evenly, in a burst at its start, or at stated times."""
+"""When images come in a cycle that repeats: evenly, in a burst at its start, or at stated times."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Strict(BaseModel):
 
 
 class Budget(Strict):
-    """How a limit on time comes about: so many images within so long a cycle."""
+    """How a limit on time is computed: a number of images within a cycle."""
 
     cycle_s: float = Field(ge=MIN_CYCLE_S, le=MAX_TIME_S)
     """Length of the cycle in s."""
@@ -95,7 +95,7 @@ class Schedule(Budget):
     """deadline_s as text with its unit, such as "1 h"."""
 
     times: None = Field(default=None, exclude=True, json_schema_extra={"type": "string", "minLength": 1})
-    """A CSV file, sought beside this one, with times_s: one column, or that headed time_s."""
+    """A CSV file, sought in the folder of this one, with times_s: one column, or that headed time_s."""
 
     @property
     def allowed_s(self) -> float:
@@ -126,11 +126,9 @@ class Schedule(Budget):
             table.setdefault("images", no_images)
             return table
         if (images := table.setdefault("images", len(times))) != len(times):
-            table["images"] = problem(
-                f"images = {short(images)} beside {len(times)} times", "leave images out"
-            )
+            table["images"] = problem(f"images = {short(images)} and {len(times)} times", "leave images out")
         if table.get("burst_s") is not None:
-            table["burst_s"] = problem("a burst beside times that are stated", "keep one of the two")
+            table["burst_s"] = problem("a burst and stated times", "keep one of the two")
         return table
 
     @model_validator(mode="after")
@@ -160,7 +158,7 @@ _FORM = f"write a number of seconds a line, or head the column {HEADING}"
 
 
 def read_times(path: Path) -> list[float]:
-    """The times of a file in its order; UsageError, with the line, for what is none.
+    """The times of a file in its order; UsageError, with the line, where one is not a time.
 
     The first line may be a heading, which begins with a letter. Lines without anything are passed over.
     """

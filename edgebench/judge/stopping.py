@@ -4,7 +4,7 @@ Looking after every session spends error, so a verdict is settled at the confide
 rule leaves to that look (edgebench.stats.intervals), which is above the 95 % that reports show: what is
 settled is a pass or a fail there, too. Each verdict is wrong in at most 1 % of trials.
 
-Sessions that end their own measuring do so where they happen to lie close together, or far from a limit: at
+Sessions that end their own measuring do so where they happen to be close together, or far from a limit: at
 95 % their interval would cover less than it claims, so that it is taken at STOPPING_CONFIDENCE, to end by its
 width and to show.
 """
@@ -49,7 +49,7 @@ class Rule:
 
     @property
     def confidence(self) -> float:
-        """Of the intervals of image_s and infer_s: one whose own sessions end the trial has to be wider."""
+        """That of the intervals of image_s and infer_s: wider where their own sessions end the trial."""
         return STOPPING_CONFIDENCE if self.asked else CONFIDENCE
 
     @property
@@ -63,7 +63,7 @@ class Standing:
     """How far a trial is from what its rule asks.
 
     Attributes:
-        half_width: of the latency's interval (see Interval.half_width); None where there is none.
+        half_width: of the latency's interval (see Interval.half_width); None where it is missing.
         narrow: whether that is what was asked for.
         unsettled: the requirements whose verdict is open, as `profile: name`.
         decided: whether there was something to settle, and nothing is open.

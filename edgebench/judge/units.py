@@ -59,7 +59,7 @@ _TIMES = re.compile(r"\s*[x×]\s*")
 def measured(
     text: str, units: Mapping[str, float], quantity: str, field: str = ""
 ) -> tuple[tuple[float, ...], str]:
-    """The numbers of a text and their unit, which is one of `units`, the first where the text's is none.
+    """The numbers of a text and their unit, which is one of `units`, the first where the text's is another.
 
     Args:
         text: a number with its unit, or several with an x between them and one unit, or one each.

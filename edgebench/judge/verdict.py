@@ -1,7 +1,7 @@
 """Requirement by requirement: pass, fail, inconclusive or unknown, with the margin and the reason.
 
 A verdict comes from an interval: pass when all of it meets the limit, fail when all of it misses it,
-inconclusive when the limit lies inside or there is no interval, unknown when there is no figure. A bound is
+inconclusive when the limit is inside or there is no interval, unknown when there is no figure. A bound is
 an interval with one end, which is open where it leaves its own number out (above 5 W).
 """
 
@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.judge.figure import STATED, Certainty, Figure
@@ -53,7 +53,7 @@ def published_figure(summary: TrialSummary, asked: Requirement) -> Figure:
         published = f"published is the {figure.statistic} of {figure.quantity}"
         return Figure(reason=f"{published}, and not its {asked.statistic}: {figure.quote}")
     if figure.value is None and not figure.bound:
-        return Figure(reason=f"published as a picture, of which no number is read: {figure.quote}")
+        return Figure(reason=f"published as a picture, from which no number is read: {figure.quote}")
     notes = [f"it covers {figure.covers}"] if figure.covers else []
     if asked.averaging_s is not None:
         notes.append("over what time it is averaged was not published")
@@ -64,7 +64,7 @@ def published_figure(summary: TrialSummary, asked: Requirement) -> Figure:
         reason = f"{figure.value:.4g}{unit}{scaled} was published without an interval: {sourced}"
         return Figure(figure.value, reason=reason)
     what = f"the whole Wilson interval of the published {figure.k} of {figure.n}"
-    reason = f"the limit lies inside the Wilson interval of {figure.k} of {figure.n}; {sourced}"
+    reason = f"the limit is inside the Wilson interval of {figure.k} of {figure.n}; {sourced}"
     if figure.bound:
         end = figure.high if figure.low is None else figure.low
         what = f"the published bound, {figure.bound} {end:g}{unit},"
@@ -108,7 +108,7 @@ def _figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certa
 def _of_its_part(
     whole: Figure, summary: TrialSummary, requirement: Requirement, certainty: Certainty
 ) -> Figure:
-    """Of a metric that was not timed: above the limit where the one that is part of it is already."""
+    """For a metric that was not timed: above the limit where the one that is part of it is already."""
     name, part_name = requirement.quantity, requirement.metric.part
     part = figure_of(summary, requirement.model_copy(update={"quantity": part_name}), certainty)
     if part.low is None or part.low <= requirement.base_limit:
@@ -191,8 +191,8 @@ def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], st
     5: a trial failed, or lacks sessions because some failed, or is of a variant that was asked for by name
     and that the device does not take; what the others came to stands, but the comparison that was asked
     for is not all there. 3: a requirement is not met. 4, only under `strict`: one is inconclusive or
-    unknown. What is wanted alone does not count. A variant that nobody named and that the device does not
-    take is no failure.
+    unknown. What is wanted alone does not count. A variant that was not asked for by name and that the
+    device does not take is no failure.
     """
     lacking = (
         summary.requested
@@ -229,26 +229,13 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
 def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
     """One trial against one requirement of the profile of that name; what is asked alike is judged once."""
     figure, word, margin, reason = _outcome(summary, requirement)
-    return Verdict(
-        trial=summary.key,
-        profile=profile,
-        requirement=requirement.name,
-        quantity=requirement.quantity,
-        statistic=requirement.statistic,
-        limit=requirement.limit,
-        unit=requirement.unit,
-        value=figure.value,
-        low=figure.low,
-        high=figure.high,
-        verdict=word,
-        margin=margin,
-        reason=reason,
-        averaging_s=requirement.averaging_s,
-        scope=figure.scope,
-        declared=figure.declared,
-        wanted=requirement.wanted,
-        bound=figure.bound,
-    )
+    asked = {
+        name: getattr(requirement, name)
+        for name in ("quantity", "statistic", "limit", "unit", "averaging_s", "wanted")
+    }
+    known = {name: getattr(figure, name) for name in ("value", "low", "high", "scope", "declared", "bound")}
+    about: dict[str, Any] = {"trial": summary.key, "profile": profile, "requirement": requirement.name}
+    return Verdict(**about, **asked, **known, verdict=word, margin=margin, reason=reason)
 
 
 def _outcome(summary: TrialSummary, requirement: Requirement) -> tuple[Figure, Word, float | None, str]:
@@ -271,10 +258,10 @@ _UNMEASURED = {
 
 
 def _unmeasured(summary: TrialSummary, requirement: Requirement) -> Figure | None:
-    """Nothing can be said of a trial without a finished session, not even of its declared mass; but that its
-    sessions failed.
+    """A trial without a finished session has no verdict, not even on its declared mass; but on the share of
+    failed sessions it has.
 
-    Nor of one that was emulated: no requirement is about an emulator.
+    Nor has one that was emulated: no requirement is about an emulator.
     """
     if summary.emulated:
         return Figure(reason=EMULATED)
@@ -302,7 +289,7 @@ def _word(figure: Figure, requirement: Requirement, margin: float | None) -> Wor
 def _margin(figure: Figure, requirement: Requirement) -> float | None:
     """What is left to the limit, negative where it is missed; of a body, the least over its sides.
 
-    A body may be turned: its longest side is held against the longest that is allowed.
+    A body may be turned: its longest side is compared with the longest that is allowed.
     """
     value, limit = figure.value, requirement.limit
     if value is None:
@@ -319,6 +306,6 @@ def _reason(word: Word, figure: Figure, requirement: Requirement) -> str:
         return figure.reason
     note = f"; {figure.note}" if figure.note else ""
     if word == "inconclusive":
-        return f"the limit lies inside the 95 % interval{note}"
+        return f"the limit is inside the 95 % interval{note}"
     verb = "meets" if word == "pass" else "misses"
     return f"{figure.what} {verb} the limit{note}"

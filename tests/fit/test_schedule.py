@@ -93,8 +93,8 @@ def test_a_record_gives_the_schedule_back():
         ({"cycle_s": 9.0, "times_s": [-1.0]}, "is before 0 s or not within"),
         ({"cycle_s": 9.0, "times_s": [5.0, 4.0]}, "time 2, 4 s, is before 5 s"),
         ({"cycle_s": 9.0, "times_s": [9.0]}, "not within the cycle of 9 s"),
-        ({"cycle_s": 9.0, "times_s": [1.0], "images": 2}, "images = 2 beside 1 times"),
-        ({"cycle_s": 9.0, "times_s": [1.0], "burst_s": 2.0}, "a burst beside times"),
+        ({"cycle_s": 9.0, "times_s": [1.0], "images": 2}, "images = 2 and 1 times"),
+        ({"cycle_s": 9.0, "times_s": [1.0], "burst_s": 2.0}, "a burst and stated times"),
     ],
 )
 def test_what_is_no_schedule(table, expected):

@@ -30,7 +30,7 @@ def test_the_whole_interval_over_the_limit_fails_with_a_negative_margin():
 
 def test_a_limit_inside_the_interval_is_inconclusive():
     judged = verdict(summary(), limit=1.001)
-    assert (judged.verdict, judged.reason) == ("inconclusive", "the limit lies inside the 95 % interval")
+    assert (judged.verdict, judged.reason) == ("inconclusive", "the limit is inside the 95 % interval")
 
 
 def test_a_limit_on_the_very_bound():
@@ -103,7 +103,7 @@ def test_the_share_of_failed_sessions_is_judged_by_its_wilson_interval():
     assert (few.verdict, few.value, few.reason) == (
         "inconclusive",
         0.0,
-        "the limit lies inside the 95 % interval",
+        "the limit is inside the 95 % interval",
     )
     judged = verdict(failed(4, 5), limit=5, **asked)
     assert (judged.verdict, judged.value) == ("fail", pytest.approx(80.0))

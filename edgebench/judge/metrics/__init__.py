@@ -1,4 +1,4 @@
-"""The catalogue of metrics: what a trial comes to, each metric described once.
+"""The catalogue of metrics: the quantities of a trial, each metric described once.
 
 Requirements, the CSV's columns, the tables, the `--json` document with its reasons and the schemas'
 descriptions iterate over it. Each file of this folder has its metrics in `METRICS`; a new metric is a file of

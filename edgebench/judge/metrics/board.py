@@ -1,4 +1,4 @@
-"""What sessions take and lose beside time: failures, memory, deadlines; and what is declared of a board."""
+"""What sessions take and lose besides time: failures, memory, deadlines; and what is declared of a board."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from edgebench.judge.figure import Asked, Certainty, Figure
     from edgebench.judge.trial_summary import TrialSummary
 
-NOT_ENDED = "no session has come to an end by itself"
+NOT_ENDED = "no session has ended by itself"
 NOT_PACED = "the passes were not paced (--period)"
 NO_MEMORY = "no finished session says how much memory it took"
 NO_MASS = "the target's description gives no mass"
@@ -146,7 +146,7 @@ METRICS = (
     ),
     Metric(
         "deadline_misses",
-        "Share of the paced passes that were not done when the next was due.",
+        "Share of the paced passes that were not done at the due time of the next.",
         _missed_share,
         SHARE_UNITS,
         label="Missed deadlines",

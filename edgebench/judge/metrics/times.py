@@ -141,7 +141,7 @@ METRICS = (
             "sessions",
             "no finished session says how long a load took that found nothing made before",
         ),
-        brought_by="--sessions N on a device that loads anew in each",
+        brought_by="--sessions N on a device that loads in each session",
     ),
     _cold("first_inference_s", "First inference after the load", "First inference"),
     _cold("first_pass_s", "First pass over the scene", "First pass", of_a_pass=True),
