@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from edgebench.errors import UsageError
 from edgebench.judge.metric import Metric
@@ -73,40 +73,20 @@ def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# The file of a new profile, with comments, from what a user says of it; as it is written, it is taken.
+# The file of a new profile, with comments, from flags; as it is written, it is taken.
 
 
-ASKED: Mapping[str, str] = {
-    "image_s": "4.42 s",
-    "power_peak_w": "5 W",
-    "accuracy": "90 %",
-    "memory_bytes": "512 MB",
-    "mass_g": "150 g",
-    "size_mm": "65 x 30 x 8 mm",
-}
-"""The quantities that a user is asked about, each with an example of a limit."""
+class Limit(NamedTuple):
+    """A limit as a user types it: a number with its unit, or a number alone; empty for the schedule's."""
 
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A limit as a user types it.
-
-    Attributes:
-        quantity: one of the catalogue's.
-        statistic: one of the quantity's.
-        text: a number with its unit, a number alone, or nothing: a latency's of the schedule.
-    """
-
-    quantity: str
+    metric: Metric
     statistic: str
     text: str
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a new profile says. Empty texts are not said."""
+    """What a new profile says. Empty texts are left out."""
 
     name: str
     title: str = ""
@@ -120,71 +100,73 @@ class Draft:
 
 def limit_of(text: str) -> Limit:
     """The limit in `QUANTITY[:STATISTIC]=LIMIT`; UsageError for an unknown quantity or statistic."""
-    about, equals, limit = text.partition("=")
-    if not equals or not limit.strip():
+    about, _, limit = text.partition("=")
+    if not limit.strip():
         raise UsageError(f"--limit {short(text)} says no limit", fix="write --limit power_peak_w='5 W'")
-    metric, statistic = metric_asked(about, "--limit")
-    return Limit(metric.name, statistic, limit.strip())
+    return Limit(*metric_asked(about, "--limit"), limit.strip())
+
+
+_HEAD = """\
+# What a target has to meet. `edgebench profiles check FILE` says what is wrong with this file, and
+# `edgebench fit latest --profile FILE` judges by it. docs/profiles.md describes every field.
+schema_version = 1
+"""
 
 
 def profile_text(draft: Draft, folder: Path = Path()) -> str:
     """The text of a file in a folder; UsageError, as for a file of that text, where it is no profile."""
     limits = draft.limits
     has_schedule = any((draft.cycle, draft.images is not None, draft.burst, draft.deadline))
-    if has_schedule and not draft.extends and not any(limit.quantity == "image_s" for limit in limits):
-        limits = (Limit("image_s", "median", ""), *limits)
+    if has_schedule and not draft.extends and not any(limit.metric.is_latency for limit in limits):
+        limits = (Limit(*metric_asked("image_s", ""), ""), *limits)
     if not limits and not draft.extends:
         raise UsageError(
             "a profile takes a limit",
             fix="add --limit image_s='4.42 s', or --cycle and --images, or --extends",
         )
-    burst = f"{_quoted(draft.burst)}  # over so long" if draft.burst else '"6 min"  # over so long'
-    deadline = f"{_quoted(draft.deadline or '1 h')}  # after which"
-    schedule = (
-        "[schedule]  # when images come; a latency's limit without a number is what it allows an image",
-        f"cycle = {_quoted(draft.cycle)}" if draft.cycle else "",
-        "" if draft.images is None else f"images = {draft.images}  # of a cycle, evenly, or:",
-        f"{'' if draft.burst else '# '}burst = {burst} from the cycle's start",
-        f"{'' if draft.deadline else '# '}deadline = {deadline} an image's result is worth nothing",
+    text = _HEAD + "".join(
+        (
+            _line("name", draft.name),
+            _line("title", draft.title, "One line for the heads of reports."),
+            _line("description", "", "What it is for."),
+            _line("source", "", "Where the limits come from."),
+            _line("extends", draft.extends, "disco-realtime", "whose schedule and requirements it takes"),
+        )
     )
-    head = (
-        "# What a target has to meet. `edgebench profiles check FILE` says what is wrong with this file, and",
-        "# `edgebench fit latest --profile FILE` judges by it. docs/profiles.md describes every field.",
-        "schema_version = 1",
-        f"name = {_quoted(draft.name)}",
-        f"title = {_quoted(draft.title)}" if draft.title else '# title = "One line for the heads of reports"',
-        '# description = "What it is for."',
-        '# source = "Where the limits come from."',
-        f"extends = {_quoted(draft.extends)}  # whose schedule and requirements it takes"
-        if draft.extends
-        else '# extends = "disco-realtime"  # would take the schedule and requirements of that profile',
-    )
-    blocks = [head, *([schedule] if has_schedule else []), *map(_requirement, limits)]
-    text = "\n".join("".join(f"{line}\n" for line in block if line) for block in blocks)
+    if has_schedule:
+        text += "\n[schedule]  # when images come; a latency without a limit has what it allows an image\n"
+        text += _line("cycle", draft.cycle)
+        text += "" if draft.images is None else f"images = {draft.images}  # of a cycle, evenly, or:\n"
+        text += _line("burst", draft.burst, "6 min", "within this time from the cycle's start")
+        text += _line("deadline", draft.deadline, "1 h", "after which an image's result is worth nothing")
+    text += "".join(map(_requirement, limits))
     parse_profile(text.encode(), draft.name, folder)
     return text
 
 
-def _requirement(limit: Limit) -> tuple[str, ...]:
-    metric = required_metrics()[limit.quantity]
-    first, *others = metric.statistics
-    name = limit.quantity if limit.statistic == first else f"{limit.quantity} {limit.statistic}"
-    bound = "at least" if metric.at_least else "at most"
-    bare = _NUMBER.fullmatch(limit.text)
-    value = limit.text if bare else _quoted(limit.text)
-    return (
-        f"# {metric.sentence}",
+def _line(key: str, value: str, example: str = "", comment: str = "") -> str:
+    """`key = "value"`, or the example as a comment; empty without either."""
+    written = f"{'' if value else '# '}{key} = {_quoted(value or example)}"
+    return f"{written}{f'  # {comment}' if comment else ''}\n" if value or example else ""
+
+
+def _requirement(limit: Limit) -> str:
+    metric, (first, *others) = limit.metric, limit.metric.statistics
+    name = metric.name if limit.statistic == first else f"{metric.name} {limit.statistic}"
+    bound = f"{'at least' if metric.at_least else 'at most'}; in {', '.join(fitting_units(metric.units))}"
+    bare = re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", limit.text)
+    lines = (
+        f"\n# {metric.sentence}",
         "[[requirements]]",
         f"name = {_quoted(name)}",
-        f"quantity = {_quoted(limit.quantity)}",
+        f"quantity = {_quoted(metric.name)}",
         f"statistic = {_quoted(limit.statistic)}" + (f"  # or {', '.join(others)}" if others else ""),
-        f"limit = {value}  # {bound}; in {', '.join(fitting_units(metric.units))}"
-        if limit.text
-        else f'# limit = "{ASKED[limit.quantity]}"  # {bound}; default: the schedule\'s',
+        f"limit = {limit.text if bare else _quoted(limit.text)}  # {bound}" if limit.text else "",
         f"unit = {_quoted(metric.unit)}" if bare else "",
         "# averaging_s = 1.0  # the time over which the limit means the average" if metric.is_power else "",
         "# wanted = true  # a wish: missed, it is shown and spoils nothing",
     )
+    return "".join(f"{line}\n" for line in lines if line)
 
 
 def _quoted(text: str) -> str:

@@ -5,7 +5,7 @@ import pytest
 from edgebench.errors import UsageError
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.profile import parse_profile
-from edgebench.judge.profile_file import ASKED, Draft, Limit, limit_of, profile_text
+from edgebench.judge.profile_file import Draft, limit_of, profile_text
 
 
 def _profile(**draft):
@@ -14,9 +14,9 @@ def _profile(**draft):
 
 def test_every_quantity_can_be_written():
     for name, metric in required_metrics().items():
-        example = ASKED.get(name, f"0.5 {metric.unit}" if metric.unit != "1" else "0.5")
+        example = "65 x 30 x 8 mm" if metric.is_size else f"0.5 {metric.unit}".removesuffix(" 1")
         for statistic in metric.statistics:
-            (requirement,) = _profile(limits=(Limit(name, statistic, example),)).requirements
+            (requirement,) = _profile(limits=(limit_of(f"{name}:{statistic}={example}"),)).requirements
             assert (requirement.quantity, requirement.statistic) == (name, statistic)
 
 
@@ -53,7 +53,7 @@ def test_what_stands_in_comments_is_taken_without_their_signs():
     said = re.sub(r"^# (?!extends|wanted)(\w+ = )", r"\1", text, flags=re.MULTILINE)
     profile = parse_profile(said.encode(), "mine")
     latency, power = profile.requirements
-    assert (latency.limit, power.averaging_s) == (4.42, 1.0)
+    assert (latency.limit, power.averaging_s) == (71.7375, 1.0)
     assert profile.schedule is not None
     assert (profile.schedule.deadline_s, profile.schedule.burst_s) == (3600.0, 360.0)
     assert profile.description and profile.source
@@ -66,10 +66,10 @@ def test_what_stands_in_comments_is_taken_without_their_signs():
         ({"images": 3}, "the schedule gives no time"),
         ({"cycle": "1 d"}, "the schedule has no images"),
         ({"cycle": "1 W", "images": 3}, "W is a power, and cycle is a time"),
-        ({"limits": (Limit("mass_g", "declared", "5 W"),)}, "W is a power, and mass_g is a mass"),
-        ({"limits": (Limit("mass_g", "declared", '5 g"\nwanted = true'),)}, "is not a number with a unit"),
+        ({"limits": (limit_of("mass_g=5 W"),)}, "W is a power, and mass_g is a mass"),
+        ({"limits": (limit_of('mass_g=5 g"\nwanted = true'),)}, "is not a number with a unit"),
         ({"extends": "disco-artic"}, "did you mean 'disco-arctic'"),
-        ({"title": "\x1b[31m", "limits": (Limit("mass_g", "declared", "5 g"),)}, "control characters"),
+        ({"title": "\x1b[31m", "limits": (limit_of("mass_g=5 g"),)}, "control characters"),
     ],
 )
 def test_what_makes_no_profile(draft, expected):
@@ -80,7 +80,7 @@ def test_what_makes_no_profile(draft, expected):
 
 def test_a_name_that_is_none():
     with pytest.raises(UsageError, match="up to 80 letters"):
-        profile_text(Draft("../x", limits=(Limit("mass_g", "declared", "5 g"),)))
+        profile_text(Draft("../x", limits=(limit_of("mass_g=5 g"),)))
 
 
 @pytest.mark.parametrize(
