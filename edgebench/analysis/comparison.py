@@ -63,13 +63,13 @@ class Comparison:
 
     @property
     def word(self) -> Word:
-        """The first of worse, undecided, not compared, better and same that a comparison comes to."""
+        """The first of worse, undecided, not compared, better and same that any comparison has."""
         words = {comparison.word for comparison in self._compared.comparisons}
         return next((word for word in _WORST_FIRST if word in words), "not compared")
 
     @property
     def words(self) -> list[str]:
-        """What it comes to in sentences: how many of each word, and what is worst."""
+        """The outcome in sentences: how many of each word, and what is worst."""
         return summary(self._compared)
 
     @property
@@ -84,7 +84,7 @@ class Comparison:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """What the results differ in beside their figures: result, subject, fact, a, b."""
+        """What the results differ in besides their figures: result, subject, fact, a, b."""
         rows = [
             (result.name, each.subject, each.fact, each.a, each.b)
             for result in self._compared.results
@@ -139,7 +139,7 @@ def compare(
     """Results against a baseline: is each trial better, worse, or the same?
 
     Args:
-        baseline: what the others are held against; what `load` gave or takes.
+        baseline: what the others are compared with; what `load` gave or takes.
         results: one result or several.
         metric: what to compare by, such as "image_s", "energy_j" or "accuracy", one or several; without it
             the latency, and accuracy and energy where both sides have them.
@@ -150,7 +150,7 @@ def compare(
         include_contaminated: whether `regressed` counts sessions that were disturbed, too.
 
     Raises:
-        UsageError: no result beside the baseline, an unknown metric or target, or results without a trial in
+        UsageError: no result besides the baseline, an unknown metric or target, or results without a trial in
             common.
         StoredResultError: a result cannot be read or has no finished session.
     """

@@ -285,7 +285,7 @@ def named_profiles(profiles: Profiles) -> tuple[Profile, ...]:
 def chosen_profiles(
     profiles: Profiles | None, of_run: Sequence[Profile], purpose: str
 ) -> tuple[Profile, ...]:
-    """Those that are named, else those of the run; UsageError where there is none, or it cannot be read."""
+    """Those that are named, else those of the run; UsageError where one is missing or cannot be read."""
     chosen = tuple(of_run) if profiles is None else named_profiles(profiles)
     if not chosen:
         raise UsageError(

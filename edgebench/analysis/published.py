@@ -40,7 +40,7 @@ class PublishedFigures:
         """One row a published figure, by target, in the base unit of its quantity.
 
         target, device (what it is), variant, depth_multiplier, precision, batch, concurrency, quantity, unit;
-        form (`number`, `share`, `bound`, or `picture`: of which no number is read), value, low, high (the one
+        form (`number`, `share`, `bound`, or `picture`, which has no number), value, low, high (the one
         end of a bound that is known, the Wilson interval of a share; NaN where nothing is), bound (`above`,
         `at least`, `below`, `at most`), k and n of a share, patches (of how many the published time was: a
         time is scaled up to the scene's 400), words (quoted), covers, source, address.

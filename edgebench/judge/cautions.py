@@ -429,7 +429,7 @@ def _counted(flag: Flag, count: int, of: int = 0, **figures: Any) -> list[Cautio
 
 
 def _by_text(flag: Flag, of: int, texts: Iterable[Iterable[str]]) -> list[Caution]:
-    """A warning for each text, with the number of sessions that have it, each of which counts it once."""
+    """A warning for each text, with the number of sessions that have it; each counts it once."""
     sessions = Counter(text for of_session in texts for text in dict.fromkeys(of_session))
     return [Caution(flag, count, of, what=text) for text, count in sessions.items()]
 

@@ -2,7 +2,7 @@
 
 Over all comparisons of one call the words better and worse are wrong in at most alpha of calls on
 results that are alike: p is adjusted by Holm. Twenty comparisons at 5 % each would find a difference in 64 %
-of them.
+of all calls.
 """
 
 from __future__ import annotations

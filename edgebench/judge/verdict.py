@@ -217,10 +217,10 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
     """
     if summary.published:
         return False
-    figure = figure_of(summary, requirement, certainty).in_unit(requirement.scale)
+    figure, word, _, _ = _judged(summary, requirement, certainty)
     if figure.declared:
         return figure.lasting
-    if _word(figure, requirement, _margin(figure, requirement)) != "inconclusive" or figure.lasting:
+    if word != "inconclusive" or figure.lasting:
         return True
     limit = math.inf if isinstance(requirement.limit, tuple) else requirement.limit
     return figure.ceiling is not None and figure.ceiling <= limit
@@ -243,8 +243,12 @@ def _outcome(summary: TrialSummary, requirement: Requirement) -> tuple[Figure, W
     return summary.once(question, lambda: _judged(summary, requirement))
 
 
-def _judged(summary: TrialSummary, requirement: Requirement) -> tuple[Figure, Word, float | None, str]:
-    figure = _unmeasured(summary, requirement) or figure_of(summary, requirement).in_unit(requirement.scale)
+def _judged(
+    summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED
+) -> tuple[Figure, Word, float | None, str]:
+    """The one way from a figure to its verdict: reports, stopping rules and other limits all take it."""
+    figure = _unmeasured(summary, requirement)
+    figure = figure or figure_of(summary, requirement, certainty).in_unit(requirement.scale)
     margin = _margin(figure, requirement)
     word = _word(figure, requirement, margin)
     return figure, word, margin, _reason(word, figure, requirement)

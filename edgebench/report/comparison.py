@@ -82,7 +82,7 @@ def heading(name: str) -> str:
 
 
 def in_words(item: MetricComparison, threshold: Threshold) -> str:
-    """The difference in words: `1.93 ±0.03 times faster`; the sign where there is none."""
+    """The difference in words: `1.93 ±0.03 times faster`; the sign where it is missing."""
     if item.difference is None:
         return words.MISSING
     if item.identical:
@@ -168,7 +168,7 @@ def _title(side: str, result: NamedResult) -> str:
 
 
 def summary(comparison: ResultsComparison) -> list[str]:
-    """What it comes to in sentences: how many of each word, what is worst, and what is left open."""
+    """The outcome in sentences: how many of each word, what is worst, and what is left open."""
     counts = [(word, comparison.counts[word.replace(" ", "_")]) for word in SYMBOLS]
     counted = [f"{count} {'the ' if word == 'same' else ''}{word}" for word, count in counts if count]
     total = words.counted(len(comparison.comparisons), "comparison")
@@ -206,7 +206,7 @@ def rules(comparison: ResultsComparison) -> str:
     )
     return (
         f"Better or worse is what is significant and at least {100 * threshold.minimum_effect:g} % "
-        f"(of shares: {_in_points(threshold)}) apart; the same is what lies within that by its "
+        f"(of shares: {_in_points(threshold)}) apart; the same is what is within that by its "
         f"whole {100 * (1 - threshold.alpha):g} % interval{tested}. Times are compared as times: 10 % slower "
         "takes 1.1 times as long."
     )
@@ -255,7 +255,7 @@ def blocks(comparison: ResultsComparison) -> Iterator[Block]:
         )
         table = _differences(result)
         more = replace(table, rows=table.rows[MOST_DIFFERENCES:])
-        yield Heading("What differs beside the figures")
+        yield Heading("What differs besides the figures")
         if table.rows:
             yield replace(table, rows=table.rows[:MOST_DIFFERENCES])
         else:
@@ -270,7 +270,7 @@ def blocks(comparison: ResultsComparison) -> Iterator[Block]:
 
 
 def _differences(result: ComparedResult) -> Table:
-    """What the two results differ in beside their figures."""
+    """What the two results differ in besides their figures."""
     rows = tuple(
         (
             words.plain(f"{difference.subject}: {difference.fact}", 80),
@@ -313,7 +313,7 @@ def _metric_table(comparison: ResultsComparison, result: ComparedResult, metric:
 
 
 def print_comparison(console: Console, comparison: ResultsComparison) -> None:
-    """Print each result against the baseline, and last what it comes to."""
+    """Print each result against the baseline, and last the outcome."""
     print_blocks(console, blocks(comparison))
     console.print()
     for sentence in summary(comparison):
@@ -372,7 +372,7 @@ def comparison_document(comparison: ResultsComparison) -> dict[str, Any]:
 
 
 def comparison_rows(comparison: ResultsComparison) -> list[dict[str, Any]]:
-    """One row a comparison, by result, then pair, then metric: which trials, and what it comes to."""
+    """One row a comparison, by result, then pair, then metric: which trials, and the outcome."""
     return [
         {
             "baseline": comparison.baseline.name,

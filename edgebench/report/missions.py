@@ -53,7 +53,7 @@ class MissionFigure(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Of documents: the figure with its interval over sessions, or null; in its base unit."""
+        """In documents: the figure with its interval over sessions, or null; in its base unit."""
         end = ["number", "null"]
         ends = {
             "value": _field("The mean over the sessions.", "number", self.base_unit),
@@ -75,18 +75,18 @@ def _with(properties: dict[str, Any]) -> dict[str, Any]:
 _DUTY = "Share of a cycle in which the device works, at most 1"
 _BACKLOG = "Most images at once that are not done, the mean over cycles"
 _ENERGY = "energy a cycle, "
-_IDLE = "Of the whole cycle, when the device stays on between images"
-_OFF = "Of the whole cycle, when it is switched off where that saves energy"
+_IDLE = "For the whole cycle, when the device stays on between images"
+_OFF = "For the whole cycle, when it is switched off where that saves energy"
 _BREAK_EVEN = "The pause from which on switching off saves energy"
 _MISSED = "Share of the images without a result at their deadline"
 _FIGURES = (
     ("duty_cycle", "duty cycle", "%", _DUTY, "", 0.01),
-    ("storage_bytes", "storage", "MB", "Of the images of the backlog, as their pixels", "byte", 1e6),
+    ("storage_bytes", "storage", "MB", "Pixels of the images of the backlog", "byte", 1e6),
     ("backlog", "backlog", "images", _BACKLOG),
     ("age_s", "age of a result", "s", "From an image's arrival to its result, the mean", "s"),
     ("oldest_s", "oldest result", "s", "The same of the oldest image", "s"),
     ("missed", "missed deadlines", "%", _MISSED, "", 0.01),
-    ("energy_j.active", _ENERGY + "images alone", "J", "Of its images alone", "J"),
+    ("energy_j.active", _ENERGY + "images alone", "J", "For its images alone", "J"),
     ("energy_j.idle", _ENERGY + "idling between", "J", _IDLE, "J"),
     ("energy_j.off", _ENERGY + "off in pauses", "J", _OFF, "J"),
     ("break_even_s", "switching off pays from", "s", _BREAK_EVEN, "s"),

@@ -54,7 +54,7 @@ class Comparison:
     high: float | None
     """Upper end of the ratio's interval at 1 - alpha; null without one. Source: fit."""
     p: float | None
-    """Of Welch's test, two-sided; null below three sessions a side. Source: fit."""
+    """p of Welch's test, two-sided; null below three sessions a side. Source: fit."""
     reason: str = ""
     """Why a figure is missing; empty where none is. Source: fit."""
 
@@ -197,7 +197,7 @@ def paired_difference(
 
 
 def _upper(only_a: int, only_b: int, n: int, z: float) -> float:
-    """The greatest difference of which the score is not below -z."""
+    """The greatest difference whose score is not below -z."""
     measured = (only_a - only_b) / n
     if measured == 1:
         return 1.0

@@ -124,7 +124,7 @@ def test_two_own_requirements_on_one_thing_stay_a_contradiction(tmp_path):
         ('extends = "base.toml"\nwithout = ["latency", "power", "mass"]', "requirements"),
         (
             'without = ["mass"]',
-            "without: ('mass',) is not taken\nwrite without = [\"mass\"], beside `extends`",
+            "without: ('mass',) is not taken\nwrite without = [\"mass\"], next to `extends`",
         ),
         ('extends = "base.toml"\nrequirements = 3', "requirements = 3"),
         ('extends = "typo.toml"', "typo.toml): unknown key 'requirments'\ndid you mean 'requirements'"),
