@@ -185,6 +185,7 @@ def test_the_figure_has_a_panel_a_metric_and_a_line_a_pair(comparison: ResultsCo
     assert low < 0.52 and high > 1.1
 
 
+@pytest.mark.usefixtures("comparison")
 def test_a_figure_without_anything_to_compare_says_so(folder: Path, baseline: StoredResults) -> None:
     nothing = compare_results([baseline, load(folder / "changed")], metrics=["energy_j"])
     [axes] = ratios(nothing)
