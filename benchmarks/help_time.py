@@ -1,4 +1,4 @@
-"""`edgebench --help` against a bare typer program of two commands, as installed here and from a wheel."""
+"""`edgebench --help` against a bare typer program, and `edgebench fit` of nine trials against `--help`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from pathlib import Path
 
 from benchmarks.pairs import Paired, abba
 from benchmarks.row import Row, ratio_row
+from edgebench.judge.profile import shipped_profiles
 from edgebench.prepare.cache import Cache
+from tests.synthetic_results import NINE, made_experiment
 
-BAR = 1.3
+BAR, FIT_BAR = 1.3, 5.0
 ROOT = Path(__file__).parent.parent
 BARE = '''
 import typer
@@ -37,7 +39,15 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
         bare = Path(folder) / "bare.py"
         bare.write_text(BARE)
         pythons = {"": sys.executable, ", from a wheel": str(_with_wheel(Path(folder)))}
+        profiles = [profile.as_record() for profile in shipped_profiles()]
+        result = made_experiment(Path(folder), variants=NINE, profiles=profiles)
+        fit, shown = [sys.executable, "-c", OURS, "fit", str(result)], [sys.executable, "-c", OURS, "--help"]
+        nine = abba(lambda: _seconds(fit), lambda: _seconds(shown), pairs)
         return [
+            ratio_row(
+                "edgebench fit of nine trials and three profiles against edgebench --help", nine, FIT_BAR
+            )
+        ] + [
             ratio_row(
                 f"edgebench --help against a bare typer program{how}", _paired(python, bare, pairs), BAR
             )

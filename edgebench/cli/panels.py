@@ -11,7 +11,7 @@ from typer.models import CommandFunctionType
 
 
 class PlainSwitches:
-    """Of a command or a group: its switches, --help too, take no value, and no word stands for one."""
+    """Of a command or a group: its switches, with --help, take no value and show no word for one."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All parameters, with those that typer adds."""

@@ -37,7 +37,7 @@ class Answer:
     more: tuple[str, ...]
 
     def text(self, profile: str) -> str:
-        """All sentences; `profile` is what stands for it, such as its title."""
+        """All sentences; `profile` names it, such as by its title."""
         first = " ".join(filter(None, [self.before, profile, self.after]))
         return " ".join([f"{first}.", *self.more])
 
@@ -189,7 +189,7 @@ def settling_sentences(decisions: Sequence[Decision], trials: Trials) -> list[st
 def nearest_sentences(entries: Sequence[Nearest], summaries: Sequence[TrialSummary]) -> list[str]:
     """One sentence a target; profiles for which it says the same share it.
 
-    `nano, disco-realtime: 0.5 int8 would pass with image_s median ≤ 5.13 s in place of 4.42 s (16 % more)`.
+    `nano, disco-realtime: 0.5 int8 would pass with latency per image ≤ 5.13 s ...`.
     """
     names = words.labels(summaries)
     profiles: dict[tuple[str, str], list[str]] = {}
@@ -238,7 +238,7 @@ def _misses_none(keys: Sequence[str], trials: Trials) -> str:
 
 
 def _relaxed(limit: RelaxedLimit) -> str:
-    """`image_s median ≤ 5.13 s in place of 4.42 s (16 % more)`."""
+    """`latency per image ≤ 5.13 s in place of 4.42 s (16 % more)`."""
     at_least = METRICS[limit.quantity].at_least
     unit = "" if limit.unit in ("", "1") else f" {words.plain(limit.unit, 16)}"
     quantity = words.judged_quantity(limit.quantity, limit.statistic, limit.averaging_s)
@@ -258,7 +258,7 @@ def _outward(limit: Limit, at_least: bool) -> str:
 
 
 def _to_measure(lacks: Sequence[ToMeasure]) -> str:
-    """`energy_j median and power_peak_w max (no meter was asked for)`; "" for nothing."""
+    """`energy per image and peak power (no meter was asked for)`; "" for nothing."""
     by_reason = words.grouped(
         (words.plain(lack.reason), words.judged_quantity(lack.quantity, lack.statistic, None))
         for lack in lacks
@@ -272,7 +272,7 @@ def _to_measure(lacks: Sequence[ToMeasure]) -> str:
 def pareto_sentences(fronts: Sequence[Front], summaries: Sequence[TrialSummary]) -> list[str]:
     """One sentence a front; profiles whose fronts are the same share it. None of a single trial.
 
-    `disco-realtime over image_s median and accuracy: on the front 0.25 int8; dominated 0.25 fp32`.
+    `disco-realtime over latency per image and accuracy: on the front 0.25 int8; dominated 0.25 fp32`.
     """
     trials = Trials.of(summaries, trial_names(summaries))
     profiles = words.grouped(

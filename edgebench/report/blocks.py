@@ -58,7 +58,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class Plot:
-    """The place of a plot; `name` as in `report.figure_files.pictures`, of which none may be there."""
+    """The place of a plot; `name` as in `report.figure_files.pictures`; it may be missing."""
 
     name: str
     profile: str = ""
@@ -124,7 +124,7 @@ class Judgement:
         name: of the requirement, as the profile's author wrote it.
         limit: the requirement as a formula.
         value: that was judged, with its interval; empty where nothing was measured.
-        margin: what is left to the limit; empty where there is none.
+        margin: what is left to the limit; empty if unknown.
         excess: by how much a limit is missed, or the interval that contains it; empty for the other verdicts.
         reason: why, and what would settle an open verdict.
     """

@@ -26,8 +26,8 @@ def document(
     """The document that `--json` prints, as plain data that `json.dumps(allow_nan=False)` takes.
 
     Its fields are described in `result.schema.json`. A figure that is missing is null and `reasons` of
-    its trial says why, under the figure's name. What follows from the verdicts stands beside them, where it
-    is given, and so do the missions that were played.
+    its trial says why, under the figure's name. Decisions and missions are added where they are
+    given.
     """
     plain: dict[str, Any] = clean(
         {

@@ -24,7 +24,7 @@ _OF_COMPILERS = ("compiler", "operations")
 
 
 def gathered(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The rows, those of which nothing is known as one at the end."""
+    """The rows; the names without a known value become one row at the end."""
     rows = list(rows)
     unknown = [name for name, text in rows if text == _UNKNOWN]
     known = [(name, text) for name, text in rows if text != _UNKNOWN]
@@ -176,7 +176,7 @@ def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
 
 
 def _absent(setting: Mapping[str, Any]) -> bool:
-    """Whether nobody gave a value, and there is no default."""
+    """Whether there is neither a value nor a default."""
     return setting.get("value") is None or setting["value"] == []
 
 

@@ -21,7 +21,7 @@ from edgebench.report import words
 from edgebench.report.words import as_json, clean
 
 STANDARD_OUTPUT = Path("-")
-"""Stands for stdout where a file is asked for."""
+"""Means stdout in place of a file."""
 
 DEFAULT_ON_STDOUT = "md"
 

@@ -39,7 +39,7 @@ _NOTED = 2  # sentences of a line
 
 @dataclass(frozen=True)
 class Line:
-    """A fact that a decision depends on, with the command that changes it; empty where there is none."""
+    """A fact that a decision depends on, with the command that changes it, if there is one."""
 
     label: str
     text: str
@@ -92,7 +92,7 @@ def front(judged: Judged, decisions: Sequence[Decision]) -> Front:
 
 
 def is_published(summaries: Sequence[TrialSummary]) -> bool:
-    """Whether the trials are published figures, of which none was measured here."""
+    """Whether the trials are published figures, not measured here."""
     return any(summary.published for summary in summaries)
 
 

@@ -97,7 +97,7 @@ def planned_json(plan: Plan, costs: Sequence[TrialCost]) -> str:
 
 
 def _seconds(span: Span) -> dict[str, float | None]:
-    """The estimate, None where nobody knows it, and what it takes in any case."""
+    """The estimate, None if unknown, and the least that it takes."""
     return {"estimated_s": _finite(span.most_s), "estimated_least_s": span.least_s}
 
 
@@ -112,7 +112,7 @@ def _time(cost: TrialCost) -> str:
 
 
 def _sessions(plan: Plan, cost: TrialCost) -> str:
-    """How many are expected; `~` where the spread is assumed, and what verdicts take nobody knows."""
+    """How many are expected; `~` where the spread is assumed, and with --decide alone a range."""
     if plan.target_ci is None:
         return f"{plan.min_sessions} to {cost.most}" if cost.most > plan.min_sessions else str(cost.most)
     return str(cost.expected) if cost.spread.measured else f"~{cost.expected}"
@@ -200,7 +200,7 @@ def _build_notes(costs: Sequence[TrialCost]) -> list[str]:
     groups = {f"at most {clock_text(sum(known.values()))} in all": list(known), "time unknown": unknown}
     return [
         f"{', '.join(targets)} {'builds what it loads' if len(targets) == 1 else 'build what they load'} "
-        f"before a trial's first session, unless it lies there: {took}"
+        f"before a trial's first session, unless the board has it: {took}"
         for took, targets in groups.items()
         if targets
     ]
@@ -225,7 +225,7 @@ def _basis_notes(costs: Sequence[TrialCost]) -> list[str]:
 
 
 def forecast_notes(plan: Plan, costs: Sequence[TrialCost], *, always: bool = False) -> list[str]:
-    """What the planned sessions will not come to; with `always` also what they will resolve.
+    """What the planned sessions cannot resolve; with `always` also what they will resolve.
 
     A line where a period is too short, those on what meters add, one or two on what they resolve.
     """

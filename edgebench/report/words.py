@@ -134,7 +134,7 @@ def percent(part: float, digits: int = 1) -> str:
 
 
 def timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
-    """The trials whose pass has to be said: where they differ in it, or it is not the whole of a scene."""
+    """The trials whose pass needs an explanation: it differs between them, or is not the whole scene."""
     distinct = [summary for summary in summaries if summary.timed]
     if len({summary.timed for summary in distinct}) < 2 and all(summary.whole_scene for summary in distinct):
         return []
@@ -145,7 +145,7 @@ LATENCIES = ("image_s", "infer_s")
 
 
 def latency_names(summaries: Sequence[TrialSummary]) -> str:
-    """Which times stand for the latency of some trials: `image_s`, `infer_s`, or `image_s or infer_s`."""
+    """Which times are the latency of some trials: `image_s`, `infer_s`, or `image_s or infer_s`."""
     names = {summary.latency_quantity for summary in summaries}
     return " or ".join(name for name in LATENCIES if name in names) or LATENCIES[0]
 
@@ -177,7 +177,7 @@ def power_of(scope: str) -> str:
 def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     """A short name for every trial's key: `0.25 int8`, with family or batch added where they differ.
 
-    What has to stand beside every figure of a trial ends its name: `0.25 int8 on the CPU`.
+    A mark of a trial ends its name: `0.25 int8 on the CPU`.
     """
     families = {_family(summary) for summary in summaries}
     batches = {summary.batch for summary in summaries}
@@ -313,7 +313,7 @@ def margin(verdict: Verdict) -> str:
 
 
 def margin_unit(verdict: Verdict) -> str:
-    """The margin's unit with its space: what lies between two percentages are points."""
+    """The margin's unit with its space: the difference of two percentages is in points."""
     return " points" if verdict.unit == "%" else unit(verdict)
 
 
