@@ -73,7 +73,7 @@ def test_a_file_changed_within_its_size_and_time_is_not_had(store):
     assert store.have(NAME) is None
 
 
-@pytest.mark.attack("a symbolic link lies where a placed file should: it is not used")
+@pytest.mark.attack("a symbolic link replaces a placed file: it is not used")
 def test_a_link_is_no_file(store, folder, tmp_path):
     folder.mkdir(parents=True)
     (tmp_path / "other").write_bytes(DATA)

@@ -76,7 +76,7 @@ def test_a_note_that_a_killed_holder_left_is_not_the_next_ones(tmp_path, place):
 
 
 @pytest.mark.attack(
-    "a killed agent's note lies there and the system names no holder: the dead one is not called the holder"
+    "a killed agent's note remains and the system names no holder: the dead one is not called the holder"
 )
 def test_where_the_system_names_no_holder_only_a_living_ones_note_counts(tmp_path, place, monkeypatch):
     monkeypatch.setattr(agent_lock, "locker", lambda locked: None)

@@ -21,7 +21,7 @@ def test_mode_owner_and_group(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="there is no /proc here")
-@pytest.mark.attack("another program has a meter's node open: its name and its pid are told")
+@pytest.mark.attack("another program has a meter's node open: its name and its pid are named")
 def test_another_process_that_has_it_open(tmp_path):
     file, link = tmp_path / "port", tmp_path / "by-id"
     file.touch()

@@ -1,4 +1,4 @@
-"""What the process of a probe makes of readings that are none."""
+"""What the process of a probe makes of readings that are not readings."""
 
 import math
 from types import SimpleNamespace

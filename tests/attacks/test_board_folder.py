@@ -1,4 +1,4 @@
-"""A board's folder that another user can write: what lies there, and what is run from it."""
+"""A board's folder that another user can write: what is there, and what is run from it."""
 
 from __future__ import annotations
 
@@ -188,7 +188,9 @@ def test_an_agent_that_others_can_write_is_sent_again(tmp_path):
     assert bootstrap.digest_of(str(tmp_path / "agent.pyz")) == ""
 
 
-@pytest.mark.attack("the agent's file is damaged amid a run: the session fails, and the next has a whole one")
+@pytest.mark.attack(
+    "the agent's file is damaged during a run: the session fails, and the next has a whole one"
+)
 def test_a_damaged_agent_is_made_again(tmp_path):
     rig = make_rig(tmp_path)
     device = rig.device()
@@ -238,7 +240,9 @@ def test_a_file_that_others_can_write_is_not_had(tmp_path):
     assert store.have(name) and path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.attack("a link lies where a file or its note is to be written: what it leads to stays as it is")
+@pytest.mark.attack(
+    "a link takes the place of a file or its note is to be written: what it leads to stays as it is"
+)
 @pytest.mark.parametrize("suffix", ["", ".ok", ".{pid}.part"])
 def test_nothing_is_written_through_a_link(tmp_path, suffix):
     (tmp_path / "mine").write_bytes(b"precious")
@@ -296,7 +300,7 @@ def test_what_was_replaced_with_its_note_is_not_loaded(rig, placed, what):
     assert sha256[:12] in caught.value.why
 
 
-@pytest.mark.attack("a .pyc of other code lies beside a runner: it is not read")
+@pytest.mark.attack("a .pyc of other code is next to a runner: it is not read")
 def test_code_is_run_from_the_bytes_that_were_hashed(tmp_path, monkeypatch):
     path = tmp_path / "runner.py"
     path.write_bytes(b"WHOSE = 'theirs'\n")

@@ -36,7 +36,7 @@ def rig(tmp_path_factory):
 
 
 @pytest.mark.attack(
-    "two users measure on one board at once: the second waits, then is told the first one's user and process"
+    "two users measure on one board at once: the second waits, then hears the first one's user and process"
 )
 def test_one_lock_a_machine_whoever_measures(tmp_path):
     require_root()
@@ -59,7 +59,7 @@ def test_one_lock_a_machine_whoever_measures(tmp_path):
 
 
 @pytest.mark.attack(
-    "another user wants to create the lock's file first: there is none, as the lock is on the folder /"
+    "another user wants to create the lock's file first: there is no file, as the lock is on the folder /"
 )
 def test_what_is_locked_cannot_be_occupied(monkeypatch):
     monkeypatch.delenv(lock.ENVIRONMENT)

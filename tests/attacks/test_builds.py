@@ -1,4 +1,4 @@
-"""Builds on a board that fail, hang, crash or lie: their session fails, and nothing half stays there."""
+"""Builds on a board that fail, hang, crash or deceive: their session fails, and nothing half stays there."""
 
 import os
 import signal
@@ -136,7 +136,7 @@ def test_a_build_that_fails_leaves_nothing(board, code, status, why):
     board.require_nothing_left()
 
 
-@pytest.mark.attack("Ctrl-C amid a build: it is ended at once, and nothing of it stays on the board")
+@pytest.mark.attack("Ctrl-C during a build: it is ended at once, and nothing of it stays on the board")
 def test_an_interrupt_ends_a_build(board, monkeypatch):
     def interrupt(progress, note):
         signal.raise_signal(signal.SIGINT)  # it is under way: its first step is done
@@ -148,7 +148,7 @@ def test_an_interrupt_ends_a_build(board, monkeypatch):
     board.require_nothing_left()
 
 
-@pytest.mark.attack("an agent dies amid a build: what it left is removed before the next session")
+@pytest.mark.attack("an agent dies during a build: what it left is removed before the next session")
 def test_what_a_killed_agent_left_is_swept(board):
     half = Path(FileStore(str(board.board)).scratch(1))
     half.mkdir()
@@ -159,7 +159,9 @@ def test_what_a_killed_agent_left_is_swept(board):
     assert not half.exists()
 
 
-@pytest.mark.attack("what was built is taken from a board amid a run: the session fails, the next one builds")
+@pytest.mark.attack(
+    "what was built is taken from a board during a run: the session fails, the next one builds"
+)
 def test_a_build_that_vanishes_is_made_again(board):
     with board.session() as session:
         sha256 = session.facts().built.sha256

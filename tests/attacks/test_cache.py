@@ -1,4 +1,4 @@
-"""A cache whose files are damaged under their names, and makers that are killed, hang, or are told to end."""
+"""A cache whose files are damaged under their names, and makers that are killed, hang or are ended."""
 
 import os
 import signal
@@ -83,7 +83,7 @@ def put_a_dangling_link(path: Path) -> None:
 
 
 @pytest.mark.attack(
-    "no regular file lies under a name of the cache: it is removed, and the file made again, with a note"
+    "no regular file is under a name of the cache: it is removed, and the file made again, with a note"
 )
 @pytest.mark.parametrize("put", [put_a_folder, put_a_link, put_a_dangling_link, os.mkfifo])
 @pytest.mark.parametrize("what", ["images", "agent"])
@@ -150,7 +150,7 @@ main()
 
 
 @pytest.mark.attack(
-    "a preparation is told to end, or its terminal goes away: its helper processes end, no scratch is left"
+    "a preparation is asked to end, or its terminal goes away: its helper processes end, no scratch is left"
 )
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_preparation_that_is_told_to_end(cache, number):
@@ -184,7 +184,7 @@ def left_behind(cache: Cache) -> Path:
 
 
 @pytest.mark.attack(
-    "a preparation is killed: its scratch folder is swept when the cache is next used by nobody else"
+    "a preparation is killed: its scratch folder is swept when the cache is next used by no other process"
 )
 def test_scratch_of_a_killed_preparation(cache):
     folder = left_behind(cache)

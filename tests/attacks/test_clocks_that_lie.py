@@ -160,7 +160,7 @@ def filled_at_once(reply):
             "load",
             altered(own_time=True),
             "time of its own",
-            "stamps said to be of a clock that nobody can check",
+            "stamps of a clock that cannot be checked",
         ),
     ],
 )
@@ -195,8 +195,10 @@ def clock(how, words, what):
         clock({"rate": 10.0}, "while this machine's went", "a device's clock that runs ten times fast"),
         clock({"rate": 0.0}, "while this machine's went", "a device's clock that stands still"),
         clock({"before": {"pass": fell}}, "its clock fell", "a device's clock that runs back"),
-        clock({"before": {"pass": slept}}, "measure: its clock went 600", "a laptop that sleeps amid a pass"),
-        clock({"before": {"pass": suspended}}, "was suspended", "a device that is suspended amid a pass"),
+        clock(
+            {"before": {"pass": slept}}, "measure: its clock went 600", "a laptop that sleeps during a pass"
+        ),
+        clock({"before": {"pass": suspended}}, "was suspended", "a device that is suspended during a pass"),
     ],
 )
 def test_clocks_that_cannot_both_be_right_end_the_session(host_time, how, words):

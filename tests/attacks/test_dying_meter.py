@@ -1,4 +1,4 @@
-"""Meters and monitors that die, before the window that they were to see or amid it."""
+"""Meters and monitors that die, before the window that they were to see or during it."""
 
 import dataclasses
 import io
@@ -91,7 +91,9 @@ def test_without_a_sample_in_a_window_nothing_is_known(lasts_s, seen):
         pytest.param(
             [13, 6, 13, 13],
             "1 of 4 sessions: the samples stop 6 s short of the window's edge",
-            marks=pytest.mark.attack("a meter that dies amid one session's window: no power limit is passed"),
+            marks=pytest.mark.attack(
+                "a meter that dies during one session's window: no power limit is passed"
+            ),
         ),
     ],
 )
@@ -112,7 +114,9 @@ def _out_of_range_at_times(value):
 @pytest.mark.parametrize(
     "reading",
     [
-        pytest.param(value, marks=pytest.mark.attack(f"a meter reads {what} amid its window: {NEVER_PASSES}"))
+        pytest.param(
+            value, marks=pytest.mark.attack(f"a meter reads {what} during its window: {NEVER_PASSES}")
+        )
         for value, what in (
             (np.nan, "no number, or more than its range,"),
             (1e300, "1e300 W"),
@@ -152,7 +156,7 @@ def dying(tmp_path_factory):
     return judge_folder(folder)
 
 
-@pytest.mark.attack("a meter or telemetry that dies amid a session: terminal and report say so")
+@pytest.mark.attack("a meter or telemetry that dies during a session: terminal and report say so")
 @pytest.mark.parametrize("probe", [METER, "telemetry:1"])
 def test_its_end_stands_in_terminal_and_report(dying, tmp_path, probe, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
@@ -165,7 +169,7 @@ def test_its_end_stands_in_terminal_and_report(dying, tmp_path, probe, monkeypat
     assert words in " ".join(printed.getvalue().split())
 
 
-@pytest.mark.attack("a probe that is killed amid a session: its reason is kept, and the session goes on")
+@pytest.mark.attack("a probe that is killed during a session: its reason is kept, and the session goes on")
 def test_a_probe_that_is_killed_leaves_its_reason(tmp_path):
     rig = make_rig(tmp_path)
     device = rig.device()

@@ -167,9 +167,7 @@ except ChildProcessError:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers")
-@pytest.mark.attack(
-    "a runner leaves a chain of processes, each of which starts the next and ends: it is ended"
-)
+@pytest.mark.attack("a runner leaves a chain of processes, each starting the next and ends: it is ended")
 def test_a_chain_of_processes_is_ended_or_named():
     done = subprocess.run([sys.executable, "-c", CHAIN], capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
@@ -271,7 +269,7 @@ finally:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has subreapers")
 @pytest.mark.attack(
-    "a process forks after the agent looked and ends before it was told to: its child is ended"
+    "a process forks after the agent looked and ends before it was asked to: its child is ended"
 )
 def test_what_forks_after_the_scan_is_ended():
     done = subprocess.run([sys.executable, "-c", UNSEEN], capture_output=True, timeout=60)

@@ -1,4 +1,4 @@
-"""A device whose every answer may be nonsense, in the harness's process, beside a good one."""
+"""A device whose every answer may be nonsense, in the harness's process, next to a good one."""
 
 import itertools
 from collections.abc import Iterator
@@ -264,7 +264,7 @@ ATTACKS = [
     attack("has a steady window beyond 64 bits", fact(windows_ns=SessionWindows(steady=(0, 2**70)))),
     attack("matches its clock by a word", fact(clock={"start": "now"})),
     attack("has a probe without channels", fact(probes=[{"kind": "m"}])),
-    attack("has a probe with a field that nobody knows", fact(probes=({**asdict(METER), "smell": 1},))),
+    attack("has a probe with an unknown field", fact(probes=({**asdict(METER), "smell": 1},))),
     attack(
         "has a lone surrogate in a probe's resolution", fact(probes=(replace(METER, resolution="\udce9"),))
     ),

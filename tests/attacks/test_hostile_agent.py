@@ -1,4 +1,4 @@
-"""An agent with ill intent: it reads nothing, floods, never ends, answers what nobody asked."""
+"""An agent with ill intent: it reads nothing, floods, never ends, answers without a question."""
 
 import os
 import stat
@@ -67,7 +67,7 @@ def small_pipes(monkeypatch):
 # --- what is never read ---
 
 
-@pytest.mark.attack("an agent reads nothing amid a file: the transfer ends with its reason at the limit")
+@pytest.mark.attack("an agent reads nothing during a file: the transfer ends with its reason at the limit")
 def test_a_write_that_nobody_takes_in_has_a_limit(hostile, small_pipes):
     stuck = hostile("time.sleep(600)", stall_s=0.3)
     with pytest.raises(NoAnswer, match=r"took in nothing for 0\.3 s"):
@@ -196,7 +196,7 @@ FLOODS = [
     pytest.param(
         "while True: stream.write({'re': 4711})",
         "not open",
-        marks=pytest.mark.attack("an agent answers what nobody asked: the session ends, protocol_error"),
+        marks=pytest.mark.attack("an agent answers without a question: the session ends, protocol_error"),
     ),
     pytest.param(
         "n = asked()['id']\nwhile True: stream.write({'re': n + 1}); stream.write({'re': [n]})",
@@ -220,7 +220,7 @@ def test_a_flood_ends_a_wait(hostile, monkeypatch, code, words):
 
 
 @pytest.mark.attack(
-    "an agent answers what nobody asked, heard between two waits: the next wait ends, protocol_error"
+    "an agent answers without a question, heard between two waits: the next wait ends, protocol_error"
 )
 def test_a_wait_after_nonsense_ends_at_once(hostile):
     broken = hostile("asked(); stream.write({'re': 4711}); time.sleep(600)")

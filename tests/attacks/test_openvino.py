@@ -183,7 +183,7 @@ INSTALLATIONS = {
 
 @pytest.mark.parametrize("name", INSTALLATIONS)
 @pytest.mark.attack(
-    "OpenVINO is installed broken (its import raises, prints bytes, lies of its version): doctor says so"
+    "OpenVINO is installed broken (its import raises, prints bytes, misstates its version): doctor says so"
 )
 def test_a_broken_installation_is_a_finding(tmp_path, name):
     source, words = INSTALLATIONS[name]
@@ -273,7 +273,7 @@ class Threads:
 
 
 @pytest.mark.attack(
-    "eight threads report batches at once, their inputs filled anew at once: every score is its patch's own"
+    "eight threads report batches at once, their inputs filled again at once: every score is its patch's own"
 )
 def test_batches_that_are_done_in_many_threads_at_once():
     spec = {"dtype": "float32", "layout": "NHWC", "height": 2, "width": 2}

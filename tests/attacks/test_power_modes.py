@@ -159,7 +159,7 @@ def test_a_board_that_is_cut_off_puts_its_mode_back(tmp_path, monkeypatch, old):
         far.power_off()
 
 
-@pytest.mark.attack("an agent is told to end while nvpmodel sets a power mode: it is put back")
+@pytest.mark.attack("an agent is asked to end while nvpmodel sets a power mode: it is put back")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_an_agent_that_is_ended_while_it_sets_a_mode_puts_it_back(board, rig, number):
     device = rig.device()
@@ -177,7 +177,7 @@ def test_an_agent_that_is_ended_while_it_sets_a_mode_puts_it_back(board, rig, nu
 
 
 @pytest.mark.attack(
-    "another program changes the power mode amid a run: the session fails, the mode is set again"
+    "another program changes the power mode during a run: the session fails, the mode is set again"
 )
 def test_a_mode_that_another_has_changed_is_set_again(board, rig):
     device = opened("5W")
@@ -233,7 +233,7 @@ def test_clocks_that_are_not_stored_are_not_changed(board):
     assert (board.mode, board.pinned) == (0, False)
 
 
-@pytest.mark.attack("the note of a power mode is a pipe: nobody waits for it, and nothing is put back")
+@pytest.mark.attack("the note of a power mode is a pipe: no wait for it, and nothing is put back")
 def test_a_note_that_is_a_pipe_is_not_waited_for(board):
     board.notes.mkdir(mode=0o700)
     os.mkfifo(board.notes / power_modes.NOTE)

@@ -29,7 +29,7 @@ def judged(result: Path) -> Judged:
 
 
 @pytest.mark.attack(
-    "a report's disk is full: the refusal is said, the older report stays as it was, no half of one is left"
+    "a report's disk is full: the refusal is reported, the older report stays, no half of one is left"
 )
 def test_a_full_disk_leaves_the_older_report(
     judged: Judged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -18,7 +18,7 @@ def results(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.attack("results lie on a disk with a lost+found that may not be read: it is passed over")
+@pytest.mark.attack("results are on a disk with a lost+found that may not be read: it is passed over")
 def test_a_folder_that_may_not_be_read(results, monkeypatch):
     (results / "lost+found").mkdir()
     stat = os.stat

@@ -204,7 +204,9 @@ def test_a_device_that_is_what_it_was_before_goes_on_with_its_own_trial(runs):
     assert len(record.targets) == 2
 
 
-@pytest.mark.attack("a board comes back from a reboot as another one amid a run: what follows is a new trial")
+@pytest.mark.attack(
+    "a board comes back from a reboot as another one during a run: what follows is a new trial"
+)
 def test_a_board_that_becomes_another_one_amid_a_run(runs):
     runs.go_on(Board(boards=["A", "A", *["B"] * 10]))
     assert runs.counts() == {"fake": Counter(ok=2), "fake (2)": Counter(ok=4)}

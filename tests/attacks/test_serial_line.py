@@ -1,4 +1,4 @@
-"""A board at a serial line that lies, floods it, falls silent or is unplugged: each ends in bounded time."""
+"""A board at a serial line that deceives, floods, falls silent or is unplugged: each ends in bounded time."""
 
 import importlib
 
@@ -77,12 +77,12 @@ def test_a_board_that_never_stops(forever, use):
         attack(
             answer(laps=("m-lap-us--5", "m-lap-us--1")), "BadAnswer", what="laps below 0", name="laps < 0"
         ),
-        attack(answer()[:-30], "AnswerTimeout", what="a board stalls amid its scores", name="stall"),
+        attack(answer()[:-30], "AnswerTimeout", what="a board stalls during its scores", name="stall"),
         attack(b"", "AnswerTimeout", what="a board stalls before its answer", name="silence"),
         attack(
             answer()[:40] + lines("m-timestamp-mode-performance", "m-init-done"),
             "BoardReset",
-            what="a board is reset amid its inferences: named, and no lap is taken",
+            what="a board is reset during its inferences: named, and no lap is taken",
             name="reset",
         ),
     ],
@@ -139,7 +139,7 @@ def test_a_second_attempt_that_is_flooded():
     assert (line.now_ns - start_ns) / 1e9 < 2 * MOST_S
 
 
-@pytest.mark.attack("a board is unplugged amid an answer or a load: the line is lost, and that is said")
+@pytest.mark.attack("a board is unplugged during an answer or a load: the line is lost, and that is reported")
 @pytest.mark.parametrize("reads", range(8))
 def test_unplugged(reads):
     line = ScriptedLine(BenchmarkFirmware(), lost_after=reads)

@@ -63,12 +63,12 @@ def test_a_program_without_a_line_is_no_meter(tmp_path, monkeypatch, mode, line,
         pytest.param(
             "dies",
             "exit code 3: Error: cannot read the power monitor",
-            marks=pytest.mark.attack("tegrastats dies amid a session: the probe ends with its last words"),
+            marks=pytest.mark.attack("tegrastats dies during a session: the probe ends with its last words"),
         ),
         pytest.param(
             "stalls",
             "printed nothing for 0.5 s",
-            marks=pytest.mark.attack("tegrastats stalls amid a session: the probe ends with the reason"),
+            marks=pytest.mark.attack("tegrastats stalls during a session: the probe ends with the reason"),
         ),
         pytest.param(
             "floods",

@@ -60,7 +60,7 @@ def test_an_output_that_is_full_is_said(tmp_path, words, unbuffered):
     ]
 
 
-@pytest.mark.attack("nobody reads what a command prints (| head): exit code 1, without a word")
+@pytest.mark.attack("what a command prints has no reader (| head): exit code 1, without a word")
 def test_a_reader_that_has_gone_is_told_nothing(tmp_path):
     end, output = os.pipe()
     os.close(end)

@@ -1,4 +1,4 @@
-"""Whole sessions beside a meter on the host that is unplugged, falls silent, or sends what is no reading."""
+"""Whole sessions with a meter on the host that is unplugged, falls silent, or sends what is no reading."""
 
 import threading
 
@@ -118,7 +118,7 @@ def is_sound(figure):
 
 
 @pytest.mark.attack(
-    "a meter is unplugged amid the passes and plugged in again: latency goes on, the energy of that session "
+    "a meter is unplugged during the passes and plugged in again: latency goes on, energy of that session "
     "is unknown with the reason, the next session has its own"
 )
 def test_unplugged_and_plugged_in_again_amid_the_passes(bench):
@@ -154,7 +154,9 @@ def test_unplugged_for_good_is_looked_for_by_the_next_sessions(bench):
 
 
 @pytest.mark.slow
-@pytest.mark.attack("a meter is unplugged in the idle window alone: gross energy stands, net is told without")
+@pytest.mark.attack(
+    "a meter is unplugged in the idle window alone: gross energy stands, net is reported without"
+)
 def test_unplugged_in_the_idle_window_alone(bench):
     record, figure = bench.session("idle window", bench.meter.unplug, bench.meter.plug_in)
     assert "was lost during the session" in record.probe_reasons[bench.name]

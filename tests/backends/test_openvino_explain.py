@@ -144,7 +144,7 @@ def test_a_cache_folder_that_holds_what_is_no_plain_file():
     ],
     ids=["2022 and later", "2021.4"],
 )
-@pytest.mark.attack("OpenVINO's plugins.xml is missing: the load fails with how to install it anew")
+@pytest.mark.attack("OpenVINO's plugins.xml is missing: the load fails with how to install it again")
 def test_an_installation_without_its_list_of_plugins(words):
     error = explained(words, "openvino")
     assert error is not None

@@ -1,4 +1,4 @@
-"""Sessions of a stick through agent and worker, on a made sysfs and a module that stands for OpenVINO."""
+"""Sessions of a stick through agent and worker, on a made sysfs and a stand-in module for OpenVINO."""
 
 from __future__ import annotations
 

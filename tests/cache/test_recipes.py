@@ -1,4 +1,4 @@
-"""Artifacts kept in the cache: found again whole, or made anew."""
+"""Artifacts kept in the cache: found again whole, or made again."""
 
 import json
 import logging

@@ -74,7 +74,9 @@ def test_devices_names_each_broken_plug_in_and_lists_the_others(plug_ins: Path) 
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.attack("a plug-in takes the name of a built-in device: the built-in one stays, which is said")
+@pytest.mark.attack(
+    "a plug-in takes the name of a built-in device: the built-in one stays, which is reported"
+)
 def test_the_built_in_device_keeps_its_name_in_a_run(plug_ins: Path) -> None:
     done = call(plug_ins, "run", "--device", "cpu", "--quick", "--dry-run", "--depth", "0.25")
     assert done.returncode == 0, done.stderr

@@ -111,7 +111,7 @@ def test_what_tegrastats_does_not_print_is_said(field, tmp_path):
     assert "rejected, the first was 'no line of it'" in " ".join(done.stdout.split())
 
 
-@pytest.mark.attack("a meter dies amid a recording: what it gave before is kept, and the exit code is 1")
+@pytest.mark.attack("a meter dies during a recording: what it gave before is kept, and the exit code is 1")
 def test_what_one_that_dies_gave_before_is_kept(field, tmp_path):
     program = jetson_board.tegrastats(tmp_path, jetson_board.NANO, mode="dies")
     done = field.call("meters", "record", f"tegrastats:{program}", "-o", "died.parquet")
@@ -141,7 +141,7 @@ def test_what_a_killed_recording_left_is_removed_by_the_next(field, jetson):
     assert not list(field.folder.glob("*killed.parquet*")) and not list(field.folder.glob("*other.parquet*"))
 
 
-@pytest.mark.attack("the disk is full amid a recording: it ends, and its figures are printed all the same")
+@pytest.mark.attack("the disk is full during a recording: it ends, and its figures are printed all the same")
 def test_figures_outlive_a_full_disk(field, jetson, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")

@@ -106,7 +106,9 @@ def test_without_axes_each_profile_has_those_that_it_has_numbers_of():
         ("image_s,image_s:median", "twice"),
     ],
 )
-@pytest.mark.attack("quantities of a Pareto front that are none: a usage error with the nearest known name")
+@pytest.mark.attack(
+    "quantities of a Pareto front that do not exist: a usage error with the nearest known name"
+)
 def test_quantities_that_are_none_are_refused(text, match):
     with pytest.raises(UsageError) as refused:
         axes_of(text)

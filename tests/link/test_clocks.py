@@ -70,7 +70,7 @@ def test_a_drift_within_the_round_trips_own_uncertainty_is_none():
     assert device_at(10**9, first, latest) == 10**9 + 1_000
 
 
-@pytest.mark.attack("a link is held up amid a session: the stall is noticed")
+@pytest.mark.attack("a link is held up during a session: the stall is noticed")
 def test_a_reply_that_a_cut_link_held_up_is_a_stall(device, monkeypatch):
     session = SessionClock(device._connection)
     session.edge("start", 30.0)

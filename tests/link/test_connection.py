@@ -76,7 +76,7 @@ def test_a_python_that_does_not_exist(rig):
         rig.device(python="/no/such/python")
 
 
-@pytest.mark.attack("an agent answers when nobody waits any more: the answer goes to nobody")
+@pytest.mark.attack("an agent answers when no call waits any more: the answer goes nowhere")
 def test_late_answers_go_to_nobody(tmp_path):
     code = ANSWER.format(
         answer="held = globals().setdefault('held', []); held.append(frame.message['id'])\n"

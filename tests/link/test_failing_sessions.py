@@ -1,4 +1,4 @@
-"""Sessions that end early: each way is told apart, keeps its stderr, and leaves the device usable."""
+"""Sessions that end early: each way is distinguished, keeps its stderr, and leaves the device usable."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def go(device, rig, artifact=None, **chosen):
 
 
 @pytest.mark.attack(
-    "a runtime aborts, crashes, exits, raises or runs out of memory in each stage: each is told apart"
+    "a runtime aborts, crashes, exits, raises or runs out of memory in each stage: each is distinguished"
 )
 @pytest.mark.parametrize("stage", ["load", "golden", "measure", "predict"])
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ os.kill(os.getpid(), 9)
 """
 
 
-@pytest.mark.attack("the harness is killed amid a session: agent and worker end")
+@pytest.mark.attack("the harness is killed during a session: agent and worker end")
 def test_nothing_survives_a_host_that_is_killed(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", HOST, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -135,7 +135,7 @@ BOTH = ("client", "agent")
 
 
 @pytest.mark.attack(
-    "a connection is cut amid a pass, at each of its ends: the session is lost, the next is measured"
+    "a connection is cut during a pass, at each of its ends: the session is lost, the next is measured"
 )
 @pytest.mark.parametrize("cut", CUTS)
 def test_a_connection_lost_in_a_pass(rig, board, far, cut):
@@ -158,7 +158,7 @@ def test_a_connection_lost_in_a_pass(rig, board, far, cut):
     assert len(go(far, rig)[1]) >= 2
 
 
-@pytest.mark.attack("a connection is cut amid a transfer: no part of a file is left, and it is sent again")
+@pytest.mark.attack("a connection is cut during a transfer: no part of a file is left, and it is sent again")
 @pytest.mark.parametrize("cut", ["client", "server", "agent"])
 def test_a_connection_lost_in_a_transfer(rig, ssh_board, tmp_path, cut):
     far = rig.far(ssh_board)
@@ -189,7 +189,7 @@ def test_a_connection_lost_in_a_transfer(rig, ssh_board, tmp_path, cut):
         far.close()
 
 
-@pytest.mark.attack("a board reboots amid a session: it is waited for and measured on")
+@pytest.mark.attack("a board reboots during a session: it is waited for and measured on")
 def test_a_board_that_reboots_is_waited_for(rig, tmp_path, caplog):
     if why := sshd.missing():
         pytest.skip(why)

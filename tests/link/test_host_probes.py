@@ -1,4 +1,4 @@
-"""A meter on the host beside a device, here and over SSH: its samples are brought to the device's clock."""
+"""A meter on the host next to a device, here and over SSH: its samples are brought to the device's clock."""
 
 import time
 from dataclasses import replace
@@ -149,7 +149,9 @@ def test_one_that_cannot_be_opened_leaves_its_reason(device, rig, meter, host_pr
     assert record.load_bursts is None
 
 
-@pytest.mark.attack("a meter on the host dies amid the session: it goes on, and the next session tries again")
+@pytest.mark.attack(
+    "a meter on the host dies during the session: it goes on, and the next session tries again"
+)
 def test_one_that_dies_leaves_its_reason_and_is_tried_again(device, rig, meter, host_probes):
     for n in range(2):
         measured = measure_session(device, job(rig, f"{meter}:dies", n=n), {}, host_probes=host_probes)
@@ -271,9 +273,7 @@ def test_without_a_match_of_the_clocks_no_sample_has_a_place(meter, host_probes)
     assert "was not matched" in samples.reasons[meter]
 
 
-@pytest.mark.attack(
-    "a meter sends what is no reading, or none that can be: counted, the first kept, no figure"
-)
+@pytest.mark.attack("a meter sends no reading, or an impossible one: counted, the first kept, no figure")
 def test_rejected_readings_are_counted_and_the_first_are_kept(meter, host_probes, spool):
     name = f"{meter}:noisy"
     began_ns = time.monotonic_ns()

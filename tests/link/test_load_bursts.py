@@ -46,7 +46,7 @@ def test_the_cold_figures_and_the_warm_up_are_over_before_them(rig, device):
     assert facts.cold.first_pass_s and facts.warmup
 
 
-@pytest.mark.attack("a board stops answering amid its load bursts: ended at its limit, its passes are kept")
+@pytest.mark.attack("a board stops answering during its load bursts: ended at its limit, its passes are kept")
 def test_a_worker_that_hangs_in_a_burst_is_ended(rig):
     device = rig.device(measure=2.0)
     passes = []

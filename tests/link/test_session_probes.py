@@ -1,4 +1,4 @@
-"""Meters from a made tree to chunks on the host, and the honest word where there is none."""
+"""Meters from a made tree to chunks on the host, and the honest word where it is absent."""
 
 import dataclasses
 from typing import Any
@@ -124,7 +124,7 @@ def test_a_meter_that_is_not_there_leaves_its_reason_and_the_session_goes_on(rig
     assert facts.windows_ns.idle is None
 
 
-@pytest.mark.attack("a meter's counter vanishes amid a session: the reason stays, the session goes on")
+@pytest.mark.attack("a meter's counter vanishes during a session: the reason stays, the session goes on")
 def test_a_counter_that_vanishes_leaves_its_reason(rig, device, tmp_path):
     folder = tree(tmp_path / "powercap", {"intel-rapl:0": 1000})
     meter = f"rapl:{folder}"
@@ -228,7 +228,7 @@ def arrive(device, message, payload=b""):
     device._connection._hear(b"".join(bytes(piece) for piece in encode(message, payload)))
 
 
-@pytest.mark.attack("a frame of a session arrives after its end: the next session is none the worse for it")
+@pytest.mark.attack("a frame of a session arrives after its end: the next session is unaffected")
 def test_late_frames_of_a_session_go_to_nobody(rig, device):
     with device.session(rig.artifact(), rig.settings()) as session:
         pass

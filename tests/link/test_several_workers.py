@@ -74,7 +74,7 @@ def test_two_workers_go_on_until_each_has_lasted_long_enough_for_a_meter(rig, de
     assert any(sum(mine[:-1]) < 150_000_000 for mine in lasted_ns)
 
 
-@pytest.mark.attack("one of two workers is killed amid a session: it is named, the other one is ended")
+@pytest.mark.attack("one of two workers is killed during a session: it is named, the other one is ended")
 def test_the_end_of_one_of_two_workers_ends_the_session(rig, device):
     agent = psutil.Process(device._connection._process.pid)
     with (

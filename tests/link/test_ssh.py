@@ -140,7 +140,7 @@ def held(request, tmp_path, monkeypatch):
         other.wait(60)
 
 
-@pytest.mark.attack("a second harness wants the same board: it is told who holds it")
+@pytest.mark.attack("a second harness wants the same board: it hears who holds it")
 def test_a_second_harness_is_told_who_holds_the_board(rig, held, caplog):
     board, _ = held
     with pytest.raises(UnavailableError) as caught:

@@ -168,7 +168,7 @@ def test_a_full_disk(rig, own_board, tmp_path):
     assert list(own_board.placed.iterdir()) == []
 
 
-@pytest.mark.attack("a board's disk fills amid a transfer: no part of a file is left")
+@pytest.mark.attack("a board's disk fills during a transfer: no part of a file is left")
 def test_a_full_disk_in_a_transfer(rig, own_board, tmp_path):
     opened(rig, own_board)
     python = script(tmp_path, f'#!/bin/bash\nulimit -f 1\nexec {sys.executable} "$@"\n')

@@ -86,7 +86,9 @@ def test_a_hole_leaves_rate_and_gap_and_no_mean():
     assert rail["effective_hz"] == pytest.approx((len(at_s) - 1) / 10)
 
 
-@pytest.mark.attack("a meter is lost amid a recording: the time without readings has no energy, and is said")
+@pytest.mark.attack(
+    "a meter is lost during a recording: the time without readings has no energy, and is reported"
+)
 @pytest.mark.parametrize(
     ("lost_s", "has_energy", "without"), [((2.5, 14.0), True, "11.5 s"), ((2.5, 9.0), False, "6.6 s")]
 )

@@ -122,7 +122,9 @@ def test_a_board_has_what_its_file_says(tmp_path):
         (f"{BOARD}{BOARD}", "not TOML", ""),
     ],
 )
-@pytest.mark.attack("a file of boards that is none: refused, with the board, the field and what would do")
+@pytest.mark.attack(
+    "a file of boards that is malformed: refused, with the board, the field and what would do"
+)
 def test_what_is_no_board_is_refused(tmp_path, text, what, fix):
     with pytest.raises(UsageError) as caught:
         read(tmp_path, text)

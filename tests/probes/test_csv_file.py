@@ -157,7 +157,7 @@ def test_a_cell_without_a_number_is_a_gap(recorder):
         pytest.param(
             lambda path: append(path, b"1700000000,5000\n"),
             "the times do not rise",
-            marks=pytest.mark.attack("a CSV's times run back amid a session: the meter ends, with the row"),
+            marks=pytest.mark.attack("a CSV's times run back during a session: the meter ends, with the row"),
         ),
         pytest.param(
             lambda path: append(path, f"{time.time() + 3600},5000\n".encode()),
@@ -167,12 +167,12 @@ def test_a_cell_without_a_number_is_a_gap(recorder):
         pytest.param(
             lambda path: os.truncate(path, 10),
             "was cut short",
-            marks=pytest.mark.attack("a CSV is emptied amid a session: the meter ends with the reason"),
+            marks=pytest.mark.attack("a CSV is emptied during a session: the meter ends with the reason"),
         ),
         pytest.param(
             lambda path: os.replace(path, path + ".1"),
             "removed or replaced",
-            marks=pytest.mark.attack("a CSV is rotated amid a session: the meter ends with the reason"),
+            marks=pytest.mark.attack("a CSV is rotated during a session: the meter ends with the reason"),
         ),
         pytest.param(
             lambda path: append(path, bytes(100)),

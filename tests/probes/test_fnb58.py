@@ -202,7 +202,7 @@ def test_a_packet_that_is_none_is_a_gap(plug_in, spoilt, why):
     assert [text for text in probe.rejected if why in text]
 
 
-@pytest.mark.attack("a USB meter falls silent amid a session: gaps, and it is asked to go on")
+@pytest.mark.attack("a USB meter falls silent during a session: gaps, and it is asked to go on")
 def test_silence_is_a_gap(plug_in):
     meter = plug_in()
     meter.answer = lambda n: packet((5.0, 1.0)) if n < 3 or meter.written[3:] else None

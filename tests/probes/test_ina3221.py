@@ -1,4 +1,4 @@
-"""INA3221 on made sysfs trees: JetPack 4, 5 and later, Thor; their rails, total, and why there is none."""
+"""INA3221 on made sysfs trees: JetPack 4, 5 and later, Thor; their rails, total, and why it is absent."""
 
 import json
 import math
@@ -170,9 +170,7 @@ def test_text_in_a_rails_file_is_rejected(tmp_path):
     assert not math.isnan(watts(probe)["VDD_SOC"])
 
 
-@pytest.mark.attack(
-    "pipes lie where a meter's tree has files: nobody waits for them, the other rails are read"
-)
+@pytest.mark.attack("pipes are where a meter's tree has files: no wait for them, the other rails are read")
 def test_pipes_are_not_waited_for(tmp_path):
     tree = write(tmp_path, orin_nano())
     for name in ("in1_label", "in2_input", "update_interval"):
@@ -206,7 +204,7 @@ def test_a_third_rail_of_one_name_on_one_chip_is_absent(tmp_path):
     assert probe.info["absent"]["A@1-0040"].startswith("1-0040 has a rail of that name")
 
 
-@pytest.mark.attack("the chip of all rails is gone amid a session: the probe ends with the kernel's words")
+@pytest.mark.attack("the chip of all rails is gone during a session: the probe ends with the kernel's words")
 def test_rails_that_are_all_gone_end_the_probe(tmp_path, monkeypatch):
     probe = opened(tmp_path, orin_nano())
     monkeypatch.setattr(ina3221, "MUTE_S", -1.0)

@@ -74,7 +74,7 @@ def test_the_scope_may_be_said(plugged_in):
         joulescope.open_probe("001234?scope=house")
 
 
-@pytest.mark.attack("a Joulescope is unplugged amid a session and plugged in again: gaps, then it goes on")
+@pytest.mark.attack("a Joulescope is unplugged during a session and plugged in again: gaps, then it goes on")
 def test_unplugged_and_plugged_in_again(plugged_in):
     plugged_in.append(Device())
     before: list[int] = []
@@ -93,7 +93,7 @@ def test_unplugged_and_plugged_in_again(plugged_in):
     assert probe.outages[0] == "JS220-001234 is unplugged"
 
 
-@pytest.mark.attack("a Joulescope falls silent amid a session: gaps, and it goes on when it speaks again")
+@pytest.mark.attack("a Joulescope falls silent during a session: gaps, and it goes on when it speaks again")
 def test_silence_is_a_gap(plugged_in):
     plugged_in.append(Device(power=lambda n: None if 10 <= n < 45 else 5.0))
     with closing(joulescope.open_probe("")) as probe:

@@ -128,7 +128,7 @@ def test_a_jetson_is_refused_with_the_reason(tmp_path, file):
     [
         pytest.param(
             "STANDIN_ENERGY", "15", "GPU is lost",
-            marks=pytest.mark.attack("a GPU is lost amid a session: gaps, and it goes on once it is back"),
+            marks=pytest.mark.attack("a GPU is lost during a session: gaps, and it goes on once it is back"),
         ),
         pytest.param(
             "STANDIN_STEP_MS", "0", "the counter of energy",

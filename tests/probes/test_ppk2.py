@@ -79,7 +79,7 @@ def test_conversion_by_the_kits_calibration():
     assert ppk2.currents(words, modifiers, 0.001, VOLTS) == pytest.approx(expected)
 
 
-@pytest.mark.attack("a PPK2 is unplugged amid a session and plugged in again: gaps, then it goes on")
+@pytest.mark.attack("a PPK2 is unplugged during a session and plugged in again: gaps, then it goes on")
 def test_unplugged_and_plugged_in_again(kits):
     before: list[int] = []
 
@@ -97,7 +97,7 @@ def test_unplugged_and_plugged_in_again(kits):
     assert probe.outages[0]
 
 
-@pytest.mark.attack("a PPK2 falls silent amid a session: gaps, never 0")
+@pytest.mark.attack("a PPK2 falls silent during a session: gaps, never 0")
 def test_silence_is_a_gap(kits):
     with closing(ppk2.open_probe(ADDRESS)) as probe:
         kits.ports["/dev/ttyACM0"] = lambda numbers: (np.zeros(0), np.zeros(0))

@@ -1,4 +1,4 @@
-"""The probe of a UM25C on a pty: waveforms, pieces, spoilt answers, unplugging, and ports that are none."""
+"""The probe of a UM25C on a pty: waveforms, pieces, spoilt answers, unplugging, ports that are no meters."""
 
 import errno
 import fcntl
@@ -142,7 +142,7 @@ def test_the_energy_of_a_known_waveform_with_faults(stand_in, monkeypatch):
             [frame(model="UM34C")],
             "an answer of a UM34C, where a UM25C was",
             marks=pytest.mark.attack(
-                "another meter answers on the port amid a session: a gap, not its watts"
+                "another meter answers on the port during a session: a gap, not its watts"
             ),
         ),
     ],
@@ -165,7 +165,7 @@ def test_garbage_before_a_frame_costs_no_sample(stand_in):
     assert "3 bytes of no believable frame: ff fe 09" in probe.rejected
 
 
-@pytest.mark.attack("a meter is unplugged amid a session and plugged in again: a gap, then it goes on")
+@pytest.mark.attack("a meter is unplugged during a session and plugged in again: a gap, then it goes on")
 def test_unplugged_and_plugged_in_again(stand_in):
     meter = stand_in()
     before: list[int] = []
@@ -198,7 +198,9 @@ def test_unplugged_for_good(stand_in):
     assert len(probe.outages) == 1
 
 
-@pytest.mark.attack("a meter stops answering and its port stays: it is opened anew, and the loss is told")
+@pytest.mark.attack(
+    "a meter stops answering and its port stays: it is opened again, and the loss is reported"
+)
 def test_one_that_answers_nothing_any_more(stand_in, monkeypatch):
     monkeypatch.setattr(um25c, "ANSWER_S", 0.03)
     monkeypatch.setattr(sampling, "LOOK_S", 0.05)

@@ -1,4 +1,4 @@
-"""The report as PDF: how a browser is called, and what is said where it prints nothing."""
+"""The report as PDF: how a browser is called, and what is shown where it prints nothing."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_a_board_that_tells_little():
     assert row == (KEY, "-", "-", "0.50", "-", "-", "-", "-", "-")
 
 
-@pytest.mark.attack("telemetry that dies before the steady passes: nobody says that there was no throttling")
+@pytest.mark.attack("telemetry that dies before the steady passes: no claim that there was no throttling")
 @pytest.mark.parametrize("channel", ["throttle_flags", "throttle_count", "cooling_state"])
 @pytest.mark.parametrize(
     ("starts_s", "throttling"),

@@ -138,7 +138,7 @@ def test_samples_that_are_on_disk_already_are_moved_to_their_session(tmp_path, r
         assert not list(store.path.rglob(".writing-*"))
 
 
-@pytest.mark.attack("a run is killed amid a session: its samples are no session, and are taken away")
+@pytest.mark.attack("a run is killed during a session: its samples are no session, and are taken away")
 def test_what_a_killed_session_sampled_is_removed(tmp_path, record):
     with ExperimentStore.create(tmp_path, "mine", record) as store:
         scratch = store.scratch()

@@ -363,7 +363,7 @@ def test_what_is_written_never_follows_a_link(path, tmp_path, name):
     assert place.is_symlink() == (name in {"run.json", ".lock"})
 
 
-@pytest.mark.attack("folders lie where files should, and files where folders should: a message names each")
+@pytest.mark.attack("folders are where files should, and files where folders should: a message names each")
 def test_foreign_files_in_every_place(path, tmp_path):
     """Folders where files should be, files where folders should be, and other programs' files."""
     places = [file.relative_to(path) for file in (*files(path), *(file.parent for file in files(path)[2:]))]

@@ -160,7 +160,7 @@ def test_figures_of_a_strange_type_are_missing(path):
         assert pd.isna(row[column])
 
 
-@pytest.mark.attack("the folder holds trials that nobody planned: they are left out and named")
+@pytest.mark.attack("the folder holds unplanned trials: they are left out and named")
 def test_what_is_not_in_the_plan_is_left_out_and_named(path):
     (path / "trials" / "0123456789abcdef" / "sessions" / "000").mkdir(parents=True)
     (path / "trials" / "notes.txt").write_text("")
@@ -171,7 +171,7 @@ def test_what_is_not_in_the_plan_is_left_out_and_named(path):
     assert len(edgebench.load(path).session_records(KEY)) == 2
 
 
-@pytest.mark.attack("a table ends too soon: one message names the file and how to measure it anew")
+@pytest.mark.attack("a table ends too soon: one message names the file and how to measure it again")
 @pytest.mark.parametrize("table", ["passes", "batches", "probes", "predictions"])
 @pytest.mark.parametrize("keep", [0, 3, 8, 0.5, 0.99])
 def test_a_truncated_table_names_its_file(path, table, keep):
@@ -229,7 +229,7 @@ def test_a_table_that_is_gone_is_said(path):
     assert "missing" in caught.value.why
 
 
-@pytest.mark.attack("bits of a record are flipped: one message, or none where nothing changed")
+@pytest.mark.attack("bits of a record are flipped: one message, or no message where nothing changed")
 def test_flipped_bits_in_a_record_are_one_message_or_none(path):
     rng = random.Random(4)
     for file in (path / "experiment.json", session(path) / "session.json"):
@@ -373,7 +373,7 @@ def test_a_loop_of_links_is_one_message(path):
     assert len(read_all(path)) == 1
 
 
-@pytest.mark.attack("a record is a pipe that nobody writes to: it is refused, and nothing waits")
+@pytest.mark.attack("a record is a pipe without a writer: it is refused, and nothing waits")
 def test_a_pipe_does_not_block(path):
     for name in ("session.json", "passes.parquet"):
         (session(path) / name).unlink()

@@ -98,7 +98,7 @@ def test_a_part_of_a_variable_is_taken_out_of_texts_and_paths_are_whole():
     assert names.text("no /opt/vendor/lib/x.so; vendor") == "no (LIBRARIES)/x.so; vendor"
 
 
-@pytest.mark.attack("a message is cut amid a secret of the launch: the part that is left is taken out, too")
+@pytest.mark.attack("a message is cut during a secret of the launch: the part that is left is taken out, too")
 def test_a_value_that_is_cut():
     names = PrivateNames.of(launches=[{"env": {"TOKEN": SECRET}}])
     words = " words" * 400

@@ -73,7 +73,7 @@ def test_samples_that_were_not_announced_are_refused_and_leave_no_file(chunk, tm
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.attack("the disk is full amid the samples: no half table is left")
+@pytest.mark.attack("the disk is full during the samples: no half table is left")
 def test_a_disk_that_is_full_leaves_no_file(tmp_path, monkeypatch):
     def full(self, *_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -43,7 +43,7 @@ class StoppedOnce(Observer):
             raise KeyboardInterrupt
 
 
-@pytest.mark.attack("the host's wall clock jumps amid a run: no figure changes")
+@pytest.mark.attack("the host's wall clock jumps during a run: no figure changes")
 def test_a_wall_clock_that_jumps_disturbs_nothing(own, monkeypatch):
     monkeypatch.setattr(session, "datetime", Jumping)
     monkeypatch.setattr(campaign, "datetime", Jumping)
@@ -75,7 +75,7 @@ def test_results_of_one_second_that_comes_again_have_names_of_their_own(own, mon
     assert {len(edgebench.load(path).sessions) for path in quick.results.iterdir()} == {1}
 
 
-@pytest.mark.attack("a device's clock starts anew between two runs: both are read together")
+@pytest.mark.attack("a device's clock restarts between two runs: both are read together")
 @pytest.mark.parametrize(("first_ns", "then_ns"), [(2 * 10**13, 10**13), (10**17, 0)])
 def test_a_device_clock_that_was_set_anew_between_two_runs(own, monkeypatch, first_ns, then_ns):
     """As after a board's restart: its stamps begin anew, and no figure spans two sessions."""

@@ -38,7 +38,7 @@ def disks(tmp_path_factory) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.attack("the disk is full amid a run: what was finished stays, the fix is said")
+@pytest.mark.attack("the disk is full during a run: what was finished stays, the fix is given")
 def test_a_full_disk_keeps_what_was_finished_and_says_the_fix(disks):
     errors = [one["error"] for one in disks["full"] if one["error"]]
     assert errors
@@ -59,7 +59,7 @@ def test_with_room_made_it_goes_on_to_its_end(disks):
         assert one["left"] == [], one["free"]
 
 
-@pytest.mark.attack("a result lies on a read-only disk: it is read, and the refusal to write is said")
+@pytest.mark.attack("a result is on a read-only disk: it is read, and the refusal to write is reported")
 def test_a_read_only_result_is_read_and_nothing_else(disks):
     found = disks["read_only"]
     assert (found["sessions"], found["passes"]) == (3, 9)

@@ -1,4 +1,4 @@
-"""A disk that refuses, full or failing, at any step: what was finished stays, and the fix is said."""
+"""A disk that refuses, full or failing, at any step: what was finished stays, and the fix is given."""
 
 import sys
 from typing import Any

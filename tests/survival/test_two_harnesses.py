@@ -1,4 +1,4 @@
-"""Two harnesses on one folder: the second is told, and the first is unharmed."""
+"""Two harnesses on one folder: the second hears it, and the first is unharmed."""
 
 import os
 import subprocess
@@ -41,7 +41,7 @@ def other_process(folder: Path, *words: str) -> str:
     return done.stderr
 
 
-@pytest.mark.attack("two harnesses write one result: the second is told, the first unharmed")
+@pytest.mark.attack("two harnesses write one result: the second hears it, the first unharmed")
 @pytest.mark.slow
 def test_the_second_is_told_and_the_first_is_unharmed(own):
     crowd = Crowded(own, sessions=3, precisions=("int8",))

@@ -27,7 +27,7 @@ def replaced(folder: Path) -> None:
     shutil.copytree(folder.with_name("away"), folder)
 
 
-@pytest.mark.attack("the results folder is removed, renamed or replaced amid a run: the next write ends it")
+@pytest.mark.attack("the results folder is removed, renamed or replaced during a run: the next write ends it")
 @pytest.mark.parametrize(
     "befalls", [shutil.rmtree, lambda folder: folder.rename(folder.with_name("away")), replaced]
 )

@@ -1,4 +1,4 @@
-"""Bad input: one clear message (what, why, how to mend) and the right exit code."""
+"""Bad input: one clear message (what, why, the fix) and the right exit code."""
 
 import shutil
 

@@ -58,7 +58,7 @@ def test_a_sweep_measures_each_mode_in_a_row_and_puts_the_first_back(nano):
     assert "power mode 0 (MAXN) and its clocks are put back" in " ".join(done.stderr.split())
 
 
-@pytest.mark.attack("Ctrl-C, twice or without end, amid a run that has set a power mode: it is put back")
+@pytest.mark.attack("Ctrl-C, twice or without end, during a run that has set a power mode: it is put back")
 @pytest.mark.parametrize(("times", "gap_s"), [(2, 0.2), (60, 0.02)])
 def test_ctrl_c_puts_the_mode_back(nano, times, gap_s):
     with nano.start(*nano.toy(*INT8, "--power-mode", "5W", "--set-power-mode", "--sessions", "90")) as run:

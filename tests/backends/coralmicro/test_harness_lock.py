@@ -1,4 +1,4 @@
-"""One harness a board: what a second one of the same user is told."""
+"""One harness a board: what a second one of the same user hears."""
 
 import importlib
 import subprocess
@@ -59,7 +59,9 @@ def test_a_board_that_is_given_back_in_time_is_taken(monkeypatch):
     assert len(pauses) == 2
 
 
-@pytest.mark.attack("the folder of locks cannot be made: the board is measured without one, and it is said")
+@pytest.mark.attack(
+    "the folder of locks cannot be made: the board is measured without one, and it is reported"
+)
 def test_without_a_folder_for_locks(tmp_path, monkeypatch, caplog):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))

@@ -211,7 +211,7 @@ def test_what_does_not_fit():
 # --- restarts ---
 
 
-@pytest.mark.attack("a board restarts amid a load: it ends and says so, and a new load succeeds")
+@pytest.mark.attack("a board restarts during a load: it ends and says so, and a new load succeeds")
 def test_a_restart_amid_a_load(board, micro):
     board.before("load", board.firmware.restart, skip=2)
     with pytest.raises(micro_faults.BoardRestarted, match="restarted") as fault:
@@ -237,7 +237,7 @@ def test_a_restart_between_two_looks(board, loaded):
     assert loaded.describe().answer.model is None
 
 
-@pytest.mark.attack("a board's clock begins anew though nothing was loaded: the next look ends and says so")
+@pytest.mark.attack("a board's clock restarts though nothing was loaded: the next look ends and says so")
 @pytest.mark.parametrize("clock_us", [0, 60_000_000, TURN - 60_000_000])
 def test_a_clock_that_begins_anew(board, micro, clock_us):
     micro.describe()
@@ -301,7 +301,7 @@ def test_an_inference_that_fails(board, loaded):
 
 
 @pytest.mark.attack(
-    "a board stalls, drips or hangs amid an answer: the call ends in its time and says what it waited"
+    "a board stalls, drips or hangs during an answer: the call ends in its time and says what it waited"
 )
 @pytest.mark.parametrize("fault", [faults.stall, faults.stall_amid, faults.drip, faults.drip_headers])
 def test_an_answer_that_does_not_come(board, fault):

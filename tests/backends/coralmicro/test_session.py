@@ -220,7 +220,7 @@ def test_another_model_takes_the_place_of_the_one_that_is_there(board, artifact,
     assert all(loads)
 
 
-@pytest.mark.attack("a board restarts between two sessions: the second one loads it anew")
+@pytest.mark.attack("a board restarts between two sessions: the second one loads it again")
 def test_a_board_that_restarted_between_sessions_is_loaded_again(board, artifact, plan):
     micro = device(board)
     whole_session(micro, artifact, plan)
@@ -232,7 +232,9 @@ def test_a_board_that_restarted_between_sessions_is_loaded_again(board, artifact
 # --- how it ends early ---
 
 
-@pytest.mark.attack("a board restarts amid its passes: the session ends by that name, with the passes so far")
+@pytest.mark.attack(
+    "a board restarts during its passes: the session ends by that name, with the passes so far"
+)
 def test_a_restart_amid_passes_is_a_crash(board, artifact, plan):
     board.before("run", board.firmware.restart, skip=1)
     error = ending(device(board), artifact, plan)
@@ -307,7 +309,7 @@ def test_a_pass_without_time(board, artifact, plan):
     assert (error.status, error.stage) == ("protocol_error", "measure")
 
 
-@pytest.mark.attack("a board's pass lies outside of the time in which it was asked for: the session fails")
+@pytest.mark.attack("a board's pass is outside the time in which it was asked for: the session fails")
 def test_a_pass_of_another_time(board, artifact, plan):
     def earlier(stamp_us):
         return (stamp_us - 1_000_000) % 2**32

@@ -1,4 +1,4 @@
-"""Firmware that a run builds and flashes: what is called, what is said, what a board without it is told."""
+"""Firmware that a run builds and flashes: what is called, what is shown, what a board without it hears."""
 
 import importlib
 import logging

@@ -1,4 +1,4 @@
-"""Flashing: which programs are called how, which files are refused, what is said of failures."""
+"""Flashing: which programs are called how, which files are refused, what failures report."""
 
 import importlib
 import struct
@@ -61,7 +61,7 @@ def test_what_is_not_installed(programs, file):
     assert refused.value.fix == "apt install openocd"
 
 
-@pytest.mark.attack("openocd fails and writes a lot: its exit code and the last 2,000 characters are told")
+@pytest.mark.attack("openocd fails and writes a lot: its exit code and the last 2,000 characters are shown")
 def test_what_a_program_wrote_is_shown(programs, file):
     programs.install("openocd")
     programs.behave("x" * 5000 + "Error: open failed", exit_code=1)

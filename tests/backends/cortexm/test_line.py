@@ -177,7 +177,7 @@ def test_without_pyserial(monkeypatch):
     assert raised.value.fix == "pip install 'edgebench[cortexm]'"
 
 
-@pytest.mark.attack("QEMU or the simulator is killed amid a session: no cable is blamed, but that program")
+@pytest.mark.attack("QEMU or the simulator is killed during a session: no cable is blamed, but that program")
 def test_a_socket_whose_program_ended(connected):
     line, board = connected
     board.close()

@@ -146,7 +146,7 @@ def test_a_firmware_without_help(answer):
     assert firmware.tensor == TENSOR
 
 
-@pytest.mark.attack("the line that begins a binary load is lost: the board's call for frame 0 stands for it")
+@pytest.mark.attack("the line that begins a binary load is lost: the board's call for frame 0 replaces it")
 def test_a_beginning_that_is_lost(program):
     board = conversation.Conversation(program, 115_200)
     board.resynchronise()

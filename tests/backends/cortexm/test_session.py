@@ -184,7 +184,7 @@ def test_foreign_firmware_is_measured_and_marked(artifact, plan):
             "measure",
             1,
             marks=pytest.mark.attack(
-                "a board is unplugged amid a window: the session ends with the windows before it"
+                "a board is unplugged during a window: the session ends with the windows before it"
             ),
         ),
         pytest.param(
@@ -192,7 +192,7 @@ def test_foreign_firmware_is_measured_and_marked(artifact, plan):
             "crash",
             "measure",
             1,
-            marks=pytest.mark.attack("a board resets amid a window: the session ends and names the reset"),
+            marks=pytest.mark.attack("a board resets during a window: the session ends and names the reset"),
         ),
         ("wrong-count:1", "protocol_error", "golden", 0),
         ("nan-results", "protocol_error", "golden", 0),

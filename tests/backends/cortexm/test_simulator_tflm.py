@@ -74,7 +74,7 @@ def test_floats_are_taken(prepared_quarter, messages):
 
 
 @pytest.mark.attack(
-    "the interpreter of a simulated board aborts amid an inference: the board resets and goes on"
+    "the interpreter of a simulated board aborts during an inference: the board resets and goes on"
 )
 def test_an_interpreter_that_aborts(prepared_quarter, messages, monkeypatch):
     pytest.importorskip("tflite_micro")

@@ -60,7 +60,7 @@ def test_an_inference_that_fails(program, monkeypatch):
         assert device.command("infer 1 0")[-1] == "e-[An inference failed: Invoke failed]"
 
 
-@pytest.mark.attack("TFLM aborts amid an inference: the firmware answers errors from then on, and goes on")
+@pytest.mark.attack("TFLM aborts during an inference: the firmware answers errors from then on, and goes on")
 def test_an_inference_that_aborts(program, monkeypatch):
     monkeypatch.setenv("TFLM_STANDIN", "abort in invoke")
     with HostProgram(program, "--stdio", "--clock-speed", 1) as device:

@@ -97,7 +97,7 @@ def test_garbage_between_frames(device):
     finish(device, LAST)
 
 
-@pytest.mark.attack("a host falls silent amid a binary load: the board asks, then is back at commands")
+@pytest.mark.attack("a host falls silent during a binary load: the board asks, then is back at commands")
 def test_silence_asks_for_the_next_frame_and_then_ends_the_load(impatient_device):
     device = impatient_device
     begin(device)

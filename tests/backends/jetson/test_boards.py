@@ -219,7 +219,7 @@ def test_every_precision_on_a_jetson_of_each_age(jetson, rig, quarter, shape, pr
 
 
 @pytest.mark.slow
-@pytest.mark.attack("a board's JetPack is replaced: the engine is built anew, the other one is never loaded")
+@pytest.mark.attack("a board's JetPack is replaced: the engine is built again, the other one is never loaded")
 def test_an_engine_of_another_version_is_built_anew_and_never_loaded(jetson, artifacts, tmp_path):
     board, artifact = jetson("8.2"), artifacts["fp16"]
     scene = small_scene(artifact, tmp_path)

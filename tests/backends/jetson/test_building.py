@@ -130,7 +130,7 @@ def test_progress_goes_on_while_tensorrt_builds(board_of: Boards, shape: str) ->
 
 @pytest.mark.parametrize("shape", ["8.6", "10"])
 @pytest.mark.attack(
-    "the host goes away amid a build: no exception enters TensorRT, the build ends with its reason"
+    "the host goes away during a build: no exception enters TensorRT, the build ends with its reason"
 )
 def test_progress_that_cannot_be_told_ends_the_build(board_of: Boards, shape: str) -> None:
     def progress(done: int, total: int = 0, text: str = "") -> None:
@@ -274,7 +274,7 @@ def built_by_agent(board: Board, **options: Any) -> Any:
     return agent_building.build(runner, request, scratch, lambda note: None, lambda: 0)
 
 
-@pytest.mark.attack("an engine of another TensorRT version lies on the board: it is built anew, never loaded")
+@pytest.mark.attack("an engine of another TensorRT version is on the board: it is built again, never loaded")
 def test_engine_of_another_version_is_built_anew(board_of: Boards) -> None:
     board = board_of("8.2")
     first, again = (built_by_agent(board, double_buffer=chosen) for chosen in (False, True))
@@ -285,7 +285,7 @@ def test_engine_of_another_version_is_built_anew(board_of: Boards) -> None:
     assert board.events("refused") == []
 
 
-@pytest.mark.attack("a board's GPU is changed for another one: its engines are built anew, never loaded")
+@pytest.mark.attack("a board's GPU is changed for another one: its engines are built again, never loaded")
 def test_engine_of_another_gpu_is_built_anew(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
     board = board_of("10")
     first = built_by_agent(board)

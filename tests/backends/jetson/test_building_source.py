@@ -95,7 +95,9 @@ def test_calibrator_takes_each_picture_and_fills_the_last_batch(tmp_path: Any) -
     assert batches.facts() == {"pictures": 5, "batch": 2, "batches": 3}
 
 
-@pytest.mark.attack("a copy to the GPU fails amid calibration: no exception enters TensorRT, the build fails")
+@pytest.mark.attack(
+    "a copy to the GPU fails during calibration: no exception enters TensorRT, the build fails"
+)
 def test_failed_copy_ends_calibration(tmp_path: Any) -> None:
     np.save(tmp_path / "calibration.npy", np.zeros((4, 3, 2, 2), np.float32))
     batches = batches_of(tmp_path / "calibration.npy", Memory(fails=True), (2, 3, 2, 2), [])

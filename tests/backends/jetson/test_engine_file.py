@@ -80,9 +80,7 @@ def test_anything_else_is_refused(tmp_path: Path, change: Any) -> None:
         (HEADER["tensorrt"], "Orin 8.7", "GPU NVIDIA Tegra X1 5.3, here is Orin 8.7"),
     ],
 )
-@pytest.mark.attack(
-    "an engine of another TensorRT version or GPU lies on the board: it is never deserialised"
-)
+@pytest.mark.attack("an engine of another TensorRT version or GPU is on the board: it is never deserialised")
 def test_engine_of_another_version_or_gpu(tensorrt: str, gpu: str, named: str) -> None:
     with pytest.raises(engine_file.EngineFileError, match=named):
         engine_file.require_fit(HEADER, tensorrt, gpu)

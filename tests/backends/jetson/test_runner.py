@@ -203,7 +203,7 @@ def test_the_timed_loop_allocates_nothing_of_the_size_of_a_batch(bench: Bench):
         assert 0 < run["allocated_bytes"] < batch_bytes / 8
 
 
-@pytest.mark.attack("an engine of another TensorRT release lies on the board: load refuses it")
+@pytest.mark.attack("an engine of another TensorRT release is on the board: load refuses it")
 def test_an_engine_of_another_release_is_not_loaded(bench: Bench):
     engine = bench.run("8.2", "fp16").results["engine"]
     outcome = bench.run("10", "fp16", engine=engine)

@@ -1,4 +1,4 @@
-"""Reading a user's model from disk: formats, hashes, and everything that is none."""
+"""Reading a user's model from disk: formats, hashes, and everything else."""
 
 import shutil
 from pathlib import Path
