@@ -15,7 +15,7 @@ LENGTHS = (8, 12, 30)
 SPREADS = (0.01, 0.02, 0.05)
 
 CLAIM = (
-    "Of series without a change, a change is found in at most 5 %, even where no minimum effect is asked "
+    "In series without a change, a change is found in at most 5 %, even where no minimum effect is asked "
     "for. Of series with one step of 10 % in the middle, and 1 % between experiments, one change is found, "
     "at the right place, in at least 95 %; the other cases are shown."
 )

@@ -16,7 +16,7 @@ SEEN = 0.80
 SHIFTS = (0.01, 0.02, 0.03, 0.05)
 
 CLAIM = (
-    "Of calls that compare 20 trials of like results, at most 5 % call any of them better or worse; where 30 "
+    "Among calls that compare 20 trials of like results, at most 5 % call one better or worse; where 30 "
     "% of sessions are 5 % slower (`two modes`), from 5 sessions a side on, below which no gate decides. One "
     "of the 20 that is 10 % slower is seen in at least 80 % at 2 % between sessions with 5 sessions a side; "
     "the other cases, and what p without Holm's adjustment would say, are shown."

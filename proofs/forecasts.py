@@ -19,9 +19,9 @@ SHIFTS = (0.005, 0.007, 0.01, 0.014, 0.02, 0.05)
 TARGET = 0.01
 
 CLAIM = (
-    "In every case at most 10 % of all experiments are told `no` and resolve it (`wrong`), and over "
-    "all cases `no` is right in at least 90 % of the times it is said (`right`). target: a half-width of "
-    "1 %; limit: the interval excludes a limit that is 2 % off; anew: a half-width of 1 % in a new "
+    "In every case at most 10 % of all experiments get `no` and resolve it (`wrong`), and over "
+    "all cases `no` is right in at least 90 % of its uses (`right`). target: a half-width of "
+    "1 %; limit: the interval excludes a limit that is 2 % off; repeated: a half-width of 1 % in a new "
     "experiment, from the spread of an earlier one; each told after k of K sessions."
 )
 
@@ -102,4 +102,4 @@ def _narrow(medians: Floats) -> bool:
     return half_width is not None and half_width <= TARGET
 
 
-_KINDS: dict[str, Tell] = {"target": _target, "limit": _limit, "anew": _anew}
+_KINDS: dict[str, Tell] = {"target": _target, "limit": _limit, "repeated": _anew}

@@ -19,7 +19,7 @@ ENOUGH = 10
 Bools = NDArray[np.bool_]
 
 CLAIM = (
-    "Skewed: exponential sessions. Two modes: 30 % of sessions are 5 % slower, beside the shift. The "
+    "Skewed: exponential sessions. Two modes: 30 % of sessions are 5 % slower, in addition to the shift. The "
     "interval covers in 93 % or the sessions are flagged `skewed` or `multimodal`. `unseen` is the share of "
     "experiments that hold no sign of it: no session of the slowest tenth, or all sessions in one mode. "
     "Below 10 sessions a case that falls short of 93 % for that reason alone (covered, flagged or unseen: at "

@@ -27,7 +27,7 @@ LEAST_COVERED, MOST_COVERED = 0.93, 0.99
 
 DECIDE_CLAIM = (
     f"A verdict that is settled early ({SPENDING_NAME} spending, a look after every session from the third "
-    f"to the last) is wrong in at most {100 * ALPHA:g} %. `off` is how far the truth lies from the limit, on "
+    f"to the last) is wrong in at most {100 * ALPHA:g} %. `off` is how far the truth is from the limit, on "
     "the side on which more are wrong. `ended` is the mean number of "
     "sessions, `naive` how often stopping at the first 95 % interval that excludes the limit would be wrong."
 )

@@ -25,7 +25,7 @@ STALLED_PASSES = (0.05, 0.2)
 STALL_STEP = 1.0
 
 MAXIMUM_CLAIM = (
-    "At most 1 % of all passes lie above a maximum's upper bound: stated at 95 %, it holds in at least 90 %, "
+    "At most 1 % of all passes are above a maximum's upper bound: stated at 95 %, it holds in at least 90 %, "
     "also where sessions shift by several times what passes scatter (1 %). `highest` is how often it would "
     "hold of the highest pass itself."
 )
