@@ -7,7 +7,7 @@ from pathlib import Path
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
-from edgebench.judge.schedule import Budget, Schedule
+from edgebench.judge.schedule import Schedule
 from edgebench.judge.units import fitting_units
 from edgebench.records.described import texts_of
 
@@ -63,7 +63,6 @@ def page() -> str:
         ("The file", Profile),
         ("[schedule]", Schedule),
         ("[[requirements]]", Requirement),
-        ("budget", Budget),
     )
     sections = [HEAD, *(f"## {title}\n\n{_fields(model)}\n" for title, model in tables)]
     return "\n".join([*sections, f"## Quantities\n\n{_quantities()}\n"])
