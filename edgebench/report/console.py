@@ -65,7 +65,7 @@ def new_table(console: Console, columns: Sequence[tuple[str, bool]]) -> Table:
     return table
 
 
-def fits(console: Console, table: Table, can_fold: bool = False) -> bool:
-    """Whether all of a table's columns can be shown in full; where they can fold, at least a word wide."""
+def fits(console: Console, table: Table) -> bool:
+    """Whether all of a table's columns can be shown in full."""
     measured = console.measure(table, options=console.options.update(max_width=_UNBOUNDED))
-    return (measured.minimum if can_fold else measured.maximum) <= console.width
+    return measured.maximum <= console.width

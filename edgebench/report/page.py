@@ -136,7 +136,7 @@ def _lines(
         if each.ended is not None and each.ended.by != "sessions" and each.status == "done"
     ]
     assumed = notes.shared(
-        [(each.key, text) for each in summaries for text in (*declared_texts(each), words.assumed(each))],
+        [(each.key, text) for each in summaries for text in _conditions(each)],
         trials,
     )
     said = [*assumed, *notes.cautions(summaries, trials, _DOUBTS)]
@@ -158,6 +158,16 @@ def _lines(
             lines.append(Line(label, f"{'; '.join(texts)}{more}."))
     disturbed = _disturbed(summaries, trials)
     return [*lines, *([Line("Disturbed", disturbed)] if disturbed else [])]
+
+
+def _conditions(trial: TrialSummary) -> list[str]:
+    """What is declared or assumed of a trial, and why it lacks its main figure; empty texts for nothing."""
+    return [
+        *declared_texts(trial),
+        words.assumed(trial),
+        f"no latency per image: {trial.untimed_reason}" if trial.untimed_reason else "",
+        f"no instructions: {trial.instructions_reason}" if trial.instructions_reason else "",
+    ]
 
 
 def incomplete_text(summary: TrialSummary) -> str:

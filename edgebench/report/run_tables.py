@@ -31,6 +31,8 @@ SHOWN = QUANTITIES | {"load", "memory"}
 def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
     """Lowest to highest over all sessions of a trial; the last four over their steady passes, the worst."""
     rows = []
+    if not results.experiment.trials:
+        return Table("telemetry", _COLUMNS, ())
     samples = results.rows_of_trials("probes")
     for trial in results.experiment.trials:
         frame = samples(trial.key)

@@ -128,8 +128,6 @@ def _latency(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
         for summary in summaries
         for text in (
             f"timed with {summary.timed}" if summary in words.timed(summaries) else "",
-            f"no latency per image: {summary.untimed_reason}" if summary.untimed_reason else "",
-            f"no instructions: {summary.instructions_reason}" if summary.instructions_reason else "",
             f"up to {summary.concurrency} requests overlap" if summary.concurrency > 1 else "",
         )
     ]

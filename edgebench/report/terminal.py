@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -13,7 +14,9 @@ from rich.text import Text as RichText
 from edgebench.report import words
 from edgebench.report.blocks import Block, Column, Command, Fold, Heading, Matrix, Notes, Row, Table, Text
 from edgebench.report.console import cell, fits, line, new_table
-from edgebench.report.page import Front, Section
+
+if TYPE_CHECKING:
+    from edgebench.report.page import Front, Section
 
 STYLES = {
     "✓": "green", "○": "blue", "✕": "bold red", "≈": "yellow", "?": "magenta", "▲": "green", "▼": "bold red",
@@ -93,7 +96,7 @@ def print_table(console: Console, table: Table) -> None:
     has_words = any(column.long for column in table.columns)
     for folds in _FOLDS[:1] if has_words else _FOLDS:
         shown = _rich_table(console, table, folds)
-        if fits(console, shown, has_words):
+        if has_words or fits(console, shown):
             console.print(shown)
             return
     for row in table.rows:

@@ -81,8 +81,8 @@ def test_findings_with_their_fixes() -> None:
 def test_profiles_with_their_limits() -> None:
     records = [profile.as_record() for profile in shipped_profiles()]
     text = said(listings.print_profiles, records)
-    assert "image_s median ≤ 4.42 s" in text
-    assert "size_mm ≤ 10 x 70 x 80 mm" in text
+    assert "latency per image ≤ 4.42 s" in text
+    assert "size ≤ 10 x 70 x 80 mm" in text
     arctic = next(record for record in records if record["name"] == "disco-arctic")
     text_of_arctic = said(listings.print_profile, arctic)
     assert "schedule: 80 images in a cycle of 5739 s, within its first 353.6 s" in text_of_arctic
@@ -98,7 +98,7 @@ def test_an_uplink_is_shown_where_the_profile_has_it_and_where_a_limit_uses_it()
     ).as_record()
     text = said(listings.print_profile, profile)
     assert "uplink: 9600 bit/s" in text
-    assert "update_s ≤ 600 s" in text and "an uplink of 9600 bit/s" in text
+    assert "update time ≤ 600 s" in text and "an uplink of 9600 bit/s" in text
 
 
 def test_a_schedule_in_words() -> None:

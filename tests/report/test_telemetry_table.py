@@ -31,7 +31,7 @@ def results(samples: dict[str, tuple[str, list[float]]]) -> Any:
     return cast(
         Any,
         SimpleNamespace(
-            probes=probes,
+            rows_of_trials=lambda name: lambda key: probes[probes["trial"] == key],
             experiment=SimpleNamespace(trials=trials),
             session_records=lambda key: RECORDS if key == KEY else (),
         ),

@@ -130,7 +130,7 @@ def test_windows_patches_and_images_are_the_devices_where_the_run_names_none(run
     assert images is not None and (images.n, images.name) == (2, "levels (2 of 4, seed 7)")
     trial_json, row, report = told(run)
     assert (trial_json["accuracy"]["k"], trial_json["accuracy"]["n"], row["accuracy_n"]) == (2, 2, "2")
-    assert "1 session of 4 steady passes or windows over 1 of 6 patches" in report
+    assert "1 session of 4 passes or windows over 1 of 6 patches" in report
     assert "levels (2 of 4, seed 7)" in Path("one.html").read_text()
     assert "extrapolated: 4 of 4 windows covered 1 of 6 patches" in report
 
@@ -236,7 +236,7 @@ def test_passes_of_inputs_that_the_host_prepared_tell_of_inference_alone(run):
     assert trial["infer_s"]["median"] == pytest.approx(SCENE_S)
     assert (trial["extrapolated"], trial["measured_patches"], trial["mark"]) == (True, 2, "extrapolated")
     assert trial["reasons"]["image_s"] == reason
-    assert f"no image_s: {reason}" in " ".join(output.split())
+    assert f"no latency per image: {reason}" in " ".join(output.split())
     assert "9 of 9 passes covered 2 of 6 patches" in report and "9 windows" not in report
     verdicts = {one.requirement: one for one in edgebench_verdicts()}
     assert (verdicts["picture"].verdict, verdicts["picture"].reason) == ("unknown", reason)
