@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,14 +82,11 @@ def excluded_by(trials: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> 
 
 # The Pareto front over quantities: the trials that no other is better than in all of them.
 #
-# Which way a quantity is better its metric says (`Metric.better`). A trial is on the front where no other
-# is at
-# least as good by every value and better by one. Behind it, a trial is dominated where some other's
-# intervals
-# lie apart from its own, or touch, in every quantity; where they overlap in one, that is said instead,
-# since
-# another run may have it the other way round. Figures of power and energy of different scopes, and declared
-# beside measured ones, are not held against each other.
+# Which way a quantity is better its metric says (`Metric.better`). A trial is on the front where no other is
+# at least as good by every value and better by one. Behind it, a trial is dominated where some other's
+# intervals do not overlap its own in any quantity; where they overlap in one, the trial is "overlapping",
+# since another run may reverse the order. Figures of power and energy of different scopes, or declared and
+# measured ones, are not compared.
 
 
 Standing = Literal["front", "overlapping", "dominated"]
@@ -183,10 +179,8 @@ def axes_of(text: str) -> tuple[Requirement, ...]:
     for metric, statistic in (metric_asked(part, "--pareto") for part in text.split(",")):
         name = metric.name
         if metric.is_size:
-            raise UsageError(
-                f"--pareto: {name} has three numbers, and none of them is the better one",
-                fix="leave it out, or take mass_g",
-            )
+            why = f"{name} has three numbers, and none of them is the better one"
+            raise UsageError(f"--pareto: {why}", fix="leave it out, or take mass_g")
         if (name, statistic) in axes:
             raise UsageError(f"--pareto: {name} is there twice", fix="leave one of them out")
         table = {"name": name, "quantity": name, "statistic": statistic, "limit": 1.0}
@@ -211,14 +205,14 @@ def fronts(
     if axes:
         return [_front("", axes, trials, {})]
     judged = {(each.profile, each.trial, each.requirement): each for each in verdicts}
-    made = []
+    every = []
     for profile in profiles:
         about: dict[tuple[Any, ...], Requirement] = {}  # of several on the same statistic the first
         for each in profile.requirements:
             if not each.metric.is_size:
                 about.setdefault((each.quantity, each.statistic, each.averaging_s), each)
-        made.append(_front(profile.name, list(about.values()), trials, judged))
-    return [front for front in made if front.axes]
+        every.append(_front(profile.name, list(about.values()), trials, judged))
+    return [front for front in every if front.axes]
 
 
 def _front(
@@ -228,42 +222,33 @@ def _front(
     judged: Mapping[tuple[str, str, str], Verdict],
 ) -> Front:
     """`judged` are verdicts that are known already, by profile, trial and requirement."""
-    columns = {
-        axis: [_figure(trial, axis, judged.get((profile, trial.key, axis.name))) for trial in trials]
-        for axis in axes
-    }
-    if profile:
-        columns = {
-            axis: column
-            for axis, column in columns.items()
-            if any(isinstance(figure, AxisFigure) for figure in column)
-        }
+    columns = {}
+    for axis in axes:
+        column = [_figure(trial, axis, judged.get((profile, trial.key, axis.name))) for trial in trials]
+        if not profile or any(isinstance(figure, AxisFigure) for figure in column):
+            columns[axis] = column
     rows = dict(zip((trial.key for trial in trials), zip(*columns.values(), strict=True), strict=False))
     lacking = tuple(figure for row in rows.values() for figure in row if isinstance(figure, LacksFigure))
     missing = {figure.trial for figure in lacking}
     complete = {key: row for key, row in rows.items() if key not in missing}
-    return Front(
-        profile,
-        tuple(
-            Axis(axis.quantity, axis.statistic, axis.averaging_s, axis.unit, axis.metric.better)
-            for axis in columns
-        ),
-        tuple(_stand(complete, [axis.at_least for axis in columns])) if complete else (),
-        lacking,
+    shown = (
+        Axis(each.quantity, each.statistic, each.averaging_s, each.unit, each.metric.better)
+        for each in columns
     )
+    standings = _stand(complete, [axis.at_least for axis in columns]) if complete else ()
+    return Front(profile, tuple(shown), tuple(standings), lacking)
 
 
 def _figure(trial: TrialSummary, axis: Requirement, judged: Verdict | None) -> AxisFigure | LacksFigure:
     """In its unit; of what a meter gives, the meter's own interval, whatever part of the board it sees."""
-    known = None if depends_on_limit(axis) else judged
-    verdict = known or under_loosest_limit(trial, axis)
+    verdict = under_loosest_limit(trial, axis) if judged is None or depends_on_limit(axis) else judged
     if not isinstance(verdict.value, int | float):
         return LacksFigure(trial.key, axis.quantity, verdict.reason)
     value, low, high = float(verdict.value), verdict.low, verdict.high
     rail = trial.primary_rail
     if rail is not None and axis.metric.rail_bounds and not verdict.declared:
         interval = rail_interval(rail, axis.quantity)
-        if interval is not None and interval.low is not None and interval.high is not None:
+        if interval and interval.low is not None and interval.high is not None:
             low, high = interval.low / axis.scale, interval.high / axis.scale
     elif low is None and high is None and verdict.statistic in _EXACT:
         low = high = value
@@ -275,27 +260,23 @@ _EXACT = ("recorded", "declared")
 
 
 def _stand(rows: Mapping[str, tuple[Any, ...]], higher: Sequence[bool]) -> Iterator[FrontTrial]:
-    """Where each trial stands; `rows` are figures by its key. Arrays are [axis, a, b], and less is better."""
-    keys, columns = list(rows), list(zip(*rows.values(), strict=True))
-    signs = np.where(higher, -1.0, 1.0)[:, None]
-    values = signs * [[figure.value for figure in column] for column in columns]
-    low = signs * [[-math.inf if figure.low is None else figure.low for figure in each] for each in columns]
-    high = signs * [[math.inf if figure.high is None else figure.high for figure in each] for each in columns]
-    bases = np.array([[figure.basis for figure in column] for column in columns])
-    apart = np.maximum(low, high)[:, :, None] <= np.minimum(low, high)[:, None, :]
-    ahead = (values[:, :, None] <= values[:, None, :]).all(axis=0)
-    ahead &= (values[:, :, None] < values[:, None, :]).any(axis=0)
-    ahead &= (bases[:, :, None] == bases[:, None, :]).all(axis=0)  # a is better than b by value
-    overlapping = (~apart).sum(axis=0)
-    for at, (key, figures) in enumerate(rows.items()):
-        if not ahead[:, at].any():
-            yield FrontTrial(key, "front", figures)
+    """Where each trial stands; `rows` are figures by its key. Arrays are [a, b, axis], and less is better."""
+    keys, figures = list(rows), list(rows.values())
+    ends = np.array([[(each.value, each.low, each.high) for each in row] for row in figures], dtype=float)
+    value, low, high = np.where(higher, -1.0, 1.0) * np.moveaxis(ends, -1, 0)  # a missing end is NaN
+    best, worst = np.where(higher, (high, low), (low, high))
+    overlaps = ~(np.nan_to_num(worst, nan=np.inf)[:, None] <= np.nan_to_num(best, nan=-np.inf))
+    bases = np.array([[each.basis for each in row] for row in figures])
+    ahead = (value[:, None] <= value).all(-1) & (value[:, None] < value).any(-1)
+    ahead &= (bases[:, None] == bases).all(-1)  # a is better than b by value
+    # The one with the fewest overlaps; with none, where some trial surely dominates.
+    nearest_ahead = np.where(ahead, overlaps.sum(-1), len(higher) + 1).argmin(axis=0)
+    for at, by in enumerate(nearest_ahead):
+        if not ahead[by, at]:
+            yield FrontTrial(keys[at], "front", figures[at])
             continue
-        # The one with the fewest overlaps; with none, where some trial surely dominates.
-        by = int(np.argmin(np.where(ahead[:, at], overlapping[:, at], len(higher) + 1)))
-        standing: Standing = "overlapping" if overlapping[by, at] else "dominated"
-        overlaps = tuple(figures[axis].quantity for axis in np.flatnonzero(~apart[:, by, at]))
-        yield FrontTrial(key, standing, figures, keys[by], overlaps)
+        unsure = tuple(figures[at][axis].quantity for axis in np.flatnonzero(overlaps[by, at]))
+        yield FrontTrial(keys[at], "overlapping" if unsure else "dominated", figures[at], keys[by], unsure)
 
 
 @dataclass(frozen=True)

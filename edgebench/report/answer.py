@@ -288,18 +288,17 @@ def pareto_sentences(fronts: Sequence[Front], summaries: Sequence[TrialSummary])
 
 def _stands(front: Front, trials: Trials) -> str:
     axes = [words.judged_quantity(axis.quantity, axis.statistic, axis.averaging_s) for axis in front.axes]
-    parts = []
-    by_standing = words.grouped((trial.standing, trial.trial) for trial in front.trials)
+    by_standing = words.grouped((str(trial.standing), trial.trial) for trial in front.trials)
     overlaps = dict.fromkeys(words.plain(name, 40) for trial in front.trials for name in trial.overlaps)
-    if ahead := by_standing.get("front"):
-        parts.append(f"on the front {trials.several(ahead)}")
-    if behind := by_standing.get("overlapping"):
-        parts.append(
-            f"behind it by value, but with overlapping intervals of {words.listed(list(overlaps))}, "
-            f"{trials.several(behind)}"
-        )
-    if dominated := by_standing.get("dominated"):
-        parts.append(f"dominated {trials.several(dominated)}")
+    where = f"with overlapping intervals of {words.listed(list(overlaps))}"
+    texts = {
+        "front": "on the front",
+        "overlapping": f"behind it by value, but {where},",
+        "dominated": "dominated",
+    }
+    parts = [
+        f"{text} {trials.several(by_standing[each])}" for each, text in texts.items() if each in by_standing
+    ]
     lacks = [(lack.trial, f"no {words.plain(lack.quantity, 40)}: {lack.reason}") for lack in front.lacking]
     parts += [note.line for note in notes.shared(lacks, trials)]
     return f"over {words.listed(axes)}: {'; '.join(parts)}"
