@@ -44,7 +44,7 @@ def proof(size: Size) -> Topic:
 
 def _even(load: float, size: Size) -> Row:
     cycle = Cycle(np.arange(100) / load, 100 / load)
-    worked = work_through(np.ones(1), cycle, size.single, np.random.default_rng(1), None)
+    worked = work_through(np.ones(1), cycle, size.single, np.random.default_rng(1), np.inf)
     busy = worked.busy_s / cycle.cycle_s
     met = math.isclose(worked.age_s, 1.0, rel_tol=1e-9) and math.isclose(busy, load, rel_tol=1e-9)
     return Row(("D/D/1", f"{load:g}", f"{worked.age_s - 1:.3f}", "0.000", f"{busy:.3f}", f"{load:.3f}"), met)
@@ -52,7 +52,7 @@ def _even(load: float, size: Size) -> Row:
 
 def _burst(size: Size) -> Row:
     cycle = Cycle(np.zeros(BURST), 2.0 * BURST)
-    worked = work_through(np.ones(1), cycle, size.single, np.random.default_rng(1), None)
+    worked = work_through(np.ones(1), cycle, size.single, np.random.default_rng(1), np.inf)
     wait, expected = worked.age_s - 1, (BURST - 1) / 2
     in_system = worked.age_s * BURST / cycle.cycle_s
     met = math.isclose(wait, expected, rel_tol=1e-9) and worked.most_held == BURST

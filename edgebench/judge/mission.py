@@ -81,12 +81,12 @@ def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles:
             f"the mission has {cycles * images:,} images, and at most {MOST_IMAGES:,} are simulated",
             fix=f"--days {days:.3g} or less" if days else "a schedule of fewer images a cycle",
         )
-    start_j, break_even_s, idle_w = _start_of(trial)
-    assert not isinstance(break_even_s.value, tuple)
+    break_even_s = _start_of(trial)[1]
+    least_pause_s = break_even_s.value if isinstance(break_even_s.value, float) else np.inf
     sessions = [np.asarray(values) for values in trial.image_s_values if values]
     each = -(-cycles // max(1, len(sessions)))
     worked = [
-        work_through(values, cycle_of(schedule), each, generator, break_even_s.value)
+        work_through(values, cycle_of(schedule), each, generator, least_pause_s)
         for values, generator in zip(sessions, np.random.default_rng(seed).spawn(len(sessions)), strict=True)
         if is_overloaded is False
     ]
@@ -112,7 +112,7 @@ def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles:
         "age_s": over("age_s"),
         "oldest_s": over("oldest_s"),
         "missed": no_deadline if schedule.deadline_s is None else over("missed", 1.0),
-        **_energies(trial, schedule, busy_s, worked, start_j, idle_w),
+        **_energies(trial, schedule, busy_s, worked),
         "break_even_s": break_even_s,
     }
     about = (trial.key, trial.target, trial.variant, trial.mark, profile)
@@ -126,20 +126,18 @@ def load_figure(trial: TrialSummary, schedule: Schedule, certainty: Certainty = 
     """
     sure = certainty.at_least(trial.interval_confidence)
 
-    def over(name: str, values_by_session: Sequence[Sequence[float]]) -> Figure:
-        means_s = trial.once(
-            ("means", name), lambda: [float(np.mean(values)) for values in values_by_session if values]
-        )
+    def over(name: str) -> Figure:
+        sessions = filter(None, getattr(trial, f"{name}_values"))
+        means_s = trial.once(("means", name), lambda: [float(np.mean(values)) for values in sessions])
         loads = [load_of(mean_s, schedule.images, schedule.cycle_s) for mean_s in means_s]
         return over_medians(loads, sure) if loads else Figure()
 
-    if (load := over("image_s", trial.image_s_values)).value is not None:
+    if (load := over("image_s")).value is not None:
         return load
-    part = over("infer_s", trial.infer_s_values)
+    part = over("infer_s")
     reason = trial.untimed_reason or trial.reason or "no session of it was measured"
-    if part.low is None or part.low <= 1:
-        return Figure(reason=reason)
-    return Figure(low=part.low, bound="above", reason=reason)
+    is_bound = part.low is not None and part.low > 1
+    return Figure(low=part.low, bound="above", reason=reason) if is_bound else Figure(reason=reason)
 
 
 @lru_cache(maxsize=16)
@@ -171,27 +169,22 @@ def _start_of(trial: TrialSummary) -> tuple[Figure, Figure, Figure]:
     idle_w = _of_rail(trial, "idle_w", "idle_w", "idle_w")
     if idle_w.value is None and idle_w.reason == NO_METER and trial.primary_rail:
         idle_w = Figure(reason="its meter saw no idle time")
-    start_s = Figure(reason="no start_s: what a start takes was not measured")
-    if trial.start_s_values:
-        start_s = over_medians(trial.start_s_values)
+    unmeasured = Figure(reason="no start_s: what a start takes was not measured")
+    start_s = over_medians(trial.start_s_values) if trial.start_s_values else unmeasured
     start_j = _combined(operator.mul, mean_w, start_s)
     nothing = Figure(reason=start_j.reason or "it draws nothing when idle")
     return start_j, nothing if idle_w.value == 0 else _combined(operator.truediv, start_j, idle_w), idle_w
 
 
 def _energies(
-    trial: TrialSummary,
-    schedule: Schedule,
-    busy_s: Figure,
-    worked: Sequence[Worked],
-    start_j: Figure,
-    idle_w: Figure,
+    trial: TrialSummary, schedule: Schedule, busy_s: Figure, worked: Sequence[Worked]
 ) -> dict[str, Figure]:
     """In J a cycle, by what the device does in its pauses: not counted; idle; off where that saves energy.
 
     Switched off in each pause longer than the break-even one, it is started again, at the power of its
     passes, for the next image.
     """
+    start_j, _, idle_w = _start_of(trial)
     image_j = _of_rail(trial, "energy_j", "energy_low_j", "energy_high_j")
     active = _combined(lambda image_j: image_j * schedule.images, image_j)
     # The most of what is taken off leaves the least.
@@ -204,8 +197,8 @@ def _energies(
     spared_j = Figure(reason=start_j.reason or "it draws nothing when idle")
     if idle.value is not None and isinstance(start_j.value, float) and isinstance(idle_w.value, float):
         watts, joules = idle_w.value, start_j.value
-        pauses = [(each.long_pauses_s or 0.0, each.long_pauses or 0.0) for each in worked]
-        spared_j = over_medians([max(0.0, time_s * watts - starts * joules) for time_s, starts in pauses])
+        spared = [max(0.0, each.long_pauses_s * watts - each.long_pauses * joules) for each in worked]
+        spared_j = over_medians(spared)
         spared_j = Figure(spared_j.value, spared_j.high, spared_j.low)
     off = _combined(operator.sub, idle, spared_j)
     return {"energy_j.active": active, "energy_j.idle": idle, "energy_j.off": off}
@@ -238,9 +231,11 @@ def simulated_figure(trial: TrialSummary, asked: Asked, certainty: Certainty, na
     schedule, whole = asked.schedule, f"the whole 95 % interval of {what}"
     if schedule is None:
         return Figure(reason=NO_SCHEDULE)
+    load = trial.once(("load", schedule, certainty), lambda: load_figure(trial, schedule, certainty))
     if name == "load":
-        about = ("load", schedule, certainty)
-        return replace(trial.once(about, lambda: _kept_up(trial, schedule, certainty)), what=whole)
+        known = load.low if load.value is None else load.value
+        note = overload(known) if isinstance(known, float) and known > 1 else ""
+        return replace(load, note=note, reason="; ".join(filter(None, (load.reason, note))), what=whole)
     cycles = max(1, min(MOST_CYCLES, MOST_LIMITED_IMAGES // schedule.images))
     mission = trial.once(
         ("mission", schedule), lambda: mission_of(trial, "", schedule, cycles=cycles, seed=0)
@@ -250,17 +245,9 @@ def simulated_figure(trial: TrialSummary, asked: Asked, certainty: Certainty, na
         return replace(bounded(rail, figure), scope=rail.scope or UNKNOWN_SCOPE)
     if name.startswith("energy_j") or not figure.reason.startswith(OVERLOADED):
         return figure
-    load = load_figure(trial, schedule, certainty)
     if load.low is None or load.low <= 1:
         why = load.reason or "but the 95 % interval of its load begins below 1"
         return Figure(undecided=True, reason=f"{figure.reason}; {why}")
     if name == "missed":
         return Figure(1.0, 1.0, 1.0, what="every deadline, in the end,", note=figure.reason)
     return Figure(low=asked.base_limit, bound="above", what=f"{what}, without end,", note=figure.reason)
-
-
-def _kept_up(summary: TrialSummary, schedule: Schedule, certainty: Certainty) -> Figure:
-    figure = load_figure(summary, schedule, certainty)
-    known = figure.low if figure.value is None else figure.value
-    note = overload(known) if isinstance(known, float) and known > 1 else ""
-    return replace(figure, note=note, reason="; ".join(filter(None, (figure.reason, note))))

@@ -46,10 +46,9 @@ class MissionFigure(NamedTuple):
         figure = mission.figures[self.name].in_unit(self.scale)
         if not isinstance(figure.value, int | float):
             return words.MISSING
-        is_exact = figure.low == figure.high
-        return (
-            words.number(figure.value) if is_exact else words.estimate(figure.value, figure.low, figure.high)
-        )
+        if figure.low == figure.high:
+            return words.number(figure.value)
+        return words.estimate(figure.value, figure.low, figure.high)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -183,24 +182,25 @@ def brief_missions(
 
 
 def _brief(judged: Judged, profile: Profile) -> BriefMissions:
-    schedule, trials = profile.stated_schedule, len(judged.summaries)
+    schedule = profile.stated_schedule
     if schedule is None:
         return BriefMissions(profile.name, reason="it says no time at which images come")
-    if any(summary.published for summary in judged.summaries):
-        why = "nothing was measured here, so that there are no passes to draw from"
-        return BriefMissions(profile.name, reason=why)
-    several = trials * len(judged.profiles) > MOST_MISSIONS
-    if several or schedule.images > MOST_IN_CYCLE:
-        what = f"{trials} trials by {words.counted(len(judged.profiles), 'profile')}"
-        what = what if several else f"{schedule.images:,} images a cycle"
-        command = f"`edgebench mission --profile {profile.name} --trial KEY`"
-        return BriefMissions(profile.name, reason=f"{what} are too many for a report: {command}")
+    trials, profiles = len(judged.summaries), len(judged.profiles)
     days = min(DAYS, max(schedule.cycle_s, MOST_IMAGES * schedule.limit_s) / DAY_S)
-    try:
-        played = tuple(missions(judged, [profile], days=days, seed=SEED))
-    except EdgeBenchError as error:
-        return BriefMissions(profile.name, reason=words.plain(error))
-    return BriefMissions(profile.name, played, days, schedule)
+    command = f"are too many for a report: `edgebench mission --profile {profile.name} --trial KEY`"
+    if any(summary.published for summary in judged.summaries):
+        reason = "nothing was measured here, so that there are no passes to draw from"
+    elif trials * profiles > MOST_MISSIONS:
+        reason = f"{trials} trials by {words.counted(profiles, 'profile')} {command}"
+    elif schedule.images > MOST_IN_CYCLE:
+        reason = f"{schedule.images:,} images a cycle {command}"
+    else:
+        try:
+            played = tuple(missions(judged, [profile], days=days, seed=SEED))
+            return BriefMissions(profile.name, played, days, schedule)
+        except EdgeBenchError as error:
+            reason = words.plain(error)
+    return BriefMissions(profile.name, reason=reason)
 
 
 # What a page and the terminal show of missions: a table of their figures.
@@ -218,30 +218,29 @@ def print_missions(console: Console, missions: Sequence[Mission], names: Mapping
 
 def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Table | None:
     """A row a trial with every figure that any of them has; None where none was played."""
-    if not brief.missions:
+    if brief.schedule is None:
         return None
-    return _table(brief.missions, tables.trial_names(summaries), played_words(brief))
+    days = f"{brief.days:.3g} {'day' if brief.days == 1 else 'days'}"
+    images = f"{words.counted(brief.schedule.images, 'image')} in {brief.schedule.cycle_s:g} s"
+    played = f"{days} of the schedule ({images}), seed {SEED}"
+    return _table(brief.missions, tables.trial_names(summaries), played)
 
 
 def _table(missions: Sequence[Mission], names: Mapping[str, str], played: str) -> Table:
     """The figures that any of them has; overloads, and why figures of the others are not known."""
-    known = [
-        each for each in FIGURES if any(mission.figures[each.name].value is not None for mission in missions)
-    ]
+    known = [each for each in FIGURES if any(of.figures[each.name].value is not None for of in missions)]
     unknown = words.grouped(
         (mission.figures[figure.name].reason, figure.heading)
         for mission in missions
         for figure in FIGURES
         if not mission.overloaded and mission.figures[figure.name].value is None
     )
-    caption = [
-        f"{played}; 95 % intervals over sessions",
-        *(
-            f"{names[mission.trial]} is overloaded: {mission.load:.3g} cycles of work come in each"
-            for mission in missions
-            if mission.overloaded
-        ),
-        *(f"{', '.join(dict.fromkeys(of))} not known: {words.plain(why)}" for why, of in unknown.items()),
+    caption = [f"{played}; 95 % intervals over sessions"]
+    for each in missions:
+        if each.overloaded:
+            caption.append(f"{names[each.trial]} is overloaded: {each.load:.3g} cycles of work come in each")
+    caption += [
+        f"{', '.join(dict.fromkeys(of))} not known: {words.plain(why)}" for why, of in unknown.items()
     ]
     return Table(
         f"{words.plain(missions[0].profile, 80)}: mission",
@@ -249,11 +248,3 @@ def _table(missions: Sequence[Mission], names: Mapping[str, str], played: str) -
         tuple((names[each.trial], *(figure.shown(each) for figure in known)) for each in missions),
         "; ".join(caption),
     )
-
-
-def played_words(brief: BriefMissions) -> str:
-    """How long the mission was: `10 days of the schedule (80 images in 5739 s), seed 0`."""
-    assert brief.schedule is not None
-    images = words.counted(brief.schedule.images, "image")
-    days = f"{brief.days:.3g} {'day' if brief.days == 1 else 'days'}"
-    return f"{days} of the schedule ({images} in {brief.schedule.cycle_s:g} s), seed {SEED}"

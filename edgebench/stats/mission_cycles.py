@@ -19,12 +19,9 @@ from numpy.typing import NDArray
 # A device that works through images one after another, in the order in which they come (pure).
 #
 # The completion c of the k-th image is s(k) + max(a(k), c(k-1)), with its arrival a and its service time s:
-# it
-# begins when it is there and the one before it is done (Lindley, "The theory of queues with a single
-# server",
-# 1952). Written out, c(k) is the largest over j <= k of a(j) + s(j) + ... + s(k): cumulative sums and a
-# running
-# maximum, without a loop.
+# it begins when it is there and the one before it is done (Lindley, "The theory of queues with a single
+# server", 1952). Written out, c(k) is the largest over j <= k of a(j) + s(j) + ... + s(k): cumulative sums
+# and a running maximum, without a loop.
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -88,8 +85,8 @@ class Worked:
         most_held: images at once, waiting or in work; the mean over cycles of each one's most.
         age_s: from an image's arrival to its result, the mean.
         oldest_s: the same, of the oldest image.
-        missed: share of the images that were not done at their deadline; None without one.
-        long_pauses: pauses longer than `least_pause_s`, a cycle; None where it is not known.
+        missed: share of the images that were not done at their deadline; 0 without one.
+        long_pauses: pauses longer than `least_pause_s`, a cycle.
         long_pauses_s: how long those are together, a cycle.
     """
 
@@ -97,9 +94,9 @@ class Worked:
     most_held: float
     age_s: float
     oldest_s: float
-    missed: float | None
-    long_pauses: float | None
-    long_pauses_s: float | None
+    missed: float
+    long_pauses: float
+    long_pauses_s: float
 
 
 def load_of(mean_s: float, images: int, cycle_s: float) -> float:
@@ -109,7 +106,7 @@ def load_of(mean_s: float, images: int, cycle_s: float) -> float:
 
 
 def work_through(
-    values_s: Floats, cycle: Cycle, cycles: int, generator: np.random.Generator, least_pause_s: float | None
+    values_s: Floats, cycle: Cycle, cycles: int, generator: np.random.Generator, least_pause_s: float
 ) -> Worked:
     """Cycles with the latencies of one session, one after the other.
 
@@ -118,42 +115,38 @@ def work_through(
         cycle: what comes in each.
         cycles: at least 1.
         generator: of the draws.
-        least_pause_s: longer ones are counted; None for none.
+        least_pause_s: longer ones are counted; infinite for none.
     """
-    ages_s, oldest_s = 0.0, 0.0
-    most_held, missed, long_pauses, long_pauses_s = 0, 0, 0, 0.0
-    images = cycles * cycle.arrivals_s.size
-    services_s = values_s[generator.integers(values_s.size, size=cycle.arrivals_s.size)]
-    done_s = completions_s(cycle.arrivals_s - cycle.cycle_s, services_s, -cycle.cycle_s)
-    free_at_s, pending_s = float(done_s[-1]), done_s[done_s > 0]
-    block = max(1, BLOCK_IMAGES // cycle.arrivals_s.size)
-    for first in range(0, cycles, block):
-        count = min(block, cycles - first)
+    ages_s, oldest_s, most_held, missed, long_pauses, long_pauses_s = 0.0, 0.0, 0, 0, 0, 0.0
+    images = cycle.arrivals_s.size
+    deadline_s = math.inf if cycle.deadline_s is None else cycle.deadline_s
+    free_at_s, pending_s = -cycle.cycle_s, np.empty(0)
+    block = max(1, BLOCK_IMAGES // images)
+    for first in (-1, *range(0, cycles, block)):  # the cycle -1 is played and not counted
+        count = min(block, cycles - first) if first >= 0 else 1
         starts_s = (first + np.arange(count)) * cycle.cycle_s
         arrivals_s = (starts_s[:, None] + cycle.arrivals_s).ravel()
         services_s = values_s[generator.integers(values_s.size, size=arrivals_s.size)]
         done_s = completions_s(arrivals_s, services_s, free_at_s)
-        age_s = done_s - arrivals_s
-        ages_s += float(age_s.sum())
-        oldest_s = max(oldest_s, float(age_s.max()))
-        at_once = held(arrivals_s, done_s, pending_s)
-        most_held += int(at_once.reshape(count, -1).max(axis=1).sum())
-        if cycle.deadline_s is not None:
-            missed += int((age_s > cycle.deadline_s).sum())
-        if least_pause_s is not None:
+        if first >= 0:
+            age_s = done_s - arrivals_s
+            ages_s += float(age_s.sum())
+            oldest_s = max(oldest_s, float(age_s.max()))
+            at_once = held(arrivals_s, done_s, pending_s)
+            most_held += int(at_once.reshape(count, -1).max(axis=1).sum())
+            missed += int((age_s > deadline_s).sum())
             pause_s = pauses_s(arrivals_s, done_s, free_at_s)
-            long_ones_s = pause_s[pause_s > least_pause_s]
-            long_pauses += long_ones_s.size
-            long_pauses_s += float(long_ones_s.sum())
+            long_pauses += int((pause_s > least_pause_s).sum())
+            long_pauses_s += float(pause_s[pause_s > least_pause_s].sum())
         free_at_s = float(done_s[-1])
         unfinished_s = np.concatenate((pending_s, done_s))
         pending_s = unfinished_s[unfinished_s > (first + count) * cycle.cycle_s]
     return Worked(
-        busy_s=float(values_s.mean()) * cycle.arrivals_s.size,
+        busy_s=float(values_s.mean()) * images,
         most_held=most_held / cycles,
-        age_s=ages_s / images,
+        age_s=ages_s / (cycles * images),
         oldest_s=oldest_s,
-        missed=None if cycle.deadline_s is None else missed / images,
-        long_pauses=None if least_pause_s is None else long_pauses / cycles,
-        long_pauses_s=None if least_pause_s is None else long_pauses_s / cycles,
+        missed=missed / (cycles * images),
+        long_pauses=long_pauses / cycles,
+        long_pauses_s=long_pauses_s / cycles,
     )

@@ -22,12 +22,12 @@ def test_even_images_wait_for_nothing():
 def test_a_burst_waits_in_line():
     """D/D/1 with all at once: the k-th is k services old."""
     burst = Cycle(np.zeros(80), 5739.0, deadline_s=100.0)
-    worked = work_through(np.array([2.0]), burst, 3, np.random.default_rng(1), least_pause_s=None)
+    worked = work_through(np.array([2.0]), burst, 3, np.random.default_rng(1), least_pause_s=np.inf)
     assert worked.most_held == 80
     assert worked.age_s == pytest.approx(2.0 * 81 / 2)
     assert worked.oldest_s == pytest.approx(160.0)
     assert worked.missed == pytest.approx(30 / 80)
-    assert (worked.long_pauses, worked.long_pauses_s) == (None, None)
+    assert (worked.long_pauses, worked.long_pauses_s) == (0, 0)
 
 
 def test_work_that_outlasts_its_cycle_is_carried_over_from_block_to_block(monkeypatch):
@@ -64,7 +64,7 @@ def test_images_in_the_system_are_their_rate_times_their_age():
     arrivals_s = np.sort(generator.uniform(0, 1000.0, 400))
     cycle = Cycle(arrivals_s, 1000.0)
     values_s = generator.gamma(4.0, 0.5, 200)
-    worked = work_through(values_s, cycle, 200, np.random.default_rng(5), least_pause_s=None)
+    worked = work_through(values_s, cycle, 200, np.random.default_rng(5), least_pause_s=np.inf)
     drawn = np.random.default_rng(5)
     before_s = completions_s(arrivals_s - 1000.0, values_s[drawn.integers(200, size=400)], -1000.0)
     arrivals_s = (np.arange(200)[:, None] * 1000.0 + arrivals_s).ravel()

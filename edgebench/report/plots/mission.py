@@ -53,14 +53,16 @@ def mission(
                 linewidth=1.4,
             )
             drawing.mark(line, "trial", f"{name}: at most {held.max()} images wait or are in work")
-        axes.set(xlim=(0, cycle.cycle_s / unit_s), ylim=(0, None))
+        axes.set(
+            xlim=(0, cycle.cycle_s / unit_s),
+            ylim=(0, None),
+            xlabel=f"time within a cycle, {unit}",
+            ylabel="images that are not done, at most",
+        )
         axes.locator_params(axis="y", integer=True)
-        axes.set_xlabel(f"time within a cycle, {unit}")
-        axes.set_ylabel("images that are not done, at most")
 
-    return draw_panels(
-        ax, [("", drawn)] if drawn else [], draw, "no trial keeps up with the schedule", "trial", height=3.4
-    )
+    panels, nothing = [("", drawn)] if drawn else [], "no trial keeps up with the schedule"
+    return draw_panels(ax, panels, draw, nothing, "trial", height=3.4)
 
 
 def _held(trial: TrialSummary, cycle: Cycle) -> NDArray[np.int64]:
@@ -86,17 +88,14 @@ def most_held(arrivals_s: Floats, done_s: Floats, cycle_s: float) -> NDArray[np.
 
 def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Picture | None:
     """Backlog over a cycle; None where no trial keeps up, or no image ever waits for another."""
-    trials, drawn = {summary.key: summary for summary in summaries}, kept_up(brief.missions)
     if brief.schedule is None:
         return None
+    trials, drawn = {summary.key: summary for summary in summaries}, kept_up(brief.missions)
     cycle = cycle_of(brief.schedule)
     if not any(_held(trials[mission.trial], cycle).max() > 1 for mission in drawn):
         return None
-    caption = (
-        f"{words.plain(brief.profile, 80)}: images that wait or are in work over one cycle, at each trial's "
-        "median latency"
-    )
-    more = f". The first {MOST_LINES} of {len(drawn)} trials are drawn" if len(drawn) > MOST_LINES else ""
-    return picture(
-        partial(mission, brief.missions, trials, cycle), "Backlog over a cycle", f"{caption}{more}."
-    )
+    profile, count = words.plain(brief.profile, 80), len(drawn)
+    caption = f"{profile}: images that wait or are in work over one cycle, at each trial's median latency."
+    caption += f" The first {MOST_LINES} of {count} trials are drawn." if count > MOST_LINES else ""
+    draw = partial(mission, brief.missions, trials, cycle)
+    return picture(draw, "Backlog over a cycle", caption)
