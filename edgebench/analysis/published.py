@@ -45,21 +45,20 @@ class PublishedFigures:
         `at least`, `below`, `at most`), k and n of a share, patches (of how many the published time was: a
         time is scaled up to the scene's 400), words (quoted), covers, source, address.
         """
-        judged = self._judged
-        devices = {target.name: target.body or "" for target in judged.results.experiment.targets}
+        targets = {target.name: target.body or "" for target in self._judged.results.experiment.targets}
         references = load_references(reference_folder())
-        sources = {source.title: source for each in references for source in each.sources.values()}
+        addresses = {each.title: each.address for file in references for each in file.sources.values()}
         rows = [
-            vars(summary)
-            | vars(figure)
-            | {
-                "device": devices[summary.target],
-                "address": sources[figure.source].address,
+            {
+                **vars(summary),
+                **vars(figure),
+                "device": targets[summary.target],
+                "address": addresses[figure.source],
                 "unit": METRICS[figure.quantity].unit,
                 "form": _form(figure),
                 "patches": round(SCENE.patches / figure.scaled),
             }
-            for summary in judged.summaries
+            for summary in self._judged.summaries
             for figure in summary.published
         ]
         return frame_of(rows, _KINDS)

@@ -190,7 +190,7 @@ def _energies(
     # The most of what is taken off leaves the least.
     idle = _combined(
         lambda busy_s, work_j, idle_w: work_j + max(0.0, schedule.cycle_s - busy_s) * idle_w,
-        Figure(busy_s.value, busy_s.high, busy_s.low, reason=busy_s.reason),
+        replace(busy_s, low=busy_s.high, high=busy_s.low),
         active,
         idle_w,
     )
@@ -198,8 +198,8 @@ def _energies(
     if idle.value is not None and isinstance(start_j.value, float) and isinstance(idle_w.value, float):
         watts, joules = idle_w.value, start_j.value
         spared = [max(0.0, each.long_pauses_s * watts - each.long_pauses * joules) for each in worked]
-        spared_j = over_medians(spared)
-        spared_j = Figure(spared_j.value, spared_j.high, spared_j.low)
+        saved_j = over_medians(spared)
+        spared_j = Figure(saved_j.value, saved_j.high, saved_j.low)
     off = _combined(operator.sub, idle, spared_j)
     return {"energy_j.active": active, "energy_j.idle": idle, "energy_j.off": off}
 

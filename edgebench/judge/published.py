@@ -35,7 +35,7 @@ from edgebench.judge.trial_summary import (
 from edgebench.judge.verdict import judge_all
 from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord
 from edgebench.records.target import Target
-from edgebench.refusals import form, problem, refusal, refuse
+from edgebench.refusals import form, refusal, refuse
 from edgebench.results.load import StoredResults
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval
@@ -108,20 +108,24 @@ class FigureEntry(_Entry):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        metrics = required_metrics().items()
+        judged = required_metrics().values()
         known = {
-            name: metric
-            for name, metric in metrics
-            if not isinstance(metric.judged, Stated) and not metric.is_size
+            each.name: each for each in judged if not isinstance(each.judged, Stated) and not each.is_size
         }
-        if self.quantity not in known:
-            raise problem(f"unknown quantity {short(self.quantity)}", choose(self.quantity, known))
+        refuse(
+            (
+                self.quantity not in known,
+                f"unknown quantity {short(self.quantity)}",
+                choose(self.quantity, known),
+            )
+        )
         metric, k, n, unit = known[self.quantity], self.k, self.n, self.unit
         forms = [key for key in _FORMS if getattr(self, key) is not None]
         one_of = f"write one of {', '.join(_FORMS)}"
-        uncovered = forms in (["value"], ["k"]) and not self.covers
-        number = next((float(getattr(self, key)) for key in forms if key != "k"), 0.0)
-        more = metric.share_of and number * metric.units.get(unit, 1.0) > 1
+        is_bound, uncovered = set(forms) & set(BOUNDS), forms in (["value"], ["k"]) and not self.covers
+        number = sum(float(getattr(self, key)) for key in forms if key != "k")
+        too_much = metric.share_of and number * metric.units.get(unit, 1.0) > 1
+        no_time = self.patches and (self.value is None or not metric.is_latency)
         refuse(
             (unit and unit not in metric.units, f"unknown unit {short(unit)}", choose(unit, metric.units)),
             (not forms, "it has neither a number nor `picture = true`", one_of),
@@ -129,28 +133,20 @@ class FigureEntry(_Entry):
             ((k is None) != (n is None), "k and n belong together", "write both: k right ones of n"),
             (n and not metric.share_of, f"k and n do not belong to {self.quantity}", "write value ="),
             ((k or 0) > (n or 0), f"{k} of {n} is more than all", "write k for the right ones, n for all"),
-            (
-                self.patches and (self.value is None or not metric.is_latency),
-                "patches belong to the value of a scene's time",
-                "leave them out",
-            ),
+            (no_time, "patches belong to the value of a scene's time", "leave them out"),
             (uncovered, "covers is missing", 'write such as covers = "inference only"'),
-            (
-                not BOUNDS.keys().isdisjoint(forms) and not self.words,
-                "words are missing",
-                "quote what the source says: words = ",
-            ),
-            (more, f"{number:g} is more than every {metric.share_of}", 'write a share, or unit = "%"'),
+            (is_bound and not self.words, "words are missing", "quote what the source says: words = "),
+            (too_much, f"{number:g} is more than every {metric.share_of}", 'write a share, or unit = "%"'),
         )
         return self
 
     def published(self, source: Source) -> Published:
         """The figure in its quantity's base unit; a time of some patches as that of the scene."""
-        metric = required_metrics()[self.quantity]
-        unit, scaled = metric.units[self.unit or metric.unit], SCENE.patches / (self.patches or SCENE.patches)
+        metric, scaled = required_metrics()[self.quantity], SCENE.patches / (self.patches or SCENE.patches)
+        unit = metric.units[self.unit or metric.unit]
         ends = {bound: end * unit for key, bound in BOUNDS.items() if (end := getattr(self, key)) is not None}
         value = None if self.value is None else self.value * unit * scaled
-        low, high = (ends.get("above", ends.get("at least")), ends.get("below", ends.get("at most")))
+        low, high = ends.get("above", ends.get("at least")), ends.get("below", ends.get("at most"))
         if self.k is not None and self.n is not None:
             value, (low, high) = self.k / self.n, wilson(self.k, self.n)
         about = (self.quantity, metric.statistics[0], source.title)
@@ -234,8 +230,8 @@ def load_references(folder: Path) -> tuple[Reference, ...]:
             references.append(Reference.model_validate(tables, context=known))
         except ValidationError as error:
             refused = refusal(error, tables, Reference)
-            fix = refused.fix or "see results/reference"
-            raise UsageError(f"reference {file}: {refused.sentence()}", fix=fix) from error
+            what = f"reference {file}: {refused.sentence()}"
+            raise UsageError(what, fix=refused.fix or "see results/reference") from error
     if not references:
         raise UsageError(f"{folder} has no published figures", fix=_AGAIN)
     return tuple(references)
@@ -288,7 +284,7 @@ def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSu
         if (figure := figures.get(name)) and figure.value is not None
     }
     right = figures.get("accuracy")
-    if right and right.k is not None and right.n is not None and right.low is not None and right.high:
+    if right and right.k is not None and right.n and right.low is not None and right.high is not None:
         known["accuracy"] = Accuracy(right.k, right.n, right.low, right.high)
     summary = TrialSummary(
         **planned_fields(entry.record),

@@ -35,7 +35,7 @@ def mission(
         cycle: of the profile's schedule.
         ax: where to draw, one panel.
     """
-    drawn = kept_up(missions)[:MOST_LINES]
+    drawn = [each for each in missions if each.overloaded is False][:MOST_LINES]
     names = tables.trial_names(list(trials.values()))
     unit_s, unit = next((each for each in _UNITS if cycle.cycle_s > 2 * each[0]), (1.0, "s"))
 
@@ -72,11 +72,6 @@ def _held(trial: TrialSummary, cycle: Cycle) -> NDArray[np.int64]:
     return most_held(cycle.arrivals_s, done_s, cycle.cycle_s)
 
 
-def kept_up(missions: Sequence[Mission]) -> list[Mission]:
-    """Those that are not overloaded."""
-    return [mission for mission in missions if mission.overloaded is False]
-
-
 def most_held(arrivals_s: Floats, done_s: Floats, cycle_s: float) -> NDArray[np.int64]:
     """The most images that are not done at any moment of each of PARTS equal parts of a cycle."""
     times_s = np.concatenate((arrivals_s, done_s))
@@ -90,8 +85,8 @@ def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> 
     """Backlog over a cycle; None where no trial keeps up, or no image ever waits for another."""
     if brief.schedule is None:
         return None
-    trials, drawn = {summary.key: summary for summary in summaries}, kept_up(brief.missions)
-    cycle = cycle_of(brief.schedule)
+    trials, cycle = {summary.key: summary for summary in summaries}, cycle_of(brief.schedule)
+    drawn = [each for each in brief.missions if each.overloaded is False]
     if not any(_held(trials[mission.trial], cycle).max() > 1 for mission in drawn):
         return None
     profile, count = words.plain(brief.profile, 80), len(drawn)
