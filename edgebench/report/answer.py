@@ -141,7 +141,7 @@ def _is_level(trial: TrialSummary, first: TrialSummary) -> bool:
 
 def _named(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
-    return words.listed(list(names) if more <= 0 else [*names[:_NAMED], f"{more} more"])
+    return words.listed(list(names) if more <= 1 else [*names[:_NAMED], f"{more} more"])
 
 
 def _nearest_miss(decision: Decision, names: Mapping[str, str], verdicts: Sequence[Verdict]) -> list[str]:

@@ -40,7 +40,9 @@ def pictures(
 
     `profiles` are those of the verdicts, `missions` those that were played.
     """
-    latencies = latency_limits(verdicts, words.latency_names(words.alike_timed(summaries)))
+    titles = {profile.name: profile.title or profile.name for profile in profiles}
+    limits = latency_limits(verdicts, words.latency_names(words.alike_timed(summaries)))
+    latencies = {titles.get(name, name): limit for name, limit in limits.items()}
     shown: dict[tuple[str, str], Picture | None] = {
         ("latency", ""): depth_picture(summaries, latencies),
         ("targets", ""): targets_picture(summaries, latencies),

@@ -174,8 +174,7 @@ def _judgement(trial: TrialSummary, verdict: Verdict) -> Judgement:
         excess = "" if None in ends else words.estimate(None, *ends, words.unit(verdict))
     elif verdict.verdict == "fail":
         excess = words.judged(verdict)
-        if verdict.margin is not None:
-            excess = f"{words.signed(-verdict.margin)}{words.margin_unit(verdict)}"
+        excess = words.distance(verdict) or excess
     is_measured = trial.status in ("done", "partial")
     by = settled_by(trial, verdict) if is_measured and verdict.verdict in ("inconclusive", "unknown") else ""
     return Judgement(

@@ -13,7 +13,7 @@ from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.records.stored import ExperimentRecord
 from edgebench.report import notes, tables, words
 from edgebench.report.answer import Answer, answer_of
-from edgebench.report.blocks import Block, Matrix, Standing
+from edgebench.report.blocks import Block, Matrix, Note, Standing
 from edgebench.report.environment import command_line, most_sessions, steady_part
 from edgebench.report.matrix import matrix_of, standings_of
 from edgebench.report.metric_text import declared_texts
@@ -144,20 +144,22 @@ def _lines(
     lines = (
         [] if titles else [Line("Not judged", "No profile was given.", f"{command} --profile disco-realtime")]
     )
+    lines += _noted("Note", said)
     lines += _not_measured(judged, titles, command)
-    for label, group in (
-        ("Incomplete", incomplete),
-        ("Ended", notes.shared(ended, trials)),
-        ("Note", said),
-    ):
-        if group:
-            more = f"; {len(group) - _NOTED} more under Warnings" if len(group) > _NOTED else ""
-            texts = (
-                note.text if note.who.startswith(("all", "both")) else note.line for note in group[:_NOTED]
-            )
-            lines.append(Line(label, f"{'; '.join(texts)}{more}."))
-    disturbed = _disturbed(summaries, trials)
-    return [*lines, *([Line("Disturbed", disturbed)] if disturbed else [])]
+    lines += _noted("Incomplete", incomplete)
+    lines += _noted("Ended", notes.shared(ended, trials))
+    for label, text in (("Failed", _failed(summaries, trials)), ("Disturbed", _disturbed(summaries, trials))):
+        lines += [Line(label, text)] if text else []
+    return lines
+
+
+def _noted(label: str, group: Sequence[Note]) -> list[Line]:
+    """The first notes of a kind in one line; none without notes."""
+    if not group:
+        return []
+    more = f"; {len(group) - _NOTED} more under Warnings" if len(group) > _NOTED else ""
+    texts = (note.text if note.who.startswith(("all", "both")) else note.line for note in group[:_NOTED])
+    return [Line(label, f"{'; '.join(texts)}{more}.")]
 
 
 def _conditions(trial: TrialSummary) -> list[str]:
@@ -214,6 +216,7 @@ def _not_measured(judged: Judged, titles: Mapping[str, str], command: str) -> li
     options = dict.fromkeys(match[0] for match in map(_OPTION.match, ways) if match)
     others = dict.fromkeys(way for way in ways if way and not _OPTION.match(way))
     text += f". To add it: {words.listed(list(others))}" if others else ""
+    text += " (names: edgebench boards list)" if any("--board" in option for option in options) else ""
     if options and not all(option.split()[0] in _OF_FIT for option in options):
         command = command_line(exported(judged.results.experiment).command) or "edgebench run"
     return [Line("Not measured", f"{text}.", " ".join([command, *options]) if options else ""), *lines]
@@ -229,6 +232,17 @@ def _undecided(
         text = f"{words.judged_quantity(verdict.quantity, verdict.statistic)}: {words.plain(verdict.reason)}"
         texts[f"{text}. To settle it: {by}" if by else text] = None
     return [Line("Undecided for all", f"{'; '.join(texts)}.")] if texts else []
+
+
+def _failed(summaries: Sequence[TrialSummary], trials: Trials) -> str:
+    """`1 of 28 sessions (0.5 int8); its figures rest on the others`; empty where no session failed."""
+    ended = [(each.key, each.failed_sessions) for each in summaries if each.failed_sessions]
+    failed = [key for key, share in ended if share.k]
+    if not failed:
+        return ""
+    k, n = sum(share.k for _, share in ended), sum(share.n for _, share in ended)
+    whose = "its figures rest" if len(failed) == 1 else "their figures rest"
+    return f"{k} of {words.counted(n, 'session')} ({trials.several(failed)}); {whose} on the others."
 
 
 def _disturbed(summaries: Sequence[TrialSummary], trials: Trials) -> str:

@@ -30,7 +30,7 @@ from edgebench.report.notes import Trials
 from edgebench.report.page import Section, incomplete_text, is_published
 from edgebench.results.redaction import exported
 
-_GIST = ("duty_cycle", "backlog", "energy_j.idle")  # of a mission
+_GIST = ("duty_cycle", "backlog")  # of a mission
 _MAX_CLASSES = 40  # up to which a confusion matrix can be read
 
 

@@ -127,7 +127,7 @@ _Shown = tuple[list[str], list[str]]  # the lines of a heading, and the cells be
 
 
 def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
-    """Print it: with intervals where they fit, else the figures that fit; profiles without room come below.
+    """Print it: with the first intervals that fit, else the figures; profiles without room come below.
 
     No cell is cut, and every part begins with the trials' names.
     """
@@ -145,8 +145,10 @@ def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
         )
         for at, column in enumerate(matrix.profiles)
     ]
-    if _width([*figures, *profiles]) > room:
-        figures = [(heading, list(map(_alone, cells))) for heading, cells in figures]
+    for at in reversed(range(len(figures))):
+        if _width([*figures, *profiles]) > room:
+            heading, cells = figures[at]
+            figures[at] = (heading, list(map(_alone, cells)))
     while len(figures) > 1 and _width([*figures, *profiles]) > room:
         figures.pop()
     for number, part in enumerate(_parts([*figures, *profiles], room)):

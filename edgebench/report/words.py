@@ -23,6 +23,7 @@ V = TypeVar("V")
 MISSING = "-"
 
 LOPSIDED = 0.2
+UNEQUAL = 1.25
 """From this half-width on the sides of an interval differ by so much that ± would say something else."""
 
 MEDIAN = "median: the mean over the sessions of each session's median"
@@ -88,7 +89,7 @@ def estimate(
     is_wide, half = True, 0.0
     if value is not None and low is not None and high is not None:
         half = max(high - value, value - low)
-        is_wide = half > LOPSIDED * abs(value)
+        is_wide = half > LOPSIDED * abs(value) or half > UNEQUAL * min(high - value, value - low)
         finest = abs(low) if is_wide else half
         if half > 0:
             places = max(places, min(decimals(finest, 1), decimals(value, 5)))
@@ -268,6 +269,14 @@ def judged_quantity(name: str, statistic: str = "", averaging_s: float | None = 
     if metric is None or statistic not in ("", metric.statistics[0] if metric.statistics else ""):
         text += f" ({plain(statistic, 16)})" if statistic else ""
     return text if averaging_s is None else f"{text} over {averaging_s:g} s"
+
+
+def distance(verdict: Verdict) -> str:
+    """By how much a limit is missed: `0.824 s over`, `3.20 points below`; "" where it is not known."""
+    if verdict.margin is None:
+        return ""
+    away = "below" if wants_more(verdict) else "over"
+    return f"{number(-verdict.margin)}{margin_unit(verdict)} {away}"
 
 
 SYMBOLS = {"pass": "✓", "fail": "✕", "inconclusive": "≈", "unknown": "?"}

@@ -152,6 +152,8 @@ class Caution:
 
 def sentence_of(cautions: Sequence[Caution]) -> str:
     """One sentence for cautions of one kind, such as several trials': numbers that differ become ranges."""
+    if cautions[0].flag is Flag.SAID and all(caution.count == caution.of for caution in cautions):
+        return _details_text([caution.what for caution in cautions])
     ratios = [caution.ratio for caution in cautions]
     celsius = [caution.celsius for caution in cautions if caution.celsius is not None]
     return cautions[0].flag.value.format(

@@ -95,7 +95,7 @@ def _against_accuracy(
         drawing.scale_axis(axes, "x", [*ends, *lines], axis, bars_note(costs))
         room = 0.08 * max(1.0, max(rates) - min(rates))
         axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
-        axes.set_ylabel("Accuracy on the images, %\nbars: 95 % intervals")
+        axes.set_ylabel("Accuracy on the images, %")
         draw_limits(axes, "x", lines, unit, named=len(panels) == 1)
         draw_points(axes, [point(*each, is_named) for each in group], styles)
 

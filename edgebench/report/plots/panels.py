@@ -342,7 +342,7 @@ def _is_near(limit: float, values: Sequence[float]) -> bool:
 def limits_note(limits: Mapping[str, float], values: Sequence[float], unit: str) -> str:
     """What the dashed lines are, and the limits beyond the axis by name and value."""
     far = [
-        f"{words.plain(name, 40)} ({limit:g} {unit})"
+        f"{words.plain(name, 40)} ({words.number(limit)} {unit})"
         for name, limit in limits.items()
         if 0 < limit < math.inf and not _is_near(limit, values)
     ]
