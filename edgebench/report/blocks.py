@@ -179,6 +179,10 @@ class Row:
     standings: tuple[Standing | None, ...]
 
 
+_ROOMY_COLUMNS = 8
+_ROOMY_NAME = 16  # characters
+
+
 @dataclass(frozen=True)
 class Matrix:
     """Trials with their figures and their standing by each profile, the best first.
@@ -194,6 +198,12 @@ class Matrix:
     profiles: tuple[Column, ...]
     rows: tuple[Row, ...]
     folded: tuple[Row, ...] = ()
+
+    @property
+    def roomy(self) -> bool:
+        """Whether names and figures need no second line on a wide screen."""
+        few = len(self.columns) + len(self.profiles) <= _ROOMY_COLUMNS
+        return few and all(len(row.name) <= _ROOMY_NAME for row in (*self.rows, *self.folded))
 
     @property
     def rest(self) -> str:

@@ -44,7 +44,6 @@ def refused(words: Sequence[str], result: Path) -> None:
         "compare made made -o results/made/experiment.json",
         "compare made made --figure results/made/trials/x.png",
         "history --figure results/made/trials/x.png",
-        "mission made --profile disco-greenland --figure results/made/trials/x.png",
         "export made -o results/made/scene.jpg",
         "profiles new sky --limit mass_g=9 --force -o results/made/run.json",
         "meters record replay -o results/made/images.json",

@@ -127,6 +127,7 @@ def test_a_narrow_meter_that_fails_a_limit_lets_none_pass():
 def test_a_narrow_meter_and_one_of_the_board_both_have_to_be_met():
     board = meter(mean_w=3.0)
     chip = meter(scope="chip", primary=False, meter="rapl:", mean_w=5.0, mean_w_sessions=(4.99, 5.0, 5.01))
+    chip = replace(chip, peak_w=5.2)
     tried, requirement = trial("a", power=(board, chip)), {"quantity": "power_mean_w", "limit": 2.0}
     (entry,) = nearest_of([tried], of(requirement))
     (limit,) = entry.relax

@@ -88,7 +88,8 @@ def flags(folder: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     waiting: list[tuple[str, ...]] = [()]
     while waiting:
-        outcomes = carry_out(folder, [[*words, "--help"] for words in waiting])
+        asked = [[*words, "--help-all" if words == ("run",) else "--help"] for words in waiting]
+        outcomes = carry_out(folder, asked)
         below: list[tuple[str, ...]] = []
         for words, outcome in zip(waiting, outcomes, strict=True):
             options, commands = _of_help(outcome)

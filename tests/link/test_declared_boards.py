@@ -29,7 +29,7 @@ def test_a_machine_that_calls_itself_so_is_confirmed(boards, model):
         ((PI_4,), "ThinkPad", "declared as Raspberry Pi 4 Model B, and calls itself ThinkPad"),
         ((PI_4,), None, "declared as Raspberry Pi 4 Model B, and does not say what it is"),
         ((PI_3,), "Raspberry Pi 3 Model B Plus Rev 1.3", "and calls itself Raspberry Pi 3 Model B Plus Rev"),
-        ((PLATE,), "Plate", "no source tells what it calls itself, and calls itself Plate"),
+        ((PLATE,), "Plate", "no source says what it calls itself, and calls itself Plate"),
         ((PLATE, PI_4), "ThinkPad", "declared as Plate + Raspberry Pi 4 Model B, and calls itself ThinkPad"),
     ],
 )

@@ -31,7 +31,7 @@ def go(device, rig, artifact=None, **chosen):
         ("abort", "crash", "SIGABRT", "SIGABRT"),
         ("segfault", "crash", "SIGSEGV", "SIGSEGV"),
         ("exit", "crash", None, "exit code 7"),
-        ("raise", None, None, "RuntimeError: the toy was told to fail"),
+        ("raise", None, None, "RuntimeError: the toy was asked to fail"),
         ("out_of_memory", "out_of_memory", None, "ran out of memory"),
     ],
 )

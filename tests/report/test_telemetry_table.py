@@ -82,9 +82,10 @@ def test_a_board_that_tells_little():
 )
 def test_no_throttling_is_said_of_windows_with_samples_alone(channel, starts_s, throttling):
     sampled = results({})
-    sampled.probes = pd.concat(
+    probes = pd.concat(
         [rows(channel, [0.0] * 9, session, start_s) for session, start_s in enumerate(starts_s)]
     ).assign(trial=KEY)
+    sampled.rows_of_trials = lambda name: lambda key: probes[probes["trial"] == key]
     [row] = telemetry(sampled, {}).rows
     assert row[-1] == throttling
 

@@ -46,11 +46,11 @@ def test_a_row_has_values_with_intervals_and_a_standing_with_its_margins() -> No
     matrix = made([trial("a", 1.0, accuracy=(95, 100))], of({"limit": 2.0}, ACCURACY))
     assert [column.heading for column in matrix.columns] == ["Latency per image, s", "Accuracy, %"]
     (row,) = matrix.rows
-    assert row.figures == ("1.00 ±0.03", "95.0 ±6.2")
+    assert row.figures == ("1.00 ±0.03", "95.0 (88.8 to 97.9)")
     assert row.standings[0] and row.standings[0].short == "✓ pass"
     assert [each.text for each in row.standings[0].judgements] == [
         "latency per image ≤ 2 s: 1.00 ±0.03 s, margin +1.00 s",
-        "accuracy ≥ 0.8: 0.950 ±0.062, margin +0.150",
+        "accuracy ≥ 0.8: 0.950 (0.888 to 0.979), margin +0.150",
     ]
     assert row.standings[0].judgements[0].reason == "the whole 95 % interval meets the limit"
     assert matrix.profiles[0].about == "latency per image ≤ 2 s, accuracy ≥ 0.8"
@@ -66,7 +66,7 @@ def test_pass_is_said_only_where_everything_required_was_measured() -> None:
 
 def test_the_requirement_that_decides_is_named_with_what_it_misses() -> None:
     failed = standing(trial("a", 3.0, mass_g=10.0), {"limit": 2.0}, MASS)
-    assert failed.short == "✕ r0" and failed.decided_by and failed.decided_by.excess == "+1.00 s"
+    assert failed.short == "✕ r0" and failed.decided_by and failed.decided_by.excess == "1.00 s over"
     undecided = standing(trial("a"), {"limit": 1.005}, MASS)
     assert undecided.short == "≈ r0" and undecided.decided_by
     assert re.fullmatch(r"0\.9\d+ to 1\.0\d+ s", undecided.decided_by.excess)

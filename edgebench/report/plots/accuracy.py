@@ -33,7 +33,7 @@ from edgebench.stats.interval import Interval
 _MOST_NAMED = 24
 """Points of a panel up to which each has its name next to it."""
 
-_LONGEST_NAME = 22  # characters next to a point, which may be at the edge
+_LONGEST_NAME = 20  # characters next to a point, which may be at the edge
 
 Costs = Sequence[tuple[TrialSummary, Interval]]
 """Trials that have an accuracy, each with what it costs."""

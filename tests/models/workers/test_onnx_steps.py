@@ -104,7 +104,7 @@ def test_weights_beside_the_file_are_taken_in_or_missed(tmp_path: Path):
     (tmp_path / "w.bin").unlink()
     with pytest.raises(InputError) as caught:
         read(source)
-    assert "beside it" in caught.value.fix
+    assert "same folder" in caught.value.fix
 
 
 def test_an_operation_that_the_runtime_does_not_have_is_named(tmp_path: Path):

@@ -48,7 +48,7 @@ def test_names_of_profiles_are_text() -> None:
 
 def test_the_caption_names_the_limits_beyond_the_axis() -> None:
     caption = depth_picture(samples.nine(), {"soon": 0.001, "late": 9000.0}).caption
-    assert "Limits beyond the axis: soon (0.001 s) and late (9000 s)." in caption
+    assert "Limits beyond the axis: soon (0.00100 s) and late (9000 s)." in caption
     assert "Dashed" not in caption
 
 
