@@ -71,6 +71,14 @@ def test_the_page_names_all_that_there_is() -> None:
     for name in dir(edgebench):
         assert name == "__version__" or f"edgebench.{name}" in text or name == "Comparison", name
     for name in (name for name in dir(edgebench.Results) if not name.startswith("_")):
-        inner = ("path", "experiment", "run", "warnings", "table", "session_table", "session_records")
-        inner = (*inner, "rows_of_trials", "image_paths", "scene_jpeg", "trial_summaries")
+        inner: tuple[str, ...] = (
+            "path",
+            "experiment",
+            "run",
+            "warnings",
+            "table",
+            "session_table",
+            "session_records",
+        )
+        inner += ("rows_of_trials", "image_paths", "scene_jpeg", "trial_summaries")
         assert name in text or name in inner, name
