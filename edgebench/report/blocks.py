@@ -139,8 +139,12 @@ class Judgement:
 
     @property
     def text(self) -> str:
-        """`latency per image ≤ 4.42 s: 0.883 ±0.025 s, margin +3.54 s`."""
+        """`latency per image ≤ 4.42 s: 0.883 ±0.025 s, 3.54 s to spare`; of a miss what it is over by."""
         margin = f", margin {self.margin}" if self.margin else ""
+        if self.word == "fail" and self.margin:
+            margin = f", {self.excess}"
+        elif self.word == "pass" and self.margin.startswith("+"):
+            margin = f", {self.margin[1:]} to spare"
         return f"{self.limit}: {self.value or 'not measured'}{margin}"
 
     @property

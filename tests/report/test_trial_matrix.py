@@ -49,8 +49,8 @@ def test_a_row_has_values_with_intervals_and_a_standing_with_its_margins() -> No
     assert row.figures == ("1.00 ±0.03", "95.0 (88.8 to 97.9)")
     assert row.standings[0] and row.standings[0].short == "✓ pass"
     assert [each.text for each in row.standings[0].judgements] == [
-        "latency per image ≤ 2 s: 1.00 ±0.03 s, margin +1.00 s",
-        "accuracy ≥ 0.8: 0.950 (0.888 to 0.979), margin +0.150",
+        "latency per image ≤ 2 s: 1.00 ±0.03 s, 1.00 s to spare",
+        "accuracy ≥ 0.8: 0.950 (0.888 to 0.979), 0.150 to spare",
     ]
     assert row.standings[0].judgements[0].reason == "the whole 95 % interval meets the limit"
     assert matrix.profiles[0].about == "latency per image ≤ 2 s, accuracy ≥ 0.8"

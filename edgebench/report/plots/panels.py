@@ -143,7 +143,8 @@ def _lay_out(
         if upper.get_xlabel() == lower.get_xlabel():
             upper.set_xlabel("")
     whole_width, whole_height = figure.bbox.size / figure.get_figure(root=True).dpi  # type: ignore[attr-defined]
-    tick_widths = [_width(_tick_texts(axes.yaxis)) + _TICK for axes in all_axes]
+    # A browser draws texts a little wider than they are computed.
+    tick_widths = [1.05 * _width(_tick_texts(axes.yaxis)) + _TICK for axes in all_axes]
     tick_heights = [_tick_height(axes.xaxis) + _TICK for axes in all_axes]
     lefts = [
         0.14 + ticks + _lines(axes.get_ylabel()) for ticks, axes in zip(tick_widths, all_axes, strict=True)
@@ -257,6 +258,7 @@ _NAME_OFFSETS = (
     (5, 15),
     (5, -22),
 )  # points, in turn, so that neighbours' names do not overlap
+_SAME_PLACE = 0.03  # of the panel
 
 
 def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[str, str]]) -> None:
@@ -286,12 +288,21 @@ def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[
         )  # fmt: skip
         axes.add_artist(drawn)
         drawing.mark(drawn, "trial", point.text)
-    named = sorted((point for point in points if point.name), key=lambda point: point.x)
-    for number, point in enumerate(named):
+    named: list[tuple[str, float, float]] = []
+    root = axes.get_figure(root=True)
+    assert root is not None
+    width = 72 * axes.get_position().width * root.get_figwidth()  # points
+    for point in sorted((point for point in points if point.name), key=lambda point: point.x):
+        across, up = (axes.transScale + axes.transLimits).transform((point.x, point.y))
+        if any(name == point.name and math.hypot(across - x, up - y) < _SAME_PLACE for name, x, y in named):
+            continue  # one name for points on each other, such as fp32 and fp16 of a depth
+        right, above = _NAME_OFFSETS[len(named) % len(_NAME_OFFSETS)]
+        is_left = across > 0.5 and across + drawing.text_width(point.name, 8) / width > 1.0
         axes.annotate(
-            point.name, (point.x, point.y), xytext=_NAME_OFFSETS[number % len(_NAME_OFFSETS)],
-            textcoords="offset points", fontsize=8,
+            point.name, (point.x, point.y), xytext=(-right if is_left else right, above),
+            ha="right" if is_left else "left", textcoords="offset points", fontsize=8,
         )  # fmt: skip
+        named.append((point.name, across, up))
 
 
 def ends_of(estimate: Interval | None) -> tuple[float, float] | None:

@@ -57,7 +57,7 @@
   tables.forEach((table, number) => {
     table.original = [...table.tBodies[0].rows];
     const headings = [...table.tHead.rows[0].cells];
-    const choice = create("select", {}, create("option", { value: "", textContent: "as measured" }));
+    const choice = create("select", {}, create("option", { value: "", textContent: "Sort: as measured" }));
     headings.forEach((heading, place) => {
       const name = heading.textContent.trim();
       const button = create("button", { type: "button" }, ...heading.childNodes);
