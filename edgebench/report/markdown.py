@@ -36,19 +36,14 @@ def export_markdown(judged: Judged) -> str:
     parts = [f"# {escape(document.title)}", escape(document.subtitle)]
     parts += [escape(answer.text(answer.title)) for answer in document.answers]
     for each in document.lines:
-        command = f" {_code(each.command)}" if each.command else ""
-        parts.append(f"**{escape(each.label)}:** {escape(each.text)}{command}")
+        parts.append(f"**{escape(each.label)}:** {escape(each.text)}")
+        parts += [_block(Command(each.command))] if each.command else []
     parts.append(_matrix(document.matrix))
     missions = brief_missions(judged.results, judged.summaries, judged.profiles)
     for section in sections(judged, beyond, missions):
         if any(not isinstance(block, Plot) for block in section.blocks):
             parts += [f"## {escape(section.title)}", escape(section.gist), blocks_text(section.blocks)]
     return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _code(text: str) -> str:
-    fence = "`" * (1 + text.count("`"))
-    return f"{fence}{text}{fence}"
 
 
 def blocks_text(blocks: Iterable[Block]) -> str:

@@ -140,7 +140,7 @@ def _lines(
         trials,
     )
     said = [*assumed, *notes.cautions(summaries, trials, _DOUBTS)]
-    command = f"edgebench fit {quote(judged.results.path.name)}"
+    command = words.plain(f"edgebench fit {quote(judged.results.path.name)}", 300)
     lines = (
         [] if titles else [Line("Not judged", "No profile was given.", f"{command} --profile disco-realtime")]
     )

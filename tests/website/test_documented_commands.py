@@ -103,4 +103,4 @@ def test_a_documented_command_works(place, words):
 
 def test_most_commands_can_be_tried():
     tried = [parameter for parameter in documented() if missing(parameter.values[0]) is None]
-    assert len(tried) >= 30 and len(tried) >= 0.6 * len(documented())
+    assert len(tried) >= 25 and len(tried) >= 0.6 * len(documented())

@@ -251,15 +251,14 @@ def test_without_tensorflow_the_error_says_how_to_get_it(
         return "2.3.0"
 
     monkeypatch.setattr(installed, "version", version)
-    asked = [request_for("fp32", depth=1.0), request_for("fp32")]
+    asked = [request_for("fp32", batch=4), request_for("fp32")]
     missing, shipped = TFLITE.prepare(asked, session_cache, never)
     assert isinstance(shipped, Artifact)
     assert isinstance(missing, UnavailableError)
     assert str(missing) == (
-        "mobilenet_v1-1.0-fp32 cannot be prepared: tensorflow, keras are not installed "
+        "mobilenet_v1-0.25-fp32 cannot be prepared: tensorflow, keras are not installed "
         "(pip install 'edgebench[prepare,cpu]')"
     )
     assert str(TFLITE.missing(asked[0])) == str(missing)
     assert TFLITE.missing(asked[1]) is None
-    assert TFLITE.missing(request_for("fp32", batch=4)) is not None
     assert TFLITE.missing(request_for("int4")) is None
