@@ -47,7 +47,8 @@ def test_what_devices_say_is_one_warning_only_where_the_words_are_the_same():
     )
     assert hot_of_5.kind == hot_of_6.kind != slow_bus.kind
     assert sentence_of([hot_of_5, hot_of_6]) == "hot (in 5 of 5 to 6 sessions)"
-    assert sentence_of([hot_of_5, Caution(Flag.SAID, 6, 6, what="hot")]) == "hot (in all of 5 to 6 sessions)"
+    # In all sessions: the device's words alone.
+    assert sentence_of([hot_of_5, Caution(Flag.SAID, 6, 6, what="hot")]) == "hot"
 
 
 def test_texts_that_differ_are_told_as_far_as_they_fit():
