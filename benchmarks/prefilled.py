@@ -19,7 +19,8 @@ import numpy as np
 from edgebench.agent.clock import monotonic_clock
 from edgebench.agent.pixels import Copy
 from edgebench.agent.timed import STAGES, TimedLoop
-from edgebench.results.tables import INFER, union_ns
+from edgebench.results.rows import union_ns
+from edgebench.results.tables import INFER
 
 SEED = 0
 RUNNER = "edgebench.backends.openvino.device.runner"

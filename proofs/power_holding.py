@@ -7,12 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from edgebench.judge.power import SteadyTime, power_figures
 from edgebench.judge.trial_summary import PowerFigure
 from edgebench.link.host_lag import response_of, settle_s
 from edgebench.records.session import BurstTimes, Channel, ProbeChunk, ProbeInfo, load_bursts
 from edgebench.records.stored import SessionRecord
+from edgebench.results.rows import rows_of
 from proofs.power_bursts import cases_of
 from proofs.power_loads import Bursts, Floats, Generator, Steps
 from proofs.power_meters import START_NS
@@ -111,7 +113,8 @@ def _trial(generator: Generator, meter: Holding, measured: bool, sessions: int) 
         record, frame, times[n] = _session(generator, meter, measured, idle_w, n)
         records.append(record)
         frames.append(frame)
-    power = power_figures(records, pd.concat(frames, ignore_index=True), times)
+    rows = rows_of(pa.Table.from_pandas(pd.concat(frames, ignore_index=True)))
+    power = power_figures(records, rows, times)
     assert power is not None
     return power.figures[0], (WORK.mean_w - idle_w) * STEADY_S / IMAGES
 

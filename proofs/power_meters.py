@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from edgebench.judge.power import PowerOfTrial, SteadyTime, power_figures
 from edgebench.records.stored import SessionRecord
+from edgebench.results.rows import rows_of
 from edgebench.stats.power import WindowPower, passes_power
 from edgebench.stats.power_curve import power_curve
 from proofs.power_loads import Floats, Generator, Load
@@ -139,7 +141,8 @@ def figures(generator: Generator, meter: Meter, sessions: Sequence[Measured]) ->
             starts_ns = meter.ns(session.starts)
             period_s = float(np.diff(session.starts).mean()) / meter.rate_hz
         times[number] = SteadyTime(spans_ns, session.images, period_s=period_s, starts_ns=starts_ns)
-    probes = pd.concat(frames, ignore_index=True).assign(probe="meter:0", channel="in")
+    frame = pd.concat(frames, ignore_index=True).assign(probe="meter:0", channel="in")
+    probes = rows_of(pa.Table.from_pandas(frame))
     power = power_figures(records, probes, times)
     assert power is not None
     return power

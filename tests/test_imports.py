@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from edgebench.judge.profile import shipped_profiles
+from tests.synthetic_results import made_experiment
+
 ROOT = Path(__file__).parents[1]
 HEAVY = {
     "tensorflow", "numpy", "pandas", "pyarrow", "matplotlib", "scipy", "pydantic", "ai_edge_litert", "PIL",
@@ -44,6 +47,16 @@ def test_help_loads_nothing_heavy_and_scans_no_entry_points():
     )
     before = modules_after("")
     assert not (modules_after(code) - before) & HEAVY
+
+
+def test_judging_a_result_waits_for_no_pandas(tmp_path):
+    result = made_experiment(tmp_path, profiles=[profile.as_record() for profile in shipped_profiles()])
+    code = (
+        f"sys.argv = ['edgebench', 'fit', {str(result)!r}]\n"
+        "from edgebench.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code, stop.code"
+    )
+    assert not modules_after(code) & {"pandas", "matplotlib", "scipy.stats", "scipy.optimize", "scipy.fft"}
 
 
 def test_looking_for_devices_loads_no_runtime():

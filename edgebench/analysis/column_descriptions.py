@@ -19,7 +19,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import Published
 from edgebench.records.described import Described, texts_of
 from edgebench.report.schemas import schema
-from edgebench.results.load import PARTS, part_kinds
+from edgebench.results.frames import PARTS, part_kinds
 from edgebench.suggest import choose, short
 
 Columns = Mapping[str, Described]

@@ -20,7 +20,7 @@ from edgebench.report.comparison import blocks, comparison_rows, print_compariso
 from edgebench.report.console import make_console
 from edgebench.report.plots.history import ratios
 from edgebench.report.plots.panels import Place
-from edgebench.results.load import frame_of
+from edgebench.results.frames import frame_of
 from edgebench.stats.compare import MINIMUM_EFFECT
 
 _WORST_FIRST: tuple[Word, ...] = ("worse", "undecided", "not compared", "better", "same")

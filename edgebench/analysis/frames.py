@@ -19,7 +19,7 @@ from edgebench.judge.profile import Profile, load_profiles
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.records.stored import ExperimentRecord
-from edgebench.results.load import frame_of, series
+from edgebench.results.frames import frame_of, series
 from edgebench.run.boards import Board, known_boards
 
 # Missions: one row a trial and profile, each figure with the ends of its interval.

@@ -13,7 +13,7 @@ from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.published import SCENE, judge_published, load_references, reference_folder
 from edgebench.judge.trial_summary import Published
 from edgebench.judge.verdict import judge_all
-from edgebench.results.load import frame_of
+from edgebench.results.frames import frame_of
 
 _KINDS = {
     **dict.fromkeys(("target", "device", "variant"), "str"),

@@ -56,11 +56,12 @@ def fit(
     from edgebench.errors import UsageError
     from edgebench.judge.answers import axes_of
     from edgebench.judge.judged import judge_folder
-    from edgebench.judge.published import judge_published
 
     profiles = read_profiles(profile) if profile else None
     axes = axes_of(pareto) if pareto else ()
     if reference:
+        from edgebench.judge.published import judge_published
+
         require_alone(results, output_dir, declared_power, declared, pareto)
         published = judge_published(profiles, boards=board or ())
         raise typer.Exit(show_judged(published, strict=strict, json_=json_, details=details))

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from edgebench.judge.trial_summary import Accuracy, AccuracyDrop, Agreement, TrialSummary
 from edgebench.records.stored import ExperimentRecord, TrialRecord
+from edgebench.results.rows import Rows
 from edgebench.stats.compare import mcnemar, paired_difference, wilson
 
 MAX_CONFUSION = 200
@@ -35,7 +35,7 @@ class Predictions:
 
 
 def predictions_of(
-    rows: pd.DataFrame,
+    rows: Rows,
     set_name: str,
     sessions: Sequence[int],
     labelled_as: Sequence[str],
@@ -50,11 +50,13 @@ def predictions_of(
         labelled_as: the class names that labels index; empty where there are no labels.
         classes: the artifact's class names, which predictions index.
     """
-    mine = rows[(rows["set"] == set_name) & rows["session"].isin(sessions)]
-    if mine.empty:
+    session = rows.whole("session")
+    mine = rows.equal("set", set_name) & np.isin(session, sessions)
+    if not mine.any():
         return None
-    last = mine[mine["session"] == mine["session"].max()].drop_duplicates("index").sort_values("index")
-    index, label, predicted = (last[name].to_numpy(np.int64) for name in ("index", "label", "predicted"))
+    last = rows.take(mine & (session == session[mine].max()))
+    index, first = np.unique(last.whole("index"), return_index=True)
+    label, predicted = (last.whole(name)[first] for name in ("label", "predicted"))
     if reason := _labels_reason(label, predicted, labelled_as, classes):
         return Predictions(index, np.full(len(label), -1, np.int64), predicted, reason)
     # One more at the end, so that -1 stays -1.

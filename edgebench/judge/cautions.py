@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.power import reasons_by_probe, recorded_name
@@ -19,6 +18,7 @@ from edgebench.link.board_facts import BoardFacts, contradiction, unconfirmed
 from edgebench.records.session import probe_name
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import BOARD_FIGURES, Target
+from edgebench.results.rows import Rows
 from edgebench.stats import percentiles as deadlines
 from edgebench.stats.clock import falls_short
 from edgebench.stats.intervals import MIN_SESSIONS, outliers, session_medians
@@ -124,21 +124,22 @@ def _most(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def observe(records: Sequence[SessionRecord], probes: pd.DataFrame) -> tuple[Observed, ...]:
+def observe(records: Sequence[SessionRecord], probes: Rows) -> tuple[Observed, ...]:
     """One Observed a record, in order; where several probes saw the same, the worst of it.
 
     Args:
         records: sessions of one trial.
         probes: the trial's rows of `probes` (see store.records.PROBE_COLUMNS, with `session`).
     """
-    rows = probes[probes["quantity"].isin(QUANTITIES)]
-    columns: dict[Any, dict[str, list[Column]]] = {}
-    for key, frame in rows.groupby(["session", "probe", "channel"], observed=True):
-        session, probe, channel = key
-        quantity, unit = (str(frame[name].iloc[0]) for name in ("quantity", "unit"))
-        t_ns, values = frame["t_ns"].to_numpy(np.int64), frame["value"].to_numpy(np.float64)
-        column = Column(str(channel), quantity, unit, t_ns, values)
-        columns.setdefault(session, {}).setdefault(str(probe), []).append(column)
+    rows = probes.take(probes.having("quantity", QUANTITIES.__contains__))
+    rows = rows.ordered("session", "probe", "channel")
+    session, t_ns, values = rows.whole("session"), rows.whole("t_ns"), rows.floats("value")
+    columns: dict[int, dict[str, list[Column]]] = {}
+    for first, last in rows.spans("session", "probe", "channel"):
+        channel, quantity, unit = (rows.word(name, first) for name in ("channel", "quantity", "unit"))
+        column = Column(channel, quantity, unit, t_ns[first:last], values[first:last])
+        probes_of = columns.setdefault(int(session[first]), {})
+        probes_of.setdefault(rows.word("probe", first), []).append(column)
     return tuple(_observed(record, columns.get(record.n, {})) for record in records)
 
 

@@ -19,7 +19,6 @@ from edgebench.judge.metric import DECLARED, Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import PowerFigure, Published, RequestLatency, TrialSummary
 from edgebench.records.described import Described, object_schema
-from edgebench.run.targets import whole_settings_text
 from edgebench.stats.interval import Interval
 
 Cell = str | int | float | bool | None
@@ -135,7 +134,11 @@ def _of_field(name: str) -> Iterator[Column]:
 
 
 def _settings_text(trial: TrialSummary) -> str:
-    return whole_settings_text(trial.settings)
+    """Whole values, however long: `delegate=~/lib/x.so`."""
+    values = {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in trial.settings.items()
+    }
+    return ",".join(f"{name}={value}" for name, value in values.items())
 
 
 def _column(heading: str, described: Schema, value: Callable[[TrialSummary], Cell], text: str = "") -> Column:

@@ -20,7 +20,6 @@ from edgebench.records.stored import ExperimentRecord
 from edgebench.records.target import BOARD_FIGURES, BoardFigure
 from edgebench.results.load import StoredResults, load
 from edgebench.results.revisions import planned_name, swept_name
-from edgebench.run.boards import body_of, declared_boards, declared_figures
 from edgebench.suggest import choose, short
 
 # What the targets of a stored result are made of, as said when they are judged and not when they ran.
@@ -42,6 +41,8 @@ def with_boards(record: ExperimentRecord, texts: Sequence[str]) -> tuple[Experim
     Raises:
         UsageError: as `plan.board_declarations.declared_boards`, and for a board that there is not.
     """
+    from edgebench.run.boards import body_of, declared_boards  # takes long to import
+
     boards = declared_boards(texts, target_aliases(record))
     targets = {target.name: target for target in record.targets}
     names: dict[str, list[str]] = {}  # of the targets of which a note is, those of a sweep together
@@ -114,6 +115,8 @@ def with_declarations(
     """
     experiment, notes = with_boards(results.experiment, boards) if boards else (results.experiment, ())
     if declared_power or declared_conditions:
+        from edgebench.run.boards import declared_figures
+
         declared = declared_figures(declared_power, declared_conditions, target_aliases(experiment))
         targets = tuple(
             replace(

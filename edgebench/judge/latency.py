@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from edgebench.errors import StoredResultError
 from edgebench.judge.trial_summary import RequestLatency
 from edgebench.records.stored import PACED_COLUMNS
 from edgebench.results.layout import session_folder
-from edgebench.results.tables import union_ns
+from edgebench.results.rows import Rows, union_ns
 from edgebench.stats.intervals import trial_median
 from edgebench.stats.percentiles import percentile_over_sessions
 
@@ -75,18 +74,18 @@ class SteadyPasses:
         return sum(len(values) for values in self.latency_s)
 
 
-def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
+def steady_passes(passes: Rows, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
     """The steady passes of `sessions` among a trial's rows of `passes` (see store.records.PASS_COLUMNS)."""
-    frame, at_s, rows = _steady(passes[passes["patches"] > 0], sessions)
-    whole = scene_patches / frame["patches"].to_numpy(np.float64)
-    image_s, infer_s = (frame[name].pipe(_floats) / 1e9 * whole for name in ("image_ns", "infer_ns"))
-    is_paced = set(PACED_COLUMNS) <= set(map(str, frame.columns))
-    late_s = _floats(frame["lateness_ns"]) / 1e9 if is_paced else np.empty(0)
-    stages = [name for name in map(str, frame.columns) if name.endswith("_ns") and name not in _NO_STAGES]
+    table, at_s, rows = _steady(passes.take(passes.whole("patches") > 0), sessions)
+    whole = scene_patches / table.floats("patches")
+    image_s, infer_s = (table.floats(name) / 1e9 * whole for name in ("image_ns", "infer_ns"))
+    is_paced = set(PACED_COLUMNS) <= set(table)
+    late_s = table.floats("lateness_ns") / 1e9 if is_paced else np.empty(0)
+    stages = [name for name in table if name.endswith("_ns") and name not in _NO_STAGES]
     stages_ms = {}
     # Their order in time is that of the columns; infer comes last, wherever its column stands.
     for stage in sorted(stages, key=lambda column: column == "infer_ns"):
-        values = _floats(frame[stage]) / 1e6 * whole / scene_patches
+        values = table.floats(stage) / 1e6 * whole / scene_patches
         taken = np.isfinite(values)
         if taken.any():
             stages_ms[stage.removesuffix("_ns")] = trial_median([values[of & taken] for _, of in rows])
@@ -99,43 +98,43 @@ def steady_passes(passes: pd.DataFrame, sessions: Sequence[int], scene_patches: 
         extrapolated=int((whole > 1).sum()),
         numbers=tuple(number for number, _ in rows),
         lateness_s=_split(late_s, rows) if is_paced else (),
-        measured_patches=int(frame["patches"].min()) if len(frame) else None,
+        measured_patches=int(table.whole("patches").min()) if table.count else None,
         scene_patches=scene_patches,
     )
 
 
-def steady_windows(windows: pd.DataFrame, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
+def steady_windows(windows: Rows, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
     """The steady windows of `sessions` among a trial's rows of `windows` (see store.records.WINDOW_COLUMNS).
 
     A window's `infer_s` is its duration, divided by its inferences, times the scene's patches.
     """
-    frame, at_s, rows = _steady(windows, sessions)
-    inferences, patches = frame["inferences"].to_numpy(np.float64), frame["patch"].to_numpy(np.int64)
-    patch_s = (frame["end_ns"] - frame["start_ns"]).to_numpy(np.int64) / 1e9 / inferences
+    table, at_s, rows = _steady(windows, sessions)
+    inferences, patches = table.floats("inferences"), table.whole("patch")
+    patch_s = (table.whole("end_ns") - table.whole("start_ns")) / 1e9 / inferences
     return SteadyPasses(
         infer_s=_split(patch_s * scene_patches, rows),
         at_s=_split(at_s, rows),
         images={number: float(inferences[of].sum()) / scene_patches for number, of in rows},
         stages_ms={"infer": trial_median([1e3 * patch_s[of] for _, of in rows])} if rows else {},
-        extrapolated=len(frame) if scene_patches > 1 else 0,
+        extrapolated=table.count if scene_patches > 1 else 0,
         numbers=tuple(number for number, _ in rows),
         measured_patches=min((len(set(patches[of])) for _, of in rows), default=None),
         unit="windows",
         scene_patches=scene_patches,
-        instructions=_split(_floats(frame["instructions"]) / inferences, rows),
+        instructions=_split(table.floats("instructions") / inferences, rows),
     )
 
 
-def _steady(rows: pd.DataFrame, sessions: Sequence[int]) -> tuple[pd.DataFrame, Any, list[tuple[int, Any]]]:
+def _steady(rows: Rows, sessions: Sequence[int]) -> tuple[Rows, Any, list[tuple[int, Any]]]:
     """The steady rows of these sessions in time order, when each began in seconds since its session's first,
     and by session which are its own.
     """
-    usable = (rows["phase"] == "steady") & rows["session"].isin(sessions)
-    frame = rows[usable].sort_values(["session", "start_ns"], kind="stable")
-    numbers, first, place = np.unique(frame["session"].to_numpy(), return_index=True, return_inverse=True)
-    start_ns = frame["start_ns"].to_numpy(np.int64)
+    usable = rows.equal("phase", "steady") & np.isin(rows.whole("session"), sessions)
+    table = rows.take(usable).ordered("session", "start_ns")
+    numbers, first, place = np.unique(table.whole("session"), return_index=True, return_inverse=True)
+    start_ns = table.whole("start_ns")
     at_s = (start_ns - start_ns[first[place]]) / 1e9
-    return frame, at_s, [(int(number), place == at) for at, number in enumerate(numbers)]
+    return table, at_s, [(int(number), place == at) for at, number in enumerate(numbers)]
 
 
 def _split(values: Any, rows: Sequence[tuple[int, Any]]) -> Values:
@@ -148,10 +147,6 @@ def without_images(steady: SteadyPasses) -> SteadyPasses:
     if len(steady.infer_s) < len(steady.image_s):
         return replace(steady, image_s=(), infer_s=(), at_s=(), stages_ms={})
     return replace(steady, image_s=())
-
-
-def _floats(column: pd.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 # A request's own latency, where a device has several in flight: from submission to completion.
@@ -192,7 +187,7 @@ class SteadyRequests:
 
 
 def steady_requests(
-    batches: pd.DataFrame, passes: pd.DataFrame, sessions: Sequence[int], trial: str, concurrency: int
+    batches: Rows, passes: Rows, sessions: Sequence[int], trial: str, concurrency: int
 ) -> SteadyRequests:
     """The requests of the steady passes of `sessions`; none where no stage is called infer.
 
@@ -206,16 +201,16 @@ def steady_requests(
     Raises:
         StoredResultError: the requests of a session are not those that its passes were made of.
     """
-    if not {"infer_start_ns", "infer_end_ns"} <= set(batches.columns):
+    stamps = ("infer_start_ns", "infer_end_ns")
+    if not set(stamps) <= set(batches):
         return SteadyRequests()
-    timed = passes[passes["phase"] == "steady"]
-    stamps = batches[["infer_start_ns", "infer_end_ns"]]
-    counts = (batches["phase"] == "steady").to_numpy() & stamps.notna().all(axis="columns").to_numpy()
-    session_of_batch = batches["session"].to_numpy()
+    timed, busy = passes.equal("phase", "steady"), passes.whole("infer_ns")
+    counts = batches.equal("phase", "steady") & ~np.logical_or(*map(batches.missing, stamps))
+    stamps_ns = np.stack([batches.whole(stamp) for stamp in stamps], axis=1)
     latency_ms, in_flight = [], []
     for number in sessions:
-        intervals_ns = stamps[counts & (session_of_batch == number)].to_numpy(np.int64)
-        busy_ns = int(timed.loc[timed["session"] == number, "infer_ns"].sum())
+        intervals_ns = stamps_ns[counts & (batches.whole("session") == number)]
+        busy_ns = int(busy[timed & (passes.whole("session") == number)].sum())
         if not len(intervals_ns):
             continue
         requests_ns = (intervals_ns[:, 1] - intervals_ns[:, 0]).astype(np.float64)

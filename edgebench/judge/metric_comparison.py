@@ -181,8 +181,8 @@ class ComparedTrial(TrialIdentity):
         """Those of a lone worker; reads them from disk."""
         source = self.images if set_name == "images" else self.scene
         columns = ["worker", "set", "index", "label", "predicted"]
-        rows = self.results.table("predictions", columns, [self.key])
-        if rows["worker"].nunique() > 1:
+        rows = self.results.rows("predictions", columns, [self.key])
+        if len(set(rows.whole("worker").tolist())) > 1:
             return None
         numbers = [record.n for record in self.sessions]
         labels = source.class_names if source else ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -10,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from edgebench.judge.trial_summary import PowerFigure
 from edgebench.records.session import LIVE_SAMPLES, UNKNOWN_REACH_S, probe_name
 from edgebench.records.stored import PACED_COLUMNS, SessionRecord
+from edgebench.results.rows import Rows, by_number
 from edgebench.stats.burst_lag import BY_CHANCE, SEARCH_PERIODS, SEARCH_S
 from edgebench.stats.intervals import CONFIDENCE
 from edgebench.stats.percentiles import least_n
@@ -115,7 +114,7 @@ def scope_rank(scope: str) -> int:
     return SCOPES.index(scope) if scope in SCOPES else len(SCOPES)
 
 
-def rail_watts(rail: Rail, rows: pd.DataFrame | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def rail_watts(rail: Rail, rows: Rows | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Stamps int64 [n] in ns and power float64 [n] in W of a rail, out of the rows of a session's probes.
 
     None of an unknown unit, and without rows.
@@ -123,11 +122,8 @@ def rail_watts(rail: Rail, rows: pd.DataFrame | None) -> tuple[NDArray[np.int64]
     scale = UNITS[rail.quantity].get(rail.unit)
     if rows is None or scale is None:
         return np.empty(0, np.int64), np.empty(0, np.float64)
-    own = ((rows["probe"] == rail.meter) & (rows["channel"] == rail.channel)).to_numpy()
-    t_ns, values = (
-        rows[name].to_numpy(dtype)[own] for name, dtype in (("t_ns", np.int64), ("value", np.float64))
-    )
-    return as_watts(rail.quantity, t_ns, values * scale)
+    own = rows.equal("probe", rail.meter) & rows.equal("channel", rail.channel)
+    return as_watts(rail.quantity, rows.whole("t_ns")[own], rows.floats("value")[own] * scale)
 
 
 def as_watts(
@@ -185,7 +181,7 @@ class SteadyTime:
 
 
 def steady_times(
-    records: Sequence[SessionRecord], rows: pd.DataFrame, images: Mapping[int, float]
+    records: Sequence[SessionRecord], rows: Rows, images: Mapping[int, float]
 ) -> dict[int, SteadyTime]:
     """The time of each session's steady passes or windows, or else its steady window, by its number.
 
@@ -194,38 +190,27 @@ def steady_times(
         rows: the trial's `passes` or `windows`, of all workers.
         images: how many images each session's steady part holds.
     """
-    by_session = rows_by_session(rows[rows["phase"] == "steady"] if len(rows) else rows)
+    by_session = by_number(rows.take(rows.equal("phase", "steady")), "session")
     times = {}
     for record in records:
         part, window = by_session.get(record.n), record.windows_ns.get("steady")
         if part is not None:
-            times[record.n] = _of_rows(part.sort_values("start_ns"), images.get(record.n, 0.0))
+            times[record.n] = _of_rows(part.ordered("start_ns"), images.get(record.n, 0.0))
         elif window is not None:
             times[record.n] = SteadyTime(np.array([window], np.int64), images.get(record.n, 0.0))
     return times
 
 
-def rows_by_session(rows: pd.DataFrame) -> dict[int, pd.DataFrame]:
-    """The rows of each session of a trial, which follow each other: each is a view, and no copy."""
-    numbers = rows["session"].to_numpy() if len(rows) else np.empty(0, np.int32)
-    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-    spans = itertools.pairwise([0, *changes.tolist(), len(rows)] if len(rows) else [])
-    return {int(numbers[first]): rows.iloc[first:last] for first, last in spans}
-
-
-def _of_rows(rows: pd.DataFrame, images: float) -> SteadyTime:
-    spans_ns = rows[["start_ns", "end_ns"]].to_numpy(np.int64)
-    if not set(PACED_COLUMNS) <= set(map(str, rows.columns)) or rows[list(PACED_COLUMNS)].isna().any(
-        axis=None
-    ):
+def _of_rows(rows: Rows, images: float) -> SteadyTime:
+    spans_ns = np.stack([rows.whole("start_ns"), rows.whole("end_ns")], axis=1)
+    if not set(PACED_COLUMNS) <= set(rows) or any(rows.missing(name).any() for name in PACED_COLUMNS):
         return SteadyTime(_united(spans_ns), images, starts_ns=spans_ns[:, 0])
-    due_ns = rows["due_ns"].to_numpy(np.int64)
-    deadlines_ns = spans_ns[:, 1] - rows["lateness_ns"].to_numpy(np.int64)
+    due_ns = rows.whole("due_ns")
+    deadlines_ns = spans_ns[:, 1] - rows.whole("lateness_ns")
     cycles_ns = [[int(spans_ns[0, 0]), int(max(spans_ns[:, 1].max(), deadlines_ns.max()))]]
     last = due_ns == due_ns.max()
-    share = float(
-        rows["patches"].to_numpy(np.float64)[last].sum() / rows["patches"].to_numpy(np.float64).sum()
-    )
+    patches = rows.floats("patches")
+    share = float(patches[last].sum() / patches.sum())
     period_s = float(np.median(deadlines_ns - due_ns)) / 1e9
     return SteadyTime(
         np.array(cycles_ns, np.int64),
@@ -340,7 +325,7 @@ class SessionPower:
 
 
 def power_figures(
-    records: Sequence[SessionRecord], probes: pd.DataFrame, times: Mapping[int, SteadyTime]
+    records: Sequence[SessionRecord], probes: Rows, times: Mapping[int, SteadyTime]
 ) -> PowerOfTrial | None:
     """One figure a meter and rail, the primary marked; None where no session had a meter.
 
@@ -355,7 +340,7 @@ def power_figures(
     rails = list(dict.fromkeys(rail for record in records for rail in rails_of(record)))
     if not rails:
         return None
-    by_session = rows_by_session(probes)
+    by_session = by_number(probes, "session")
     # That no session of a steady device is said to drift is as sure as that a single one of them is not.
     confidence = 1 - (1 - CONFIDENCE) / len(records)
     figures, curves, drifts = [], [], []
@@ -386,7 +371,7 @@ def power_reason(records: Sequence[SessionRecord]) -> str:
 def session_power(
     rail: Rail,
     record: SessionRecord,
-    rows: pd.DataFrame | None,
+    rows: Rows | None,
     time: SteadyTime | None,
     confidence: float = CONFIDENCE,
 ) -> SessionPower:

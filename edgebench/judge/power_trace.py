@@ -74,13 +74,13 @@ def _session_traces(
     results: StoredResults, record: SessionRecord, figures: Sequence[PowerFigure]
 ) -> list[PowerTrace]:
     """Those of one session, in seconds from whatever came first; none where it has no samples."""
-    passes = results.session_table("passes", record)
-    table = passes if len(passes) else results.session_table("windows", record)
+    passes = results.session_rows("passes", record)
+    table = passes if passes.count else results.session_rows("windows", record)
     time = steady_times([record], table, {}).get(record.n)
     steady_ns = np.empty((0, 2), np.int64) if time is None else time.spans_ns
     idle = [span for name in IDLE_WINDOWS if (span := record.windows_ns.get(name)) is not None]
     idle_ns = np.array(idle, np.int64).reshape(-1, 2)
-    samples = results.session_table("probes", record)
+    samples = results.session_rows("probes", record)
     curves = []
     for figure in sorted(figures, key=lambda figure: not figure.primary):
         rail = next((rail for rail in rails_of(record) if _is_of(rail, figure)), None)

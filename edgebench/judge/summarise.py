@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-import pandas as pd
+import numpy as np
 
 from edgebench.judge.accuracy import (
     Predictions,
@@ -54,6 +54,7 @@ from edgebench.results.layout import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported_target
 from edgebench.results.revisions import continuation
+from edgebench.results.rows import Rows
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_interval, trial_median
@@ -137,8 +138,7 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
     experiment = results.experiment
     passes, windows, probes = map(results.rows_of_trials, ("passes", "windows", "probes"))
     # The scores are most of it and are not needed.
-    predictions = results.table("predictions", ["worker", "set", "index", "label", "predicted"])
-    predicted = dict(list(predictions.groupby("trial", observed=False)))
+    predicted = results.rows_of_trials("predictions", ["worker", "set", "index", "label", "predicted"])
     rule = rule_of(experiment)
     parts = [
         _Part(
@@ -149,8 +149,8 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
             passes(trial.key),
             windows(trial.key),
             partial(probes, trial.key),
-            predicted[trial.key],
-            partial(results.table, "batches", REQUEST_COLUMNS, [trial.key]),
+            predicted(trial.key),
+            partial(results.rows, "batches", REQUEST_COLUMNS, [trial.key]),
         )
         for trial in experiment.trials
     ]
@@ -200,11 +200,11 @@ class _Part:
     confidence: float
     trial: TrialRecord
     records: Sequence[SessionRecord]
-    passes: pd.DataFrame
-    windows: pd.DataFrame
-    read_probes: Callable[[], pd.DataFrame]
-    predicted: pd.DataFrame
-    read_batches: Callable[[], pd.DataFrame]
+    passes: Rows
+    windows: Rows
+    read_probes: Callable[[], Rows]
+    predicted: Rows
+    read_batches: Callable[[], Rows]
 
     @cached_property
     def ok(self) -> list[SessionRecord]:
@@ -361,11 +361,11 @@ class _Part:
             self.trial.concurrency,
         )
 
-    def _of_worker(self, rows: pd.DataFrame, worker: int | None) -> pd.DataFrame:
+    def _of_worker(self, rows: Rows, worker: int | None) -> Rows:
         """The rows of a worker; without a name those of a lone one."""
         if worker is None:
-            return rows.iloc[:0] if self.several else rows
-        return rows[rows["worker"] == worker]
+            return rows.take(slice(0)) if self.several else rows
+        return rows.take(rows.whole("worker") == worker)
 
     @cached_property
     def untimed_stages(self) -> tuple[str, ...]:
@@ -380,7 +380,7 @@ class _Part:
         timed = {
             int(number)
             for table in (self.passes, self.windows)
-            for number in table["worker"][table["session"].isin(sessions)].unique()
+            for number in np.unique(table.whole("worker")[np.isin(table.whole("session"), sessions)])
         }
         return tuple(sorted(recorded | timed | {0}))
 
@@ -393,7 +393,7 @@ class _Part:
         """The predictions of `images` or `scene`: of a lone worker, or of the one that is named."""
         if worker is None and self.several:
             return None
-        rows = self.predicted if worker is None else self.predicted[self.predicted["worker"] == worker]
+        rows = self.predicted if worker is None else self._of_worker(self.predicted, worker)
         experiment, trial = self.experiment, self.trial
         source = experiment.images_of(trial) if set_name == "images" else experiment.scene_of(trial)
         names = source.class_names if source else ()

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
@@ -38,6 +37,9 @@ from edgebench.records.target import Target
 from edgebench.session_stages import STAGE_NAME
 from edgebench.stats.clock import ClockFit
 from edgebench.stats.interval import Count
+
+if TYPE_CHECKING:
+    import pandas as pd  # which takes long to import
 
 SessionStatus = Literal[
     "ok",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
 from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
 from edgebench.judge.trial_summary import TrialSummary
@@ -13,6 +13,7 @@ from edgebench.report import words
 from edgebench.report.blocks import Column, Table, of_figures
 from edgebench.report.metric_text import meter_text
 from edgebench.results.load import StoredResults
+from edgebench.results.rows import Rows
 from edgebench.stats.intervals import MIN_SESSIONS
 from edgebench.stats.shape import unseen_mode_share
 
@@ -35,11 +36,11 @@ def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
         return Table("telemetry", _COLUMNS, ())
     samples = results.rows_of_trials("probes")
     for trial in results.experiment.trials:
-        frame = samples(trial.key)
-        frame = frame[frame["quantity"].isin(SHOWN) & np.isfinite(frame["value"])]
-        if len(frame):
+        seen = samples(trial.key)
+        seen = seen.take(seen.having("quantity", SHOWN.__contains__) & np.isfinite(seen.floats("value")))
+        if seen.count:
             ok = [session for session in results.session_records(trial.key) if session.status == "ok"]
-            rows.append((names.get(trial.key, trial.key), *_cells(frame, observe(ok, frame))))
+            rows.append((names.get(trial.key, trial.key), *_cells(seen, observe(ok, seen))))
     return Table(
         "telemetry",
         _COLUMNS,
@@ -48,9 +49,11 @@ def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
     )
 
 
-def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
-    left = frame.loc[frame["quantity"] == "memory", "value"]
-    zones = frame[frame["quantity"] == "temperature"]
+def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
+    def of(quantity: str) -> Rows:
+        return samples.take(samples.equal("quantity", quantity))
+
+    left, zones = of("memory").floats("value"), of("temperature")
     rate, waiting, stolen = (
         max((value for value in values if value is not None), default=None)
         for values in (
@@ -61,9 +64,9 @@ def _cells(frame: pd.DataFrame, seen: tuple[Observed, ...]) -> tuple[str, ...]:
     )
     throttling = dict.fromkeys(text for session in seen for text in session.throttled)
     return (
-        _range(_highest(frame[frame["quantity"] == "clock"]), 0),
-        _range(_highest(zones[~zones["channel"].astype(str).str.contains(LIMIT_SENSOR)]), 1),
-        _range(frame.loc[frame["quantity"] == "load", "value"], 2),
+        _range(_highest(of("clock")), 0),
+        _range(_highest(zones.take(~zones.having("channel", lambda name: LIMIT_SENSOR in name))), 1),
+        _range(of("load").floats("value"), 2),
         words.size(int(left.min())) if len(left) else words.MISSING,
         words.MISSING if rate is None else f"{rate:.0f}",
         words.MISSING if waiting is None else words.percent(waiting),
@@ -80,14 +83,17 @@ def _not_throttled(seen: tuple[Observed, ...]) -> str:
     return "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"
 
 
-def _highest(frame: pd.DataFrame) -> pd.Series:
+def _highest(samples: Rows) -> NDArray[np.float64]:
     """The highest value of each moment, as cores and zones differ; of several probes, the highest one's."""
-    moments = frame.groupby(["probe", "session", "t_ns"], observed=True)["value"].max()
-    probes = [moment for _, moment in moments.groupby(level="probe", observed=True)]
-    return max(probes, key=lambda series: float(series.max()), default=moments)
+    rows = samples.ordered("probe", "session", "t_ns")
+    values = rows.floats("value")
+    by_probe: dict[str, list[float]] = {}
+    for first, last in rows.spans("probe", "session", "t_ns"):
+        by_probe.setdefault(rows.word("probe", first), []).append(float(values[first:last].max()))
+    return np.array(max(by_probe.values(), key=max, default=[]))
 
 
-def _range(values: pd.Series, places: int) -> str:
+def _range(values: NDArray[np.float64], places: int) -> str:
     if not len(values):
         return words.MISSING
     low, high = f"{values.min():.{places}f}", f"{values.max():.{places}f}"

@@ -1,4 +1,4 @@
-"""A result folder as pandas frames, each read when it is first asked for."""
+"""A result folder: its records, and its tables as rows or pandas frames, each read when it is asked for."""
 
 from __future__ import annotations
 
@@ -7,39 +7,27 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from edgebench.errors import StoredResultError
 from edgebench.files import read_regular
-from edgebench.records.described import texts_of
-from edgebench.records.session import ColdFigures, MemoryFigures, WarmUp
-from edgebench.records.stored import (
-    ExperimentRecord,
-    Failure,
-    GoldenCheck,
-    RunRecord,
-    SessionRecord,
-    SessionStatus,
-    TrialRecord,
-)
+from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord
 from edgebench.results import layout
 from edgebench.results.layout import regular_file
-from edgebench.results.listing import LATEST, default_output_dir, is_done, resolve_results
+from edgebench.results.listing import LATEST, default_output_dir, resolve_results
 from edgebench.results.parquet import (
     COLUMN_TYPES,
     TABLE_COLUMNS,
     MemoryBudget,
     first_fault,
     is_stage_column,
-    joined_columns,
+    joined_rows,
     unfolded_bytes,
 )
 from edgebench.results.parquet import MAX_BYTES as MAX_UNFOLDED_BYTES
@@ -50,152 +38,12 @@ from edgebench.results.record_reading import (
     read_run,
     read_sessions,
 )
-from edgebench.results.redaction import exported_target
+from edgebench.results.rows import Rows, Words
 
-# A frame from rows, each column of one type.
+if TYPE_CHECKING:
+    import pandas as pd  # which takes long to import
 
-
-def frame_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.DataFrame:
-    """The columns of `kinds`, in their order, from rows that have all of them.
-
-    Args:
-        rows: by column; what else they have is left out.
-        kinds: the dtype of each column; `category` for the values in the order in which they come.
-    """
-    return pd.DataFrame({name: series([row[name] for row in rows], kind) for name, kind in kinds.items()})
-
-
-def series(values: Sequence[Any], kind: str) -> pd.Series:
-    """Values of one type; categories in the order in which they come."""
-    if kind == "category":
-        return pd.Series(pd.Categorical(values, categories=list(dict.fromkeys(values))))
-    if kind == "Int64":  # records may hold more than 64 bits
-        values = [None if value is None or abs(value) > _INT64_MAX else value for value in values]
-    return pd.Series(values, dtype=kind)
-
-
-# Trials and sessions as frames: one row each, the records' figures as columns.
-
-
-_INT64_MAX = 2**63 - 1
-_STATUSES = pd.Index(get_args(SessionStatus), dtype="str")
-
-
-def trial_frame(
-    experiment: ExperimentRecord,
-    records: Mapping[str, Sequence[SessionRecord]],
-    run: RunRecord | None = None,
-) -> pd.DataFrame:
-    """One row a planned trial: how far it came, and how many of its sessions ended how.
-
-    `run` is how the last run of the experiment ended: it says whether a rule has ended the trials.
-    """
-    of_target = {
-        target.name: {"device": target.device, "settings": dict(exported_target(target).settings)}
-        for target in experiment.targets
-    }
-    rows = []
-    for trial in experiment.trials:
-        statuses = [session.status for session in records.get(trial.key, ())]
-        ok, interrupted = statuses.count("ok"), statuses.count("interrupted")
-        rows.append(
-            {name: getattr(trial, name, None) for name in _TRIAL_KINDS}
-            | of_target.get(trial.target, {"settings": {}})
-            | {
-                "status": _progress(experiment, trial, statuses, run),
-                "sessions_ok": ok,
-                "sessions_failed": len(statuses) - ok - interrupted,
-                "sessions_interrupted": interrupted,
-            }
-        )
-    return frame_of(rows, _TRIAL_KINDS)
-
-
-_TRIAL_KINDS = {
-    **dict.fromkeys(("key", "target", "device", "variant"), "str"),
-    **{"depth_multiplier": "float64", "precision": "str"},
-    **{"batch": "Int64", "concurrency": "Int64", "settings": "object", "status": "str", "reason": "str"},
-    **{"artifact_bytes": "Int64", "artifact_sha256": "str"},
-    **dict.fromkeys(("sessions_ok", "sessions_failed", "sessions_interrupted"), "int64"),
-}
-
-
-def _progress(
-    experiment: ExperimentRecord, trial: TrialRecord, statuses: Sequence[SessionStatus], run: RunRecord | None
-) -> str:
-    """How far a trial came: done, partial, failed, unsupported or not_run."""
-    if trial.status != "planned":
-        return trial.status
-    ok = statuses.count("ok")
-    if is_done(trial.key, statuses, run, least=experiment.least_sessions, most=experiment.sessions):
-        return "done"
-    if ok:
-        return "partial"
-    return "failed" if any(status != "interrupted" for status in statuses) else "not_run"
-
-
-def session_frame(keys: list[str], records: Mapping[str, Sequence[SessionRecord]]) -> pd.DataFrame:
-    """One row a session, by trial and then by number."""
-    sessions = [session for key in keys for session in records.get(key, ())]
-    kinds = {
-        "round": "Int64",
-        "status": "str",
-        "started_utc": "str",
-        "duration_s": "float64",
-        "harness_s": "float64",
-    }
-    parts = part_kinds()
-    rows = [
-        {name: getattr(session, name) for name in kinds}
-        | {"session": session.n}
-        | {column: _part(session, column, kind) for column, kind in parts.items()}
-        for session in sessions
-    ]
-    frame = frame_of(rows, {"session": "int32", **kinds, **parts})
-    frame["status"] = pd.Categorical(frame["status"], categories=_STATUSES)
-    started = pd.to_datetime(frame["started_utc"], utc=True, errors="coerce", format="ISO8601")
-    frame["started_utc"] = started.astype("datetime64[ms, UTC]")
-    trials = pd.Categorical([session.trial for session in sessions], categories=pd.Index(keys, dtype="str"))
-    frame.insert(0, "trial", pd.Series(trials))
-    return frame
-
-
-PARTS: Mapping[str, type] = {
-    "cold": ColdFigures,
-    "warmup": WarmUp,
-    "memory": MemoryFigures,
-    "golden": GoldenCheck,
-    "failure": Failure,
-}
-"""The parts of a session's record whose fields are columns, `cold_load_s` and the like."""
-
-_NO_COLUMN = "failure_stderr_tail"
-_KIND_OF_TYPE = {bool: "boolean", int: "Int64", float: "float64", str: "str"}
-
-
-@cache
-def part_kinds() -> Mapping[str, str]:
-    """The columns of PARTS with their types."""
-    kinds = {}
-    for part, of_type in PARTS.items():
-        hints = get_type_hints(of_type)
-        for name in texts_of(of_type):
-            [kind] = {hint for hint in get_args(hints[name]) or [hints[name]] if hint is not NoneType}
-            kinds[f"{part}_{name}"] = _KIND_OF_TYPE[kind]
-    return {column: kind for column, kind in kinds.items() if column != _NO_COLUMN}
-
-
-def _part(session: SessionRecord, column: str, kind: str) -> Any:
-    """The figure of a column in one of PARTS; None without one, or none of the column's type."""
-    part, _, name = column.partition("_")
-    figures = getattr(session, part)
-    value = figures.get(name) if isinstance(figures, Mapping) else getattr(figures, name, None)
-    if isinstance(value, bool) != (kind == "boolean"):
-        return None
-    return None if kind == "Int64" and not isinstance(value, int) else value
-
-
-# Parquet files of many sessions as one pandas frame: checked, read side by side, copied once.
+# Parquet files of many sessions as rows: checked, read side by side, copied once.
 
 
 MAX_ROWS = 400_000_000
@@ -227,19 +75,19 @@ class Source:
     sha256: str | None = None
 
 
-def read_frame(
+def read_rows(
     name: str,
     sources: Sequence[Source],
     keys: list[str],
     root: Path,
     columns: Sequence[str] | None = None,
-) -> pd.DataFrame:
-    """The rows of all `sources` that exist, in order, with `trial` (category) and `session` in front.
+) -> Rows:
+    """The rows of all `sources` that exist, in order, with `trial` (words) and `session` in front.
 
     Args:
         name: passes, batches, windows, probes or predictions.
         sources: the files.
-        keys: the trials' keys, all of which are categories of `trial`.
+        keys: the trials' keys, the words of `trial`.
         root: the experiment's folder, which no link may leave.
         columns: of the table, when not all are wanted; StoredResultError when a file lacks one, except
             for those that not every session has (of a stage): they are missing there.
@@ -258,16 +106,14 @@ def read_frame(
     tables = [table for _, table in found]
     rows = [table.num_rows for table in tables]
     del found
-    values = joined_columns(name, tables, columns)
-    if (fault := first_fault(name, values)) is not None:
+    joined = joined_rows(name, tables, columns)
+    if (fault := first_fault(name, joined)) is not None:
         row, why = fault
         raise _damaged(read_sources[int(np.searchsorted(np.cumsum(rows), row, side="right"))].path, why)
     code = np.min_scalar_type(-len(keys) - 1)  # few trials take a byte a row
     trials = np.repeat(np.array([source.trial for source in read_sources], dtype=code), rows)
     sessions = np.repeat(np.array([source.session for source in read_sources], dtype=np.int32), rows)
-    categories = pd.Index(keys, dtype="str")
-    front = {"trial": pd.Categorical.from_codes(trials, categories=categories), "session": sessions}
-    return pd.DataFrame({**front, **values}, copy=False)
+    return Rows({"trial": Words(trials, tuple(keys)), "session": sessions, **joined})
 
 
 def _read_table(
@@ -359,6 +205,7 @@ class StoredResults:
         self.path = path
         self.experiment = experiment
         self._warnings: list[str] = []
+        self._tables: dict[str, Rows] = {}
 
     @cached_property
     def _records(self) -> dict[str, list[SessionRecord]]:
@@ -400,6 +247,8 @@ class StoredResults:
         unsupported, not_run), reason (why it could not be measured), artifact_bytes, artifact_sha256,
         sessions_ok, sessions_failed, sessions_interrupted.
         """
+        from edgebench.results.frames import trial_frame
+
         return trial_frame(self.experiment, self._records, self.run)
 
     @cached_property
@@ -409,32 +258,39 @@ class StoredResults:
         trial (category), session, round, status, started_utc (datetime), duration_s, harness_s, cold_*_s,
         warmup_batches, warmup_steady, memory_*_bytes, golden_*, failure_*. Missing figures are missing.
         """
+        from edgebench.results.frames import session_frame
+
         return session_frame([trial.key for trial in self.experiment.trials], self._records)
 
     @cached_property
     def passes(self) -> pd.DataFrame:
         """One row a pass: trial, session, the columns of `records.PASS_COLUMNS`, and a sum a stage in ns."""
-        return self.table("passes")
+        return self._frame("passes")
 
     @cached_property
     def batches(self) -> pd.DataFrame:
         """One row a batch: trial, session, `records.BATCH_COLUMNS`, start and end of each stage in ns."""
-        return self.table("batches")
+        return self._frame("batches")
 
     @cached_property
     def windows(self) -> pd.DataFrame:
         """One row a window: trial, session, `records.WINDOW_COLUMNS`; empty where devices gave passes."""
-        return self.table("windows")
+        return self._frame("windows")
 
     @cached_property
     def probes(self) -> pd.DataFrame:
         """One row a sample and channel: trial, session, `records.PROBE_COLUMNS`."""
-        return self.table("probes")
+        return self._frame("probes")
 
     @cached_property
     def predictions(self) -> pd.DataFrame:
         """One row a patch and set: trial, session, `records.PREDICTION_COLUMNS`; scores are arrays."""
-        return self.table("predictions")
+        return self._frame("predictions")
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        from edgebench.results.frames import table_frame
+
+        return table_frame(self._kept(name))
 
     def table(
         self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
@@ -450,14 +306,22 @@ class StoredResults:
             StoredResultError: a file is truncated, damaged or has other columns.
             ValueError: there is no such table, or a key is no trial's of this experiment.
         """
+        from edgebench.results.frames import table_frame
+
+        return table_frame(self.rows(name, columns, trials))
+
+    def rows(
+        self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
+    ) -> Rows:
+        """The same as numpy arrays, with the errors of `table`."""
         keys = [trial.key for trial in self.experiment.trials] if trials is None else list(trials)
         return self._read(name, {key: self.session_records(key) for key in keys}, columns)
 
-    def rows_of_trials(self, name: str) -> Callable[[str], pd.DataFrame]:
+    def rows_of_trials(self, name: str, columns: Sequence[str] | None = None) -> Callable[[str], Rows]:
         """A function from a trial's key to its rows of a table, with the errors of `table`.
 
-        They are views of the whole table, which is kept. One of more than MOST_KEPT bytes is read trial by
-        trial, and not kept.
+        They are views of the whole table, which is kept where it has all its columns. One of more than
+        MOST_KEPT bytes is read trial by trial, and not kept.
         """
         folders = (
             layout.session_folder(self.path, key, record.n)
@@ -466,17 +330,23 @@ class StoredResults:
             if name in record.tables
         )
         if sum(regular_file(folder / f"{name}.parquet", self.path) or 0 for folder in folders) > MOST_KEPT:
-            return lambda key: self.table(name, trials=[key])
-        frame = getattr(self, name)
-        codes, keys = frame["trial"].cat.codes.to_numpy(), frame["trial"].cat.categories
-        # Of the codes' own type: any other has all of them converted.
-        starts = codes.searchsorted(np.arange(len(keys), dtype=codes.dtype)).tolist()
-        spans = zip(keys, starts, [*starts[1:], len(codes)], strict=True)
-        frames = {str(key): frame.iloc[first:last] for key, first, last in spans}
-        return lambda key: frames[key]
+            return lambda key: self.rows(name, columns, [key])
+        rows = self._kept(name) if columns is None else self.rows(name, columns)
+        codes = rows.words("trial").codes
+        of_trial = {
+            trial.key: rows.take(slice(*codes.searchsorted(np.array([at, at + 1], codes.dtype)).tolist()))
+            for at, trial in enumerate(self.experiment.trials)
+        }
+        return lambda key: of_trial[key]
 
-    def session_table(self, name: str, session: SessionRecord) -> pd.DataFrame:
-        """A table of one session, read again: with all its columns, and otherwise as `table`."""
+    def _kept(self, name: str) -> Rows:
+        """All rows of a table, read once."""
+        if name not in self._tables:
+            self._tables[name] = self.rows(name)
+        return self._tables[name]
+
+    def session_rows(self, name: str, session: SessionRecord) -> Rows:
+        """A table of one session, read again: with all its columns, and otherwise as `rows`."""
         return self._read(name, {session.trial: [session]})
 
     def _read(
@@ -484,7 +354,7 @@ class StoredResults:
         name: str,
         records_by_key: Mapping[str, Sequence[SessionRecord]],
         columns: Sequence[str] | None = None,
-    ) -> pd.DataFrame:
+    ) -> Rows:
         if name not in TABLE_COLUMNS:
             raise ValueError(f"not the name of a table: {name[:100]!r}")
         sources = [
@@ -497,7 +367,7 @@ class StoredResults:
             for at, (key, records) in enumerate(records_by_key.items())
             for record in records
         ]
-        return read_frame(name, sources, list(records_by_key), self.path, columns)
+        return read_rows(name, sources, list(records_by_key), self.path, columns)
 
     @cached_property
     def image_paths(self) -> dict[str, tuple[str, ...]]:

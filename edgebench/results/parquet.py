@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from edgebench.records.described import texts_of
 from edgebench.records.stored import (
@@ -27,8 +24,12 @@ from edgebench.records.stored import (
     WindowRow,
     columns_of,
 )
+from edgebench.results.rows import AnyColumn, Rows, Whole, rows_of
 from edgebench.session_stages import STAGE_NAME
 from edgebench.this_machine import available_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd  # which takes long to import
 
 ROWS: dict[str, type] = {
     "passes": PassRow,
@@ -135,14 +136,13 @@ def to_arrow(frame: pd.DataFrame, name: str) -> pa.Table:
     return table.replace_schema_metadata(None)
 
 
-# Columns of many small tables as pandas takes them.
+# Many small tables as one.
 
 
-def joined_columns(name: str, tables: list[pa.Table], columns: Sequence[str] | None = None) -> dict[str, Any]:
-    """The rows of some tables of one kind one after the other, by column; `tables` is empty afterwards.
+def joined_rows(name: str, tables: list[pa.Table], columns: Sequence[str] | None = None) -> Rows:
+    """The rows of some tables of one kind one after the other; `tables` is empty afterwards.
 
-    A missing float is NaN; missing whole numbers make a column Int64, texts a category. What a table lacks of
-    the others' columns is missing in its rows.
+    What a table lacks of the others' columns is missing in its rows.
 
     Args:
         name: passes, batches, windows, probes or predictions.
@@ -150,34 +150,12 @@ def joined_columns(name: str, tables: list[pa.Table], columns: Sequence[str] | N
         columns: those that are wanted; None for all.
     """
     wanted = [column for column in TABLE_COLUMNS[name] if columns is None or column in columns]
-    empty = pa.schema([(column, COLUMN_TYPES[column]) for column in wanted]).empty_table()
+    schema = pa.schema([(column, COLUMN_TYPES[column]) for column in wanted])
+    # schema.empty_table() would import pandas.
+    empty = pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
     whole = pa.concat_tables([empty, *tables], promote_options="default")
     tables.clear()
-    parts = dict(zip(whole.column_names, whole.columns, strict=True))
-    del whole
-    # A column's memory in Arrow is free before the next one is copied.
-    return {column: _values(parts.pop(column)) for column in list(parts)}
-
-
-def _values(column: pa.ChunkedArray) -> Any:
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-        words = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
-        distinct = list(dict.fromkeys(words))
-        # Few words take a byte a row, of tens of millions.
-        kind = np.min_scalar_type(-len(words) - 1)
-        parts = [np.empty(0, kind)]
-        for chunk in column.chunks:
-            rows = chunk.indices.fill_null(-1) if chunk.null_count else chunk.indices
-            parts.append(rows.to_numpy().astype(kind))
-        by_row = np.concatenate(parts)
-        if len(distinct) < len(words):
-            by_row = np.array([*map(distinct.index, words), -1], kind)[by_row]
-        return pd.Categorical.from_codes(by_row, categories=pd.Index(distinct, dtype="str"))
-    if pa.types.is_integer(column.type) and column.null_count:
-        whole_numbers = pc.fill_null(column, 0).to_numpy().astype(np.int64, copy=False)
-        return pd.arrays.IntegerArray(whole_numbers, column.is_null().to_numpy())
-    return column.to_pandas() if pa.types.is_nested(column.type) else column.to_numpy()
+    return rows_of(whole)
 
 
 # What the columns of EdgeBench's own tables may hold; anything else was not written by a session.
@@ -196,41 +174,42 @@ _LEAST = dict.fromkeys(
 _MOMENTS = frozenset({"start_ns", "end_ns", "due_ns", "lateness_ns"})  # of passes; the others are durations
 
 
-def first_fault(table: str, columns: Mapping[str, Any]) -> tuple[int, str] | None:
+def first_fault(table: str, rows: Rows) -> tuple[int, str] | None:
     """The first row that cannot be, and why; None when every row can be.
 
     Args:
         table: passes, batches, windows, probes or predictions.
-        columns: as `joined_columns` gives them.
+        rows: as `joined_rows` gives them.
     """
-    for name, column in columns.items():
+    for name, column in rows.items():
         required = name in TABLE_COLUMNS[table] and name not in MAY_BE_MISSING
-        if required and len(missing := _missing(column)):
+        if required and len(missing := np.flatnonzero(rows.missing(name))):
             return int(missing[0]), f"column {name!r} has gaps"
-        values, present = _numbers(column)
-        if values is None or not len(values):
+        if not _is_whole(column) or not len(column):
             continue
-        low, high = _bounds(table, name)
+        values, (low, high) = rows.whole(name), _bounds(table, name)
         if values.min() < low or values.max() > high:
-            rows = np.flatnonzero(((values < low) | (values > high)) & present)
-            if len(rows):  # what is missing holds a 0 beneath
-                return int(rows[0]), f"{name!r} of a row is {int(values[rows[0]])}"
-    return None if table == "passes" else _first_reversed(columns)
+            wrong = np.flatnonzero(((values < low) | (values > high)) & ~rows.missing(name))
+            if len(wrong):  # what is missing holds a 0 beneath
+                return int(wrong[0]), f"{name!r} of a row is {int(values[wrong[0]])}"
+    return None if table == "passes" else _first_reversed(rows)
 
 
-def _first_reversed(columns: Mapping[str, Any]) -> tuple[int, str] | None:
+def _first_reversed(rows: Rows) -> tuple[int, str] | None:
     """The first window, or stage of a batch, that ends before it starts; a pass has a column of durations."""
-    for end in columns:
+    for end in rows:
         start = f"{end.removesuffix('end_ns')}start_ns"
-        if not end.endswith("end_ns") or start not in columns:
+        if not end.endswith("end_ns") or start not in rows:
             continue
-        (start_ns, started), (end_ns, ended) = _numbers(columns[start]), _numbers(columns[end])
-        if start_ns is None or end_ns is None:
-            continue
-        backwards = np.flatnonzero((end_ns < start_ns) & started & ended)
+        present = ~(rows.missing(start) | rows.missing(end))
+        backwards = np.flatnonzero((rows.whole(end) < rows.whole(start)) & present)
         if len(backwards):
             return int(backwards[0]), f"{end!r} of a row lies before its {start!r}"
     return None
+
+
+def _is_whole(column: AnyColumn) -> bool:
+    return isinstance(column, Whole) or (isinstance(column, np.ndarray) and column.dtype.kind == "i")
 
 
 def _bounds(table: str, name: str) -> tuple[int, int]:
@@ -238,24 +217,6 @@ def _bounds(table: str, name: str) -> tuple[int, int]:
         duration = table == "passes" and name not in _MOMENTS
         return (0 if duration else -MOST_NS), MOST_NS
     return _LEAST.get(name, -(2**63)), 2**63 - 1
-
-
-def _missing(column: Any) -> NDArray[np.intp]:
-    """The rows without a value, of whole numbers and of words; lists and floats have none."""
-    if isinstance(column, pd.Categorical):
-        return np.flatnonzero(column.codes < 0)
-    if isinstance(column, pd.arrays.IntegerArray):
-        return np.flatnonzero(column.isna())
-    return np.empty(0, dtype=np.intp)
-
-
-def _numbers(column: Any) -> tuple[NDArray[Any] | None, NDArray[np.bool_] | bool]:
-    """Whole numbers with 0 for the missing ones, and which are there; None for anything else."""
-    if isinstance(column, pd.arrays.IntegerArray):
-        return column.to_numpy(dtype=np.int64, na_value=0), ~column.isna()
-    if isinstance(column, np.ndarray) and column.dtype.kind == "i":
-        return column, True
-    return None, True
 
 
 # How many values each column of a Parquet file has, out of its footer.

@@ -29,6 +29,7 @@ from edgebench.records.stored import (
 )
 from edgebench.records.values import Scores
 from edgebench.results.parquet import COLUMN_TYPES, MOST_NS, write_options
+from edgebench.results.rows import union_ns
 from edgebench.session_stages import fault_of_stages
 
 # What a pass, a window and a chunk of samples from a device have to be before a session takes them in.
@@ -196,18 +197,6 @@ def _is_count(value: int) -> bool:
 
 INFER = "infer"
 """The stage whose intervals make `infer_s`."""
-
-
-def union_ns(intervals: NDArray[np.int64]) -> int:
-    """The time covered by int64 [n, 2] (start, end) intervals, each moment counted once, in ns."""
-    if len(intervals) == 0:
-        return 0
-    ordered = intervals[np.argsort(intervals[:, 0], kind="stable")]
-    starts, ends = ordered[:, 0], ordered[:, 1]
-    reached = np.maximum.accumulate(ends)
-    # What an earlier interval has covered is not covered again.
-    covered_from = np.maximum(starts[1:], reached[:-1])
-    return int(ends[0] - starts[0] + np.maximum(ends[1:] - covered_from, 0).sum())
 
 
 def pass_rows(passes: Sequence[Pass]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -16,10 +16,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import filelock
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -36,9 +35,12 @@ from edgebench.records.stored import (
 from edgebench.records.target import has_secrets
 from edgebench.results import layout
 from edgebench.results.layout import HOLDER_FILE, LOCK_FILE, SCHEMA_VERSION, WRITING_PREFIX, regular_file
-from edgebench.results.parquet import first_fault, joined_columns, to_arrow, write_options
+from edgebench.results.parquet import first_fault, joined_rows, to_arrow, write_options
 from edgebench.results.record_reading import read_experiment, read_sessions
 from edgebench.this_machine import started_s as process_started_s
+
+if TYPE_CHECKING:
+    import pandas as pd  # which takes long to import
 
 # Files that are whole or not there: written, flushed to the disk, then renamed; errors in words.
 
@@ -86,7 +88,7 @@ def write_table(path: Path, rows: pd.DataFrame | TableFile, name: str) -> str:
         rows.path.rename(path)
         return rows.sha256
     table = to_arrow(rows, name)
-    if (fault := first_fault(name, joined_columns(name, [table]))) is not None:
+    if (fault := first_fault(name, joined_rows(name, [table]))) is not None:
         raise ValueError(f"the table {name}: {fault[1]}")
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, **write_options(table.column_names))

@@ -124,11 +124,6 @@ def settings_text(settings: Mapping[str, Json]) -> str:
     return ",".join(f"{name}={_value_text(value)}" for name, value in settings.items())
 
 
-def whole_settings_text(settings: Mapping[str, Json]) -> str:
-    """Settings with whole values, however long, as a table's cell has them: `delegate=~/lib/x.so`."""
-    return ",".join(f"{name}={_text_of(value)}" for name, value in settings.items())
-
-
 def _value_text(value: Json) -> str:
     """A value as a part of a name; of a long or unusual one its end, of a path the file's, and a digest."""
     text = _text_of(value)

@@ -196,15 +196,16 @@ def paired_difference(
     return (only_a - only_b) / n, low, high
 
 
+_HALVINGS = 54  # of an interval no longer than 2: to the last digit of a double
+
+
 def _upper(only_a: int, only_b: int, n: int, z: float) -> float:
     """The greatest difference whose score is not below -z."""
-    measured = (only_a - only_b) / n
-    if measured == 1:
-        return 1.0
-    from scipy import optimize  # here: it takes long to import
-
-    end = optimize.brentq(lambda difference: score(only_a, only_b, n, difference) + z, measured, 1.0)
-    return float(end)
+    low, high = (only_a - only_b) / n, 1.0
+    for _ in range(_HALVINGS):  # scipy.optimize takes longer to import than this takes
+        middle = (low + high) / 2
+        low, high = (middle, high) if score(only_a, only_b, n, middle) >= -z else (low, middle)
+    return high
 
 
 def score(only_a: int, only_b: int, n: int, difference: float) -> float:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, special
+from scipy import special
 
 from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, mean_interval, t_quantile
 from edgebench.stats.power_curve import NO_SAMPLES, Integral, PowerCurve, power_curve
@@ -86,6 +86,8 @@ def mean_margin(
         edges = np.linspace(0, len(values), MOST_POINTS + 1).astype(np.int64)
         points = np.add.reduceat(values, edges[:-1]) / np.diff(edges)
     mean = float(values.mean())
+    from scipy import fft  # here: it takes long to import
+
     powers = np.square(fft.dct(points - mean, norm="ortho")[1 : max(COSINES) + 1])
     half = max(
         t_quantile(confidence, count) * math.sqrt(float(powers[:count].mean()) / len(points))

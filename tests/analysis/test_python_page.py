@@ -77,8 +77,8 @@ def test_the_page_names_all_that_there_is() -> None:
             "run",
             "warnings",
             "table",
-            "session_table",
+            "session_rows",
             "session_records",
         )
-        inner += ("rows_of_trials", "image_paths", "scene_jpeg", "trial_summaries")
+        inner += ("rows", "rows_of_trials", "image_paths", "scene_jpeg", "trial_summaries")
         assert name in text or name in inner, name

@@ -24,6 +24,7 @@ from tests.fit.summaries import summary
 from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples, _steps, _times
 from tests.link.rig import make_rig
 from tests.report.samples import print_result
+from tests.sample_tables import rows_of_frame
 from tests.synthetic_results import METER, made_experiment
 
 NO_PASSES = SteadyPasses((), (), (), {}, {}, 0)
@@ -47,7 +48,7 @@ def figures(lasts_s, watts=_steps):
         for n, last_s in enumerate(lasts_s)
     ]
     images = dict.fromkeys(range(len(lasts_s)), 5.0)
-    return power_figures(records, pd.concat(kept), _times(records, images))
+    return power_figures(records, rows_of_frame(pd.concat(kept)), _times(records, images))
 
 
 def verdicts(power, limits=LIMITS):

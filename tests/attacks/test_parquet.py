@@ -43,7 +43,7 @@ def predictions(path, values=1_000_000):
 
 def read(path, name, columns=None):
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return frames.read_frame(name, [frames.Source(0, 0, path, digest)], [KEY], path.parent, columns)
+    return frames.read_rows(name, [frames.Source(0, 0, path, digest)], [KEY], path.parent, columns)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_small_file_that_unfolds_to_much_is_refused_before_it_is_read(tmp_path
     with pq.ParquetFile(path) as parquet:
         unfolded = unfolded_bytes(path.read_bytes(), parquet.metadata, parquet.schema_arrow, None)
     assert 0.9 * table.nbytes <= unfolded <= 1.5 * table.nbytes
-    assert len(read(path, name)) == table.num_rows
+    assert read(path, name).count == table.num_rows
     monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: pytest.fail("read"))
     monkeypatch.setattr(frames, "MAX_UNFOLDED_BYTES", 2 * MB)
     with pytest.raises(StoredResultError, match=f"{name}.parquet is damaged") as caught:
@@ -91,7 +91,7 @@ def test_tables_that_do_not_fit_into_memory_are_said(tmp_path, monkeypatch):
     with pytest.raises(StoredResultError, match="does not fit into memory") as caught:
         read(path, "passes")
     assert "GB are free" in caught.value.why
-    assert len(read(path, "passes", ["image_ns"])) == table.num_rows
+    assert read(path, "passes", ["image_ns"]).count == table.num_rows
 
 
 def test_what_was_taken_is_counted_and_no_bound_is_made_up():

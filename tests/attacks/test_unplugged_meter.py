@@ -15,7 +15,7 @@ from edgebench.run.measuring.session import SessionWatch, measure_session
 from edgebench.run.measuring.session_record import Job
 from tests.link.rig import make_rig
 from tests.probes import fnb58_meter, quick_meters, um25c_meter
-from tests.sample_tables import samples_of
+from tests.sample_tables import rows_of_frame, samples_of
 
 PASSES = 5
 NO_PASSES = SteadyPasses((), (), (), {}, {}, 0)
@@ -88,12 +88,14 @@ class Bench:
 
     def _figure(self, measured, passes):
         record = measured.record
-        times = steady_times([record], passes.assign(session=record.n), {record.n: float(PASSES)})
+        times = steady_times(
+            [record], rows_of_frame(passes.assign(session=record.n)), {record.n: float(PASSES)}
+        )
         rows = pd.DataFrame(columns=["session", "probe", "channel", "t_ns", "value"])
         if measured.tables.probes is not None:
             rows = samples_of(measured).assign(session=record.n)
             assert not (rows["value"] == 0).any()  # a reading that failed is no 0
-        power = power_figures([record], rows, times)
+        power = power_figures([record], rows_of_frame(rows), times)
         return None if power is None else next(f for f in power.figures if f.channel == "usb")
 
 

@@ -3,6 +3,7 @@ import pytest
 
 from edgebench.judge.accuracy import accuracy_of, agreement_of, predictions_of
 from edgebench.stats.compare import mcnemar
+from tests.sample_tables import rows_of_frame
 
 ABC = ("a", "b", "c")
 
@@ -21,7 +22,7 @@ def _rows(label, predicted, session=0, set_name="images"):
 
 
 def _predictions(label, predicted, labelled_as=ABC, classes=ABC):
-    predictions = predictions_of(_rows(label, predicted), "images", [0], labelled_as, classes)
+    predictions = predictions_of(rows_of_frame(_rows(label, predicted)), "images", [0], labelled_as, classes)
     assert predictions is not None
     return predictions
 
@@ -89,10 +90,10 @@ def test_the_last_finished_session_speaks_and_each_image_once():
             _rows([0, 0], [2, 2], 1),
         ]
     )
-    predictions = predictions_of(rows, "images", [0, 1], ABC, ABC)
+    predictions = predictions_of(rows_of_frame(rows), "images", [0, 1], ABC, ABC)
     assert predictions is not None and predictions.predicted.tolist() == [0, 1]
-    assert predictions_of(rows, "scene", [0, 1], ABC, ABC) is None
-    assert predictions_of(rows, "images", [], ABC, ABC) is None
+    assert predictions_of(rows_of_frame(rows), "scene", [0, 1], ABC, ABC) is None
+    assert predictions_of(rows_of_frame(rows), "images", [], ABC, ABC) is None
 
 
 def test_agreement_and_the_paired_test():
@@ -110,5 +111,5 @@ def test_agreement_without_labels_has_no_test():
 def test_agreement_is_over_the_images_that_both_saw():
     agreement = _agreement(_predictions([0, 1, 2], [0, 1, 2]), _predictions([0], [0]))
     assert (agreement.k, agreement.n) == (1, 1)
-    elsewhere = predictions_of(_rows([0], [0]).assign(index=5), "images", [0], ABC, ABC)
+    elsewhere = predictions_of(rows_of_frame(_rows([0], [0]).assign(index=5)), "images", [0], ABC, ABC)
     assert elsewhere is not None and agreement_of(elsewhere, _predictions([0], [0])) is None

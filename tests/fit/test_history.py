@@ -92,7 +92,7 @@ def test_few_results_have_no_change_and_say_how_many_it_takes(nightly):
 
 
 def test_no_table_is_read_where_the_runs_left_their_summaries(nightly, monkeypatch):
-    monkeypatch.setattr(frames, "read_frame", None)
+    monkeypatch.setattr(frames, "read_rows", None)
     assert len(followed(nightly)) == 2
 
 

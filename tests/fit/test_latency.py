@@ -3,12 +3,13 @@ import pytest
 
 from edgebench.judge.latency import steady_passes
 from edgebench.stats.intervals import session_interval
+from tests.sample_tables import rows_of_frame
 
 
 def _passes(*rows):
     names = ("session", "phase", "start_ns", "image_ns", "infer_ns", "patches", "patchify_ns")
     frame = pd.DataFrame(rows, columns=list(names))
-    return frame.astype({"infer_ns": "Int64"})
+    return rows_of_frame(frame.astype({"infer_ns": "Int64"}))
 
 
 def test_only_steady_passes_of_the_given_sessions_count_in_time_order():

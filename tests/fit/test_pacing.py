@@ -13,6 +13,7 @@ from edgebench.records.session import Pass
 from edgebench.results import tables
 from tests.fakes import made_pass
 from tests.fit.summaries import sentences, summary
+from tests.sample_tables import rows_of_frame
 
 SECOND = 1_000_000_000
 
@@ -48,7 +49,7 @@ def test_due_times_and_lateness_are_columns_of_the_steady_passes_alone():
 
 def test_misses_are_counted_over_all_sessions_and_said():
     frame = rows([paced_pass(1, -SECOND), paced_pass(2, SECOND // 2)], [paced_pass(1, 0), paced_pass(2, 100)])
-    steady = steady_passes(frame, [0, 1], 4)
+    steady = steady_passes(rows_of_frame(frame), [0, 1], 4)
     paced = paced_of(steady, 2.0)
     assert paced is not None
     assert (paced.period_s, paced.passes, paced.misses, paced.worst_lateness_s) == (2.0, 4, 2, 0.5)
@@ -101,7 +102,7 @@ unit = "%"
 
 
 def test_in_time_is_no_warning():
-    steady = steady_passes(rows([paced_pass(1, -SECOND), paced_pass(2, -SECOND // 2)]), [0], 4)
+    steady = steady_passes(rows_of_frame(rows([paced_pass(1, -SECOND), paced_pass(2, -SECOND // 2)])), [0], 4)
     paced = paced_of(steady, 2.0)
     assert paced is not None
     assert (paced.misses, paced.worst_lateness_s) == (0, -0.5)

@@ -6,6 +6,7 @@ from edgebench.judge.power import SteadyTime, power_figures, power_reason, stead
 from edgebench.probes.host.csv_file import NOT_LIVE
 from edgebench.records.stored import SessionRecord
 from tests.fit.summaries import summary, verdict
+from tests.sample_tables import rows_of_frame
 
 S = 1_000_000_000
 
@@ -51,13 +52,16 @@ def _samples(values, n=0, probe="ina:0", channel="in", rate_hz=100.0, until_s=13
     )
 
 
+NO_PASSES = rows_of_frame(pd.DataFrame({"session": [0], "phase": ["first"]}))
+
+
 def _times(records, images):
     """Each session's steady window as one pass of so many images."""
-    return steady_times(records, pd.DataFrame(), images)
+    return steady_times(records, NO_PASSES, images)
 
 
 def _figures(records, probes, images):
-    power = power_figures(records, probes, _times(records, images))
+    power = power_figures(records, rows_of_frame(probes), _times(records, images))
     assert power is not None
     return power.figures
 
@@ -168,7 +172,7 @@ def test_idle_power_is_that_of_both_windows_and_their_drift_is_told():
 
     records = [_record(0, [_probe()], windows_ns=both), _record(1, [_probe()])]
     probes = pd.concat([_samples(watts), _samples(watts, n=1)])
-    power = power_figures(records, probes, _times(records, {0: 9.0, 1: 10.0}))
+    power = power_figures(records, rows_of_frame(probes), _times(records, {0: 9.0, 1: 10.0}))
     assert power is not None
     [figure] = power.figures
     assert figure.idle_w == pytest.approx((1.2 + 1.0) / 2, abs=0.01)
@@ -188,7 +192,7 @@ def test_without_an_idle_window_there_is_gross_energy_only():
     "probes", [(), ({},), ({"channels": 3},), ({"channels": [3, {"quantity": "load"}]},)]
 )
 def test_what_is_no_meter_gives_no_figure(probes):
-    assert power_figures([_record(0, probes)], _samples(_steps), {}) is None
+    assert power_figures([_record(0, probes)], rows_of_frame(_samples(_steps)), {}) is None
 
 
 @pytest.mark.parametrize("rate_hz", [None, "fast", -1.0, float("nan")])
@@ -269,7 +273,7 @@ def test_passes_in_step_with_a_meter_of_moments_have_no_interval_and_pass_no_lim
     )
     starts_ns = np.arange(1, 100, dtype=np.int64) * S
     times = {0: SteadyTime(np.array([[S, 100 * S]]), 99.0, starts_ns=starts_ns)}
-    power = power_figures([_record(0, [_probe(rate_hz=2.0)])], frame, times)
+    power = power_figures([_record(0, [_probe(rate_hz=2.0)])], rows_of_frame(frame), times)
     assert power is not None
     [figure] = power.figures
     assert figure.mean_w == pytest.approx(3.0, rel=0.02)  # 1.4 W are true
@@ -329,7 +333,9 @@ def _judged(power, limit):
 
 
 def _power(records, frame, images=10):
-    power = power_figures(records, frame, _times(records, {record.n: images for record in records}))
+    power = power_figures(
+        records, rows_of_frame(frame), _times(records, {record.n: images for record in records})
+    )
     assert power is not None
     return power
 
@@ -412,7 +418,7 @@ def _paced(rate_hz, on_s, phase, period_s=1.0, cycles=40):
     starts_ns = np.rint((1 + np.arange(cycles) * period_s) * 1e9).astype(np.int64)
     spans_ns = np.array([[S, round((1 + cycles * period_s) * 1e9)]])
     times = {0: SteadyTime(spans_ns, float(cycles), None, 0.0, period_s, starts_ns, on_s)}
-    power = power_figures([_record(0, [_probe(rate_hz=rate_hz)])], frame, times)
+    power = power_figures([_record(0, [_probe(rate_hz=rate_hz)])], rows_of_frame(frame), times)
     assert power is not None
     return power.figures[0]
 

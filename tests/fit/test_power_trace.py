@@ -14,7 +14,9 @@ from edgebench.records.session import Channel, ProbeInfo
 from edgebench.records.stored import SessionRecord
 from edgebench.results import layout
 from edgebench.results.load import StoredResults, load
+from edgebench.results.rows import Rows
 from tests import synthetic_results
+from tests.sample_tables import rows_of_frame
 
 FAST = {"mobilenet_v1-0.25-int8": 0.2}
 
@@ -69,13 +71,13 @@ def test_where_the_session_in_the_middle_has_no_samples_the_next_one_has(
     folder: Path, summary: TrialSummary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [trace] = power_traces(load(folder), summary)
-    read = StoredResults.session_table
+    read = StoredResults.session_rows
 
-    def without_that_session(results: StoredResults, name: str, session: SessionRecord) -> pd.DataFrame:
+    def without_that_session(results: StoredResults, name: str, session: SessionRecord) -> Rows:
         table = read(results, name, session)
-        return table[:0] if (name, session.n) == ("probes", trace.session) else table
+        return table.take(slice(0)) if (name, session.n) == ("probes", trace.session) else table
 
-    monkeypatch.setattr(StoredResults, "session_table", without_that_session)
+    monkeypatch.setattr(StoredResults, "session_rows", without_that_session)
     [other] = power_traces(load(folder), summary)
     assert other.session != trace.session
     [rail] = summary.power or ()
@@ -85,14 +87,14 @@ def test_where_the_session_in_the_middle_has_no_samples_the_next_one_has(
 class FewSamples(StoredResults):
     """The results of a folder, with other samples and another record than its sessions have."""
 
-    samples: pd.DataFrame
+    samples: Rows
     changes: dict[str, object]
 
     def session_records(self, key: str) -> list[SessionRecord]:
         return [record.model_copy(update=self.changes) for record in super().session_records(key)]
 
-    def session_table(self, name: str, session: SessionRecord) -> pd.DataFrame:
-        return self.samples if name == "probes" else super().session_table(name, session)
+    def session_rows(self, name: str, session: SessionRecord) -> Rows:
+        return self.samples if name == "probes" else super().session_rows(name, session)
 
 
 def rows(probe: str, channel: str, t_ns: np.ndarray, values: np.ndarray) -> pd.DataFrame:
@@ -116,7 +118,7 @@ def test_scopes_have_traces_of_their_own_and_failed_readings_and_both_idle_windo
         "windows_ns": {"idle": (start_ns - 10**9, start_ns), "idle_after": (end_ns, end_ns + 10**9)},
     }
     backwards = rows("rapl:package", "package", t_ns[::-1], np.arange(400.0)[::-1])
-    results.samples = pd.concat([backwards, rows("usb:x", "vbus", t_ns, milliwatts)])
+    results.samples = rows_of_frame(pd.concat([backwards, rows("usb:x", "vbus", t_ns, milliwatts)]))
     rail = replace(summary.power[0], primary=False)
     primary = replace(rail, meter="usb:x", channel="vbus", scope="board", primary=True)
     wide, narrow = power_traces(results, replace(summary, power=(rail, primary), power_curves=()))
@@ -130,5 +132,5 @@ def test_without_a_meter_or_samples_there_is_no_trace(folder: Path, summary: Tri
     assert power_traces(load(folder), replace(summary, power=None, power_curves=())) == []
     results = FewSamples(folder, load(folder).experiment)
     results.changes = {}
-    results.samples = rows("rapl:package", "package", np.empty(0, np.int64), np.empty(0))
+    results.samples = rows_of_frame(rows("rapl:package", "package", np.empty(0, np.int64), np.empty(0)))
     assert power_traces(results, summary) == []

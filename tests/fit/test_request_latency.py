@@ -21,7 +21,9 @@ from edgebench.judge.trial_summary import Verdict
 from edgebench.judge.verdict import judge
 from edgebench.results.layout import session_folder
 from edgebench.results.load import StoredResults
+from edgebench.results.rows import Rows
 from tests.fit.summaries import summary
+from tests.sample_tables import rows_of_frame
 from tests.store.fuzzing import seal
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
@@ -29,13 +31,13 @@ FP32, _, INT8 = QUARTER
 MS = 1_000_000
 
 
-def rows(*requests: tuple[int, str, int, int]) -> pd.DataFrame:
+def rows(*requests: tuple[int, str, int, int]) -> Rows:
     columns = ["session", "phase", "infer_start_ns", "infer_end_ns"]
-    return pd.DataFrame(requests, columns=columns).astype(dict.fromkeys(columns[2:], "int64"))
+    return rows_of_frame(pd.DataFrame(requests, columns=columns).astype(dict.fromkeys(columns[2:], "int64")))
 
 
-def passes(*infer_ns: tuple[int, str, int]) -> pd.DataFrame:
-    return pd.DataFrame(infer_ns, columns=["session", "phase", "infer_ns"])
+def passes(*infer_ns: tuple[int, str, int]) -> Rows:
+    return rows_of_frame(pd.DataFrame(infer_ns, columns=["session", "phase", "infer_ns"]))
 
 
 def test_each_request_counts_from_its_submission_to_its_own_completion() -> None:
@@ -63,7 +65,8 @@ def test_each_request_counts_from_its_submission_to_its_own_completion() -> None
 
 
 def test_without_an_infer_stage_there_are_no_requests() -> None:
-    batches = rows((0, "steady", 0, MS)).drop(columns=["infer_start_ns", "infer_end_ns"])
+    whole = rows((0, "steady", 0, MS))
+    batches = Rows({name: whole[name] for name in ("session", "phase")})
     requests = steady_requests(batches, passes((0, "steady", 0)), [0], key_of(FP32), 2)
     assert (requests.latency, requests.mean_in_flight) == (None, None)
 
@@ -135,13 +138,13 @@ def test_one_at_a_time_it_is_null_and_no_batches_are_read(
 ) -> None:
     results = edgebench.load(made_experiment(tmp_path, variants=[INT8]))
     names = []
-    read = StoredResults.table
+    read = StoredResults.rows
 
-    def table(self: StoredResults, name: str, *arguments: object) -> pd.DataFrame:
+    def rows(self: StoredResults, name: str, *arguments: object) -> Rows:
         names.append(name)
         return read(self, name, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(StoredResults, "table", table)
+    monkeypatch.setattr(StoredResults, "rows", rows)
     [trial] = summarise(results)
     assert (trial.request_ms, trial.in_flight) == (None, None)
     assert set(names) == {"passes", "windows", "probes", "predictions"}

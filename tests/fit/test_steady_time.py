@@ -4,6 +4,7 @@ import pytest
 
 from edgebench.judge.power import power_figures, steady_times
 from tests.fit.test_power_figures import S, _probe, _record, _samples
+from tests.sample_tables import rows_of_frame
 
 
 def _rows(spans_s, due_s=None, period_s=0.0, session=0, worker=0):
@@ -32,24 +33,24 @@ def _seconds(time):
 def test_passes_stand_apart_and_what_overlaps_is_one():
     warm_up = _rows([[0, 1]]).assign(phase="warmup")
     passes = pd.concat([warm_up, _rows([[2, 3], [3.1, 4], [4, 5]]), _rows([[4.5, 6], [7, 8]], worker=1)])
-    times = steady_times([_record(0), _record(1)], passes, {0: 5.0})
+    times = steady_times([_record(0), _record(1)], rows_of_frame(passes), {0: 5.0})
     assert _seconds(times[0]) == [[2, 3], [3.1, 6], [7, 8]]
     assert times[0].images == 5.0
     assert _seconds(times[1]) == [[2, 12]]  # of which only its window is known
-    assert steady_times([_record(2, windows_ns={})], passes, {}) == {}
+    assert steady_times([_record(2, windows_ns={})], rows_of_frame(passes), {}) == {}
 
 
 def test_a_cycle_has_its_pause_the_last_one_too():
     due = 2.0 + np.arange(10)
     rows = _rows(np.stack((due, due + 0.3), axis=1), due, 1.0)
-    time = steady_times([_record(0)], rows, {0: 10.0})[0]
+    time = steady_times([_record(0)], rows_of_frame(rows), {0: 10.0})[0]
     assert _seconds(time) == [[2, 12]]
     assert (time.images, time.seen_until(12 * S)) == (10.0, time)
     shorter = time.seen_until(11 * S + 300_000_000)
     assert (_seconds(shorter), shorter.images) == ([[2, 11]], 9.0)
-    late = steady_times([_record(0)], _rows([[2, 2.3], [3, 5]], [2, 3], 1.0), {0: 2.0})[0]
+    late = steady_times([_record(0)], rows_of_frame(_rows([[2, 2.3], [3, 5]], [2, 3], 1.0)), {0: 2.0})[0]
     assert _seconds(late) == [[2, 5]]
-    only = steady_times([_record(0)], _rows([[2, 2.3]], [2], 1.0), {0: 1.0})[0]
+    only = steady_times([_record(0)], rows_of_frame(_rows([[2, 2.3]], [2], 1.0)), {0: 1.0})[0]
     assert only.seen_until(2 * S) is only
 
 
@@ -70,8 +71,8 @@ def test_energy_is_that_of_the_passes_or_of_the_cycles(period_s, until_s, mean_w
         0, [_probe(rate_hz=1.0)], windows_ns={"idle": (0, 2 * S), "steady": (2 * S, 11_300_000_000)}
     )
     samples = _samples(load, rate_hz=1000.0)
-    times = steady_times([record], rows, {0: 10.0})
-    power = power_figures([record], samples[samples["t_ns"] < until_s * 1e9], times)
+    times = steady_times([record], rows_of_frame(rows), {0: 10.0})
+    power = power_figures([record], rows_of_frame(samples[samples["t_ns"] < until_s * 1e9]), times)
     assert power is not None
     [figure] = power.figures
     assert figure.mean_w == pytest.approx(mean_w, rel=2e-3)

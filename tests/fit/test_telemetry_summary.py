@@ -10,6 +10,7 @@ from edgebench.records.stored import PROBE_COLUMNS
 from tests.fit.summaries import sentences
 from tests.fit.test_cautions import CALM, THREE
 from tests.probes import jetson_board
+from tests.sample_tables import rows_of_frame
 
 SECOND = 1_000_000_000
 WINDOW = (100 * SECOND, 120 * SECOND)
@@ -32,11 +33,12 @@ def rows(channel, values, session=0, start_s=100, probe="telemetry:1"):
         (probe, channel, quantity, unit, (start_s + second) * SECOND, float(value))
         for second, value in enumerate(values)
     ]
-    return pd.DataFrame(samples, columns=list(PROBE_COLUMNS)).assign(session=session)
+    frame = pd.DataFrame(samples, columns=list(PROBE_COLUMNS)).assign(session=session)
+    return frame.astype(dict.fromkeys(("probe", "channel", "quantity", "unit"), "str"))
 
 
 def told(*frames):
-    return sentences(RECORDS, CALM, observe(RECORDS, pd.concat(frames)))
+    return sentences(RECORDS, CALM, observe(RECORDS, rows_of_frame(pd.concat(frames))))
 
 
 FALLING = [1500.0] * 10 + [1200.0] * 11
@@ -89,7 +91,7 @@ def test_a_clock_that_its_probe_marks_decides_alone():
     probe = {"kind": "telemetry", "address": "1", "channels": [marked]}
     records = [record.model_copy(update={"probes": (probe,)}) for record in RECORDS]
     frames = [rows("cpu_clock_max", [1500.0] * 21), rows("cpu_clock_min", FALLING)]
-    assert observe(records, pd.concat(frames))[0].clock_drop == pytest.approx(0.2)
+    assert observe(records, rows_of_frame(pd.concat(frames)))[0].clock_drop == pytest.approx(0.2)
 
 
 @pytest.fixture(params=["ina3221", "tegrastats"])
@@ -123,7 +125,7 @@ def test_clock_and_temperature_of_a_jetsons_gpu_are_in_the_caution(jetson_meter)
             for at, value in enumerate(values)
         ]
         frames.append(pd.DataFrame(samples, columns=list(PROBE_COLUMNS)).assign(session=0))
-    observed = observe(records, pd.concat(frames))
+    observed = observe(records, rows_of_frame(pd.concat(frames)))
     assert observed[0].clock_drop == pytest.approx(0.2)
     [sentence] = sentences(records, CALM, observed)
     assert sentence.startswith("the GPU's clock fell by up to 20% ")
@@ -186,12 +188,12 @@ def test_time_stolen_by_a_hypervisor_is_interference_by_itself():
 
 
 def test_a_session_without_a_steady_window_says_nothing():
-    assert observe(THREE, rows("cpu_clock_max", FALLING)) == (Observed(),) * 3
-    assert observe([], rows("cpu_clock_max", [])) == ()
+    assert observe(THREE, rows_of_frame(rows("cpu_clock_max", FALLING))) == (Observed(),) * 3
+    assert observe([], rows_of_frame(rows("cpu_clock_max", []))) == ()
 
 
 def test_telemetry_is_no_power():
     channels = [{"name": "cpu_clock_max", "quantity": "clock", "unit": "MHz"}]
     info = {"kind": "telemetry", "address": "1", "rate_hz": 1.0, "scope": "", "channels": channels}
     records = [record.model_copy(update={"probes": (info,)}) for record in RECORDS]
-    assert power_figures(records, rows("cpu_clock_max", FALLING), {}) is None
+    assert power_figures(records, rows_of_frame(rows("cpu_clock_max", FALLING)), {}) is None

@@ -3,6 +3,7 @@
 import statistics
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from edgebench.judge.columns import missing_reasons
@@ -16,6 +17,7 @@ from edgebench.run.measuring.session import measure_session
 from edgebench.run.measuring.session_record import Job
 from edgebench.stats.warnings import Flag
 from tests.link.rig import COLUMNS, ROWS, make_rig
+from tests.sample_tables import rows_of_frame
 from tests.synthetic_results import key_of, made_experiment
 
 VARIANT = "mobilenet_v1-0.25-fp32"
@@ -118,10 +120,11 @@ def test_windows_are_each_workers_own_too(results):
         inferences=1,
         window=steady["pass"],
         end_ns=steady["start_ns"] + 2_000_000,
-        instructions=None,
+        instructions=pd.array([None] * len(steady), "Int64"),
     )
     in_windows = StoredResults(results.path, results.experiment)
-    in_windows.__dict__ |= {"passes": results.passes.iloc[:0], "windows": as_windows}
+    tables = {"passes": results.passes.iloc[:0], "windows": as_windows}
+    in_windows._tables = {name: rows_of_frame(frame) for name, frame in tables.items()}
     [summary] = summarise(in_windows)
     assert (summary.infer_s, summary.measured_patches, summary.extrapolated) == (None, 1, True)
     assert "extrapolated" in summary.mark

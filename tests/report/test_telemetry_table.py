@@ -9,6 +9,7 @@ import pytest
 from edgebench.records.stored import PROBE_COLUMNS
 from edgebench.report.run_tables import telemetry
 from tests.fit.test_telemetry_summary import RECORDS, SECOND, rows
+from tests.sample_tables import rows_of_frame
 
 KEY = "0" * 16
 
@@ -31,7 +32,7 @@ def results(samples: dict[str, tuple[str, list[float]]]) -> Any:
     return cast(
         Any,
         SimpleNamespace(
-            rows_of_trials=lambda name: lambda key: probes[probes["trial"] == key],
+            rows_of_trials=lambda name: lambda key: rows_of_frame(probes[probes["trial"] == key]),
             experiment=SimpleNamespace(trials=trials),
             session_records=lambda key: RECORDS if key == KEY else (),
         ),
@@ -85,7 +86,7 @@ def test_no_throttling_is_said_of_windows_with_samples_alone(channel, starts_s, 
     probes = pd.concat(
         [rows(channel, [0.0] * 9, session, start_s) for session, start_s in enumerate(starts_s)]
     ).assign(trial=KEY)
-    sampled.rows_of_trials = lambda name: lambda key: probes[probes["trial"] == key]
+    sampled.rows_of_trials = lambda name: lambda key: rows_of_frame(probes[probes["trial"] == key])
     [row] = telemetry(sampled, {}).rows
     assert row[-1] == throttling
 

@@ -7,8 +7,11 @@ import edgebench
 from edgebench.errors import StoredResultError
 from edgebench.records.stored import SessionTables
 from edgebench.results import writing as file_writing
-from edgebench.results.parquet import MOST_NS, first_fault, joined_columns
+from edgebench.results.frames import table_frame
+from edgebench.results.parquet import MOST_NS, first_fault, joined_rows
+from edgebench.results.rows import Rows
 from edgebench.results.writing import ExperimentStore
+from tests.sample_tables import rows_of_frame
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 WORD = pa.dictionary(pa.int32(), pa.string())
@@ -30,7 +33,7 @@ THIRD = table(a=pa.array([4, 5], pa.int32()), w=words("y", None), late=pa.array(
 
 
 def test_tables_with_columns_of_other_stages_are_joined():
-    frame = pd.DataFrame(joined_columns("passes", [FIRST, SECOND, THIRD]))
+    frame = table_frame(joined_rows("passes", [FIRST, SECOND, THIRD]))
     assert frame["a"].tolist() == [1, 2, 3, 4, 5] and frame["a"].dtype == np.int32
     assert frame["w"].cat.categories.tolist() == ["x", "y", "z"]
     assert frame["w"].cat.codes.tolist() == [0, 1, 2, 1, -1]
@@ -46,7 +49,7 @@ def faulty(**changes: object) -> tuple[int, str] | None:
     columns = {name: np.array(values) for name, values in PASSES.items()} | {
         "phase": pd.Categorical(["a", "b"])
     }
-    return first_fault("passes", {**columns, **changes})
+    return first_fault("passes", rows_of_frame(pd.DataFrame({**columns, **changes})))
 
 
 def test_sound_rows_have_no_fault():
@@ -74,10 +77,13 @@ def test_a_row_that_cannot_be_is_found(column, values, row, word):
     assert fault[0] == row and word in fault[1]
 
 
+def instructions(*counts: int | None) -> Rows:
+    return rows_of_frame(pd.DataFrame({"instructions": pd.array(counts, "Int64")}))
+
+
 def test_instructions_may_be_missing_and_are_never_none_at_all():
-    assert first_fault("windows", {"instructions": pd.array([None, 7], "Int64")}) is None
-    none_at_all = pd.array([None, 0], "Int64")
-    assert first_fault("windows", {"instructions": none_at_all}) == (1, "'instructions' of a row is 0")
+    assert first_fault("windows", instructions(None, 7)) is None
+    assert first_fault("windows", instructions(None, 0)) == (1, "'instructions' of a row is 0")
 
 
 def test_a_row_that_cannot_be_is_not_written_and_its_file_is_named_when_it_is_read(tmp_path, monkeypatch):

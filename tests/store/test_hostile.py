@@ -15,6 +15,7 @@ import edgebench
 from edgebench.errors import StoredResultError
 from edgebench.results import load as frames
 from edgebench.results import record_reading
+from edgebench.results.rows import Rows
 from edgebench.results.writing import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
@@ -214,7 +215,7 @@ def test_a_table_that_was_made_to_do_harm_is_one_message(path, table):
         file.write_bytes(damaged)
         sources = [frames.Source(0, 1, file, hashlib.sha256(damaged).hexdigest())]
         try:
-            assert isinstance(frames.read_frame(table, sources, [KEY], path), pd.DataFrame)
+            assert isinstance(frames.read_rows(table, sources, [KEY], path), Rows)
         except StoredResultError as error:
             assert str(file) in error.what
             refused += 1

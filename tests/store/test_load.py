@@ -18,7 +18,8 @@ from edgebench.records.stored import (
     RunRecord,
     SessionTables,
 )
-from edgebench.results.load import StoredResults, load, trial_frame
+from edgebench.results.frames import trial_frame
+from edgebench.results.load import StoredResults, load
 from edgebench.results.writing import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 

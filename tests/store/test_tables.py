@@ -10,6 +10,7 @@ from edgebench.errors import SessionError
 from edgebench.records.session import Pass, Window
 from edgebench.records.stored import BATCH_COLUMNS, PASS_COLUMNS, PREDICTION_COLUMNS, WINDOW_COLUMNS
 from edgebench.results import tables
+from edgebench.results.rows import union_ns
 
 STAGES = ("patchify", "preprocess", "infer")
 
@@ -45,14 +46,14 @@ def one_pass(index=0, phase="first", batches=3, batch=2, patches=5, start=1000, 
     ],
 )
 def test_union_counts_each_moment_once(intervals, covered):
-    assert tables.union_ns(np.array(intervals, dtype=np.int64).reshape(-1, 2)) == covered
+    assert union_ns(np.array(intervals, dtype=np.int64).reshape(-1, 2)) == covered
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=12))
 def test_union_is_the_number_of_covered_nanoseconds(pairs):
     intervals = [(start, start + length) for start, length in pairs]
     covered = {moment for start, end in intervals for moment in range(start, end)}
-    assert tables.union_ns(np.array(intervals, dtype=np.int64).reshape(-1, 2)) == len(covered)
+    assert union_ns(np.array(intervals, dtype=np.int64).reshape(-1, 2)) == len(covered)
 
 
 def test_a_pass_and_its_batches():
