@@ -125,20 +125,21 @@ class Rows(Mapping[str, AnyColumn]):
         if not self.count:
             return
         changes = np.zeros(self.count - 1, np.bool_)
-        for name in names:
-            column = self._columns[name]
-            values = column.codes if isinstance(column, Words) else self.whole(name)
+        for values in map(self._plain, names):
             changes |= values[1:] != values[:-1]
         edges = [0, *(np.flatnonzero(changes) + 1).tolist(), self.count]
         yield from itertools.pairwise(edges)
 
     def ordered(self, *names: str) -> Rows:
         """The rows by these columns, the first one above all; rows that are equal stay in their order."""
-        keys = [
-            column.codes if isinstance(column := self._columns[name], Words) else self.whole(name)
-            for name in reversed(names)
-        ]
-        return self.take(np.lexsort(keys))
+        return self.take(np.lexsort([*map(self._plain, reversed(names))]))
+
+    def _plain(self, name: str) -> NDArray[Any]:
+        """What tells a column's values apart, in their order: no copy."""
+        column = self._columns[name]
+        if isinstance(column, Words):
+            return column.codes
+        return column.values if isinstance(column, Whole) else column
 
 
 def rows_of(table: pa.Table) -> Rows:
@@ -203,5 +204,5 @@ def union_ns(intervals: NDArray[np.int64]) -> int:
 
 def by_number(rows: Rows, name: str) -> dict[int, Rows]:
     """The rows of each number in a column, whose equal numbers follow each other: views, no copies."""
-    numbers = rows.whole(name)
-    return {int(numbers[first]): rows.take(slice(first, last)) for first, last in rows.spans(name)}
+    parts = (rows.take(slice(first, last)) for first, last in rows.spans(name))
+    return {int(part.whole(name)[0]): part for part in parts}
