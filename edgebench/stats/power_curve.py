@@ -79,7 +79,6 @@ class Integral:
         self._origin_ns = int(curve.t_ns[0])
         self._watts = curve.watts
         self.at_s = curve.seconds_from(self._origin_ns)
-        self._places = np.arange(len(curve.watts), dtype=np.float64)
         self.joules = np.zeros(len(curve.watts))
         for first in range(0, len(curve.watts) - 1, BLOCK):
             last = min(first + BLOCK, len(curve.watts) - 1)
@@ -98,11 +97,14 @@ class Integral:
         joules = np.empty(len(at_s))
         for first in range(0, len(at_s), BLOCK):
             moments_s = at_s[first : first + BLOCK]
-            place = np.interp(moments_s, self.at_s, self._places)  # 2.5 is halfway from the third to the next
-            before = place.astype(np.int64)
-            rise_w = self._watts[np.minimum(before + 1, len(self._watts) - 1)] - self._watts[before]
-            mean_w = self._watts[before] + 0.5 * (place - before) * rise_w
-            joules[first : first + BLOCK] = self.joules[before] + (moments_s - self.at_s[before]) * mean_w
+            before = np.maximum(self.at_s.searchsorted(moments_s, side="right") - 1, 0)
+            after = np.minimum(before + 1, len(self._watts) - 1)
+            past_s, step_s = moments_s - self.at_s[before], self.at_s[after] - self.at_s[before]
+            # Level before the first sample, and from the last one on, which is its own next.
+            share = np.clip(past_s / np.where(step_s > 0, step_s, 1.0), 0.0, 1.0)
+            rise_w = self._watts[after] - self._watts[before]
+            mean_w = self._watts[before] + 0.5 * share * rise_w
+            joules[first : first + BLOCK] = self.joules[before] + past_s * mean_w
         return joules
 
 
