@@ -18,25 +18,17 @@ Nothing is imported before it is asked for: the plug-in is loaded by every pytes
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edgebench.testing.contracts import AgentContract, BackendContract, HostContract
+    from edgebench.testing.backend_contract import BackendContract
     from edgebench.testing.probe_contract import ProbeContract
 
-__all__ = ["AgentContract", "BackendContract", "HostContract", "ProbeContract"]
-
-_HOME = {
-    "AgentContract": "contracts",
-    "BackendContract": "contracts",
-    "HostContract": "contracts",
-    "ProbeContract": "probe_contract",
-}
+__all__ = ["BackendContract", "ProbeContract"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(f"{__name__}.{name.removesuffix('Contract').lower()}_contract"), name)

@@ -11,7 +11,7 @@ from pathlib import Path
 import filelock
 import platformdirs
 
-from edgebench.testing.problems import candidates, works
+from edgebench.testing.device_code import candidates, works
 
 NUMPY = "1.19.5"
 INSTALL_S = 150

@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from edgebench.records.session import Window
 from edgebench.testing import BackendContract
 from tests.testing import template
 from tests.testing.complaints import backend_kit, complaint, judge
@@ -83,7 +86,7 @@ def test_a_wrong_result_is_one_failure_and_the_rest_is_not_tried(edgebench_cache
         with pytest.raises(pytest.fail.Exception) as failure:
             judge("test_golden_scores", kit)
         assert words in str(failure.value)
-        assert len(gated()) == 9
+        assert len(gated()) == 8
         for name in gated():
             with pytest.raises(pytest.skip.Exception, match="because test_golden_scores fails: mobilenet"):
                 judge(name, kit)
@@ -93,8 +96,8 @@ def test_a_wrong_result_is_one_failure_and_the_rest_is_not_tried(edgebench_cache
 
 def test_golden_scores_that_are_left_out_hold_up_nothing(edgebench_cache):
     kit = backend_kit(template.backend(), edgebench_cache, skips={"test_golden_scores": "elsewhere"})
-    kit.golden_promises = ((False, "wrong", "mend it"),)
-    kit.require_golden()
+    kit.golden_problems = ["wrong"]
+    assert not kit.obstacle("golden")
 
 
 class Contract(BackendContract):
@@ -162,13 +165,126 @@ def test_devices(caught, edgebench_cache, test, facts, words):
     caught(test, obliging(edgebench_cache, facts), words)
 
 
+# --- passes and windows ---
+
+
+class ChangedSession:
+    """A session whose measurements and facts are changed."""
+
+    def __init__(self, session, change, facts):
+        self._session, self._change, self._facts = session, change, facts
+
+    def __getattr__(self, name):
+        return getattr(self._session, name)
+
+    def measure(self, plan):
+        return iter(self._change(list(self._session.measure(plan))))
+
+    def facts(self):
+        return self._facts(self._session.facts())
+
+
+def measuring(change=lambda passes: passes, facts=lambda facts: facts):
+    """A backend whose sessions give other passes, or windows in their place."""
+    base = template.backend_module().ExampleBoardBackend
+
+    def opened(self, target):
+        device = base.open(self, target)
+        sound = device.session
+
+        @contextmanager
+        def session(artifact, settings):
+            with sound(artifact, settings) as inner:
+                yield ChangedSession(inner, change, facts)
+
+        device.session = session
+        return device
+
+    return template.backend(open=opened)
+
+
+def last(**members):
+    """The last pass with other values; a function is called with the pass."""
+
+    def change(passes):
+        values = {name: value(passes[-1]) if callable(value) else value for name, value in members.items()}
+        return [*passes[:-1], replace(passes[-1], **values)]
+
+    return change
+
+
+def windows(**members):
+    """A window for each pass, of its first patch; the last one with other values."""
+
+    def change(passes):
+        kept = [
+            Window(at, item.phase, 0, 3, item.start_ns, item.end_ns, passes[0].scores[0])
+            for at, item in enumerate(passes)
+        ]
+        values = {name: value(kept) if callable(value) else value for name, value in members.items()}
+        return [*kept[:-1], replace(kept[-1], **values)]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda passes: passes[:-1], "the passes came as"),
+        (lambda passes: passes[::-1], "the passes came as"),
+        (last(phase="warmup"), "the passes came as"),
+        (last(phase="last"), "its phase is 'last'"),
+        (last(index=-1), "its number is out of range"),
+        (last(stages=("a", "b", "c")), "stages ('a', 'b', 'c') after"),
+        (last(stamps_ns=lambda item: item.stamps_ns.astype(float)), "stamps are float64"),
+        (last(stamps_ns=lambda item: item.stamps_ns[0]), "stamps of shape (3, 2)"),
+        (last(stamps_ns=lambda item: item.stamps_ns[:, :, ::-1]), "ended before it started"),
+        (last(stamps_ns=lambda item: item.stamps_ns[1:]), "11 batches of 1"),
+        (last(start_ns=lambda item: item.end_ns), "a stage is outside the pass"),
+        (last(end_ns=lambda item: item.start_ns), "a stage is outside the pass"),
+        (last(scores=None), "scores are None, expected [12, 5]"),
+        (last(scores=lambda item: item.scores[:, 1:]), "scores are [12, 4], expected [12, 5]"),
+        (last(scores=lambda item: item.scores * np.nan), "not finite numbers"),
+        (last(scores=lambda item: item.scores[::-1]), "otherwise than the same images"),
+        (lambda passes: [*passes, *windows()(passes)], "both passes and windows"),
+        (lambda passes: windows()(passes)[:-1], "the windows came as"),
+        (windows(index=7), "the windows are numbered"),
+        (windows(start_ns=lambda kept: kept[-2].end_ns - 1), "started before the last one had ended"),
+        (windows(end_ns=lambda kept: kept[-1].start_ns), "took no time"),
+        (windows(inferences=0), "it holds 0 inferences"),
+        (windows(patch=12), "patch 12 of a scene of 12"),
+        (windows(patch=1), "otherwise than the same images"),
+        (windows(scores=lambda kept: kept[-1].scores[None]), "scores of shape (1, 5)"),
+        (windows(scores=lambda kept: kept[-1].scores[1:]), "4 scores after 5"),
+        (windows(scores=lambda kept: kept[-1].scores * np.inf), "not finite numbers"),
+    ],
+)
+def test_measurements(caught, change, words):
+    caught("test_a_pass_over_a_scene", measuring(change), words)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (lambda facts: None, "facts() of the session gave NoneType"),
+        (lambda facts: replace(facts, clock={"end": {1}}), "facts() of the session is not JSON"),
+    ],
+)
+def test_facts(caught, facts, words):
+    caught("test_a_pass_over_a_scene", measuring(facts=facts), words)
+
+
+def test_windows_in_the_place_of_passes(edgebench_cache):
+    assert not complaint("test_a_pass_over_a_scene", measuring(windows()), edgebench_cache)
+
+
 # --- the runner's file and its worker ---
 
 
 @pytest.mark.parametrize(
     ("test", "old", "new", "words"),
     [
-        ("test_runner_files", "def load(path", "def loads(path", "has no function load(path, options)"),
+        ("test_runner_files", "def load(path", "def loads(path", "has no function load of 2 arguments"),
         ("test_runner_files", "def load(path: str, options", "def load(options", "has no function load"),
         (
             "test_runner_is_python_3_6",

@@ -6,15 +6,14 @@ import pytest
 
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import BuiltArtifact
-from edgebench.testing import AgentContract
-from edgebench.testing import contracts as build_contract
+from edgebench.testing import BackendContract, backend_contract
 from edgebench.testing.backend_kit import BackendKit
-from edgebench.testing.contracts import argument_counts
+from edgebench.testing.device_code import argument_counts
 from tests.fakes import agent_backend
 from tests.testing.complaints import backend_kit, judge
 
 
-class TestToyThatBuilds(AgentContract):
+class TestToyThatBuilds(BackendContract):
     backend = "toy"
     options: ClassVar = {"build": True}
     variants = ("mobilenet_v1-0.25-int8",)
@@ -28,8 +27,8 @@ def test_arguments_are_counted_at_the_top_level():
 
 def test_a_build_that_is_never_found_again_fails(tmp_path, monkeypatch):
     builds = iter(BuiltArtifact(1.0, digit * 64, 10, cached=False) for digit in "ab")
-    monkeypatch.setattr(build_contract, "_built", lambda kit: next(builds))
-    monkeypatch.setattr(BackendKit, "require_golden", lambda kit: None)
+    monkeypatch.setattr(backend_contract, "_built", lambda kit: next(builds))
+    monkeypatch.setattr(BackendKit, "golden_problems", [])
     kit = backend_kit("toy", Cache(tmp_path), options={"build": True})
     with pytest.raises(pytest.fail.Exception, match=r"a{12}, .*b{12}"):
         judge("test_a_build_on_the_board", kit)

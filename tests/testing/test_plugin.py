@@ -53,21 +53,21 @@ def test_nothing_named_is_a_reason():
 
 
 def test_a_probe_has_a_kind_and_an_address():
-    kind, address, module = probe_kit(edgebench_probe="serial:/dev/ttyUSB0:9600").place
-    assert (kind, address, module) == ("serial", "/dev/ttyUSB0:9600", None)
+    kind, address, module = probe_kit(edgebench_probe="csv:/tmp/a:b").place
+    assert (kind, address, module.PLACE) == ("csv", "/tmp/a:b", "host")
 
 
 def test_what_is_left_out_shows_its_reason():
     skips = {"skips": {"test_options": "they are made elsewhere"}}
     with pytest.raises(pytest.skip.Exception, match="they are made elsewhere"):
-        backend_kit(skips).skip_where_asked("test_options")
-    backend_kit(skips).skip_where_asked("test_golden_scores")
+        backend_kit(skips).skip_unless_tried("test_options")
+    backend_kit(skips).skip_unless_tried("test_golden_scores")
     with pytest.raises(pytest.skip.Exception, match="slow here"):
-        backend_kit(skips, edgebench_skip=["test_golden_scores=slow here"]).skip_where_asked(
+        backend_kit(skips, edgebench_skip=["test_golden_scores=slow here"]).skip_unless_tried(
             "test_golden_scores"
         )
 
 
 def test_leaving_out_what_is_no_test_is_a_failure():
     with pytest.raises(pytest.fail.Exception, match="no test 'test_option'"):
-        backend_kit({"skips": {"test_option": "misspelt"}}).skip_where_asked("test_options")
+        backend_kit({"skips": {"test_option": "misspelt"}}).skip_unless_tried("test_options")

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from edgebench.testing import problems as pythons
+from edgebench.testing import device_code as pythons
 
 
 @pytest.fixture

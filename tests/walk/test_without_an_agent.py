@@ -16,7 +16,7 @@ from edgebench import registry
 from edgebench.cli.main import app
 from edgebench.errors import UsageError
 from edgebench.judge.summarise import summarise
-from edgebench.testing import HostContract
+from edgebench.testing import BackendContract
 from tests.serial_board import PATCH_INSTRUCTIONS, PATCH_NS, UNCOUNTED, WINDOW_INFERENCES, SerialBackend
 
 SCENE_S = 6 * PATCH_NS / 1e9
@@ -345,7 +345,7 @@ def test_its_sessions_time_is_what_its_backend_says(run):
     assert "unknown" in measured(run, "--dry-run")
 
 
-class TestWindows(HostContract):
+class TestWindows(BackendContract):
     backend = SerialBackend()
     batch = 1
     skips = {  # noqa: RUF012  # as in any class of the contract

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pytest
 
-from edgebench.testing import HostContract
+from edgebench.testing import BackendContract
 from tests.backends.coralmicro import sums
 from tests.backends.coralmicro.core_board import CoreBoard, CoreFirmware, core_library
 from tests.backends.coralmicro.played_board import PlayedBoard
@@ -27,7 +27,7 @@ def core(folders):
     return CoreBoard(CoreFirmware(core_library(folders.mktemp("core")), sums.engine_of))
 
 
-class TestSums(HostContract):
+class TestSums(BackendContract):
     """Of made-up scores."""
 
     board_in = staticmethod(played(sums.engine_of))
@@ -44,7 +44,7 @@ class TestCore(TestSums):
 
 
 @pytest.mark.slow
-class TestMobileNet(HostContract):
+class TestMobileNet(BackendContract):
     """Of the shipped model, by LiteRT's reference kernels; nothing here compiles it."""
 
     board_in = staticmethod(played(LiteRtEngine))

@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 
 from edgebench.prepare.cache import Cache
-from edgebench.testing import HostContract
+from edgebench.testing import BackendContract
 from tests.backends.cortexm import first_light
 
 
@@ -19,7 +19,7 @@ def board(request, tmp_path_factory):
         yield
 
 
-class TestFirmware(HostContract):
+class TestFirmware(BackendContract):
     backend = first_light.FirstLightBackend()
     batch = 1
     skips: ClassVar[dict[str, str]] = {"test_looking_at_it_loads_no_runtime": "it is no installed package"}

@@ -17,7 +17,7 @@ from pathlib import Path
 import filelock
 import platformdirs
 
-from edgebench.testing.problems import works
+from edgebench.testing.device_code import works
 from tests.link.old_python import JETPACK_5, JETPACK_6, JETPACK_7, Board, python_of
 
 INSTALL_S = 150

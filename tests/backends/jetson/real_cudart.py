@@ -10,7 +10,7 @@ from pathlib import Path
 import filelock
 import platformdirs
 
-from edgebench.testing.problems import works
+from edgebench.testing.device_code import works
 
 # The library's place in a package has changed; 10.2 came as no package.
 PACKAGES = {
