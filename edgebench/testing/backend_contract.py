@@ -28,7 +28,8 @@ from edgebench.prepare.cache import canonical_hash
 from edgebench.records.model import Artifact, BuiltArtifact, PrepareRequest
 from edgebench.records.session import Pass, SessionFacts, Window
 from edgebench.records.values import PRECISIONS, Finding, Variant
-from edgebench.results.rows import INFER, union_ns
+from edgebench.results.rows import union_ns
+from edgebench.results.tables import INFER
 from edgebench.run.measuring.session_record import Gathered, take_in
 from edgebench.testing.backend_kit import BackendKit, images_of, patches_of, workers
 from edgebench.testing.backend_rows import (
