@@ -22,6 +22,7 @@ from edgebench.judge.metrics.power import rail_interval
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement, metric_asked
 from edgebench.judge.trial_summary import TrialSummary, Verdict
+from edgebench.judge.verdict import Judgement, judgement, overall
 from edgebench.stats.interval import Count
 
 # Which requirement excludes which targets: those all of whose trials fail it.
@@ -189,42 +190,33 @@ def axes_of(text: str) -> tuple[Requirement, ...]:
 
 
 def fronts(
-    trials: Sequence[TrialSummary],
-    profiles: Sequence[Profile],
-    verdicts: Sequence[Verdict],
-    axes: Sequence[Requirement] = (),
+    trials: Sequence[TrialSummary], profiles: Sequence[Profile], axes: Sequence[Requirement] = ()
 ) -> list[Front]:
     """One front a profile, over what it is about and any trial has a number of; or one over `axes`.
 
     Args:
         trials: those that were judged.
         profiles: what they were judged by.
-        verdicts: as `judge_all` gives them.
         axes: quantities in place of those of the profiles, as `axes_of` gives them.
     """
     if axes:
-        return [_front("", axes, trials, {})]
-    judged = {(each.profile, each.trial, each.requirement): each for each in verdicts}
+        return [_front("", axes, trials)]
     every = []
     for profile in profiles:
         about: dict[tuple[Any, ...], Requirement] = {}  # of several on the same statistic the first
         for each in profile.requirements:
             if not each.metric.is_size:
                 about.setdefault((each.quantity, each.statistic, each.averaging_s), each)
-        every.append(_front(profile.name, list(about.values()), trials, judged))
+        every.append(_front(profile.name, list(about.values()), trials))
     return [front for front in every if front.axes]
 
 
-def _front(
-    profile: str,
-    axes: Sequence[Requirement],
-    trials: Sequence[TrialSummary],
-    judged: Mapping[tuple[str, str, str], Verdict],
-) -> Front:
-    """`judged` are verdicts that are known already, by profile, trial and requirement."""
+def _front(profile: str, axes: Sequence[Requirement], trials: Sequence[TrialSummary]) -> Front:
+    """Without a profile the limits of the axes mean nothing."""
     columns = {}
     for axis in axes:
-        column = [_figure(trial, axis, judged.get((profile, trial.key, axis.name))) for trial in trials]
+        judge = judgement if profile and not depends_on_limit(axis.metric) else under_loosest_limit
+        column = [_figure(trial, axis, judge(trial, axis)) for trial in trials]
         if not profile or any(isinstance(figure, AxisFigure) for figure in column):
             columns[axis] = column
     rows = dict(zip((trial.key for trial in trials), zip(*columns.values(), strict=True), strict=False))
@@ -239,20 +231,20 @@ def _front(
     return Front(profile, tuple(shown), tuple(standings), lacking)
 
 
-def _figure(trial: TrialSummary, axis: Requirement, judged: Verdict | None) -> AxisFigure | LacksFigure:
+def _figure(trial: TrialSummary, axis: Requirement, judged: Judgement) -> AxisFigure | LacksFigure:
     """In its unit; of what a meter gives, the meter's own interval, whatever part of the board it sees."""
-    verdict = under_loosest_limit(trial, axis) if judged is None or depends_on_limit(axis) else judged
-    if not isinstance(verdict.value, int | float):
-        return LacksFigure(trial.key, axis.quantity, verdict.reason)
-    value, low, high = float(verdict.value), verdict.low, verdict.high
+    figure = judged.figure
+    if not isinstance(figure.value, int | float):
+        return LacksFigure(trial.key, axis.quantity, judged.reason)
+    value, low, high = float(figure.value), figure.low, figure.high
     rail = trial.primary_rail
-    if rail is not None and axis.metric.rail_bounds and not verdict.declared:
+    if rail is not None and axis.metric.rail_bounds and not figure.declared:
         interval = rail_interval(rail, axis.quantity)
         if interval and interval.low is not None and interval.high is not None:
             low, high = interval.low / axis.scale, interval.high / axis.scale
-    elif low is None and high is None and verdict.statistic in _EXACT:
+    elif low is None and high is None and axis.statistic in _EXACT:
         low = high = value
-    return AxisFigure(axis.quantity, value, low, high, verdict.declared or verdict.scope)
+    return AxisFigure(axis.quantity, value, low, high, figure.declared or figure.scope)
 
 
 _EXACT = ("recorded", "declared")
@@ -260,23 +252,28 @@ _EXACT = ("recorded", "declared")
 
 
 def _stand(rows: Mapping[str, tuple[Any, ...]], higher: Sequence[bool]) -> Iterator[FrontTrial]:
-    """Where each trial stands; `rows` are figures by its key. Arrays are [a, b, axis], and less is better."""
+    """Where each trial stands; `rows` are figures by its key. Arrays are [axis, a, b], and less is better."""
     keys, figures = list(rows), list(rows.values())
     ends = np.array([[(each.value, each.low, each.high) for each in row] for row in figures], dtype=float)
-    value, low, high = np.where(higher, -1.0, 1.0) * np.moveaxis(ends, -1, 0)  # a missing end is NaN
-    best, worst = np.where(higher, (high, low), (low, high))
-    overlaps = ~(np.nan_to_num(worst, nan=np.inf)[:, None] <= np.nan_to_num(best, nan=-np.inf))
-    bases = np.array([[each.basis for each in row] for row in figures])
-    ahead = (value[:, None] <= value).all(-1) & (value[:, None] < value).any(-1)
-    ahead &= (bases[:, None] == bases).all(-1)  # a is better than b by value
+    is_higher = np.array(higher)[:, None]
+    value, low, high = np.where(is_higher, -1.0, 1.0) * ends.transpose(2, 1, 0)  # a missing end is NaN
+    best, worst = np.where(is_higher, (high, low), (low, high))
+    overlaps = ~(np.nan_to_num(worst, nan=np.inf)[..., None] <= np.nan_to_num(best, nan=-np.inf)[:, None])
+    bases = np.array([[each.basis for each in row] for row in figures]).T
+    bases = np.unique(bases, return_inverse=True)[1].reshape(bases.shape)
+    ahead = (value[..., None] <= value[:, None]).all(0) & (value[..., None] < value[:, None]).any(0)
+    ahead &= (bases[..., None] == bases[:, None]).all(0)  # a is better than b by value
     # The one with the fewest overlaps; with none, where some trial surely dominates.
-    nearest_ahead = np.where(ahead, overlaps.sum(-1), len(higher) + 1).argmin(axis=0)
-    for at, by in enumerate(nearest_ahead):
+    nearest_ahead = np.where(ahead, overlaps.sum(0, dtype=np.int16), len(higher) + 1).argmin(axis=0)
+    unsure = overlaps[:, nearest_ahead, np.arange(len(keys))]
+    for at, by in enumerate(nearest_ahead.tolist()):
         if not ahead[by, at]:
             yield FrontTrial(keys[at], "front", figures[at])
             continue
-        unsure = tuple(figures[at][axis].quantity for axis in np.flatnonzero(overlaps[by, at]))
-        yield FrontTrial(keys[at], "overlapping" if unsure else "dominated", figures[at], keys[by], unsure)
+        names = tuple(
+            figure.quantity for figure, is_unsure in zip(figures[at], unsure[:, at], strict=True) if is_unsure
+        )
+        yield FrontTrial(keys[at], "overlapping" if names else "dominated", figures[at], keys[by], names)
 
 
 @dataclass(frozen=True)
@@ -304,10 +301,11 @@ def answers(
 
     `axes` are the quantities of one front (`pareto.axes_of`), in place of one a profile.
     """
-    entries = tuple(nearest(trials, profiles, verdicts))
+    wholes = overall(verdicts)
+    entries = tuple(nearest(trials, profiles, wholes))
     return Answers(
-        decisions=tuple(decisions(trials, verdicts, entries)),
+        decisions=tuple(decisions(trials, wholes, entries)),
         nearest=entries,
-        pareto=tuple(fronts(trials, profiles, verdicts, axes)),
+        pareto=tuple(fronts(trials, profiles, axes)),
         excluded_by=tuple(excluded_by(trials, verdicts)),
     )

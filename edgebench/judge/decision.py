@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from edgebench.judge.figure import PERCENTILES
+from edgebench.judge.figure import NEARLY_ALL, PERCENTILES, Figure
 from edgebench.judge.metric import DECLARED, ByRail, Metric, Sampled, Stated
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import NO_SCHEDULE, OVERLOADED
@@ -17,7 +17,7 @@ from edgebench.judge.power_limits import rate_objection
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial_summary import Accuracy, TrialSummary, Verdict
-from edgebench.judge.verdict import Overall, judge_one, overall
+from edgebench.judge.verdict import WORDS, Judgement, Overall, judgement
 from edgebench.run.settings import SESSIONS_LIMIT
 from edgebench.stats.compare import wilson
 from edgebench.stats.forecast import forecast
@@ -82,95 +82,82 @@ class ToMeasure(OfRequirement):
     """Why what was measured cannot pass it. Source: fit."""
 
 
-def relaxed_limit(
-    trial: TrialSummary, requirement: Requirement, verdict: Verdict
-) -> RelaxedLimit | ToMeasure:
+def relaxed_limit(trial: TrialSummary, requirement: Requirement) -> RelaxedLimit | ToMeasure:
     """What would make a pass of another verdict: another limit, or else what has to be measured.
 
     Args:
         trial: that was judged.
-        requirement: that it was judged by.
-        verdict: what came of it, and no pass.
+        requirement: that it does not pass.
     """
-    limit, value, reason = verdict.limit, verdict.value, verdict.reason
+    judged = judgement(trial, requirement)
+    limit, value, reason = requirement.limit, judged.figure.value, judged.reason
     to: Limit | None = None
     if isinstance(limit, tuple):
         if isinstance(value, tuple):  # each side at least as long as the body's, longest against longest
             order = sorted(range(len(limit)), key=lambda at: limit[at])
             sides = {at: max(limit[at], side) for at, side in zip(order, sorted(value), strict=True)}
             to = tuple(sides[at] for at in range(len(limit)))
-    elif verdict.verdict != "unknown":
-        to = _least(trial, requirement, verdict)
-        if requirement.quantity == "load":  # no limit above 1 has it keep up with its schedule
-            to = None if to is None or to * requirement.scale > 1 else to
-        elif to is None:
+    elif judged.word != "unknown":
+        to = _least(trial, requirement, limit)
+        if to is None and requirement.metric.most == math.inf:
             reason = under_loosest_limit(trial, requirement).reason
-    about = (verdict.requirement, verdict.quantity, verdict.statistic)
+    about = (requirement.name, requirement.quantity, requirement.statistic)
     if to is None:
         return ToMeasure(*about, reason)
     olds, news = (each if isinstance(each, tuple) else (each,) for each in (limit, to))
-    pairs = list(zip(olds, news, strict=True))
+    differences = [abs(new - old) for old, new in zip(olds, news, strict=True)]
     return RelaxedLimit(
         *about,
-        verdict.averaging_s,
-        verdict.unit,
+        requirement.averaging_s,
+        requirement.unit,
         limit,
         to,
-        by=max(abs(new - old) for old, new in pairs),
-        share=max(abs(new - old) / old for old, new in pairs),
-        verdict="fail" if verdict.verdict == "fail" else "inconclusive",
+        by=max(differences),
+        share=max(difference / old for old, difference in zip(olds, differences, strict=True)),
+        verdict="fail" if judged.word == "fail" else "inconclusive",
     )
 
 
-def under_loosest_limit(trial: TrialSummary, requirement: Requirement) -> Verdict:
-    """The trial's verdict under a limit that any figure meets, under whichever name it was asked first."""
-    loosest = sys.float_info.min if requirement.at_least else _MOST
-    question = ("under the loosest limit", *requirement.question)
-    return trial.once(question, lambda: _judged(trial, requirement, loosest))
+def under_loosest_limit(trial: TrialSummary, requirement: Requirement) -> Judgement:
+    """The trial under a limit that any figure meets."""
+    return judgement(trial, requirement, limit=sys.float_info.min if requirement.at_least else _MOST)
 
 
-def depends_on_limit(requirement: Requirement) -> bool:
+def depends_on_limit(metric: Metric) -> bool:
     """Whether another figure may be judged under another limit."""
-    metric = requirement.metric
     return bool(metric.rail) or not (metric.of_schedule or isinstance(metric.judged, Sampled | Stated))
 
 
-def _least(trial: TrialSummary, requirement: Requirement, verdict: Verdict) -> float | None:
+def _least(trial: TrialSummary, requirement: Requirement, limit: float) -> float | None:
     """The nearest limit that the trial passes: bounds of its figures, tried from the nearest on."""
-    limit = requirement.limit
-    assert not isinstance(limit, tuple)
-    bounds = _bounds(verdict, requirement)
-    if depends_on_limit(requirement):
-        bounds |= _bounds(under_loosest_limit(trial, requirement), requirement)
-    if requirement.metric.is_power:
+    metric, sign = requirement.metric, -1 if requirement.at_least else 1
+    bounds = _bounds(judgement(trial, requirement).figure, requirement)
+    if depends_on_limit(metric):
+        bounds |= _bounds(under_loosest_limit(trial, requirement).figure, requirement)
+    if metric.is_power:
         bounds |= {power.watts / requirement.scale for power in trial.declared_power}
     tried: set[float] = set()
-    sign = -1 if requirement.at_least else 1
     while looser := [bound for bound in bounds - tried if sign * bound > sign * limit]:
         nearest = min(looser, key=lambda bound: abs(bound - limit))
         tried.add(nearest)
         # The requirement's unit may round a bound to its wrong side.
         for to in (nearest, nearest + math.copysign(_ROUNDING * abs(nearest), nearest - limit)):
-            judged = _judged(trial, requirement, to)
-            if judged.verdict == "pass":
-                return to
-        bounds |= _bounds(judged, requirement)  # another meter decides under it
+            judged = judgement(trial, requirement, limit=to)
+            if judged.word == "pass":
+                return to if to * requirement.scale <= metric.most else None
+        bounds |= _bounds(judged.figure, requirement)  # another meter decides under it
     return None
 
 
-def _bounds(verdict: Verdict, requirement: Requirement) -> set[float]:
+def _bounds(figure: Figure, requirement: Requirement) -> set[float]:
     """What of a figure a limit has to reach: its end on that side, else its number.
 
     Of several meters one may decide no longer as soon as the limit has reached its other end.
     """
-    needed, other = (verdict.low, verdict.high) if requirement.at_least else (verdict.high, verdict.low)
-    number = verdict.value if needed is None and other is None else needed
-    bounds = (number, other) if depends_on_limit(requirement) else (number,)
+    needed, other = (figure.low, figure.high) if requirement.at_least else (figure.high, figure.low)
+    number = figure.value if needed is None and other is None else needed
+    bounds = (number, other) if depends_on_limit(requirement.metric) else (number,)
     return {float(bound) for bound in bounds if isinstance(bound, int | float) and bound > 0}
-
-
-def _judged(trial: TrialSummary, requirement: Requirement, limit: float) -> Verdict:
-    return judge_one(trial, "", requirement.model_copy(update={"limit": limit}))
 
 
 # The nearest yes: of each target that does not pass a profile as a whole, what would.
@@ -216,7 +203,7 @@ class Nearest:
 
 
 def nearest(
-    trials: Sequence[TrialSummary], profiles: Sequence[Profile], verdicts: Sequence[Verdict]
+    trials: Sequence[TrialSummary], profiles: Sequence[Profile], wholes: Sequence[Overall]
 ) -> list[Nearest]:
     """An entry for each profile and target that some trial of does not pass, in the order given.
 
@@ -225,18 +212,15 @@ def nearest(
     Args:
         trials: those that were judged.
         profiles: what they were judged by.
-        verdicts: as `judge_all` gives them.
+        wholes: the verdicts by trial and profile, as `overall` gives them.
     """
-    missed: dict[str, dict[str, list[Verdict]]] = {}
-    for whole in overall(verdicts):  # also by profiles that are not at hand
-        missed.setdefault(whole.profile, {})[whole.trial] = whole.missed
-    entries = []
+    missed = {(whole.profile, whole.trial): whole.missed for whole in wholes}
     targets: dict[str, list[TrialSummary]] = {}
     for trial in trials:
         targets.setdefault(trial.swept_target, []).append(trial)
+    entries = []
     for profile in profiles:
-        none_missed: dict[str, list[Verdict]] = {trial.key: [] for trial in trials}
-        of_profile = none_missed | missed.get(profile.name, {})
+        of_profile = {trial.key: missed.get((profile.name, trial.key), []) for trial in trials}
         for target, group in targets.items():
             taken = [trial for trial in group if trial.status != "unsupported"]
             if not taken or any(of_profile[trial.key] for trial in taken):
@@ -247,27 +231,31 @@ def nearest(
 def _entry(
     target: str, profile: Profile, group: Sequence[TrialSummary], missed: Mapping[str, list[Verdict]]
 ) -> Nearest:
-    passing = tuple(trial.key for trial in group if not missed[trial.key])
-    if passing:
+    if passing := tuple(trial.key for trial in group if not missed[trial.key]):
         return Nearest(target, profile.name, passing)
     requirements = {requirement.name: requirement for requirement in profile.judged}
-    undecided = tuple(
-        Undecided(
-            trial.key,
-            tuple(
-                ToMeasure(each.requirement, each.quantity, each.statistic, each.reason)
-                for each in missed[trial.key]
-            ),
-        )
-        for trial in group
-        if _is_measured(trial) and all(each.verdict != "fail" for each in missed[trial.key])
-    )
-    entries = []
+    changes: dict[str, list[RelaxedLimit | ToMeasure]] = {}
+    undecided = []
     for trial in group:
-        changes = [relaxed_limit(trial, requirements[each.requirement], each) for each in missed[trial.key]]
-        relax = tuple(change for change in changes if isinstance(change, RelaxedLimit))
-        measure = tuple(change for change in changes if isinstance(change, ToMeasure))
-        entries.append(Nearest(target, profile.name, (), trial.key, relax, measure, undecided))
+        open_ = missed[trial.key]
+        changes[trial.key] = [relaxed_limit(trial, requirements[each.requirement]) for each in open_]
+        if _is_measured(trial) and all(each.verdict != "fail" for each in open_):
+            lacks = (
+                ToMeasure(each.requirement, each.quantity, each.statistic, each.reason) for each in open_
+            )
+            undecided.append(Undecided(trial.key, tuple(lacks)))
+    entries = [
+        Nearest(
+            target,
+            profile.name,
+            (),
+            key,
+            tuple(change for change in of_trial if isinstance(change, RelaxedLimit)),
+            tuple(change for change in of_trial if isinstance(change, ToMeasure)),
+            tuple(undecided),
+        )
+        for key, of_trial in changes.items()
+    ]
     return least(entries, {trial.key: trial for trial in group}, missed)
 
 
@@ -316,7 +304,6 @@ SENSIBLE_SESSIONS = SESSIONS_LIMIT // 5
 """More than these are not proposed: the limit is as good as met by the figure itself."""
 
 _TOO_CLOSE = "no sensible number of {}: the margin is too small to settle by repeating"
-_NEARLY_ALL = 0.99  # what a maximum speaks for
 _MEASURE = "a run of one's own (`edgebench run`)"
 
 
@@ -432,7 +419,7 @@ def _of_sessions(values: Sequence[Sequence[float]], verdict: Verdict, metric: Me
 
 def _of_tail(sessions: Sequence[Sequence[float]], statistic: str) -> str:
     """More values, where a percentile or a maximum takes more than there are; else more sessions."""
-    least = least_n(PERCENTILES.get(statistic, _NEARLY_ALL))
+    least = least_n(PERCENTILES.get(statistic, NEARLY_ALL))
     longest = max(map(len, sessions), default=0)
     needed = stall_sessions()
     if statistic != "p90" and longest > 1 and len(sessions) < needed:
@@ -517,34 +504,37 @@ class Decision:
 
 
 def decisions(
-    trials: Sequence[TrialSummary], verdicts: Sequence[Verdict], entries: Sequence[Nearest]
+    trials: Sequence[TrialSummary], wholes: Sequence[Overall], entries: Sequence[Nearest]
 ) -> list[Decision]:
     """One a profile, in the order of the verdicts.
 
     Args:
         trials: those that were judged.
-        verdicts: as `judge_all` gives them.
+        wholes: the verdicts by trial and profile, as `overall` gives them.
         entries: as `nearest` gives them of the same.
     """
     by_key = {trial.key: trial for trial in trials}
     by_profile: dict[str, list[Overall]] = {}
-    for whole in overall(verdicts):
-        of_profile = by_profile.setdefault(whole.profile, [])
-        if whole.trial in by_key:
-            of_profile.append(whole)
+    for whole in wholes:
+        by_profile.setdefault(whole.profile, []).append(whole)
     return [
-        _decision(profile, wholes, by_key, [entry for entry in entries if entry.profile == profile])
-        for profile, wholes in by_profile.items()
+        _decision(
+            profile,
+            [whole for whole in of_profile if whole.trial in by_key],
+            by_key,
+            [entry for entry in entries if entry.profile == profile],
+        )
+        for profile, of_profile in by_profile.items()
     ]
 
 
 def _overloads(wholes: Sequence[Overall]) -> tuple[Overload, ...]:
     overloads = {}  # by trial: it may have several limits of its load
-    for verdict in (each for whole in wholes for each in whole.verdicts):
-        least = verdict.low if verdict.value is None else verdict.value
-        if verdict.quantity == "load" and verdict.verdict == "fail" and isinstance(least, float):
-            load = least * METRICS[verdict.quantity].units[verdict.unit]
-            if load > 1 and not verdict.wanted:
+    for verdict in (each for whole in wholes for each in whole.missed):
+        metric, least = METRICS[verdict.quantity], verdict.low if verdict.value is None else verdict.value
+        if metric.most < math.inf and verdict.verdict == "fail" and isinstance(least, float):
+            load = least * metric.units[verdict.unit]
+            if load > metric.most:
                 overloads[verdict.trial] = Overload(verdict.trial, load, verdict.reason)
     return tuple(overloads.values())
 
@@ -552,10 +542,11 @@ def _overloads(wholes: Sequence[Overall]) -> tuple[Overload, ...]:
 def _decision(
     profile: str, wholes: Sequence[Overall], trials: Mapping[str, TrialSummary], entries: Sequence[Nearest]
 ) -> Decision:
-    passing = tuple(whole.trial for whole in wholes if whole.verdict == "pass")
-    failing = sum(whole.verdict == "fail" for whole in wholes)
-    measured = [whole for whole in wholes if _is_measured(trials[whole.trial])]
-    decision = Decision(profile, "unmeasured", passing, failing, len(wholes), overloaded=_overloads(wholes))
+    by_word = {word: [whole.trial for whole in wholes if whole.verdict == word] for word in WORDS}
+    passing, failing = tuple(by_word["pass"]), by_word["fail"]
+    measured = [whole.trial for whole in wholes if _is_measured(trials[whole.trial])]
+    overloads = _overloads(wholes)
+    decision = Decision(profile, "unmeasured", passing, len(failing), len(wholes), overloaded=overloads)
     if passing:
         first = min((trials[key] for key in passing), key=_slowness)
         level = tuple(key for key in passing if key != first.key and _is_level(trials[key], first))
@@ -566,7 +557,7 @@ def _decision(
     if not measured:
         return decision
     missed = {whole.trial: whole.missed for whole in wholes}
-    if undecided := [whole.trial for whole in measured if whole.verdict != "fail"]:
+    if undecided := [key for key in measured if key not in failing]:
         nearest = min(undecided, key=lambda key: (len(missed[key]), _slowness(trials[key])))
         open_ = _settling({key: missed[key] for key in undecided}, trials)
         return replace(decision, outcome="open", trial=nearest, open=open_)

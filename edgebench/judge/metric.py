@@ -232,6 +232,7 @@ class Metric:
         compared: how two results are compared by it; None where they are not, or by what it is `judged` by.
         of_a_pass: whether it is of passes: the longer their stamps, the larger it is, and only passes over
             alike scenes compare.
+        most: the most that is of use, in the base unit: no looser limit lets a trial pass.
     """
 
     name: str
@@ -258,6 +259,7 @@ class Metric:
     brought_by: str = ""
     compared: Compared | None = None
     of_a_pass: bool = False
+    most: float = math.inf
 
     @property
     def is_power(self) -> bool:

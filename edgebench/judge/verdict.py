@@ -77,32 +77,42 @@ def published_figure(summary: TrialSummary, asked: Requirement) -> Figure:
 # The figure that a requirement asks for, from a trial's summary, as the metric's entry says.
 
 
+_UNMEASURED = {
+    "failed": "the trial failed",
+    "unsupported": "the target does not support it",
+    "not_run": "it was not measured",
+}
+
+
 def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED) -> Figure:
     """The figure in its base unit, with its reason where it or a bound of it is missing.
 
-    What follows from stamps that are too short is a lower bound alone: it fails a limit and passes none.
+    A trial without a finished session has none, not even its declared mass, but it has a share of failed
+    sessions; one that was emulated has none: no requirement is about an emulator. What follows from stamps
+    that are too short is a lower bound alone: it fails a limit and passes none.
     """
-    figure = _figure_of(summary, requirement, certainty)
-    if not summary.stamp_doubt or not requirement.metric.of_stamps or figure.value is None:
-        return figure
-    reason = "; ".join(part for part in (summary.stamp_doubt, figure.reason) if part)
-    return replace(figure, high=None, reason=reason, lasting=True)
-
-
-def _figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> Figure:
     metric = requirement.metric
-    judged = metric.judged
+    judged, unmeasured = metric.judged, _UNMEASURED.get(summary.status, "")
+    if metric.share_of == "session" and summary.failed_sessions:
+        unmeasured = ""
+    reasons = (
+        (summary.emulated, EMULATED),
+        (unmeasured, f"{unmeasured}: {summary.reason}" if summary.reason else unmeasured),
+        (metric.of_machine, summary.other_machine),
+        (not (metric.of_board or metric.is_power), summary.unpooled),
+    )
+    if missing := next((reason for holds, reason in reasons if holds and reason), ""):
+        return Figure(reason=missing)
     if summary.published and not (isinstance(judged, Stated) and metric.value(summary) is not None):
         return published_figure(summary, requirement)
-    if summary.other_machine and metric.of_machine:
-        return Figure(reason=summary.other_machine)
-    if summary.unpooled and not (metric.of_board or metric.is_power):
-        return Figure(reason=summary.unpooled)
     assert judged is not None, f"{metric.name} has statistics and nothing that judges them"
     figure = judged(summary, requirement, certainty)
     if metric.part and isinstance(judged, Sampled) and not judged.values(summary):
-        return _of_its_part(figure, summary, requirement, certainty)
-    return figure
+        figure = _of_its_part(figure, summary, requirement, certainty)
+    if not summary.stamp_doubt or not metric.of_stamps or figure.value is None:
+        return figure
+    reason = "; ".join(filter(None, (summary.stamp_doubt, figure.reason)))
+    return replace(figure, high=None, reason=reason, lasting=True)
 
 
 def _of_its_part(
@@ -114,13 +124,9 @@ def _of_its_part(
     if part.low is None or part.low <= requirement.base_limit:
         return whole
     reason = f"; {whole.reason}" if whole.reason else ""
-    statistic = requirement.statistic
-    return Figure(
-        low=part.low,
-        bound="above",
-        what=f"{part_name} {statistic}, which is a part of {name} and at least {part.low:.4g} s,",
-        note=f"{name} itself is not known{reason}",
-    )
+    is_part = f"which is a part of {name} and at least {part.low:.4g} s,"
+    what = f"{part_name} {requirement.statistic}, {is_part}"
+    return Figure(low=part.low, bound="above", what=what, note=f"{name} itself is not known{reason}")
 
 
 Word = Literal["pass", "fail", "inconclusive", "unknown"]
@@ -159,8 +165,8 @@ def judge_all(summaries: Sequence[TrialSummary], profiles: Sequence[Profile]) ->
         for profile, on_schedule in zip(profiles, implied, strict=True):
             verdicts += [judge_one(summary, profile.name, each) for each in profile.requirements]
             if on_schedule is not None:
-                kept = _outcome(summary, on_schedule)[0]
-                if any(isinstance(end, float) and end > 1 for end in (kept.value, kept.low, kept.high)):
+                load = judgement(summary, on_schedule).figure
+                if any(isinstance(end, float) and end > 1 for end in (load.value, load.low, load.high)):
                     verdicts.append(judge_one(summary, profile.name, on_schedule))
     return verdicts
 
@@ -175,7 +181,7 @@ def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
     for verdict in verdicts:
         groups.setdefault((verdict.trial, verdict.profile), []).append(verdict)
     return [
-        Overall(trial, profile, next((word for word in WORDS if word in _words(group)), "pass"), tuple(group))
+        Overall(trial, profile, min(_words(group), key=WORDS.index, default="pass"), tuple(group))
         for (trial, profile), group in groups.items()
     ]
 
@@ -207,6 +213,80 @@ def exit_code(verdicts: Sequence[Verdict], summaries: Sequence[TrialSummary], st
     return EXIT_NOT_MET if "fail" in words else undecided
 
 
+# One requirement against one trial. Verdicts, stopping rules, other limits and decisions start from it.
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a figure means for a limit.
+
+    Attributes:
+        figure: in the requirement's unit.
+        word: whether the figure meets the limit.
+        margin: what is left to the limit, negative where it is missed; None without a value.
+        reason: why, in words.
+    """
+
+    figure: Figure
+    word: Word
+    margin: float | None
+    reason: str
+
+
+def judgement(
+    summary: TrialSummary,
+    requirement: Requirement,
+    certainty: Certainty = STATED,
+    limit: float | tuple[float, ...] | None = None,
+) -> Judgement:
+    """One trial against one requirement; questions that are alike, of whatever name, are judged once.
+
+    Args:
+        summary: of the trial.
+        requirement: that it is judged by.
+        certainty: how sure the bounds have to be.
+        limit: in place of the requirement's, in its unit.
+    """
+    asked = requirement.limit if limit is None else limit
+    question = (asked, certainty, *requirement.question)
+    return summary.once(question, lambda: _judged(summary, requirement, certainty, asked))
+
+
+def _judged(summary: TrialSummary, requirement: Requirement, certainty: Certainty, limit: Any) -> Judgement:
+    if limit != requirement.limit:
+        requirement = requirement.model_copy(update={"limit": limit})
+    figure = figure_of(summary, requirement, certainty).in_unit(requirement.scale)
+    margin = _margin(figure, requirement)
+    word = _word(figure, requirement, margin)
+    return Judgement(figure, word, margin, _reason(word, figure))
+
+
+def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
+    """One trial against one requirement of the profile of that name."""
+    judged = judgement(summary, requirement)
+    figure = judged.figure
+    return Verdict(
+        summary.key,
+        profile,
+        requirement.name,
+        requirement.quantity,
+        requirement.statistic,
+        requirement.limit,
+        requirement.unit,
+        figure.value,
+        figure.low,
+        figure.high,
+        judged.word,
+        judged.margin,
+        judged.reason,
+        requirement.averaging_s,
+        figure.scope,
+        figure.declared,
+        requirement.wanted,
+        figure.bound,
+    )
+
+
 def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> bool:
     """Whether further sessions of the same kind leave a verdict as it is, as surely as `certainty` says.
 
@@ -215,64 +295,14 @@ def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certa
     may yet fail the limit. What declared power decides is settled where no meter can. What was published
     settles nothing: a session may show otherwise.
     """
-    if summary.published:
-        return False
-    figure, word, _, _ = _judged(summary, requirement, certainty)
-    if figure.declared:
-        return figure.lasting
-    if word != "inconclusive" or figure.lasting:
+    judged = judgement(summary, requirement, certainty)
+    figure = judged.figure
+    if summary.published or figure.declared:
+        return figure.lasting and not summary.published
+    if judged.word != "inconclusive" or figure.lasting:
         return True
     limit = math.inf if isinstance(requirement.limit, tuple) else requirement.limit
     return figure.ceiling is not None and figure.ceiling <= limit
-
-
-def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
-    """One trial against one requirement of the profile of that name; what is asked alike is judged once."""
-    figure, word, margin, reason = _outcome(summary, requirement)
-    asked = {
-        name: getattr(requirement, name)
-        for name in ("quantity", "statistic", "limit", "unit", "averaging_s", "wanted")
-    }
-    known = {name: getattr(figure, name) for name in ("value", "low", "high", "scope", "declared", "bound")}
-    about: dict[str, Any] = {"trial": summary.key, "profile": profile, "requirement": requirement.name}
-    return Verdict(**about, **asked, **known, verdict=word, margin=margin, reason=reason)
-
-
-def _outcome(summary: TrialSummary, requirement: Requirement) -> tuple[Figure, Word, float | None, str]:
-    question = (requirement.limit, *requirement.question)
-    return summary.once(question, lambda: _judged(summary, requirement))
-
-
-def _judged(
-    summary: TrialSummary, requirement: Requirement, certainty: Certainty = STATED
-) -> tuple[Figure, Word, float | None, str]:
-    """The one way from a figure to its verdict: reports, stopping rules and other limits all take it."""
-    figure = _unmeasured(summary, requirement)
-    figure = figure or figure_of(summary, requirement, certainty).in_unit(requirement.scale)
-    margin = _margin(figure, requirement)
-    word = _word(figure, requirement, margin)
-    return figure, word, margin, _reason(word, figure, requirement)
-
-
-_UNMEASURED = {
-    "failed": "the trial failed",
-    "unsupported": "the target does not support it",
-    "not_run": "it was not measured",
-}
-
-
-def _unmeasured(summary: TrialSummary, requirement: Requirement) -> Figure | None:
-    """A trial without a finished session has no verdict, not even on its declared mass; but on the share of
-    failed sessions it has.
-
-    Nor has one that was emulated: no requirement is about an emulator.
-    """
-    if summary.emulated:
-        return Figure(reason=EMULATED)
-    why = _UNMEASURED.get(summary.status)
-    if why is None or (requirement.metric.share_of == "session" and summary.failed_sessions):
-        return None
-    return Figure(reason=f"{why}: {summary.reason}" if summary.reason else why)
 
 
 def _word(figure: Figure, requirement: Requirement, margin: float | None) -> Word:
@@ -281,13 +311,13 @@ def _word(figure: Figure, requirement: Requirement, margin: float | None) -> Wor
     limit = requirement.limit
     if figure.exact or isinstance(limit, tuple):
         return "pass" if margin is not None and margin >= 0 else "fail"
-    best, worst = (figure.high, figure.low) if requirement.at_least else (figure.low, figure.high)
-    # An open bound leaves its own number out: what lies above 5 W misses a limit of 5 W.
-    if best is not None and best == limit and figure.bound == ("below" if requirement.at_least else "above"):
+    sign, best, worst, open_end = 1, figure.low, figure.high, "above"
+    if requirement.at_least:
+        sign, best, worst, open_end = -1, figure.high, figure.low, "below"
+    # An open bound leaves its own number out: what is above 5 W misses a limit of 5 W.
+    if best is not None and (sign * best > sign * limit or (best == limit and figure.bound == open_end)):
         return "fail"
-    misses = best is not None and (best < limit if requirement.at_least else best > limit)
-    meets = worst is not None and (worst >= limit if requirement.at_least else worst <= limit)
-    return "fail" if misses else "pass" if meets else "inconclusive"
+    return "pass" if worst is not None and sign * worst <= sign * limit else "inconclusive"
 
 
 def _margin(figure: Figure, requirement: Requirement) -> float | None:
@@ -296,20 +326,17 @@ def _margin(figure: Figure, requirement: Requirement) -> float | None:
     A body may be turned: its longest side is compared with the longest that is allowed.
     """
     value, limit = figure.value, requirement.limit
-    if value is None:
-        return None
     if isinstance(value, tuple) and isinstance(limit, tuple):
         return min(allowed - side for allowed, side in zip(sorted(limit), sorted(value), strict=True))
-    if isinstance(value, tuple) or isinstance(limit, tuple):
+    if value is None or isinstance(value, tuple) or isinstance(limit, tuple):
         return None
     return value - limit if requirement.at_least else limit - value
 
 
-def _reason(word: Word, figure: Figure, requirement: Requirement) -> str:
+def _reason(word: Word, figure: Figure) -> str:
     if word == "unknown" or (word == "inconclusive" and figure.reason):
         return figure.reason
     note = f"; {figure.note}" if figure.note else ""
     if word == "inconclusive":
         return f"the limit is inside the 95 % interval{note}"
-    verb = "meets" if word == "pass" else "misses"
-    return f"{figure.what} {verb} the limit{note}"
+    return f"{figure.what} {'meets' if word == 'pass' else 'misses'} the limit{note}"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edgebench.judge.decision import RelaxedLimit, nearest, relaxed_limit
+from edgebench.judge.answers import answers
+from edgebench.judge.decision import RelaxedLimit, relaxed_limit
 from edgebench.judge.profile import Profile
 from edgebench.judge.verdict import judge, judge_all, judge_one
 from edgebench.records.target import DeclaredBoot, DeclaredPower
@@ -24,7 +25,7 @@ def trial(key, seconds=1.0, **changes):
 
 
 def nearest_of(trials, *profiles):
-    return nearest(trials, profiles, judge_all(trials, profiles))
+    return list(answers(trials, profiles, judge_all(trials, profiles)).nearest)
 
 
 def test_a_target_whose_trials_all_pass_has_no_entry():
@@ -188,7 +189,7 @@ def test_a_trial_passes_the_relaxed_limit_and_none_much_nearer(data):
     (requirement,) = of({"quantity": quantity, "limit": limit, **asked}).requirements
     verdict = judge_one(tried, "mine", requirement)
     assume(verdict.verdict in ("fail", "inconclusive"))
-    change = relaxed_limit(tried, requirement, verdict)
+    change = relaxed_limit(tried, requirement)
 
     def under(limit):
         return judge_one(tried, "mine", requirement.model_copy(update={"limit": limit})).verdict

@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from edgebench.errors import UsageError
 from edgebench.judge.answers import axes_of, fronts
-from edgebench.judge.verdict import judge_all
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
 
 
 def front_of(trials, text):
-    (front,) = fronts(trials, [], [], axes_of(text))
+    (front,) = fronts(trials, [], axes_of(text))
     return front
 
 
@@ -89,7 +88,7 @@ def test_without_axes_each_profile_has_those_that_it_has_numbers_of():
     nothing = of({"quantity": "energy_j", "limit": 5.0}, name="other")
     trials = [trial("a", 1.0, mass_g=50.0), trial("b", 3.0, mass_g=40.0)]
     profiles = [profile, nothing]
-    (front,) = fronts(trials, profiles, judge_all(trials, profiles))
+    (front,) = fronts(trials, profiles)
     assert front.profile == "mine"
     assert [(axis.quantity, axis.unit) for axis in front.axes] == [("image_s", "ms"), ("mass_g", "g")]
     assert front.trials[0].figures[0].value == pytest.approx(1000.0)

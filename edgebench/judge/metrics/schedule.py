@@ -82,6 +82,7 @@ METRICS = (
         Simulated("load", "the load"),
         label="Load",
         statistics=("mean",),
+        most=1.0,
     ),
     _of_schedule(
         "backlog",
