@@ -17,9 +17,9 @@ from edgebench.judge.comparison import ResultsComparison, compare_results
 from edgebench.judge.metric_comparison import MINIMUM_POINTS, MetricComparison, Threshold, Word
 from edgebench.report.blocks import Fold, Heading, Notes, Table, Text
 from edgebench.report.comparison import blocks, comparison_rows, print_comparison, summary
-from edgebench.report.console import make_console
 from edgebench.report.plots.history import ratios
 from edgebench.report.plots.panels import Place
+from edgebench.report.terminal import make_console
 from edgebench.results.frames import frame_of
 from edgebench.stats.compare import MINIMUM_EFFECT
 

@@ -30,8 +30,7 @@ from edgebench.judge.verdict import judge_all
 from edgebench.records.stored import ExperimentRecord
 from edgebench.report import notes as verdict_groups
 from edgebench.report import words
-from edgebench.report.metric_text import rail_text
-from edgebench.report.tables import metric_columns, names_by_trial
+from edgebench.report.tables import metric_columns, names_by_trial, rail_text
 from edgebench.results.load import StoredResults, found_folder
 from edgebench.results.record_reading import read_experiment
 

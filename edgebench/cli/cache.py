@@ -24,7 +24,7 @@ def show(json_: JsonOption = False) -> None:
     as pixels. All of it is made again when it is needed and is not there.
     """
     from edgebench.prepare.cache import Cache, foreign, list_files, totals
-    from edgebench.report.inventories import print_cache
+    from edgebench.report.listings.models import print_cache
 
     cache = Cache()
     print_cache(stdout(), cache.root, totals(list_files(cache)), foreign(cache), as_json=json_)
@@ -59,7 +59,7 @@ def clean(
 
     from edgebench.errors import UsageError
     from edgebench.prepare.cache import Cache, foreign, list_files, remove, select, totals
-    from edgebench.report.inventories import print_cleaned
+    from edgebench.report.listings.models import print_cleaned
     from edgebench.run.setting import duration_s
 
     before_s: float | None = None

@@ -372,7 +372,7 @@ OptionalResultsArgument = Annotated[
 
 def stdout() -> Console:
     """The console for data; NO_COLOR, TERM=dumb and COLUMNS are honoured."""
-    from edgebench.report.console import make_console
+    from edgebench.report.terminal import make_console
 
     return make_console()
 
@@ -491,7 +491,7 @@ def output_dir_setting(flag: Path | None) -> Path:
 def print_json(judged: Judged, axes: Sequence[Requirement] = ()) -> None:
     """The documented result document on stdout; `axes` as of `answers`."""
     from edgebench.judge.answers import answers
-    from edgebench.report.document import document
+    from edgebench.report.forms import document
     from edgebench.report.missions import brief_missions
     from edgebench.report.words import as_json
 

@@ -46,7 +46,7 @@ def doctor(
     """
     from edgebench import registry
     from edgebench.cli.meters import machine, require_meter
-    from edgebench.report.listings import print_findings
+    from edgebench.report.listings.devices import print_findings
     from edgebench.run.config import resolve
     from edgebench.run.measuring.preflight import meter_preflight, preflight
     from edgebench.run.planner import choose

@@ -30,7 +30,7 @@ def require_figure(path: Path | None) -> None:
 def write_figure(path: Path, draw: Callable[[Figure], object]) -> None:
     """The file of what is drawn, whole or not at all; StoredResultError where it cannot be written."""
     from edgebench.files import write_output
-    from edgebench.report.drawing import as_bytes, blank
+    from edgebench.report.plots.drawing import as_bytes, blank
 
     figure = blank()
     draw(figure)

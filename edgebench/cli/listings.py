@@ -49,7 +49,7 @@ app = CommandGroup(no_args_is_help=True, help="List and show boards: mass, size,
 @app.command("list")
 def list_(json_: JsonOption = False) -> None:
     """List the boards that --board takes, with mass, size and declared power."""
-    from edgebench.report.inventories import print_boards
+    from edgebench.report.listings.boards import print_boards
     from edgebench.run.boards import known_boards
 
     print_boards(stdout(), dict(sorted(known_boards().items())), as_json=json_)
@@ -66,7 +66,7 @@ def show(
     json_: JsonOption = False,
 ) -> None:
     """Show what is known of a board, each figure with its source."""
-    from edgebench.report.inventories import print_board
+    from edgebench.report.listings.boards import print_board
     from edgebench.run.boards import known_board
 
     print_board(stdout(), board, known_board(board), as_json=json_)
@@ -78,7 +78,7 @@ def show(
 def devices(json_: JsonOption = False) -> None:
     """List the devices, their precisions and options, and the meters."""
     from edgebench import registry
-    from edgebench.report.listings import DeviceRow, print_devices
+    from edgebench.report.listings.devices import DeviceRow, print_devices
 
     backends = map(registry.backend, registry.loadable("edgebench.backends"))
     rows = [DeviceRow.of(backend) for backend in backends if not backend.for_tests]

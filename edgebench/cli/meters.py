@@ -72,7 +72,7 @@ def list_(bench: MeterBench, json_: JsonOption = False) -> None:
 
     Exits with 1 where none can.
     """
-    from edgebench.report.meters import print_meters
+    from edgebench.report.listings.meters import print_meters
     from edgebench.run.measuring.meter_recording import board_meters
 
     opened = [bench.record(meter, 0.0) for meter in board_meters()]
@@ -99,7 +99,7 @@ def check(
 
     Exits with 1 where none can be read, or one that was named cannot.
     """
-    from edgebench.report.meters import print_meters
+    from edgebench.report.listings.meters import print_meters
     from edgebench.run.measuring.meter_recording import CHECK_S, board_meters
 
     for name in meter or ():
@@ -148,7 +148,7 @@ def record(
     """
     from edgebench.files import require_file_name
     from edgebench.interruption import held_interrupt
-    from edgebench.report.meters import print_recording
+    from edgebench.report.listings.meters import print_recording
     from edgebench.run.measuring.meter_recording import RecordingFile
     from edgebench.run.setting import max_time_s
 
@@ -245,7 +245,7 @@ def require_meter(meter: str) -> None:
 
 
 def _unchecked(recording: Recording) -> dict[str, Any]:
-    """The fields of `report.meters.Meter`, of one that was opened for a moment, or cannot be read."""
+    """The fields of `listings.meters.Meter`, of one that was opened for a moment, or cannot be read."""
     from edgebench import registry
 
     kind = recording.meter.partition(":")[0]
@@ -263,7 +263,7 @@ def _unchecked(recording: Recording) -> dict[str, Any]:
 
 
 def _checked(recording: Recording) -> dict[str, Any]:
-    """The fields of `report.meters.CheckedMeter`, of what it says of itself and the figures of its rails."""
+    """Those of `listings.meters.CheckedMeter`, of what it says of itself and the figures of its rails."""
     info, fields = recording.info, _unchecked(recording)
     if info is None:
         return fields
@@ -279,7 +279,7 @@ def _checked(recording: Recording) -> dict[str, Any]:
 
 
 def _recorded(recording: Recording, info: ProbeInfo) -> dict[str, Any]:
-    """The fields of `report.meters.RecordedMeter`."""
+    """The fields of `report.listings.meters.RecordedMeter`."""
     return {
         "meter": recording.meter,
         "scope": info.scope,

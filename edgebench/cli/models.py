@@ -22,7 +22,7 @@ def list_(json_: JsonOption = False) -> None:
     """
     from edgebench.prepare.cache import Cache
     from edgebench.prepare.description import list_families, list_variants
-    from edgebench.report.listings import print_variants
+    from edgebench.report.listings.models import print_variants
 
     print_variants(stdout(), list_variants(Cache()), families=list_families(), as_json=json_)
 
@@ -48,7 +48,7 @@ def show(
     """
     from edgebench.prepare.cache import Cache
     from edgebench.prepare.description import show as look
-    from edgebench.report.listings import print_model
+    from edgebench.report.listings.models import print_model
 
     print_model(stdout(), look(model, Cache()), as_json=json_)
 
@@ -89,7 +89,7 @@ def prepare(
     from edgebench.prepare.description import list_prepared
     from edgebench.prepare.user_model import input_choice
     from edgebench.records.model import Artifact
-    from edgebench.report.listings import print_variants
+    from edgebench.report.listings.models import print_variants
     from edgebench.run.config import resolve
     from edgebench.run.measuring.progress import Observer, StderrObserver
     from edgebench.run.model_choice import requests_for, resolve_sources

@@ -69,7 +69,7 @@ def show_judged(
             print_sections(console, [margins(first.matrix), *sections(judged, beyond, missions)])
         elif axes:
             from edgebench.report.answer import pareto_sentences
-            from edgebench.report.console import lines
+            from edgebench.report.terminal import lines
 
             lines(console, pareto_sentences(beyond.pareto, judged.summaries), indent=2)
     say_each("note", judged.notes)
@@ -111,7 +111,7 @@ def conclude(
 
 def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> None:
     """The trials of a dry run, how long they will take and what they will resolve."""
-    from edgebench.report.planned import planned_json, print_planned
+    from edgebench.report.listings.planned import planned_json, print_planned
     from edgebench.run.cost import costs_of
 
     costs = costs_of(built.plan, cache)
@@ -123,7 +123,7 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
 
 def say_forecast(observer: Observer, built: Built, cache: Cache) -> None:
     """Before a run: what its sessions will not resolve, and how long devices take that are slow to load."""
-    from edgebench.report.planned import forecast_notes, time_notes
+    from edgebench.report.listings.planned import forecast_notes, time_notes
     from edgebench.run.cost import costs_of
 
     costs = costs_of(built.plan, cache)

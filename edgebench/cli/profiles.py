@@ -23,7 +23,7 @@ ProfileArgument = Annotated[
 def list_(json_: JsonOption = False) -> None:
     """List the shipped profiles."""
     from edgebench.judge.profile import shipped_profiles
-    from edgebench.report.listings import print_profiles
+    from edgebench.report.listings.devices import print_profiles
 
     print_profiles(stdout(), [listed.as_record() for listed in shipped_profiles()], as_json=json_)
 
@@ -32,7 +32,7 @@ def list_(json_: JsonOption = False) -> None:
 def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
     """Show a profile's requirements, with the limits that follow from them."""
     from edgebench.judge.profile import load_profile
-    from edgebench.report.listings import print_profile
+    from edgebench.report.listings.devices import print_profile
 
     print_profile(stdout(), load_profile(profile).as_record(), as_json=json_)
 
@@ -44,7 +44,7 @@ def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
     Exit codes: 0 nothing is, 2 something is.
     """
     from edgebench.judge.profile import problems_of
-    from edgebench.report.listings import print_problems
+    from edgebench.report.listings.devices import print_problems
 
     problems = problems_of(profile)
     print_problems(stdout(), profile, [asdict(problem) for problem in problems], as_json=json_)

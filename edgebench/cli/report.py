@@ -82,8 +82,8 @@ def report(
     from edgebench.judge.judged import judge_folder
     from edgebench.judge.metric import was_measured
     from edgebench.judge.published import judge_published
-    from edgebench.report.figure_files import require_figures_folder
     from edgebench.report.forms import require_output
+    from edgebench.report.plots.pictures import require_figures_folder
 
     if file is None and form is not None:
         file = STANDARD_OUTPUT
@@ -113,8 +113,8 @@ def report(
 
 def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -> None:
     """The report where it was asked for, of a file its path on stdout; and its figures."""
-    from edgebench.report.figure_files import FIGURE_FORMS, write_figures
     from edgebench.report.forms import export
+    from edgebench.report.plots.pictures import FIGURE_FORMS, write_figures
     from edgebench.report.words import counted
 
     if file == STANDARD_OUTPUT:

@@ -39,7 +39,7 @@ NamesArgument = Annotated[
 @with_options("targets_file")
 def list_(*, json_: JsonOption = False, **flags: Any) -> None:
     """List the declared targets: name, device, host, meters; mass, size and power that a run takes."""
-    from edgebench.report.inventories import print_targets
+    from edgebench.report.listings.boards import print_targets
     from edgebench.run.targets import listed
     from edgebench.run.targets_file import read_targets
 
@@ -56,7 +56,7 @@ def check(*, name: NamesArgument = None, json_: JsonOption = False, **flags: Any
     Without a name, every target of the targets file; or one board by --host and --device.
     Nothing is measured. Exits with 1 where something prevents a measurement.
     """
-    from edgebench.report.inventories import print_checks
+    from edgebench.report.listings.boards import print_checks
     from edgebench.run.measuring.preflight import checked
 
     backends, targets = _chosen(name, flags, every=True)

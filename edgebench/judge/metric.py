@@ -172,7 +172,7 @@ Form = Literal[
     "interval", "percent", "right of n", "points", "k of n", "p", "bytes", "number", "milliseconds", "median",
     "p99", "count",
 ]  # fmt: skip
-"""How a value is printed; `edgebench.report.metric_text.FORMS` does it."""
+"""How a value is printed; `edgebench.report.tables.FORMS` does it."""
 
 ShownIn = Literal["matrix", "latency", "start", "accuracy", "power"]
 

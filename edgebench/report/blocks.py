@@ -58,7 +58,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class Plot:
-    """The place of a plot; `name` as in `report.figure_files.pictures`; it may be missing."""
+    """The place of a plot; `name` as in `report.plots.pictures.pictures`; it may be missing."""
 
     name: str
     profile: str = ""

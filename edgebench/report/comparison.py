@@ -28,12 +28,11 @@ from edgebench.judge.metric_comparison import ComparedTrial, MetricComparison, T
 from edgebench.judge.metrics import METRICS
 from edgebench.report import words
 from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text
-from edgebench.report.console import line
 from edgebench.report.forms import safe_cell
 from edgebench.report.markdown import blocks_text, escape
 from edgebench.report.notes import Trials, shared
 from edgebench.report.tables import trial_names
-from edgebench.report.terminal import print_blocks
+from edgebench.report.terminal import line, print_blocks
 from edgebench.report.words import SCHEMA_VERSION, as_json, clean
 from edgebench.stats.interval import Interval
 

@@ -1,4 +1,4 @@
-"""What was measured on and how, as pairs of a name and a value: host, targets, experiment, checks."""
+"""What was measured on and how: host, targets, experiment, checks, and the telemetry of the sessions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
 from edgebench.judge.trial_summary import PUBLISHED
 from edgebench.records.stored import ExperimentRecord, TrialRecord
 from edgebench.records.target import Target
@@ -17,6 +20,7 @@ from edgebench.report import words
 from edgebench.report.blocks import Column, Table, facts, of_figures
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported
+from edgebench.results.rows import Rows
 
 _MAX_ROWS = 80
 _UNKNOWN = "not known"
@@ -228,3 +232,86 @@ def _quoted(part: str) -> str:
         for char in part
     )
     return f"$'{escaped}'"
+
+
+# What telemetry saw beside the sessions, as one row a trial: clocks, temperature, load, memory, waiting.
+
+
+_FIGURES = (
+    "fastest clock, MHz", "hottest zone, °C", "load", "memory left", "involuntary context switches a second",
+    "waiting for a core", "stolen",
+)  # fmt: skip
+_COLUMNS = (*of_figures("trial", *_FIGURES), Column("throttled", long=True))
+SHOWN = QUANTITIES | {"load", "memory"}
+"""What a probe may sample that this table shows, whichever probe it is."""
+
+
+def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
+    """Lowest to highest over all sessions of a trial; the last four over their steady passes, the worst."""
+    rows = []
+    if not results.experiment.trials:
+        return Table("telemetry", _COLUMNS, ())
+    samples = results.rows_of_trials("probes")
+    for trial in results.experiment.trials:
+        seen = samples(trial.key)
+        seen = seen.take(seen.having("quantity", SHOWN.__contains__) & np.isfinite(seen.floats("value")))
+        if seen.count:
+            ok = [session for session in results.session_records(trial.key) if session.status == "ok"]
+            rows.append((names.get(trial.key, trial.key), *_cells(seen, observe(ok, seen))))
+    return Table(
+        "telemetry",
+        _COLUMNS,
+        tuple(rows),
+        caption="sampled at a low rate during every session; - where the board does not report it",
+    )
+
+
+def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
+    def of(quantity: str) -> Rows:
+        return samples.take(samples.equal("quantity", quantity))
+
+    left, zones = of("memory").floats("value"), of("temperature")
+    rate, waiting, stolen = (
+        max((value for value in values if value is not None), default=None)
+        for values in (
+            [session.involuntary_per_s for session in seen],
+            [session.waiting_share for session in seen],
+            [session.stolen_share for session in seen],
+        )
+    )
+    throttling = dict.fromkeys(text for session in seen for text in session.throttled)
+    return (
+        _range(_highest(of("clock")), 0),
+        _range(_highest(zones.take(~zones.having("channel", lambda name: LIMIT_SENSOR in name))), 1),
+        _range(of("load").floats("value"), 2),
+        words.size(int(left.min())) if len(left) else words.MISSING,
+        words.MISSING if rate is None else f"{rate:.0f}",
+        words.MISSING if waiting is None else words.percent(waiting),
+        words.MISSING if stolen is None else words.percent(stolen),
+        ", ".join(throttling) or _not_throttled(seen),
+    )
+
+
+def _not_throttled(seen: tuple[Observed, ...]) -> str:
+    """That no session was throttled, as far as samples of their steady passes tell."""
+    watched = sum(session.watched for session in seen)
+    if not watched:
+        return words.MISSING
+    return "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"
+
+
+def _highest(samples: Rows) -> NDArray[np.float64]:
+    """The highest value of each moment, as cores and zones differ; of several probes, the highest one's."""
+    rows = samples.ordered("probe", "session", "t_ns")
+    values = rows.floats("value")
+    by_probe: dict[str, list[float]] = {}
+    for first, last in rows.spans("probe", "session", "t_ns"):
+        by_probe.setdefault(rows.word("probe", first), []).append(float(values[first:last].max()))
+    return np.array(max(by_probe.values(), key=max, default=[]))
+
+
+def _range(values: NDArray[np.float64], places: int) -> str:
+    if not len(values):
+        return words.MISSING
+    low, high = f"{values.min():.{places}f}", f"{values.max():.{places}f}"
+    return low if low == high else f"{low} to {high}"

@@ -1,4 +1,4 @@
-"""The forms of a report: what each is called, which endings of a file's name choose it, what writes it."""
+"""The forms of a report: their names and endings, what writes each, and the JSON and CSV documents."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from typing import Any
 
 from edgebench.errors import UsageError
 from edgebench.files import require_file_name, require_writable, unwritten, write_output
-from edgebench.judge.columns import trial_columns
+from edgebench.judge.answers import Answers
+from edgebench.judge.columns import document_fields, missing_reasons, trial_columns
 from edgebench.judge.judged import Judged
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes as verdict_groups
 from edgebench.report import words
-from edgebench.report.words import as_json, clean
+from edgebench.report.missions import SEED, BriefMissions, mission_entry
+from edgebench.report.words import SCHEMA_VERSION, as_json, clean
+from edgebench.results.load import StoredResults
+from edgebench.results.redaction import exported, exported_path
 
 STANDARD_OUTPUT = Path("-")
 """Means stdout in place of a file."""
@@ -59,7 +63,6 @@ def _markdown(judged: Judged) -> bytes:
 
 def _json(judged: Judged) -> bytes:
     from edgebench.judge.answers import answers
-    from edgebench.report.document import document
     from edgebench.report.missions import brief_missions
 
     beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
@@ -246,3 +249,74 @@ def safe_cell(value: Any) -> Any:
         return clean(value)
     text = words.plain(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+# The `--json` document, version 1: everything a program needs from an experiment, and nothing to parse.
+
+
+def document(
+    results: StoredResults,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    beyond: Answers | None = None,
+    played: Sequence[BriefMissions] | None = None,
+) -> dict[str, Any]:
+    """The document that `--json` prints, as plain data that `json.dumps(allow_nan=False)` takes.
+
+    Its fields are described in `result.schema.json`. A figure that is missing is null and `reasons` of
+    its trial says why, under the figure's name. Decisions and missions are added where they are
+    given.
+    """
+    plain: dict[str, Any] = clean(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "experiment": _experiment(results),
+            "run": None if results.run is None else results.run.model_dump(mode="json"),
+            "trials": [_trial(summary) for summary in summaries],
+            "verdicts": verdicts,
+            **({} if beyond is None else vars(beyond)),
+            **({} if played is None else _missions(played)),
+        }
+    )
+    return plain
+
+
+def _missions(played: Sequence[BriefMissions]) -> dict[str, Any]:
+    return {
+        "missions": [
+            {"days": brief.days, "seed": SEED, **mission_entry(mission)}
+            for brief in played
+            for mission in brief.missions
+        ],
+        "missions_reasons": {brief.profile: brief.reason for brief in played if brief.reason},
+    }
+
+
+def _experiment(results: StoredResults) -> dict[str, Any]:
+    record = exported(results.experiment).model_dump(
+        mode="json",
+        exclude={"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}},
+    )
+    return record | {"path": exported_path(results.path, results.experiment)}
+
+
+def _trial(summary: TrialSummary) -> dict[str, Any]:
+    return {
+        **{name: getattr(summary, name) for name in IDENTITY},
+        **document_fields(summary),
+        **{name: getattr(summary, name) for name in CONDITIONS},
+        "reasons": missing_reasons(summary),
+    }
+
+
+IDENTITY = (
+    "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "status",
+)  # fmt: skip
+"""The fields of a summary that say which trial it is; the metrics follow."""
+
+CONDITIONS = (
+    "power_reason", "workers", "sustained", "ended", "interval_confidence", "warnings", "failures", "timed",
+    "mark", "measured_patches", "untimed_stages", "extrapolated", "emulated", "assumed", "scene_covered",
+    "built", "published",
+)  # fmt: skip
+"""The fields of a summary that say under what conditions its metrics hold."""

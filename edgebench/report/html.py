@@ -19,11 +19,12 @@ from markupsafe import Markup
 
 from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged
-from edgebench.report import drawing, words
-from edgebench.report.figure_files import pictures
+from edgebench.report import words
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import front
+from edgebench.report.plots import drawing
 from edgebench.report.plots.panels import Picture
+from edgebench.report.plots.pictures import pictures
 from edgebench.report.sections import sections
 from edgebench.report.words import sort_value
 

@@ -17,8 +17,7 @@ from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.described import Described, object_schema
 from edgebench.report import tables, words
 from edgebench.report.blocks import Table, of_figures
-from edgebench.report.console import line, lines
-from edgebench.report.terminal import print_table
+from edgebench.report.terminal import line, lines, print_table
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 

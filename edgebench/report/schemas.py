@@ -20,9 +20,9 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import Verdict
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
-from edgebench.report.document import CONDITIONS, IDENTITY
+from edgebench.report.forms import CONDITIONS, IDENTITY
 from edgebench.report.history import HistoryDocument, ResultsDocument
-from edgebench.report.meters import CheckedMeter, Meter, RecordedMeter
+from edgebench.report.listings.meters import CheckedMeter, Meter, RecordedMeter
 from edgebench.report.missions import missions_schema
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.layout import SCHEMA_VERSION as RECORD_VERSION

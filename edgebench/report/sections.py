@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from edgebench.judge.answers import Answers
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import notes, run_tables, tables, words
+from edgebench.report import notes, tables, words
 from edgebench.report.answer import paragraphs
 from edgebench.report.blocks import (
     Block,
@@ -23,12 +23,14 @@ from edgebench.report.blocks import (
     Text,
     of_figures,
 )
-from edgebench.report.environment import command_line, environment, golden
-from edgebench.report.metric_text import meter_text, rail_text, scopes_note
+from edgebench.report.environment import command_line, environment, golden, telemetry
 from edgebench.report.missions import FIGURES, BriefMissions, mission_table
 from edgebench.report.notes import Trials
 from edgebench.report.page import Section, incomplete_text, is_published
+from edgebench.report.tables import meter_text, rail_text, scopes_note
 from edgebench.results.redaction import exported
+from edgebench.stats.intervals import MIN_SESSIONS
+from edgebench.stats.shape import unseen_mode_share
 
 _GIST = ("duty_cycle", "backlog")  # of a mission
 _MAX_CLASSES = 40  # up to which a confusion matrix can be read
@@ -158,7 +160,7 @@ def _power(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
     headed: list[Block] = [block for table in rails for block in (Heading(table.title), table)]
     about = [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials)]
     plots = [Plot("power-over-time"), Plot("energy")] if rails else []
-    blocks = [*map(Text, run_tables.reading_notes(summaries)), *headed, Notes(about), *plots]
+    blocks = [*map(Text, reading_notes(summaries)), *headed, Notes(about), *plots]
     means = [
         rail.mean_w for summary in summaries if (rail := summary.primary_rail) and rail.mean_w is not None
     ]
@@ -231,7 +233,7 @@ def _warnings(judged: Judged, trials: Trials) -> Section:
         *notes.failures(failures, trials),
         *map(Note, dict.fromkeys(general)),
         *notes.cautions(summaries, trials),
-        *map(Note, filter(None, [run_tables.unseen_modes(summaries)])),
+        *map(Note, filter(None, [unseen_modes(summaries)])),
     ]
     gist = f"{len(warnings)}: {warnings[0].line}" if warnings else ""
     return Section("warnings", "Warnings", gist, [Notes(warnings)] if warnings else [])
@@ -242,10 +244,56 @@ def _environment(judged: Judged, trials: Trials) -> Section:
     command = command_line(exported(record).command)
     blocks: list[Block] = [
         *([Command(command)] if command else []),
-        *_under("Telemetry", run_tables.telemetry(judged.results, trials.names)),
+        *_under("Telemetry", telemetry(judged.results, trials.names)),
         *(Fold(table.title, [table]) for table in environment(judged.results)),
     ]
     gist = (
         f"EdgeBench {words.plain(record.edgebench_version, 40)}, seed {record.seed}; board, runtime, command"
     )
     return Section("environment", "Environment, and how to repeat this", gist, blocks)
+
+
+# How power and energy are read, for a report with a meter.
+
+
+_METERS = 4  # whose averaging times are named
+
+
+def reading_notes(summaries: Sequence[TrialSummary]) -> list[str]:
+    """What mean, peak and net energy are; nothing where no trial had a meter."""
+    rails = [rail for summary in summaries for rail in summary.power or ()]
+    if not rails:
+        return []
+    within = "within the steady passes, without the time between them"
+    if any(summary.paced for summary in summaries):
+        within = "over whole periods, with the pauses of --period"
+    averaged = dict.fromkeys(
+        f"{words.number(rail.averaging_ms)} ms for {meter_text(rail)}"
+        for rail in rails
+        if rail.averaging_ms is not None
+    )
+    reading = f" A reading is the mean over {', '.join(list(averaged)[:_METERS])}." if averaged else ""
+    return [
+        f"Mean power and energy are {within}. Peak and p99 are over all readings from the first pass to the "
+        "last; a peak between two readings is not seen. Net of idle: energy per image less that of the idle "
+        f"device in the same time. Only figures of one scope compare.{reading}"
+    ]
+
+
+# What few sessions cannot show, whatever their figures look like.
+
+
+SELDOM = 0.05
+"""What stays unseen in less of all results than an interval misses is not worth a sentence."""
+
+
+def unseen_modes(summaries: Sequence[TrialSummary]) -> str:
+    """One sentence on the fewest sessions of a result; empty where many were measured, or no interval is."""
+    counts = [summary.latency.sessions for summary in summaries if summary.latency is not None]
+    fewest = min((count for count in counts if count >= MIN_SESSIONS), default=0)
+    if not fewest or unseen_mode_share(fewest) < SELDOM:
+        return ""
+    return (
+        f"{fewest} sessions can miss slow starts: if 30 % of starts were slow, "
+        f"{words.percent(unseen_mode_share(fewest), 0)} of runs would show no difference"
+    )

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import edgebench
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 
 EDGEBENCH = shutil.which("edgebench", path=Path(sys.executable).parent) or "edgebench"
 REPLAYED = (

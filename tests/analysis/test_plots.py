@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 import edgebench
 from edgebench.analysis.plots import Plots, TrialPlots
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.report import drawing
 from edgebench.report import plots as figures
+from edgebench.report.plots import drawing
 from tests import synthetic_results
 
 matplotlib.use("Agg")

@@ -17,8 +17,8 @@ from edgebench.judge.power import power_figures
 from edgebench.judge.profile import Profile
 from edgebench.judge.verdict import judge
 from edgebench.link.session_probes import SessionProbes
-from edgebench.report.console import make_console
 from edgebench.report.forms import export
+from edgebench.report.terminal import make_console
 from edgebench.stats.warnings import Flag
 from tests.fit.summaries import summary
 from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples, _steps, _times

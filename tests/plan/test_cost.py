@@ -8,7 +8,7 @@ from rich.console import Console
 
 from edgebench import registry
 from edgebench.prepare.cache import Cache
-from edgebench.report.planned import print_planned, time_notes
+from edgebench.report.listings.planned import print_planned, time_notes
 from edgebench.run.cost import (
     Spread,
     costs_of,

@@ -9,7 +9,7 @@ from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
 from edgebench.report.answer import Answer, answer_of
-from edgebench.report.matrix import standings_of
+from edgebench.report.page import standings_of
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
 

@@ -23,9 +23,9 @@ from edgebench.report.comparison import (
     require_output,
     write_comparison,
 )
-from edgebench.report.console import make_console
 from edgebench.report.plots.history import ratios
 from edgebench.report.schemas import schema
+from edgebench.report.terminal import make_console
 from edgebench.results.load import StoredResults, load
 from tests.golden_text import assert_golden
 from tests.synthetic_results import HOSTILE, QUARTER, made_experiment

@@ -11,7 +11,7 @@ import pytest
 from edgebench.judge.answers import answers
 from edgebench.judge.columns import missing_reasons
 from edgebench.judge.judged import Judged
-from edgebench.report.document import document
+from edgebench.report.forms import document
 from edgebench.report.schemas import schema
 from edgebench.report.words import as_json, clean
 from tests.report import samples

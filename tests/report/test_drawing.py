@@ -7,7 +7,7 @@ import gc
 import matplotlib
 import pytest
 
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import pytest
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged
 from edgebench.judge.published import judge_published
-from edgebench.report import figure_files
-from edgebench.report.figure_files import figures_of, require_figures_folder, write_figures
+from edgebench.report.plots import pictures
+from edgebench.report.plots.pictures import figures_of, require_figures_folder, write_figures
 
 BEGINNINGS = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}
 
@@ -40,7 +40,7 @@ def test_published_figures_are_drawn_and_a_plan_alone_has_none(nothing: Judged, 
 
 
 def test_names_of_profiles_become_no_paths() -> None:
-    slugs = figure_files.profile_slugs(
+    slugs = pictures.profile_slugs(
         ["disco-realtime", "../../etc/passwd", "Ärctic", "漢字", "", "disco realtime"]
     )
     assert list(slugs.values()) == [

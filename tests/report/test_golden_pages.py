@@ -13,13 +13,12 @@ from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.report import words
-from edgebench.report.console import make_console
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import front
 from edgebench.report.sections import margins, sections
-from edgebench.report.terminal import print_front, print_sections
+from edgebench.report.terminal import make_console, print_front, print_sections
 from tests import synthetic_results
 from tests.golden_text import assert_golden
 

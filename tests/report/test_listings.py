@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from edgebench.judge.profile import Profile, shipped_profiles
-from edgebench.report import listings
-from edgebench.report.console import make_console
+from edgebench.report.listings import devices, models
+from edgebench.report.terminal import make_console
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def said(function: object, *arguments: object, **options: object) -> str:
 
 
 DEVICES = [
-    listings.DeviceRow(
+    devices.DeviceRow(
         "cpu",
         "this machine, by LiteRT [red]",
         ("fp32", "int8"),
@@ -48,17 +48,17 @@ DEVICES = [
 
 
 def test_devices_with_what_can_be_set() -> None:
-    text = said(listings.print_devices, DEVICES, {"rapl": "Energy counters of the processor."})
+    text = said(devices.print_devices, DEVICES, {"rapl": "Energy counters of the processor."})
     assert "this machine, by LiteRT [red]" in text
     assert "--set kernels=...: xnnpack, reference (default xnnpack)" in text
     assert "(default )" not in text
     assert "precisions: fp32, int8; batch: 1 to 16 (default 2)" in text and "takes --host\n" in text
     assert "meters: ina3221, else tegrastats, unless --meter names another\n" in text
     assert "rapl: Energy counters of the processor.\n" in text
-    read = json.loads(said(listings.print_devices, DEVICES, {}, as_json=True))
+    read = json.loads(said(devices.print_devices, DEVICES, {}, as_json=True))
     assert read["schema_version"] == 1
     assert read["devices"][0]["options"]["threads"]["default"] == 1
-    assert "No device" in said(listings.print_devices, [], {})
+    assert "No device" in said(devices.print_devices, [], {})
 
 
 def test_findings_with_their_fixes() -> None:
@@ -72,23 +72,23 @@ def test_findings_with_their_fixes() -> None:
             "fix": "set it " * 20,
         },
     ]
-    text = said(listings.print_findings, findings)
+    text = said(devices.print_findings, findings)
     assert "warning  governor: powersave" in text
     assert "fix: set it" in text
-    assert json.loads(said(listings.print_findings, findings, as_json=True))["findings"] == findings
+    assert json.loads(said(devices.print_findings, findings, as_json=True))["findings"] == findings
 
 
 def test_profiles_with_their_limits() -> None:
     records = [profile.as_record() for profile in shipped_profiles()]
-    text = said(listings.print_profiles, records)
+    text = said(devices.print_profiles, records)
     assert "latency per image ≤ 4.42 s" in text
     assert "size ≤ 10 x 70 x 80 mm" in text
     arctic = next(record for record in records if record["name"] == "disco-arctic")
-    text_of_arctic = said(listings.print_profile, arctic)
+    text_of_arctic = said(devices.print_profile, arctic)
     assert "schedule: 80 images in a cycle of 5739 s, within its first 353.6 s" in text_of_arctic
     assert "≤ 71.7375 s" in text_of_arctic
-    assert json.loads(said(listings.print_profile, arctic, as_json=True))["profile"] == arctic
-    assert json.loads(said(listings.print_profiles, records, as_json=True))["profiles"] == records
+    assert json.loads(said(devices.print_profile, arctic, as_json=True))["profile"] == arctic
+    assert json.loads(said(devices.print_profiles, records, as_json=True))["profiles"] == records
 
 
 def test_an_uplink_is_shown_where_the_profile_has_it_and_where_a_limit_uses_it() -> None:
@@ -96,7 +96,7 @@ def test_an_uplink_is_shown_where_the_profile_has_it_and_where_a_limit_uses_it()
     profile = Profile.model_validate(
         {"name": "x", "uplink_bps": "9.6 kbit/s", "requirements": [update]}
     ).as_record()
-    text = said(listings.print_profile, profile)
+    text = said(devices.print_profile, profile)
     assert "uplink: 9600 bit/s" in text
     assert "update time ≤ 600 s" in text and "an uplink of 9600 bit/s" in text
 
@@ -104,8 +104,8 @@ def test_an_uplink_is_shown_where_the_profile_has_it_and_where_a_limit_uses_it()
 def test_a_schedule_in_words() -> None:
     stated = {"cycle_s": 60.0, "images": 1, "times_s": [3.0], "deadline_s": 5.0}
     text = "1 image in a cycle of 60 s, at stated times; each is due 5 s after it came"
-    assert listings.schedule(stated) == text
-    assert listings.schedule({"cycle_s": 4.42, "images": 2}) == "2 images in a cycle of 4.42 s"
+    assert devices.schedule(stated) == text
+    assert devices.schedule({"cycle_s": 4.42, "images": 2}) == "2 images in a cycle of 4.42 s"
 
 
 def test_variants_with_whole_paths() -> None:
@@ -128,23 +128,23 @@ def test_variants_with_whole_paths() -> None:
         },
         {"variant": "mobilenet_v1-1.0-fp32", "parameters": 3233989, "artifact": None, "evaluation": None},
     ]
-    text = said(listings.print_variants, rows)
+    text = said(models.print_variants, rows)
     assert f"mobilenet_v1-0.25-int8: {path}\n" in text
     first = next(line for line in text.splitlines() if line.startswith("mobilenet_v1-0.25-int8 "))
     assert " ".join(first.split()) == "mobilenet_v1-0.25-int8 219,829 340 kB 952/1000 99.6 %"
     second = next(line for line in text.splitlines() if line.startswith("mobilenet_v1-1.0-fp32 "))
     assert second.split()[1:] == ["3,233,989", "-", "-", "-"]
     assert "share pixels" in text
-    assert json.loads(said(listings.print_variants, rows, as_json=True))["variants"] == rows
-    none = said(listings.print_variants, [rows[1]])
+    assert json.loads(said(models.print_variants, rows, as_json=True))["variants"] == rows
+    none = said(models.print_variants, [rows[1]])
     assert "None is prepared yet" in none
-    refused = said(listings.print_variants, [rows[1] | {"reason": "it does not fit"}])
+    refused = said(models.print_variants, [rows[1] | {"reason": "it does not fit"}])
     assert "mobilenet_v1-1.0-fp32: it does not fit" in refused
 
 
 def test_listing_needs_no_heavy_library() -> None:
     code = (
-        "import sys, edgebench.report.listings as l; "
+        "import sys, edgebench.report.listings.devices, edgebench.report.listings.models; "
         "print(sorted({'numpy', 'pandas', 'pydantic', 'matplotlib', 'scipy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)

@@ -12,10 +12,10 @@ from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import notes, tables
 from edgebench.report.blocks import Note
-from edgebench.report.console import make_console
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
 from edgebench.report.notes import Trials
+from edgebench.report.terminal import make_console
 from edgebench.stats.warnings import Caution, Flag
 from tests.report import samples
 from tests.report.samples import print_result

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from edgebench.prepare.cache import Cache
-from edgebench.report.planned import forecast_notes, planned_json, print_planned
+from edgebench.report.listings.planned import forecast_notes, planned_json, print_planned
 from edgebench.run.cost import Spread, costs_of, meter_notes, note_cost, note_spread
 from edgebench.run.estimate import Cost
 from tests.plan.test_cost import made_plan, note_all

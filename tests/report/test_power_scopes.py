@@ -12,9 +12,8 @@ from edgebench.records.target import DeclaredBoot, DeclaredPower
 from edgebench.report import tables
 from edgebench.report.blocks import Notes
 from edgebench.report.markdown import export_markdown
-from edgebench.report.metric_text import declared_texts, scopes_note
-from edgebench.report.run_tables import reading_notes
-from edgebench.report.sections import sections
+from edgebench.report.sections import reading_notes, sections
+from edgebench.report.tables import declared_texts, scopes_note
 from tests.report import samples
 
 

@@ -12,11 +12,10 @@ from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.summarise import trial_json
 from edgebench.judge.trial_summary import RequestLatency
 from edgebench.report import tables
-from edgebench.report.console import make_console
-from edgebench.report.document import document
-from edgebench.report.forms import export_csv
+from edgebench.report.forms import document, export_csv
 from edgebench.report.markdown import export_markdown
 from edgebench.report.schemas import schema
+from edgebench.report.terminal import make_console
 from edgebench.report.words import clean
 from tests.report import samples
 from tests.report.samples import print_result

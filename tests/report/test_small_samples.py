@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgebench.report.run_tables import unseen_modes
+from edgebench.report.sections import unseen_modes
 from tests.fit.summaries import summary
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from edgebench.report.inventories import print_checks, print_targets
+from edgebench.report.listings.boards import print_checks, print_targets
 
 NANO = {
     "board": "NVIDIA Jetson Nano Developer Kit",

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from edgebench.records.stored import PROBE_COLUMNS
-from edgebench.report.run_tables import telemetry
+from edgebench.report.environment import telemetry
 from tests.fit.test_telemetry_summary import RECORDS, SECOND, rows
 from tests.sample_tables import rows_of_frame
 

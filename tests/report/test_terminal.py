@@ -9,10 +9,9 @@ import pytest
 from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Ended, TrialSummary, Verdict
-from edgebench.report.console import make_console
 from edgebench.report.forms import export_csv
 from edgebench.report.page import front
-from edgebench.report.terminal import print_front
+from edgebench.report.terminal import make_console, print_front
 from edgebench.stats.warnings import Caution, Flag
 from tests.fit.summaries import summary
 from tests.report import samples

@@ -13,7 +13,7 @@ from edgebench.judge.verdict import judge_all
 from edgebench.report.blocks import Matrix, Standing
 from edgebench.report.html import render
 from edgebench.report.markdown import escape, export_markdown
-from edgebench.report.matrix import MOST_ROWS, matrix_of, standings_of
+from edgebench.report.page import MOST_ROWS, matrix_of, standings_of
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
 

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Verdict
-from edgebench.report.console import make_console
-from edgebench.report.document import document
-from edgebench.report.forms import export_csv
+from edgebench.report.forms import document, export_csv
 from edgebench.report.html import render
-from edgebench.report.listings import requirement
+from edgebench.report.listings.devices import requirement
 from edgebench.report.markdown import export_markdown
+from edgebench.report.terminal import make_console
 from edgebench.report.words import limit
 from tests.report import samples
 from tests.report.samples import print_result

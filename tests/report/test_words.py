@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.judge.profile import load_profile
-from edgebench.report import listings, words
+from edgebench.report import words
+from edgebench.report.listings import devices
 from edgebench.stats.interval import Interval
 from tests.report import samples
 
@@ -113,7 +114,7 @@ def test_an_averaging_time_is_part_of_the_formula_of_verdict_and_profile() -> No
     _, power, *_ = samples.verdicts([samples.summary()], ("disco-realtime",))
     assert words.limit(replace(power, averaging_s=1.0)) == "peak power over 1 s ≤ 5 W"
     disco = load_profile("disco-realtime").as_record()
-    assert "peak power over 1 s ≤ 5 W" in map(listings.requirement, disco["requirements"])
+    assert "peak power over 1 s ≤ 5 W" in map(devices.requirement, disco["requirements"])
 
 
 def test_the_value_of_power_is_shown_with_what_the_meter_covers() -> None:

@@ -8,7 +8,7 @@ import pytest
 from edgebench.errors import StoredResultError
 from edgebench.judge.summarise import summarise, summarise_one
 from edgebench.records.stored import RunRecord
-from edgebench.report.document import document
+from edgebench.report.forms import document
 from edgebench.report.schemas import schema
 from edgebench.results.load import load
 from edgebench.results.record_reading import read_run

@@ -20,7 +20,7 @@ from edgebench.judge.verdict import judge_all
 from edgebench.records.described import object_schema
 from edgebench.records.session import Window
 from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord
-from edgebench.report.document import document
+from edgebench.report.forms import document
 from edgebench.report.missions import brief_missions
 from edgebench.report.schemas import NAMES, schema
 from edgebench.results.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column

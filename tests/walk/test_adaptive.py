@@ -11,8 +11,8 @@ import edgebench
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import load_profile
 from edgebench.judge.summarise import summarise
-from edgebench.report.console import make_console
 from edgebench.report.schemas import schema
+from edgebench.report.terminal import make_console
 from edgebench.run.cost import known_spread
 from edgebench.run.measuring import host_queue as lane
 from edgebench.run.measuring import session

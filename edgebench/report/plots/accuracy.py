@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.metrics.power import rail_interval
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing, tables, words
+from edgebench.report import tables, words
+from edgebench.report.plots import drawing
 from edgebench.report.plots.panels import (
     Picture,
     Place,

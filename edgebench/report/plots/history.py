@@ -15,9 +15,9 @@ from edgebench.judge.comparison import ResultsComparison
 from edgebench.judge.history import TrialSeries
 from edgebench.judge.metric_comparison import MetricComparison, Threshold
 from edgebench.judge.metrics import METRICS
-from edgebench.report import drawing
 from edgebench.report.comparison import in_words, named_comparisons
 from edgebench.report.history import heading, ratio_text, series_names
+from edgebench.report.plots import drawing
 from edgebench.report.plots.panels import (
     Place,
     Point,

@@ -12,7 +12,8 @@ from matplotlib.figure import FigureBase
 
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import drawing, tables, words
+from edgebench.report import tables, words
+from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import series_of
 from edgebench.report.plots.panels import (
     Picture,

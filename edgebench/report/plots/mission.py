@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from edgebench.judge.mission import Mission, cycle_of
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing, tables, words
+from edgebench.report import tables, words
 from edgebench.report.missions import BriefMissions
+from edgebench.report.plots import drawing
 from edgebench.report.plots.panels import Picture, Place, draw_panels, picture
 from edgebench.stats.mission_cycles import Cycle, Floats, completions_s
 

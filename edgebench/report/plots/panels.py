@@ -21,7 +21,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing, words
+from edgebench.report import words
+from edgebench.report.plots import drawing
 from edgebench.stats.interval import Interval
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from edgebench.judge.power_trace import PowerTrace, RailTrace, power_traces
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing, tables, words
-from edgebench.report.metric_text import meter_text, scope_text
+from edgebench.report import tables, words
+from edgebench.report.plots import drawing
 from edgebench.report.plots.panels import (
     Picture,
     Place,
@@ -30,6 +30,7 @@ from edgebench.report.plots.panels import (
     picture,
     set_title,
 )
+from edgebench.report.tables import meter_text, scope_text
 from edgebench.results.load import StoredResults
 from edgebench.stats.power import power_line
 

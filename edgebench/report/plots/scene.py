@@ -22,7 +22,8 @@ from PIL import Image
 from edgebench.errors import EdgeBenchError, StoredResultError
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import SceneRecord
-from edgebench.report import drawing, tables, words
+from edgebench.report import tables, words
+from edgebench.report.plots import drawing
 from edgebench.report.plots.panels import Picture, draw_panels, picture
 from edgebench.results.load import StoredResults
 

@@ -14,7 +14,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing, tables, words
+from edgebench.report import tables, words
+from edgebench.report.plots import drawing
 from edgebench.report.plots.panels import Picture, Place, by_target, draw_panels, name_places, picture
 from edgebench.stats.intervals import session_medians
 from edgebench.stats.warnings import Flag

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 
 HOSTILE = "$\\frac{1}$ <b>&_x 漢字"
 

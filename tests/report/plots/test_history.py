@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgebench.judge.history import history as followed
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 from edgebench.report.plots.history import history
 from edgebench.results.listing import list_results
 from tests.fit.histories import put_series, template

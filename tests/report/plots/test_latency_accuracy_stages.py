@@ -9,7 +9,7 @@ import pytest
 from matplotlib.container import BarContainer
 
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy
 from edgebench.report.plots.latency import depth_picture, latency, stages, stages_picture
 from tests.report import samples
@@ -192,7 +192,7 @@ def test_the_bars_of_several_targets_have_one_axis() -> None:
 
 
 def test_matplotlib_is_silent_where_its_folder_cannot_be_written():
-    program = "import edgebench.report.drawing"
+    program = "import edgebench.report.plots.drawing"
     environment = {**os.environ, "MPLCONFIGDIR": "/proc/nowhere"}
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=environment

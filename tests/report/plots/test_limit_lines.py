@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 from edgebench.report.plots.latency import depth_picture, latency, latency_limits, targets
 from edgebench.report.plots.panels import limits_note, near_limits
 from tests.report import samples

@@ -10,7 +10,8 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from edgebench.report import drawing, html
+from edgebench.report import html
+from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy
 from edgebench.report.plots.latency import latency, stages
 from tests.report import samples

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from edgebench.judge.judged import Judged
 from edgebench.judge.power_trace import PowerTrace, RailTrace
 from edgebench.judge.profile import Profile, shipped_profiles
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 from edgebench.report.plots.power import (
     drawn_traces,
     power_limits,

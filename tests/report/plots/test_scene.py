@@ -9,7 +9,7 @@ from PIL import Image
 
 from edgebench.errors import StoredResultError
 from edgebench.records.stored import SceneRecord
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 from edgebench.report.plots.scene import disagreements, scene
 from tests.report.plots.drawn import figure_of, is_a
 from tests.report.samples import CLASSES

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 from edgebench.report.plots.sessions import (
     IN_A_PANEL,
     MAX_TRIALS,

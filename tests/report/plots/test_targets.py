@@ -10,7 +10,7 @@ import pytest
 
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import drawing
+from edgebench.report.plots import drawing
 from edgebench.report.plots.latency import (
     MAX_ROWS,
     quickest_first,

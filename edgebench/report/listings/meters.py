@@ -10,9 +10,8 @@ from rich.console import Console
 
 from edgebench.report import words
 from edgebench.report.blocks import Table, of_figures
-from edgebench.report.console import line, lines
 from edgebench.report.listings import write_json
-from edgebench.report.terminal import print_table
+from edgebench.report.terminal import line, lines, print_table
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class RecordedMeter:
 
 
 def print_meters(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
-    """Print meters, each with the fields of `meter_documents.Meter`.
+    """Print meters, each with the fields of `Meter`.
 
     Of one that was checked `scope`, `averaging_ms`, `resolution`, `channels`, `total`, `absent`, `rejected`,
     `rejected_first` and `rails` as well.
@@ -141,7 +140,7 @@ def print_meters(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json
 
 
 def print_recording(console: Console, recording: Mapping[str, Any], *, as_json: bool = False) -> None:
-    """Print what was recorded: the fields of `meter_documents.RecordedMeter`."""
+    """Print what was recorded: the fields of `RecordedMeter`."""
     if as_json:
         return write_json(console, recording)
     read_s = max((rail["read_s"] for rail in recording["rails"]), default=0.0)

@@ -13,8 +13,9 @@ from edgebench.files import require_folder, require_unstored, require_writable, 
 from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import drawing, words
+from edgebench.report import words
 from edgebench.report.missions import BriefMissions, brief_missions
+from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy_picture, energy_picture
 from edgebench.report.plots.latency import depth_picture, latency_limits, stages_picture, targets_picture
 from edgebench.report.plots.mission import mission_picture

@@ -1,25 +1,21 @@
-"""What the commands on models, boards, targets and the cache print, for 80 columns or as JSON."""
+"""Boards with the sources of their figures, and targets with what is missing there."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from edgebench.link.board_facts import BoardFacts
-from edgebench.prepare.cache import KINDS as CACHE_KINDS
-from edgebench.prepare.cache import KindTotal
 from edgebench.records.target import KINDS
 from edgebench.report import words
 from edgebench.report.blocks import Block, Column, Heading, Notes, Table, Text, facts, of_figures
-from edgebench.report.console import line
 from edgebench.report.environment import flat, gathered
-from edgebench.report.listings import print_findings, show_listing, write_json
-from edgebench.report.terminal import print_blocks
+from edgebench.report.listings import show_listing, write_json
+from edgebench.report.listings.devices import print_findings
+from edgebench.report.terminal import line, print_blocks
 from edgebench.run.boards import BOARD_FACTS, Board, StatedBoot
 
 # What `edgebench boards` prints: the boards that are known, and one with the source of each figure.
@@ -100,97 +96,6 @@ def _text(board: Board, fact: str) -> str:
     if isinstance(stated.value, tuple):
         return f"{words.quantity(stated.value)} {unit}"
     return f"{stated.value:g} {unit}" if unit else str(stated.value)
-
-
-# What `edgebench cache` prints: the kinds of files in the cache, and what was removed.
-
-
-def print_cache(
-    console: Console, root: Path, kinds: Sequence[KindTotal], others: Sequence[str], *, as_json: bool = False
-) -> None:
-    """Print the kinds of files with their number, size and last use; `others` are names of foreign files."""
-    document = {"folder": str(root), **_sum(kinds), "kinds": _rows(kinds), "not_of_the_cache": list(others)}
-    advice = "remove it with `edgebench cache clean` (--older-than 30d, --dry-run)" if kinds else ""
-    blocks: list[Block] = [
-        Text(f"{root}: {_counted(kinds)}"),
-        *_kinds(kinds),
-        Notes.of([_others(others), advice]),
-    ]
-    show_listing(console, document, blocks, as_json=as_json)
-
-
-def print_cleaned(
-    console: Console,
-    root: Path,
-    removed: Sequence[KindTotal],
-    left: Sequence[KindTotal],
-    others: Sequence[str],
-    *,
-    dry_run: bool,
-    as_json: bool = False,
-) -> None:
-    """Print what was removed, or with `dry_run` would be, and what is left of the cache."""
-    document = {
-        "folder": str(root),
-        "dry_run": dry_run,
-        "removed": _sum(removed) | {"kinds": _rows(removed)},
-        "left": _sum(left) | {"kinds": _rows(left)},
-        "not_of_the_cache": list(others),
-    }
-    remains = f"{'would be left' if dry_run else 'left'}: {_counted(left)}"
-    blocks: list[Block] = [
-        Text(f"{root}: {'would remove' if dry_run else 'removed'} {_counted(removed)}"),
-        *_kinds(removed),
-        Notes.of([remains, _others(others)]),
-    ]
-    show_listing(console, document, blocks, as_json=as_json)
-
-
-def _kinds(kinds: Sequence[KindTotal]) -> list[Block]:
-    columns = (Column("kind"), Column("what", long=True), *of_figures("files", "size", "last used"))
-    rows = tuple(
-        (
-            total.kind,
-            CACHE_KINDS.get(total.kind, ""),
-            str(total.files),
-            words.size(total.size_bytes),
-            datetime.fromtimestamp(total.last_used_s).strftime("%Y-%m-%d"),
-        )
-        for total in kinds
-    )
-    return [Table("kinds", columns, rows)] if rows else []
-
-
-def _others(names: Sequence[str]) -> str:
-    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
-    return shown and f"not of the cache, and never touched: {shown}"
-
-
-def _counted(kinds: Sequence[KindTotal]) -> str:
-    total = _sum(kinds)
-    return (
-        f"{words.counted(total['files'], 'file')}, {words.size(total['size_bytes'])}" if kinds else "nothing"
-    )
-
-
-def _sum(kinds: Sequence[KindTotal]) -> dict[str, int]:
-    return {
-        "files": sum(total.files for total in kinds),
-        "size_bytes": sum(total.size_bytes for total in kinds),
-    }
-
-
-def _rows(kinds: Sequence[KindTotal]) -> list[dict[str, Any]]:
-    return [
-        {
-            "kind": total.kind,
-            "what": CACHE_KINDS.get(total.kind, ""),
-            "files": total.files,
-            "size_bytes": total.size_bytes,
-            "last_used_utc": datetime.fromtimestamp(total.last_used_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        }
-        for total in kinds
-    ]
 
 
 # What `edgebench targets` prints: the declared targets, and a board's description with its findings.

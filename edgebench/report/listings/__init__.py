@@ -1,0 +1,29 @@
+"""What the commands print that list devices, boards, targets, models and profiles: tables, or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from edgebench.report import words
+from edgebench.report.blocks import Block
+from edgebench.report.terminal import print_blocks
+from edgebench.report.words import SCHEMA_VERSION, clean
+
+
+def show_listing(
+    console: Console, document: Mapping[str, Any], blocks: Sequence[Block], *, as_json: bool
+) -> None:
+    """Print a listing: its blocks for people, or its document of this schema as JSON."""
+    if as_json:
+        write_json(console, document)
+    else:
+        print_blocks(console, blocks)
+
+
+def write_json(console: Console, value: Mapping[str, Any]) -> None:
+    """Write a document of this schema; not through the console, which would wrap long strings."""
+    document: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **value})
+    console.file.write(words.as_json(document))
