@@ -35,6 +35,9 @@ class LostAnswer(MicroFault):
 
     status = "lost_connection"
 
+    def __init__(self, method: str, why: str) -> None:
+        super().__init__(f"the answer to `{method}` did not come whole", why=why, fix=_SEE_SUPPLY)
+
 
 class Stalled(LostAnswer):
     """A connection on which the answer did not come, or not whole, in time."""
@@ -42,69 +45,7 @@ class Stalled(LostAnswer):
     status = "timeout"
 
     def __init__(self, method: str, waited_s: float) -> None:
-        super().__init__(
-            f"no whole answer to `{method}` within {waited_s:.3g} s",
-            why="the connection is open, and the board or what is in between does not go on",
-            fix="press the board's reset button; see that nothing else talks to it",
-        )
-
-
-class ResetAmidCall(LostAnswer):
-    """The connection broke between request and answer."""
-
-    def __init__(self, method: str, why: str) -> None:
-        super().__init__(f"the connection broke during `{method}`", why=why, fix=_SEE_SUPPLY)
-
-
-class HalfAnswer(LostAnswer):
-    """The connection was closed before the answer was whole."""
-
-    def __init__(self, method: str, why: str) -> None:
-        super().__init__(f"half an answer to `{method}`", why=why, fix=_SEE_SUPPLY)
-
-
-class NoHttp(MicroFault):
-    """Something answers that does not speak HTTP."""
-
-    def __init__(self, method: str, why: str) -> None:
-        super().__init__(
-            f"the answer to `{method}` is no HTTP",
-            why=why,
-            fix="see that the address is the board's, and its port that of JSON-RPC (default: 80)",
-        )
-
-
-class HttpStatus(MicroFault):
-    """HTTP, but not `200 OK`."""
-
-    def __init__(self, method: str, http_status: int, words: str) -> None:
-        super().__init__(
-            f"`{method}` is answered by HTTP status {http_status}",
-            why=words,
-            fix=f"see that the address is the board's; {_FLASH_OURS}",
-        )
-
-
-class NotJsonRpc(MicroFault):
-    """HTTP with a body that is no answer of JSON-RPC 2.0."""
-
-    def __init__(self, method: str, why: str) -> None:
-        super().__init__(
-            f"the answer to `{method}` is no JSON-RPC",
-            why=why,
-            fix=f"see that the address is the board's; {_FLASH_OURS}",
-        )
-
-
-class WrongId(MicroFault):
-    """The answer to another call."""
-
-    def __init__(self, method: str, due: int, came: str) -> None:
-        super().__init__(
-            f"the answer to `{method}` is that of another call",
-            why=f"its id is {came}, {due} was due",
-            fix="see that no other program talks to the board",
-        )
+        super().__init__(method, f"the connection is open, and nothing more came within {waited_s:.3g} s")
 
 
 class OtherFirmware(MicroFault):
@@ -115,12 +56,11 @@ class OtherFirmware(MicroFault):
 
 
 class BadAnswer(MicroFault):
-    """An answer that contradicts its call or itself."""
+    """What came is no answer to the call, or contradicts it or itself."""
 
     def __init__(self, method: str, why: str, fix: str = "") -> None:
-        super().__init__(
-            f"the answer to `{method}` cannot be right", why=why, fix=fix or f"if it repeats, {_FLASH_OURS}"
-        )
+        usual = f"see that the address is the board's, and nothing else talks to it; else {_FLASH_OURS}"
+        super().__init__(f"the answer to `{method}` cannot be right", why=why, fix=fix or usual)
 
 
 class BoardRestarted(MicroFault):

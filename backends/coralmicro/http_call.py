@@ -7,8 +7,6 @@ for ever. The socket here is given what is left of the whole call before each wa
 from __future__ import annotations
 
 import http.client
-import json
-import math
 import socket
 import threading
 import time
@@ -17,7 +15,7 @@ from typing import Any
 from edgebench.suggest import printable
 
 from .board_address import BoardAddress
-from .faults import HalfAnswer, HttpStatus, NobodyAnswers, NoHttp, ResetAmidCall, Stalled
+from .faults import BadAnswer, LostAnswer, NobodyAnswers, Stalled
 
 PATH = "/jsonrpc"
 _OK = 200
@@ -129,7 +127,7 @@ def post(
         most_bytes: a longer answer is refused before it is read.
 
     Raises:
-        NobodyAnswers, NoHttp, HttpStatus, Stalled, ResetAmidCall, HalfAnswer: what came instead.
+        NobodyAnswers, Stalled, LostAnswer, BadAnswer: what came instead.
     """
     end_s = time.monotonic() + limit_s
     with _connected(address, min(connect_s, limit_s)) as stream:
@@ -147,15 +145,13 @@ def post(
         except TimeoutError:
             raise Stalled(method, limit_s) from None
         except http.client.RemoteDisconnected:
-            raise ResetAmidCall(method, "it was closed without an answer") from None
+            raise LostAnswer(method, "the connection was closed without an answer") from None
         except http.client.IncompleteRead:
-            raise HalfAnswer(method, "a chunk of it is missing") from None
-        except http.client.HTTPException as error:
-            raise NoHttp(method, f"{type(error).__name__}: {_words(error)}") from None
+            raise LostAnswer(method, "a chunk of it is missing") from None
+        except (http.client.HTTPException, ValueError) as error:  # ValueError: a chunk's or a length's number
+            raise BadAnswer(method, f"it is no HTTP: {type(error).__name__}: {_words(error)}") from None
         except OSError as error:
-            raise ResetAmidCall(method, _words(error)) from None
-        except ValueError as error:  # of http.client, for a chunk's or a length's number
-            raise NoHttp(method, _words(error)) from None
+            raise LostAnswer(method, _words(error)) from None
 
 
 def _body(method: str, response: http.client.HTTPResponse, most_bytes: int) -> bytes:
@@ -163,69 +159,16 @@ def _body(method: str, response: http.client.HTTPResponse, most_bytes: int) -> b
         words = printable(response.reason or "", _QUOTED_CHARACTERS)
         if place := response.headers.get("Location"):
             words = f"it points to {printable(place, _QUOTED_CHARACTERS)}; redirects are not followed"
-        raise HttpStatus(method, response.status, words)
+        raise BadAnswer(method, f"it has the HTTP status {response.status}: {words}")
     if response.length is not None and response.length > most_bytes:
-        raise NoHttp(method, f"it announces {response.length:,} bytes, {most_bytes:,} are the most")
+        raise BadAnswer(method, f"it announces {response.length:,} bytes, {most_bytes:,} are the most")
     body = response.read(most_bytes + 1)
     if len(body) > most_bytes:
-        raise NoHttp(method, f"it has more than {most_bytes:,} bytes, the most that an answer takes")
+        raise BadAnswer(method, f"it has more than {most_bytes:,} bytes, the most that an answer takes")
     if response.length:
-        raise HalfAnswer(method, f"{response.length:,} bytes are missing behind the first {len(body):,}")
+        raise LostAnswer(method, f"{response.length:,} bytes are missing behind the first {len(body):,}")
     return body
 
 
 def _words(error: object) -> str:
     return printable(getattr(error, "strerror", None) or error, _QUOTED_CHARACTERS)
-
-
-# JSON from a board as plain data: no doubled names, finite numbers, bounded depth (pure).
-
-
-_MOST_NESTED = 64
-"""Lists and objects of an answer; one of EdgeBench's firmware has 3."""
-_MOST_DIGITS = 40
-
-
-class BrokenJson(ValueError):
-    """Text that is not JSON, or not accepted from a board.
-
-    Attributes:
-        is_cut: whether it may be JSON that lacks its end.
-    """
-
-    def __init__(self, why: str, is_cut: bool = False) -> None:
-        super().__init__(why)
-        self.is_cut = is_cut
-
-
-def parsed(body: bytes) -> Any:
-    """A body's value; BrokenJson."""
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError:
-        raise BrokenJson("it is not UTF-8") from None
-    if text.count("[") + text.count("{") > _MOST_NESTED:
-        raise BrokenJson(f"it may be nested: it has more than {_MOST_NESTED} lists and objects")
-    try:
-        return json.loads(
-            text, object_pairs_hook=_object, parse_constant=_number, parse_float=_number, parse_int=_number
-        )
-    except json.JSONDecodeError as error:
-        is_cut = bool(text.strip()) and (
-            error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-        )
-        raise BrokenJson(f"{error.msg} at character {error.pos} of {len(text)}", is_cut) from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise BrokenJson("an object has the same name twice")
-    return value
-
-
-def _number(digits: str) -> float:
-    """A finite number, whole where it is written so."""
-    if len(digits) > _MOST_DIGITS or not math.isfinite(float(digits)):
-        raise BrokenJson(f"it has the number {digits[:_MOST_DIGITS]}, which no answer has")
-    return int(digits) if digits.lstrip("-").isdecimal() else float(digits)

@@ -22,6 +22,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import from_json
 
 from edgebench.link.clock_match import MOST_DRIFT, TURN_US, WrappingClock
 from edgebench.records.session import Pass
@@ -36,18 +37,14 @@ from .faults import (
     NO_SUCH_METHOD,
     BadAnswer,
     BoardRestarted,
-    HalfAnswer,
     HashDiffers,
     LostAnswer,
     MicroFault,
     NothingLoaded,
-    NotJsonRpc,
     OtherFirmware,
     Refused,
-    WrongId,
     refusal,
 )
-from .http_call import BrokenJson, parsed
 
 # Calls of JSON-RPC 2.0 to a board: ids counted up, and every answer held against its call.
 
@@ -195,6 +192,7 @@ class _ErrorAnswer(Answer):
 _ROOM_BYTES = 8192
 """Size of an answer without its data in base64: describe's takes 1,200."""
 _QUOTED_CHARACTERS = 200
+_CUT_JSON = "EOF while parsing"
 _WITHOUT_ID = (-32700, -32600)
 """Errors of a request that was not understood, so that its id is not known."""
 
@@ -305,22 +303,22 @@ def checked(method: str, result: object, kind: type[AnyAnswer]) -> AnyAnswer:
 def _result(method: str, call_id: int, body: bytes) -> object:
     """The `result` of an answer's body; a MicroFault for its `error`, and for all else."""
     try:
-        answer = parsed(body)
-    except BrokenJson as error:
-        if error.is_cut:
-            raise HalfAnswer(method, f"its JSON lacks its end: {error}") from None
-        raise NotJsonRpc(
-            method, f"{printable(error, _QUOTED_CHARACTERS)}; it begins {_quoted(body)}"
-        ) from None
+        answer = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        if body.strip() and _CUT_JSON in str(error):
+            raise LostAnswer(method, f"its JSON lacks its end: {error}") from None
+        why = f"it is no JSON: {printable(error, _QUOTED_CHARACTERS)}; it begins {_quoted(body)}"
+        raise BadAnswer(method, why) from None
     if not isinstance(answer, dict) or answer.get("jsonrpc", "2.0") != "2.0":  # mjson leaves `jsonrpc` out
-        raise NotJsonRpc(method, f"it is {_quoted(body)}")
+        raise BadAnswer(method, f"it is no JSON-RPC, but {_quoted(body)}")
     if ("result" in answer) == ("error" in answer):
-        raise NotJsonRpc(method, f"it has not one of `result` and `error`: {_quoted(body)}")
+        raise BadAnswer(method, f"it has not one of `result` and `error`: {_quoted(body)}")
     fault = _error(method, answer["error"]) if "error" in answer else None
     came = answer.get("id")
     is_nobodys = came is None and getattr(fault, "code", None) in _WITHOUT_ID
     if (type(came) is not int or came != call_id) and not is_nobodys:
-        raise WrongId(method, call_id, printable(json.dumps(came), 40))
+        why = f"it is that of another call: its id is {printable(json.dumps(came), 40)}, {call_id} was due"
+        raise BadAnswer(method, why)
     if fault is not None:
         raise fault
     return answer["result"]
@@ -331,7 +329,7 @@ def _error(method: str, error: object) -> MicroFault:
     try:
         known = _ErrorAnswer.model_validate(error)
     except ValidationError:
-        return NotJsonRpc(method, f"its error is {printable(json.dumps(error), _QUOTED_CHARACTERS)}")
+        return BadAnswer(method, f"its error is {printable(json.dumps(error), _QUOTED_CHARACTERS)}")
     has_data = "data" in known.model_fields_set
     data = printable(json.dumps(known.data), _QUOTED_CHARACTERS) if has_data else ""
     return refusal(method, known.code, printable(known.message, _QUOTED_CHARACTERS), data)

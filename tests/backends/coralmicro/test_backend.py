@@ -110,16 +110,9 @@ def test_stages_are_of_the_patches_of_a_pass(plan):
     stages = BACKEND.stage_seconds(TARGET, plan, 0.01)
     assert stages["first pass"] == pytest.approx((0.12, 0.12))
     assert stages["passes"] == pytest.approx((0.48, 0.48))
-    assert "images" not in stages
     sustained = MeasurePlan(plan.scene, 4, sustained_s=60.0, least_s=90.05)
-    assert BACKEND.stage_seconds(TARGET, sustained, 0.01)["passes"] == pytest.approx((90.12, 90.12))
-
-
-def test_stages_of_what_was_never_measured_are_bounded(plan):
-    compiled = BACKEND.stage_seconds(TARGET, plan, None)
-    on_cpu = BACKEND.stage_seconds(Target("micro", "coral-micro", {"allow_cpu": True}), plan, None)
-    for stage, (least_s, most_s) in compiled.items():
-        assert 0 <= least_s <= most_s < on_cpu[stage][1]
+    assert BACKEND.stage_seconds(TARGET, sustained, 0.01)["passes"] == pytest.approx((90.05, 90.05))
+    assert not BACKEND.stage_seconds(TARGET, plan, None)
 
 
 # --- doctor ---
