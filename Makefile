@@ -39,6 +39,7 @@ dev: $(DEV)
 run: $(STAMP)
 	$(BIN)/edgebench run --device cpu --profile disco-realtime --profile disco-arctic \
 		--profile disco-greenland --quick --passes 1 --accuracy-images 250 || test $$? -eq 3
+	@echo 'The commands above are in $(BIN): . $(BIN)/activate puts them on the path.'
 
 lint: $(DEV)
 	$(BIN)/ruff check .

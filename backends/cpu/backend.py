@@ -73,6 +73,6 @@ class CpuBackend(PreparedByChain, AgentBackend):
         machine = board_findings(board_facts())
         if version := version_of("tensorflow"):
             return [_litert(target), Finding("ok", "tensorflow", f"{version} (prepares artifacts)"), *machine]
-        message = "is not installed: depth multiplier 1.0 and other models cannot be prepared"
+        message = "is not installed: models other than the shipped ones cannot be prepared"
         fix = "pip install 'edgebench[prepare]'"
         return [_litert(target), Finding("warning", "tensorflow", message, fix), *machine]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from edgebench.cli.common import JsonOption, complete_profile, echo_path, exit_where, read_profiles, stdout
+from edgebench.cli.common import (
+    JsonOption,
+    complete_profile,
+    echo_path,
+    exit_where,
+    read_profiles,
+    say_each,
+    stdout,
+)
 from edgebench.cli.panels import CommandGroup
 from edgebench.errors import EXIT_USAGE, EdgeBenchError, UsageError
 
@@ -68,6 +76,9 @@ def schema() -> None:
     typer.echo(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
 
 
+TEMPLATE_LIMITS = ("image_s=1 s", "accuracy=90 %")
+
+
 @app.command()
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What verdicts will call it.")],
@@ -94,7 +105,7 @@ def new(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Write a profile with comments, from flags.
+    """Write a profile with comments, from flags; without flags a template with two example limits.
 
     Example: edgebench profiles new sky --cycle '1 d' --images 320 --limit mass_g='150 g'
     """
@@ -106,11 +117,8 @@ def new(
     if path.exists() and not force:
         raise UsageError(f"{path} is there already", fix="name another by -o, or add --force to replace it")
     draft = Draft(name, title, extends, cycle, images, burst, deadline, tuple(map(limit_of, limit or ())))
-    if draft == Draft(name, title):
-        raise UsageError(
-            "the profile has no requirement",
-            fix="add --limit QUANTITY=LIMIT, --cycle and --images, or --extends P",
-        )
+    if is_template := draft == Draft(name, title):
+        draft = replace(draft, limits=tuple(map(limit_of, TEMPLATE_LIMITS)))
     try:
         write_atomically(path, profile_text(draft, path.parent).encode())
     except OSError as error:
@@ -118,3 +126,5 @@ def new(
             f"{path} cannot be written", why=error.strerror or str(error), fix="name another file by -o"
         ) from error
     echo_path(path)
+    if is_template:
+        say_each("note", [f"its limits are examples: edit them, then edgebench profiles check {path}"])

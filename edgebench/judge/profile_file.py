@@ -153,8 +153,9 @@ def _line(key: str, value: str, example: str = "", comment: str = "") -> str:
 def _requirement(limit: Limit) -> str:
     metric, (first, *others) = limit.metric, limit.metric.statistics
     name = metric.name if limit.statistic == first else f"{metric.name} {limit.statistic}"
-    bound = f"{'at least' if metric.at_least else 'at most'}; in {', '.join(fitting_units(metric.units))}"
     bare = re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", limit.text)
+    units = "" if bare else f"; in {', '.join(fitting_units(metric.units))}"
+    bound = f"{'at least' if metric.at_least else 'at most'}{units}"
     lines = (
         f"\n# {metric.sentence}",
         "[[requirements]]",

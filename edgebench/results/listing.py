@@ -14,6 +14,7 @@ from edgebench.records.stored import ExperimentRecord, RunRecord, SessionStatus
 from edgebench.results.layout import EXPERIMENT_FILE, TRIAL_FILE, WRITING_PREFIX, check_name, trial_folder
 from edgebench.results.record_reading import read_experiment, read_run, read_sessions
 from edgebench.results.revisions import planned_keys, planned_name, swept_name
+from edgebench.suggest import choose
 
 
 @dataclass(frozen=True)
@@ -260,6 +261,8 @@ def resolve_results(text: str, output_dir: Path) -> Path:
         return _newest(path.parent)
     if not path.exists() and len(path.parts) == 1 and (output_dir / path / EXPERIMENT_FILE).exists():
         path = output_dir / path
+    if not path.exists() and (known := [LATEST, *(folder.name for folder, _ in _experiments(output_dir)[0])]):
+        raise StoredResultError(f"there is no result folder {path}", fix=choose(text, known))
     read_experiment(path)
     return path
 

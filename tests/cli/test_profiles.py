@@ -50,10 +50,11 @@ def test_new_writes_nothing_that_is_no_profile(here: Path) -> None:
     assert list(here.iterdir()) == []
 
 
-def test_new_takes_at_least_one_requirement(here: Path) -> None:
-    with pytest.raises(UsageError, match="no requirement"):
-        _call("new", "sky")
-    assert list(here.iterdir()) == []
+def test_new_without_a_requirement_writes_a_template_whose_limits_are_examples(here: Path) -> None:
+    code, _, error = _call("new", "sky")
+    assert code == 0 and "its limits are examples" in error
+    assert _call("check", "sky.toml")[0] == 0
+    assert (here / "sky.toml").read_text().count("[[requirements]]") == 2
 
 
 def test_check_says_all_with_lines_and_exits_with_2(here: Path) -> None:

@@ -63,7 +63,7 @@ def test_off_a_terminal_there_is_a_plain_line_a_session():
     assert observer.text.splitlines() == [
         "making [red] artifacts",
         "session 1 of 45: cpu 1, time left unknown yet",
-        "session 2 of 45: cpu 2, last 0.432 s, 1:15 left",
+        "session 2 of 45: cpu 2; last: cpu 1, 0.432 s, 1:15 left",
         "  cpu 2: crash",
     ]
     assert not observer.moves(begins=True)
@@ -96,7 +96,7 @@ def test_the_bars_of_a_terminal_say_what_goes_on_the_last_median_and_failures():
     observer.sessions_move(states(3, Span.exactly(75.0))[0], [states(3, stage="pass 2 of 3")[1]])
     run, session = observer.last_drawn()
     assert run.endswith("session 3 of 45, 1:15 left")
-    assert session.endswith("cpu 3: pass 2 of 3, last crash")
+    assert session.endswith("cpu 3: pass 2 of 3; last: cpu 2, crash")
     assert "  cpu 2: crash" in observer.text
 
 

@@ -189,7 +189,7 @@ class StderrObserver(Observer):
         """Remember the median for the next line; say failures, and with --verbose every session."""
         figure = str(latency) if latency is not None else status
         with self._lock:
-            self._last[session.host] = f", last {figure}"
+            self._last[session.host] = f"; last: {session.label}, {figure}"
             if self._verbose:
                 figure += f", in a session of {clock_text(took_s)}"
             if status != "ok" or self._verbose:
