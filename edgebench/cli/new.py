@@ -30,11 +30,11 @@ OutputOption = Annotated[
 def backend(name: NameArgument, output: OutputOption = Path()) -> None:
     """Write a package with a device NAME, a meter NAME-meter, and their tests.
 
-    The device is a small classifier in numpy and the meter gives made-up watts,
-    so that `edgebench run --device NAME` works before anything is changed. What
-    there is to fill in: backend.py (on this machine: options, artifacts, checks)
-    and runner.py (on the board: load, infer). The tests hold both to EdgeBench's
-    contract and say how to repair what does not meet it.
+    The device measures the shipped models with LiteRT on the processor and the
+    meter gives made-up watts, so that `edgebench run --device NAME` works before
+    anything is changed. Fill in backend.py (on this machine: options, chain of
+    preparation, checks) and runner.py (on the board: load, infer). The tests try
+    both against EdgeBench's contract and say how to repair a problem.
 
     Example: edgebench new backend my-board -o ~/src
     """

@@ -13,7 +13,7 @@ from edgebench.contract import BackendOptions
 from edgebench.errors import UnsupportedError
 from edgebench.records.model import Artifact
 from edgebench.records.values import Finding
-from tests.testing import template
+from tests.testing import faulty
 
 # --- what it says of itself ---
 
@@ -32,12 +32,12 @@ from tests.testing import template
     ],
 )
 def test_names(caught, members, words):
-    caught("test_name_description_and_precisions", template.backend(**members), words)
+    caught("test_name_description_and_precisions", faulty.backend(**members), words)
 
 
 def test_a_name_that_is_not_the_entry_points(caught, monkeypatch):
-    monkeypatch.setattr("edgebench.registry.backend", lambda name: template.backend())
-    caught("test_name_description_and_precisions", "another", "calls itself 'example-board'")
+    monkeypatch.setattr("edgebench.registry.backend", lambda name: faulty.backend())
+    caught("test_name_description_and_precisions", "another", "calls itself 'toy'")
 
 
 class Open(BackendOptions):
@@ -74,7 +74,7 @@ class Lossy(BackendOptions):
     ],
 )
 def test_options(caught, model, subject, words):
-    caught("test_options", template.backend(options_model=model), words, **subject)
+    caught("test_options", faulty.backend(options_model=model), words, **subject)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_options(caught, model, subject, words):
     ],
 )
 def test_inputs(caught, inputs, subject, words):
-    backend = template.backend(prepare_inputs=lambda self, request: inputs(request))
+    backend = faulty.backend(prepare_inputs=lambda self, request: inputs(request))
     caught("test_prepare_inputs", backend, words, **subject)
 
 
@@ -118,14 +118,13 @@ def test_looking(caught, tmp_path, monkeypatch, body, words):
     module = f"broken_{words.split()[0]}"
     extra = {"FROM": '"set": FROM_A_SET', "from": '"made": Cache().add_bytes(b"x")[1]'}.get(body[:4], "")
     (tmp_path / f"{module}.py").write_text(
-        f"{body}\nfrom edgebench_example_board.backend import ExampleBoardBackend\n\n\n"
-        "class Broken(ExampleBoardBackend):\n"
+        f"{body}\nfrom edgebench.backends.toy.backend import ToyBackend\n\n\n"
+        "class Broken(ToyBackend):\n"
         "    def prepare_inputs(self, request):\n"
         f"        return {{**super().prepare_inputs(request), {extra}}}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("EDGEBENCH_CACHE_DIR", str(tmp_path / "own"))
-    template.backend_module()
     broken = importlib.import_module(module).Broken
     caught("test_looking_at_it_loads_no_runtime", broken(), words)
 
@@ -139,7 +138,7 @@ def test_looking(caught, tmp_path, monkeypatch, body, words):
     ],
 )
 def test_checks(caught, finding, words):
-    backend = template.backend(check=lambda self, target: [finding])
+    backend = faulty.backend(check=lambda self, target: [finding])
     caught("test_check_has_a_fix_for_each_problem", backend, words)
 
 
@@ -148,13 +147,13 @@ def test_checks(caught, finding, words):
 
 def preparing(change):
     """A backend whose artifacts are changed."""
-    base = template.backend_module().ExampleBoardBackend
+    base = faulty.Toy
 
     def prepare(self, requests, cache, progress):
         outcomes = base.prepare(self, requests, cache, progress)
         return [change(outcome, cache) if isinstance(outcome, Artifact) else outcome for outcome in outcomes]
 
-    return template.backend(prepare=prepare)
+    return faulty.backend(prepare=prepare)
 
 
 def updated(**members):
@@ -211,28 +210,28 @@ def test_an_artifact_that_is_written_each_time(caught):
 
 
 def _reversed(self, requests, cache, progress):
-    return template.backend().prepare(requests, cache, progress)[::-1]
+    return faulty.backend().prepare(requests, cache, progress)[::-1]
 
 
 def _leaving_out(self, requests, cache, progress):
-    outcomes = template.backend().prepare(requests, cache, progress)
+    outcomes = faulty.backend().prepare(requests, cache, progress)
     return [outcome for outcome in outcomes if isinstance(outcome, Artifact)]
 
 
 def _raising(self, requests, cache, progress):
-    for outcome in template.backend().prepare(requests, cache, progress):
+    for outcome in faulty.backend().prepare(requests, cache, progress):
         if isinstance(outcome, UnsupportedError):
             raise outcome
     return []
 
 
 def _obliging(self, requests, cache, progress):
-    outcomes = template.backend().prepare(requests, cache, progress)
+    outcomes = faulty.backend().prepare(requests, cache, progress)
     return [outcome if isinstance(outcome, Artifact) else outcomes[0] for outcome in outcomes]
 
 
 def _silent(self, requests, cache, progress):
-    outcomes = template.backend().prepare(requests, cache, progress)
+    outcomes = faulty.backend().prepare(requests, cache, progress)
     return [outcome if isinstance(outcome, Artifact) else UnsupportedError("") for outcome in outcomes]
 
 
@@ -247,4 +246,4 @@ def _silent(self, requests, cache, progress):
     ],
 )
 def test_outcomes(caught, prepare, words):
-    caught("test_one_outcome_a_request_in_order", template.backend(prepare=prepare), words)
+    caught("test_one_outcome_a_request_in_order", faulty.backend(prepare=prepare), words)

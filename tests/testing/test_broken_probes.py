@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.testing import template
+from tests.testing import faulty
 from tests.testing.complaints import probe_complaint as complaint
 
 CHANNEL = '[{"name": "made_up", "quantity": "power", "unit": "W"}]'
@@ -87,21 +87,21 @@ TWICE = "yield [one for one in stamps for _ in range(2)], {'made_up': 2 * watts}
     ],
 )
 def test_each_fault_is_caught(edgebench_cache, tmp_path, test, old, new, words):
-    sound = template.meter(tmp_path)
+    sound = faulty.meter(tmp_path)
     assert not complaint(test, sound, edgebench_cache)
-    text = complaint(test, template.meter(tmp_path, (old, new)), edgebench_cache)
+    text = complaint(test, faulty.meter(tmp_path, (old, new)), edgebench_cache)
     assert words in text
     assert "fix: " in text
 
 
 def test_a_probe_that_never_stops(edgebench_cache, tmp_path):
-    deaf = template.meter(tmp_path, ("self._running = False", "pass"))
+    deaf = faulty.meter(tmp_path, ("self._running = False", "pass"))
     text = complaint("test_it_ends_when_it_is_told", deaf, edgebench_cache, stop_s=0.5)
     assert "it still ran 0.5 s after stop()" in text
 
 
 def test_hardware_that_is_missing_is_a_reason_and_not_a_failure(edgebench_cache, tmp_path):
-    absent = template.meter(tmp_path, ('STAT = "/proc/stat"', 'STAT = "/no/such/stat"'))
+    absent = faulty.meter(tmp_path, ('STAT = "/proc/stat"', 'STAT = "/no/such/stat"'))
     with pytest.raises(pytest.skip.Exception, match=r"No such file.*leave the address out"):
         complaint("test_samples", absent, edgebench_cache)
     assert "--edgebench-require-device" in complaint(
