@@ -69,6 +69,27 @@ now_ns: Callable[[], int] = getattr(time, "monotonic_ns", _from_seconds)
 """The stamp of this moment, on the monotonic clock."""
 
 
+class OpenFile:
+    """A small file that is opened once and read again and again; OSError where it cannot be read."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        # A pipe, in another tree than /sys, is not waited for.
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self.text()
+
+    def text(self) -> str:
+        """What it holds now, up to 4096 bytes."""
+        return os.pread(self._descriptor, 4096, 0).decode("ascii", "backslashreplace")
+
+    def number(self) -> float:
+        """Its only number; not a number where it cannot be read now."""
+        try:
+            return float(self.text())
+        except (OSError, ValueError):
+            return NAN
+
+
 class Samples:
     """The samples of one chunk; their stamps rise, and later than the latest of the chunk before.
 
@@ -172,9 +193,12 @@ class Probe:
 
 
 class EvenProbe(Probe):
-    """A probe that is read at its `rate_hz`; one derives from it and supplies `_sample`."""
+    """A probe that is polled at its `rate_hz`; one derives from it and supplies `_sample`.
 
-    _due_s = 0.0
+    The last sample follows a stop within CHUNK_S.
+    """
+
+    _due_s = 0.0  # of the next sample, on time.monotonic
 
     def _sample(self) -> Tuple[int, Dict[str, float]]:
         """The stamp of a sample, and its values by channel."""
@@ -182,8 +206,11 @@ class EvenProbe(Probe):
 
     def _take(self, samples: Samples, end_s: float) -> None:
         period_s, now_s = 1 / self.info["rate_hz"], time.monotonic()
-        self._due_s += period_s
-        if self._due_s <= now_s:  # late: wait a whole period rather than catch up
+        is_last = not self._running
+        if self._due_s <= now_s - period_s:  # late: wait a whole period rather than catch up
             self._due_s = now_s + period_s
-        time.sleep(self._due_s - now_s)
-        samples.add(*self._sample())
+        if not is_last or period_s < CHUNK_S:
+            self._wait(self._due_s)
+        if is_last or self._running:
+            self._due_s += period_s
+            samples.add(*self._sample())

@@ -58,8 +58,7 @@ X86 = {
 
 
 @pytest.fixture(autouse=True)
-def no_vcgencmd(monkeypatch):
-    monkeypatch.setattr("shutil.which", lambda name: None)
+def no_worker(monkeypatch):
     monkeypatch.delenv(telemetry.WORKER_PID, raising=False)
 
 
@@ -101,7 +100,7 @@ def test_a_jetson_with_two_clusters_and_a_fan(tmp_path):
         ("temperature.10-PMIC_Die", 100.0),
     ]
     assert values["cooling_state"] == 2.0  # the fan slows nothing
-    assert "vcgencmd" in absent["throttle flags"]
+    assert "soc:firmware" in absent["throttle flags"]
 
 
 def policies(megahertz, cores="{0}\n"):
@@ -237,25 +236,6 @@ def test_what_cannot_be_read_any_more_is_no_number(tmp_path):
     for name in ("cpu_clock_max", "throttle_flags", "load_1min", "memory_available"):
         assert math.isnan(values[name][0]), name
     assert values["temperature.0-cpu-thermal"][0] == 61.835
-
-
-def test_the_firmwares_own_tool_is_asked_now_and_then(tmp_path, monkeypatch):
-    root = write(tmp_path, COMMON)
-    tool = tmp_path / "vcgencmd"
-    tool.write_text(f'#!/bin/sh\necho asked >> "{tmp_path}/log"\necho throttled=0x50000\n')
-    tool.chmod(0o755)
-    monkeypatch.setattr("shutil.which", lambda name: str(tool))
-    probe = telemetry.open_probe(f"10:{root}")
-    for _ in range(5):
-        values = probe._sample()[1]
-        assert values["throttle_flags"] == float(0x50000)
-    assert (tmp_path / "log").read_text().count("asked") == 1
-
-
-def test_a_tool_that_says_nothing_is_absent(tmp_path, monkeypatch):
-    monkeypatch.setattr("shutil.which", lambda name: "/bin/false")
-    _, absent = sample(write(tmp_path, COMMON))
-    assert absent["throttle flags"] == "vcgencmd get_throttled prints nothing"
 
 
 def status(voluntary, involuntary):

@@ -84,7 +84,6 @@ TREE = "/sys/class/hidraw"
 NODES = "/dev"
 USB_BUS = 3
 MOST_BYTES = 4096
-MOST_LISTED = 8
 
 
 class HidNode(NamedTuple):
@@ -129,18 +128,6 @@ def open_node(node: HidNode) -> int:
             "plug the meter in again",
             port=node.path,
         ) from None
-
-
-def nodes_in_words() -> str:
-    """The HID devices of this machine by their nodes, with what they call themselves."""
-    names = []
-    for folder in sorted(glob.glob(os.path.join(glob.escape(TREE), "hidraw*"))):
-        try:
-            name = _facts(os.path.join(folder, "device", "uevent")).get("HID_NAME", "")
-        except OSError:  # unplugged at this moment
-            continue
-        names.append("{} ({})".format(os.path.join(NODES, os.path.basename(folder)), name[:60]))
-    return "there are {}".format(", ".join(names[:MOST_LISTED])) if names else "there is no HID device"
 
 
 def has_report_numbers(descriptor: bytes) -> bool:
@@ -293,9 +280,7 @@ def _chosen(address: str) -> HidNode:
     if not nodes:
         raise ProbeMissing(
             "no FNB58, FNB48, FNB48S or C1 is plugged in",
-            "connect the meter's own USB port for data with this machine ({}; Linux alone has hidraw)".format(
-                nodes_in_words()
-            ),
+            "connect the meter's own USB port for data with this machine (Linux alone has hidraw)",
         )
     return the_only(
         [node for node in nodes if address in ("", node.serial, node.path)],

@@ -185,16 +185,4 @@ def permission_fix(path: str) -> str:
         ids = ids_of_tty(path)
         match = 'KERNEL=="{}"'.format(os.path.basename(os.path.realpath(path)))
         return rule_fix(match if ids is None else usb_match("tty", ids))
-    if _is_member(group):
-        return "log in again: this user is in the group {} since the last time".format(group.gr_name)
     return "sudo usermod -aG {} $USER, then log in again".format(group.gr_name)
-
-
-def _is_member(group: "grp.struct_group") -> bool:
-    """Whether the list of groups has this user, whatever this process may do."""
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name in group.gr_mem
-    except KeyError:
-        return False

@@ -15,7 +15,7 @@ import re
 import time
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import NAN, EvenProbe, ProbeDenied, ProbeMissing, now_ns
+from ..basics import NAN, EvenProbe, OpenFile, ProbeDenied, ProbeMissing, now_ns
 from .rails import (
     GPU_CLOCK,
     GPU_CLOCK_CHANNEL,
@@ -46,18 +46,16 @@ class Unreadable(ValueError):
     """A file has something other than a whole number in it; its text is the argument."""
 
 
-class NumberFile:
-    """A small file that is opened once and read again and again."""
+class NumberFile(OpenFile):
+    """A file that holds a whole number now."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        # A pipe, in another tree than /sys, is not waited for.
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        super(NumberFile, self).__init__(path)
         self.number()
 
     def number(self) -> float:
-        """Its number; OSError where it cannot be read, Unreadable where it holds none."""
-        text = os.pread(self._descriptor, 256, 0).decode("ascii", "backslashreplace")
+        """Its number; Unreadable where it holds none."""
+        text = self.text()
         if NUMBER.match(text) is None:
             raise Unreadable(text)
         return float(text)

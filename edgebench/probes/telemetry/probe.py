@@ -3,7 +3,7 @@
 import time
 from typing import Dict, List, Optional, Tuple
 
-from ..basics import Probe, ProbeMissing, Samples, now_ns
+from ..basics import EvenProbe, ProbeMissing, now_ns
 from .sources import (
     Absent,
     Find,
@@ -35,7 +35,7 @@ FINDERS: List[Tuple[str, Find]] = [
 ]
 
 
-class TelemetryProbe(Probe):
+class TelemetryProbe(EvenProbe):
     """Whatever the board tells, at `rate_hz`; a value that cannot be read any more is not a number."""
 
     def __init__(self, address: str, rate_hz: float, root: str, worker: Optional[int]) -> None:
@@ -63,16 +63,7 @@ class TelemetryProbe(Probe):
             "absent": absent,
         }
         super(TelemetryProbe, self).__init__(info, chunk_s=CHUNK_S)
-        self._period_s = 1 / rate_hz
-        self._due_s = time.monotonic()
-
-    def _take(self, samples: Samples, end_s: float) -> None:
-        is_last = not self._running
-        if not is_last:
-            self._wait(self._due_s)
-        self._due_s = max(self._due_s, time.monotonic() - self._period_s) + self._period_s
-        if is_last or self._running:  # the last sample follows a stop at once
-            samples.add(*self._sample())
+        self._due_s = time.monotonic()  # the first sample is taken at once
 
     def _sample(self) -> Tuple[int, Dict[str, float]]:
         stamp_ns = now_ns()

@@ -3,13 +3,11 @@
 import glob
 import os
 import re
-import shutil
-import subprocess
-import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
+from ..basics import NAN, OpenFile
+
 MAX_FILES = 16
-NAN = float("nan")
 
 Channel = NamedTuple("Channel", [("name", str), ("quantity", str), ("unit", str)])
 
@@ -33,25 +31,6 @@ class Absent(Exception):
 def channels_of(quantity: str, unit: str, *names: str) -> List[Channel]:
     """Channels of one quantity."""
     return [Channel(name, quantity, unit) for name in names]
-
-
-class OpenFile:
-    """A small file that is opened once and read again and again."""
-
-    def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY)
-        self.text()
-
-    def text(self) -> str:
-        """What it holds now, up to 4096 bytes."""
-        return os.pread(self._descriptor, 4096, 0).decode("ascii", "replace")
-
-    def number(self) -> float:
-        """Its only number; not a number where it cannot be read now."""
-        try:
-            return float(self.text())
-        except (OSError, ValueError):
-            return NAN
 
 
 def open_numbers(paths: List[str], why: str = "there is none") -> List[OpenFile]:
@@ -371,60 +350,24 @@ def _ticks(stat: bytes, cores: Set[int]) -> Pair:
 
 # Whether the processor was slowed down: firmware, x86 counters, cooling devices.
 #
-# The Raspberry Pi firmware's bits, from sysfs or `vcgencmd get_throttled` (bit 0 under-voltage, 1 clock
-# capped,
-# 2 throttled, 3 soft temperature limit, 16 to 19 the same since the board started); the x86 counters
+# The Raspberry Pi firmware's bits, from sysfs (bit 0 under-voltage, 1 clock capped, 2 throttled, 3 soft
+# temperature limit, 16 to 19 the same since the board started); the x86 counters
 # `thermal_throttle/*_throttle_count`; the state of cooling devices that slow a processor.
 
 
 FIRMWARE = "sys/devices/platform/soc/soc:firmware/get_throttled"
-VCGENCMD_S = 10.0  # a process a sample would cost more than all the rest
 # Fans and the like are cooling devices too, and slow nothing down.
 SLOWS = re.compile("cpu|gpu|processor|devfreq|balanced|throttle|emergency", re.IGNORECASE)
 
 
 def find_firmware(root: str, worker: Optional[int]) -> Source:
     """The Raspberry Pi firmware's bits."""
-    channels = channels_of("throttle", "bits", "throttle_flags")
-    try:
-        file = OpenFile(os.path.join(root, FIRMWARE))
-        return watched(channels, lambda: [_bits(file.text())])
-    except (OSError, ValueError):
-        command = shutil.which("vcgencmd")
-    if command is None:
-        raise Absent("no Raspberry Pi firmware: neither {} nor vcgencmd".format(FIRMWARE))
-    tool = Vcgencmd(command)
-    if tool.read() != tool.read():
-        raise Absent("vcgencmd get_throttled prints nothing")
-    return Source(channels, lambda: [tool.read()])
-
-
-class Vcgencmd:
-    """The firmware's bits by its own tool, asked now and then and remembered in between."""
-
-    def __init__(self, command: str) -> None:
-        self._command = command
-        self._due = 0.0
-        self._last = NAN
-
-    def read(self) -> float:
-        """The bits of the last time that it was asked."""
-        now = time.monotonic()
-        if now >= self._due:
-            self._due = now + VCGENCMD_S
-            try:
-                output = subprocess.check_output(
-                    [self._command, "get_throttled"], stderr=subprocess.DEVNULL, timeout=2
-                )
-                self._last = _bits(output.decode("ascii", "replace"))
-            except (OSError, ValueError, subprocess.SubprocessError):
-                self._last = NAN
-        return self._last
+    file = OpenFile(os.path.join(root, FIRMWARE))
+    return watched(channels_of("throttle", "bits", "throttle_flags"), lambda: [_bits(file.text())])
 
 
 def _bits(text: str) -> float:
-    """`50005` and `throttled=0x50005` alike."""
-    return float(int(text.strip().rpartition("=")[2], 16) & 0xFFFFFFFF)
+    return float(int(text, 16) & 0xFFFFFFFF)
 
 
 def find_counters(root: str, worker: Optional[int]) -> Source:
