@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from edgebench.agent.timed import HALF
 from edgebench.records.session import Pace
-from edgebench.session_stages import STAGES, SessionStage
+from edgebench.session_stages import SessionStage
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,6 @@ def stages_s(cost: Cost | None, shape: Shape) -> dict[SessionStage, Span]:
 def session_s(cost: Cost | None, shape: Shape) -> Span:
     """What a whole session takes."""
     return sum(stages_s(cost, shape).values(), Span())
-
-
-def left_s(cost: Cost | None, shape: Shape, stage: SessionStage, done: float = 0.0) -> Span:
-    """What is left of a session that has done such a share of a stage, and all of those before it."""
-    stages = stages_s(cost, shape)
-    later = STAGES[STAGES.index(stage) + 1 :]
-    return sum((stages[name] for name in later), stages[stage].times(1.0 - min(done, 1.0)))
 
 
 def steady_passes(pass_s: float, shape: Shape) -> int:

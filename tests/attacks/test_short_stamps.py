@@ -90,7 +90,7 @@ def test_what_a_request_takes_by_itself_is_nothing_that_is_missing():
 
 
 def wait_of(passes):
-    gathered = Gathered(passes=[one for one in passes if one.phase == "steady"])
+    gathered = Gathered(timed=[one for one in passes if one.phase == "steady"])
     wait = clock_wait(gathered)["wait"]
     return wait["stamped_ns"], wait["waited_ns"]
 
@@ -146,5 +146,5 @@ def test_laps_of_half_the_time_are_found(artifact, plan, monkeypatch, kind, is_s
     board = kind(0.16)
     monkeypatch.setattr(window_requests, "time", SimpleNamespace(monotonic=lambda: board.now_ns / 1e9))
     _, windows = windows_of(board, artifact, plan)
-    wait = clock_wait(Gathered(windows=windows))["wait"]
+    wait = clock_wait(Gathered(timed=windows))["wait"]
     assert falls_short(wait["stamped_ns"], wait["waited_ns"]) == is_short

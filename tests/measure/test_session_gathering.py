@@ -21,7 +21,7 @@ def gathered(*seconds: float, due: bool = True) -> Gathered:
             made_pass(index + 1, 6, "steady", S // 10), start_ns=start_ns, end_ns=start_ns + S // 10
         )
         steady.append(replace(timed, due_ns=start_ns if due else None))
-    return Gathered(passes=steady)
+    return Gathered(timed=steady)
 
 
 def test_what_was_paced_and_lasted_as_planned_is_taken():

@@ -1,7 +1,6 @@
 """How long a session takes, stage by stage."""
 
 import math
-from itertools import pairwise
 
 import pytest
 
@@ -10,7 +9,6 @@ from edgebench.run.estimate import (
     Shape,
     Span,
     cost_of_session,
-    left_s,
     longest,
     session_s,
     stages_s,
@@ -91,15 +89,6 @@ def test_passes_go_on_for_as_long_as_a_meter_takes():
     assert steady_passes(4.0, shape(least_s=55.0)) == 14
     assert steady_passes(4.0, shape(least_s=55.0, period_s=10.0)) == 6
     assert steady_passes(0.0, shape(least_s=55.0)) == steady_passes(4.0, SHAPE) == 3
-
-
-def test_what_is_left_shrinks_from_stage_to_stage():
-    work = shape(idle_s=2.0, images=100)
-    left = [left_s(COST, work, stage, share).most_s for stage in STAGES for share in (0.0, 0.5)]
-    assert left[0] == pytest.approx(session_s(COST, work).most_s)
-    assert all(later <= earlier for earlier, later in pairwise(left))
-    assert left_s(COST, work, "passes", 2 / 3).most_s == pytest.approx(4.0 + 2.0 + 1.0)
-    assert left_s(COST, work, "images", 1.0) == Span()
 
 
 @pytest.mark.parametrize(

@@ -25,21 +25,21 @@ from edgebench.records.stored import Failure, GoldenCheck, SessionStatus, Sessio
 from edgebench.records.values import Scores
 from edgebench.results.tables import require_finite_scores
 from edgebench.results.writing import as_stored_result_error
-from edgebench.run.estimate import Cost, Shape, Span, cost_of_session, left_s, session_s, steady_passes
+from edgebench.run.estimate import Cost, Shape, Span, cost_of_session, session_s, steady_passes
 from edgebench.run.measuring.session_record import (
     Gathered,
     Job,
     Measured,
     SessionSamples,
     bare_record,
+    failure_of,
+    protocol_error,
     require_as_planned,
-    session_failure,
     session_record,
     session_tables_of,
     take_in,
-    unknown_fault,
 )
-from edgebench.session_stages import BUILD, IDLE, SENDING, STAGES, SessionStage
+from edgebench.session_stages import BUILD, IDLE, SENDING, STAGES
 from edgebench.stats.clock import ClockFit
 
 # One session as it goes on: its stage, what is left of it, and what it shows of its trial's cost.
@@ -77,13 +77,10 @@ class SessionWatch:
         self._clock = clock
         self._began_s = self._stage_began_s = clock()
         self._target = target
-        self._stage: SessionStage = "load"
         self._reported = ""
-        self._done = 0.0
         self._loaded_s: float | None = None
         self._warmup_batches: int | None = None
         self._steady_s: list[float] = []
-        self._steady_began_ns: int | None = None
 
     # --- what is heard ---
 
@@ -96,8 +93,6 @@ class SessionWatch:
         begins = name != self._reported
         if begins:
             self._change_to(name)
-        if name in STAGES:
-            self._done = done / steps if steps else 0.0
         if name == "passes":
             self._end_warmup()
         if name == BUILD:
@@ -110,7 +105,6 @@ class SessionWatch:
         """Take in what a golden patch took: an estimate, where nothing else is known of such a session."""
         if self._known is None and not self.shape.own_clock:
             self.cost = Cost(patch_s, self._clock() - self._began_s - self.once_s, measured=False)
-            self._done = 1.0  # of the load: nothing of it comes after the golden patches
             self._moved(begins=False)
 
     def arrived(self, measurement: Pass | Window) -> None:
@@ -125,22 +119,16 @@ class SessionWatch:
             self._end_first(scene_s, (measurement.end_ns - measurement.start_ns) / 1e9)
             return
         self._steady_s.append(scene_s)
-        if self._steady_began_ns is None:
-            self._steady_began_ns = measurement.start_ns
         self._end_warmup()
         self._learn(statistics.fmean(self._steady_s))
-        self._stage = "passes"
         done = len(self._steady_s)
         unit = "window" if isinstance(measurement, Window) else "pass"
         if self.shape.sustained_s is None:
             passes = self.shape.passes
             if isinstance(measurement, Pass):
                 passes = steady_passes(statistics.fmean(self._steady_s), self.shape)
-            self._done = done / passes
             self.text = _words("passes", done, passes, unit, "about " * (passes > self.shape.passes))
         else:
-            lasting_s = max(self.shape.sustained_s, self.shape.least_s or 0.0)
-            self._done = (measurement.end_ns - self._steady_began_ns) / 1e9 / lasting_s
             self.text = f"{unit} {done + 1}"
         lateness_ns = None if isinstance(measurement, Window) else measurement.lateness_ns
         # Nothing may delay a paced pass that is due already.
@@ -151,12 +139,10 @@ class SessionWatch:
 
     @property
     def left(self) -> Span:
-        """What is left of the session."""
-        if self.shape.own_clock:  # its stages say nothing of real time
-            whole = session_s(self.cost, self.shape)
-            gone_s = self._clock() - self._began_s
-            return Span(max(0.0, whole.least_s - gone_s), max(0.0, whole.most_s - gone_s))
-        return left_s(self.cost, self.shape, self._stage, self._done)
+        """What is left of the session: its expected duration, less the time that has passed."""
+        whole = session_s(self.cost, self.shape)
+        gone_s = self._clock() - self._began_s - self.once_s
+        return Span(max(0.0, whole.least_s - gone_s), max(0.0, whole.most_s - gone_s))
 
     @property
     def share(self) -> float:
@@ -186,15 +172,13 @@ class SessionWatch:
             self.once_s += now_s - self._stage_began_s
         self._stage_began_s = now_s
         self._reported = stage
-        if stage in STAGES:
-            self._stage = STAGES[STAGES.index(stage)]
-            if stage not in (BUILD, "load") and self._loaded_s is None:
+        if stage in STAGES and stage != BUILD:
+            self.shape = replace(self.shape, builds=False)  # it is over
+            if stage != "load" and self._loaded_s is None:
                 self._loaded_s = now_s - self._began_s - self.once_s
 
     def _end_first(self, scene_s: float, took_s: float) -> None:
-        # A session may report no stages at all: then its passes alone say how far it is.
-        self._stage, self._done = "first pass", 1.0
-        if self._loaded_s is None:
+        if self._loaded_s is None:  # it reports no stages
             self._loaded_s = max(0.0, self._clock() - self._began_s - self.once_s - took_s)
         self._learn(scene_s)
 
@@ -354,21 +338,16 @@ def measure_session(
                 # no second Ctrl-C is to cut short.
                 with held_interrupt():
                     measured_tables = session_tables_of(gathered, job.plan)
-    except SessionError as error:
-        status, failure = session_failure(error, explain)
-    except KeyboardInterrupt:
-        status = "interrupted"
-        failure = Failure(what="interrupted by the user", stage=gathered.stage)
-    except EdgeBenchError:
-        raise
-    except Exception as error:
-        status, failure = "error", unknown_fault(error, gathered.stage)
+    except (KeyboardInterrupt, Exception) as error:
+        if isinstance(error, EdgeBenchError) and not isinstance(error, SessionError):
+            raise
+        status, failure = failure_of(error, gathered.stage, explain)
     duration_s = time.perf_counter() - clock_s
     try:
         record = session_record(job, gathered, describe, status, failure, started, duration_s)
     except Exception as error:
         # What was measured is sound; what the device, or its backend, says of it is no record.
-        record = bare_record(job, unknown_fault(error, "stop"), started, duration_s)
+        record = bare_record(job, failure_of(error, "stop")[1], started, duration_s)
     return Measured(record, measured_tables, status == "interrupted", samples)
 
 
@@ -443,11 +422,9 @@ def _require_due(count: int, gathered: Gathered, job: Job) -> None:
     most = workers * (plan.passes + plan.warmup_cap + SPARE_MEASUREMENTS)
     has_lasted = gathered.steady_s >= workers * SPARE_TIMES * (plan.least_s or 0.0)
     if plan.sustained_s is None and count > most and has_lasted:
-        raise SessionError(
+        raise protocol_error(
             "the device goes on measuring without end",
-            status="protocol_error",
-            stage="measure",
-            why=f"it gave more than {most} passes or windows, and {plan.passes} steady ones were asked for",
+            f"it gave more than {most} passes or windows, and {plan.passes} steady ones were asked for",
         )
 
 
@@ -455,10 +432,8 @@ def _by_worker(scores: Scores, job: Job) -> list[Scores]:
     """Scores that the workers gave one after the other, as one array each; SessionError for a part of one."""
     workers = job.settings.workers
     if len(scores) % workers:
-        raise SessionError(
-            f"the device gave {len(scores)} rows of scores for {workers} workers",
-            status="protocol_error",
-            stage="predict",
+        raise protocol_error(
+            f"the device gave {len(scores)} rows of scores for {workers} workers", stage="predict"
         )
     return np.split(scores, workers)
 

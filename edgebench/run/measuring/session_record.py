@@ -147,8 +147,7 @@ LEAST_SUSTAINED = 0.5
 class Gathered:
     """What has arrived so far; whatever ends the session, this much is kept."""
 
-    passes: list[Pass] = field(default_factory=list)
-    windows: list[Window] = field(default_factory=list)
+    timed: list[Pass] | list[Window] = field(default_factory=list)
     samples: SessionSamples = field(default_factory=SessionSamples)
     facts: SessionFacts | None = None
     checks: list[GoldenCheck] = field(default_factory=list)  # one a worker
@@ -157,42 +156,51 @@ class Gathered:
     device_s: float = 0.0  # time that belongs to the device and not to the harness
     steady_s: float = 0.0  # within the steady passes or windows of all workers
 
+    @property
+    def passes(self) -> list[Pass]:
+        """Empty for a session of windows."""
+        return [timed for timed in self.timed if isinstance(timed, Pass)]
+
+    @property
+    def windows(self) -> list[Window]:
+        """Empty for a session of passes."""
+        return [timed for timed in self.timed if isinstance(timed, Window)]
+
+    @property
+    def steady(self) -> list[Pass | Window]:
+        """The steady passes or windows."""
+        return [timed for timed in self.timed if timed.phase == "steady"]
+
+
+def protocol_error(what: str, why: str = "", fix: str = "", stage: str = "measure") -> SessionError:
+    """What ends a session of whose passes or windows nothing, or not all, can be believed."""
+    return SessionError(what, status="protocol_error", stage=stage, why=why, fix=fix)
+
 
 def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, workers: int) -> None:
     """Keep a pass or a window; SessionError for both kinds in one session, and for an impossible one.
 
     What came before it is kept, whatever is wrong with it.
     """
-    if (gathered.windows and isinstance(measurement, Pass)) or (
-        gathered.passes and isinstance(measurement, Window)
-    ):
-        raise SessionError(
-            "the device gave both passes and windows",
-            status="protocol_error",
-            stage="measure",
-            why="a session is timed by one of them",
-        )
+    timed: list[Any] = gathered.timed  # all of one kind
+    if timed and type(timed[0]) is not type(measurement):
+        raise protocol_error("the device gave both passes and windows", "a session is timed by one of them")
     if isinstance(measurement, Window):
-        require_valid_window(measurement, scene_patches, gathered.windows[-1] if gathered.windows else None)
-        gathered.windows.append(measurement)
-        gathered.device_s += measurement.duration_ns / 1e9
-        gathered.steady_s += measurement.duration_ns / 1e9 if measurement.phase == "steady" else 0.0
-        return
-    first = gathered.passes[0] if gathered.passes else measurement
-    require_valid_pass(measurement, first.stages, workers)
-    if measurement.scores is not None and len(measurement.scores) > scene_patches:
-        raise SessionError(
-            f"pass {measurement.index} from the device is invalid",
-            status="protocol_error",
-            stage="measure",
-            why=f"scores of {len(measurement.scores)} patches of a scene of {scene_patches}",
-        )
-    if measurement.due_ns is not None and gathered.passes:
-        # The pause before a paced pass is the schedule's, not the harness's.
-        gathered.device_s += max(0, measurement.due_ns - gathered.passes[-1].end_ns) / 1e9
-    gathered.passes.append(measurement)
-    gathered.device_s += measurement.image_ns / 1e9
-    gathered.steady_s += measurement.image_ns / 1e9 if measurement.phase == "steady" else 0.0
+        require_valid_window(measurement, scene_patches, timed[-1] if timed else None)
+    else:
+        require_valid_pass(measurement, (timed or [measurement])[0].stages, workers)
+        if measurement.scores is not None and len(measurement.scores) > scene_patches:
+            raise protocol_error(
+                f"pass {measurement.index} from the device is invalid",
+                f"scores of {len(measurement.scores)} patches of a scene of {scene_patches}",
+            )
+        if measurement.due_ns is not None and timed:
+            # The pause before a paced pass is the schedule's, not the harness's.
+            gathered.device_s += max(0, measurement.due_ns - timed[-1].end_ns) / 1e9
+    timed.append(measurement)
+    duration_s = (measurement.end_ns - measurement.start_ns) / 1e9
+    gathered.device_s += duration_s
+    gathered.steady_s += duration_s if measurement.phase == "steady" else 0.0
 
 
 def require_as_planned(gathered: Gathered, plan: MeasurePlan) -> None:
@@ -200,29 +208,22 @@ def require_as_planned(gathered: Gathered, plan: MeasurePlan) -> None:
 
     Figures that are recorded as paced or sustained and are not would be taken for what they are not.
     """
-    measurements: list[Pass | Window] = [*gathered.passes, *gathered.windows]
-    steady = [timed for timed in measurements if timed.phase == "steady"]
+    steady = gathered.steady
     if not steady:
-        raise SessionError("the device gave no steady pass", status="protocol_error", stage="measure")
-    if plan.period_s is not None and any(
-        isinstance(timed, Window) or timed.due_ns is None for timed in steady
-    ):
-        raise SessionError(
+        raise protocol_error("the device gave no steady pass")
+    if plan.period_s is not None and any(getattr(timed, "due_ns", None) is None for timed in steady):
+        raise protocol_error(
             f"the device did not pace what it measured by {plan.period_s:g} s",
-            status="protocol_error",
-            stage="measure",
-            why="its steady passes have no due times",
-            fix="leave --period out; its backend can refuse it beforehand (check_plan)",
+            "its steady passes have no due times",
+            "leave --period out; its backend can refuse it beforehand (check_plan)",
         )
     steady_s = (max(timed.end_ns for timed in steady) - min(timed.start_ns for timed in steady)) / 1e9
     lasted_s = steady_s + (plan.period_s or 0.0)  # the last pass's period belongs to it
     if plan.sustained_s is not None and lasted_s < LEAST_SUSTAINED * plan.sustained_s:
-        raise SessionError(
+        raise protocol_error(
             f"the device measured for {steady_s:.3g} s, and {plan.sustained_s:g} s were asked for",
-            status="protocol_error",
-            stage="measure",
-            why="its session took no notice of how long steady passes go on",
-            fix="leave --sustained out; its backend can refuse it beforehand (check_plan)",
+            "its session took no notice of how long steady passes go on",
+            "leave --sustained out; its backend can refuse it beforehand (check_plan)",
         )
 
 
@@ -247,9 +248,7 @@ def _scene_scores(gathered: Gathered) -> list[tuple[int, Sequence[int], Scores]]
 
 def clock_wait(gathered: Gathered) -> dict[str, dict[str, int]]:
     """Under `wait`, the medians over the steady passes or windows: what they took, and were waited for."""
-    measurements: list[Pass | Window] = [*gathered.passes, *gathered.windows]
-    steady = [timed for timed in measurements if timed.phase == "steady"]
-    known = [(timed.end_ns - timed.start_ns, timed.waited_ns) for timed in steady if timed.waited_ns]
+    known = [(timed.end_ns - timed.start_ns, timed.waited_ns) for timed in gathered.steady if timed.waited_ns]
     if not known:
         return {}
     stamped_ns, waited_ns = (int(statistics.median(values)) for values in zip(*known, strict=True))
@@ -271,10 +270,10 @@ def worker_records(gathered: Gathered) -> tuple[dict[str, Any], ...]:
 def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
     """The tables of a session; SessionError where the device sent nonsense."""
     session_tables = SessionTables()
-    if gathered.passes:
-        session_tables.passes, session_tables.batches = tables.pass_rows(gathered.passes)
-    if gathered.windows:
-        session_tables.windows = tables.window_rows(gathered.windows, plan.scene.patches)
+    if passes := gathered.passes:
+        session_tables.passes, session_tables.batches = tables.pass_rows(passes)
+    if windows := gathered.windows:
+        session_tables.windows = tables.window_rows(windows, plan.scene.patches)
     session_tables.probes = gathered.samples.table(gathered.facts.probes if gathered.facts else ())
     labels = plan.scene.labels
     predictions = [
@@ -363,7 +362,7 @@ def session_record(
         begin_ns, end_ns = facts.windows_ns.settling or (0, 0)
         device_s += len(idle_windows) * (end_ns - begin_ns) / 1e9
         # Where power is metered, the pause after the last paced pass goes by as well.
-        last_ns = gathered.passes[-1].lateness_ns if gathered.passes else None
+        last_ns = getattr(gathered.timed[-1], "lateness_ns", None) if gathered.timed else None
         device_s += max(0, -(last_ns or 0)) / 1e9
     device_s += facts.load_bursts.total_s if facts.load_bursts else 0.0
     predictions = {
@@ -438,16 +437,7 @@ def utc_text(moment: datetime) -> str:
 
 def unmeasured_session(job: Job, error: Exception, explain: Explain = unexplained) -> Measured:
     """A session that never began, because its device could not be reached or asked: its record says why."""
-    status: SessionStatus = "error"
-    if isinstance(error, UnavailableError | NoPermissionError):
-        status = "disk_full" if isinstance(error, DiskFullError) else "lost_connection"
-    if isinstance(error, SessionError):
-        status, failure = session_failure(error, explain)
-    elif isinstance(error, EdgeBenchError):
-        why = "; ".join(part for part in (error.why, error.fix) if part)
-        failure = Failure(what=error.what, why=why, stage="start")
-    else:
-        failure = unknown_fault(error, "start")
+    status, failure = failure_of(error, "start", explain)
     record = bare_record(job, failure, datetime.now(UTC), status=status)
     return Measured(record, SessionTables(), interrupted=False)
 
@@ -456,23 +446,12 @@ def unwritable_session(measured: Measured, error: Exception) -> Measured:
     """The same session where no file can hold it: why, and nothing of what the device said."""
     record = SessionRecord.model_validate(
         measured.record.model_dump(include={"trial", "n", "round", "started_utc", "duration_s"})
-        | {"status": "error", "failure": unknown_fault(error, "stop")}
+        | {"status": "error", "failure": failure_of(error, "stop")[1]}
     )
     return Measured(record, SessionTables(), measured.interrupted)
 
 
-def unknown_fault(error: Exception, stage: str) -> Failure:
-    """The failure of a session in an error that is not EdgeBench's."""
-    return Failure(
-        what="the session ended in an error that EdgeBench does not know",
-        why=_writable(f"{type(error).__name__}: {error}")[:MOST_REASON],
-        fix="its traceback is in session.json: report it to whoever maintains the device's backend",
-        stage=stage,
-        stderr_tail=traceback_text(error),
-    )
-
-
-def traceback_text(error: Exception) -> str:
+def traceback_text(error: BaseException) -> str:
     """The end of an error's traceback, as a record can hold it."""
     return _writable("".join(traceback.format_exception(error)))[-MOST_TRACEBACK:]
 
@@ -482,19 +461,38 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def session_failure(error: SessionError, explain: Explain) -> tuple[SessionStatus, Failure]:
-    """Status and failure of a session that ended in such an error, in the backend's words if it has any."""
-    try:
-        error = explained(error, explain)
-    except Exception as fault:
-        # The failure itself is worth more than that a backend has no words for it.
-        error.stderr_tail += f"\nedgebench: its backend could not explain it: {type(fault).__name__}: {fault}"
-    failure = Failure(
-        what=error.what,
-        why=error.why,
-        fix=error.fix,
-        stage=error.stage,
-        signal=error.signal,
-        stderr_tail=error.stderr_tail,
+def failure_of(
+    error: BaseException, stage: str, explain: Explain = unexplained
+) -> tuple[SessionStatus, Failure]:
+    """Status and failure of a session that an error ended, in the backend's words if it has any.
+
+    Args:
+        error: of any kind.
+        stage: of the session; a SessionError has its own.
+        explain: the backend's words.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", Failure(what="interrupted by the user", stage=stage)
+    if isinstance(error, SessionError):
+        try:
+            error = explained(error, explain)
+        except Exception as fault:
+            # The failure itself is worth more than that a backend has no words for it.
+            words = f"{type(fault).__name__}: {fault}"
+            error.stderr_tail += f"\nedgebench: its backend could not explain it: {words}"
+        failure = Failure(**{name: getattr(error, name) for name in Failure.model_fields})
+        return error.status, failure  # type: ignore[return-value]  # validated by the record
+    if isinstance(error, EdgeBenchError):
+        why = "; ".join(part for part in (error.why, error.fix) if part)
+        is_lost = isinstance(error, UnavailableError | NoPermissionError)
+        status: SessionStatus = "lost_connection" if is_lost else "error"
+        if isinstance(error, DiskFullError):
+            status = "disk_full"
+        return status, Failure(what=error.what, why=why, stage=stage)
+    return "error", Failure(
+        what="the session ended in an error that EdgeBench does not know",
+        why=_writable(f"{type(error).__name__}: {error}")[:MOST_REASON],
+        fix="its traceback is in session.json: report it to whoever maintains the device's backend",
+        stage=stage,
+        stderr_tail=traceback_text(error),
     )
-    return error.status, failure  # type: ignore[return-value]  # validated by the record
