@@ -21,15 +21,14 @@ from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice, Cleaned
 from edgebench.link.board_facts import BoardFacts, declared_finding
 from edgebench.link.board_findings import board_findings, missing_findings
-from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_probes import BOARD, SessionProbes
 from edgebench.prepare.cache import Cache
-from edgebench.records.session import ProbeInfo, probe_name
+from edgebench.records.session import ProbeInfo
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 
 METER = "meter"
-"""The subject of findings about a meter that samples on this machine."""
+"""The subject of findings about a meter."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,7 @@ def inspect_target(target: Target, backend: Backend) -> Inspection:
             of_meters = board_probe_findings(device, target)
             facts, faults = device.describe(), device.launch_faults(target.launch)
     except EdgeBenchError as error:
-        message = error.what + (f" ({error.why})" if error.why else "")
-        return Inspection(None, (Finding("error", "connection", message, error.fix),))
+        return Inspection(None, (_not_reached(error),))
     of_launch = [Finding("error", "launch", what, fix) for what, fix in faults]
     findings = missing_findings(facts, backend.board_packages, target, obstacle)
     findings += backend.board_check(facts, target) + board_findings(facts) + _declared(target, facts)
@@ -69,19 +67,16 @@ def host_probe_findings(meters: Sequence[str]) -> list[Finding]:
     names = [name for name in meters if registry.samples_on_host(name)]
     if not names:
         return []
-    with closing(HostProbes()) as probes:
-        probes.begin_session(names)
-        state = probes.state()
-    fix = "repair it, or leave the meter out: the session is measured without"
-    answers = {info.name: info for info in state.probes}
-    findings = []
-    for name in names:
-        if name in state.reasons:
-            findings.append(Finding("warning", METER, state.reasons[name], fix))
-        else:
-            info = answers[probe_name(name)]
-            findings.append(Finding("ok", METER, f"{name} answers, {info.rate_hz:g} samples a second"))
-    return findings
+    try:
+        with closing(AgentDevice(open_link(Target(name="", device="")), (), locks=False)) as device:
+            return _meter_findings(device, names, (), registry.HOST)
+    except EdgeBenchError as error:
+        return [_not_reached(error)]
+
+
+def _not_reached(error: EdgeBenchError) -> Finding:
+    message = error.what + (f" ({error.why})" if error.why else "")
+    return Finding("error", "connection", message, error.fix)
 
 
 def _folders_here() -> list[Finding]:
@@ -144,8 +139,14 @@ def board_probe_findings(device: AgentDevice, target: Target) -> list[Finding]:
     preferred = target.preferred_meters
     if not names and not preferred:
         return []
+    return _meter_findings(device, names, preferred, BOARD)
+
+
+def _meter_findings(
+    device: AgentDevice, names: Sequence[str], preferred: Sequence[str], place: str
+) -> list[Finding]:
     probes = SessionProbes(names, worker=None, preferred=preferred)
-    with device.sampling(probes, BOARD):
+    with device.sampling(probes, place):
         pass
     infos, reasons, _ = probes.facts()
     findings = [_answering(info, preferred) for info in infos]

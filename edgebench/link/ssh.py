@@ -165,35 +165,11 @@ _CAUSES: _Causes = (
         "{copy} once, or load the key into ssh-agent where it has a passphrase; EdgeBench asks no password",
     ),
     (
-        UnavailableError,
-        r"could not resolve hostname|name or service not known|nodename nor servname",
-        "the host {board} cannot be found",
-        "check the name, or give its address",
-    ),
-    (
-        UnavailableError,
-        r"connection refused",
-        "{board} refuses the connection",
-        "check that sshd runs there (sudo systemctl enable --now ssh), and the port",
-    ),
-    (
-        UnavailableError,
-        r"timed out|no route to host|network is unreachable|host is down|timeout, server",
-        "{board} does not answer",
-        "check that it is switched on and on this network",
-    ),
-    (
         NoPermissionError,
         r"bad configuration option|bad owner or permissions|terminating, \d+ bad|no argument after keyword"
         r"|can't open user config file|unsupported option",
         "the SSH configuration cannot be used",
         "correct the file and line that ssh names",
-    ),
-    (
-        UnavailableError,
-        r"connection (closed|reset)|kex_exchange_identification|broken pipe|closed by remote host",
-        "{board} closed the connection",
-        "try {login}; the board's log says why it closed",
     ),
 )
 
@@ -260,7 +236,11 @@ def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchE
             f"{address} does not answer", why=why, fix=f"run '{login}': it must log in without a question"
         )
     why = words[-1] if words else f"ssh ended with exit code {failed.code}"
-    return UnavailableError(f"{address} cannot be reached by ssh", why=why, fix=f"see that '{login}' works")
+    return UnavailableError(
+        f"{address} cannot be reached by ssh",
+        why=why,
+        fix=f"check that it is switched on, on this network, and runs sshd; '{login}' has to work",
+    )
 
 
 def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> EdgeBenchError:

@@ -198,7 +198,7 @@ class EvenProbe(Probe):
     The last sample follows a stop within CHUNK_S.
     """
 
-    _due_s = 0.0  # of the next sample, on time.monotonic
+    _due_s = float("-inf")  # of the next sample, on time.monotonic
 
     def _sample(self) -> Tuple[int, Dict[str, float]]:
         """The stamp of a sample, and its values by channel."""
@@ -206,11 +206,13 @@ class EvenProbe(Probe):
 
     def _take(self, samples: Samples, end_s: float) -> None:
         period_s, now_s = 1 / self.info["rate_hz"], time.monotonic()
-        is_last = not self._running
         if self._due_s <= now_s - period_s:  # late: wait a whole period rather than catch up
             self._due_s = now_s + period_s
-        if not is_last or period_s < CHUNK_S:
+        is_short, was_running = period_s < CHUNK_S, self._running
+        if is_short:
+            time.sleep(max(0.0, self._due_s - now_s))
+        elif was_running:
             self._wait(self._due_s)
-        if is_last or self._running:
+        if is_short or self._running or not was_running:  # else the last sample follows at once
             self._due_s += period_s
             samples.add(*self._sample())

@@ -102,8 +102,8 @@ def test_ctrl_c_reaches_a_thread_that_waits_for_first_words(saying):
 @pytest.mark.parametrize(
     ("stderr", "sentence"),
     [
-        ("ssh: connect to host board port 22: Connection timed out", "does not answer"),
-        ("ssh: connect to host board port 22: No route to host", "does not answer"),
+        ("ssh: connect to host board port 22: Connection timed out", "cannot be reached"),
+        ("ssh: connect to host board port 22: No route to host", "cannot be reached"),
         ("ann@board: Permission denied (publickey,password).", "without a password"),
         ("Received disconnect from board: Too many authentication failures", "without a password"),
         ("No ED25519 host key is known for board and you have requested strict checking.", "is not known"),

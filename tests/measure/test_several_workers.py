@@ -12,8 +12,8 @@ from edgebench.judge.summarise import summarise, trial_json
 from edgebench.judge.verdict import figure_of
 from edgebench.results.load import StoredResults, load
 from edgebench.results.writing import ExperimentStore
-from edgebench.run.measuring.progress import session_latency
-from edgebench.run.measuring.session import measure_session
+from edgebench.run.estimate import Shape
+from edgebench.run.measuring.session import SessionWatch, measure_session
 from edgebench.run.measuring.session_record import Job
 from edgebench.stats.warnings import Flag
 from tests.link.rig import COLUMNS, ROWS, make_rig
@@ -39,13 +39,11 @@ def results(tmp_path_factory):
         with ExperimentStore.open(path) as store:
             for n in range(3):
                 plan = rig.plan(passes=PASSES, images=images if n == 0 else None)
-                measured = measure_session(
-                    device, Job(key_of(VARIANT), n, n, rig.artifact(), settings, plan), device.describe()
-                )
+                watch = SessionWatch(Shape(ROWS * COLUMNS, PASSES))
+                job = Job(key_of(VARIANT), n, n, rig.artifact(), settings, plan)
+                measured = measure_session(device, job, device.describe(), watch)
                 assert measured.record.status == "ok", measured.record.failure
-                assert str(session_latency(measured.tables, ROWS * COLUMNS)).startswith(
-                    "slowest of 2 workers"
-                )
+                assert str(watch.latency).startswith("slowest of 2 workers")
                 store.write_session(measured.record, measured.tables)
     finally:
         device.close()

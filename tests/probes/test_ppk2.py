@@ -33,17 +33,15 @@ def kits(monkeypatch):
     return types.SimpleNamespace(ports=plugged_in, opened=module.opened)
 
 
-def test_means_over_a_millisecond_with_marks(kits):
-    with closing(ppk2.open_probe(ADDRESS + "&marks=D1,D0")) as probe:
-        assert [channel["name"] for channel in probe.info["channels"]] == ["in", "current", "D1", "D0"]
+def test_means_over_a_millisecond(kits):
+    with closing(ppk2.open_probe(ADDRESS)) as probe:
+        assert [channel["name"] for channel in probe.info["channels"]] == ["in", "current"]
         assert (probe.info["rate_hz"], probe.info["averaging_ms"]) == (1000.0, 1.0)
         assert probe.info["scope"] == "board"
         assert "3300 mV" in probe.info["absent"]["voltage"]
         heard = sample_until(probe, lambda heard: len(heard.stamps) >= 200)
     assert heard.columns["in"] == pytest.approx([0.1 * VOLTS] * len(heard.stamps), rel=0.02)
     assert heard.columns["current"] == pytest.approx([0.1] * len(heard.stamps), rel=0.02)
-    assert set(heard.columns["D1"]) == {0.25}
-    assert set(heard.columns["D0"]) == {0.0}
     assert probe.rejected == []
 
 
@@ -113,7 +111,6 @@ def test_silence_is_a_gap(kits):
         ("/dev/ttyACM0?voltage_mv=3.3", "the voltage is '3.3'"),
         ("/dev/ttyACM0?voltage_mv=12000", "the voltage is '12000'"),
         (ADDRESS + "&mode=volt", "mode=volt is not known"),
-        (ADDRESS + "&marks=D8", "marks=D8"),
         (ADDRESS + "&scope=house", "scope=house"),
         (ADDRESS + "&watts=1", "'watts' is no option"),
         ("/dev/ttyACM7?voltage_mv=3300", "there is no port /dev/ttyACM7"),

@@ -26,9 +26,8 @@ PLACE = "host"
 KIT_HZ = 100000
 IN_BLOCK = 100
 RATE_HZ = float(KIT_HZ / IN_BLOCK)
-EXAMPLE = "ppk2:/dev/ttyACM0?voltage_mv=3300&mode=ampere&marks=D0"
+EXAMPLE = "ppk2:/dev/ttyACM0?voltage_mv=3300&mode=ampere"
 MODES = ("ampere", "source")
-PINS = tuple("D{}".format(number) for number in range(8))
 RANGE_MV = (800, 5000)
 MOST_W = 10.0
 SETTLE_S = 0.1
@@ -43,8 +42,7 @@ class Settings:
     """
 
     def __init__(self, address: str) -> None:
-        options = ("voltage_mv", "mode", "marks", "scope")
-        self.port, values = split_options(address, options, EXAMPLE)
+        self.port, values = split_options(address, ("voltage_mv", "mode", "scope"), EXAMPLE)
         text = values.get("voltage_mv", "")
         if not text.isdigit() or not RANGE_MV[0] <= int(text) <= RANGE_MV[1]:
             raise ProbeMissing(
@@ -56,13 +54,6 @@ class Settings:
         self.voltage_mv = int(text)
         self.mode = one_of(values, "mode", MODES, MODES[0])
         self.scope = one_of(values, "scope", SCOPES, "board")
-        self.pins = [pin for pin in values.get("marks", "").split(",") if pin]
-        if len(set(self.pins)) < len(self.pins) or not set(self.pins) <= set(PINS):
-            raise ProbeMissing(
-                "marks={} is no list of its inputs".format(values["marks"]),
-                "name some of D0 to D7, such as D0,D1",
-                ADDRESS,
-            )
 
 
 class Link:
@@ -136,16 +127,13 @@ class Link:
             pass  # it was unplugged
 
     def _by_channel(self, words: Any) -> Dict[str, Any]:
-        """W, A and the inputs' levels of each sample."""
+        """W and A of each sample."""
         amperes = currents(words, self._kit.modifiers, self._kit.adc_mult, self._settings.voltage_mv / 1e3)
-        table = {"in": amperes * (self._settings.voltage_mv / 1e3), "current": amperes}
-        for pin in self._settings.pins:
-            table[pin] = (words >> (24 + PINS.index(pin)) & 1).astype("f8")
-        return table
+        return {"in": amperes * (self._settings.voltage_mv / 1e3), "current": amperes}
 
 
 def currents(words: Any, modifiers: Dict[str, Any], per_step: float, volts: float) -> Any:
-    """A of each sample: bits 0 to 13 are a quarter of its steps, 14 to 16 its range, 24 to 31 the inputs.
+    """A of each sample: bits 0 to 13 are a quarter of its steps, 14 to 16 its range.
 
     Args:
         words: numpy uint32 [n], as the kit sends them.
@@ -167,7 +155,7 @@ def currents(words: Any, modifiers: Dict[str, Any], per_step: float, volts: floa
 
 
 class Ppk2Probe(StreamingMeter):
-    """Power and current of what the kit measures, and the levels of its inputs.
+    """Power and current of what the kit measures.
 
     Args:
         address: as it was given.
@@ -176,7 +164,6 @@ class Ppk2Probe(StreamingMeter):
     """
 
     def __init__(self, address: str, settings: Settings, link: Link) -> None:
-        marks = [{"name": pin, "quantity": "level", "unit": "1"} for pin in settings.pins]
         stated = "its power is the current times the {} mV that the address states".format(
             settings.voltage_mv
         )
@@ -188,7 +175,7 @@ class Ppk2Probe(StreamingMeter):
                 "averaging_ms": 1e3 / RATE_HZ,
                 "resolution": "its ranges' own, 0.2 uA and more",
                 "scope": settings.scope,
-                "channels": [power_channel("in", MOST_W), CURRENT] + marks,
+                "channels": [power_channel("in", MOST_W), CURRENT],
                 "absent": {"voltage": "the kit does not measure it: " + stated},
             },
             link,

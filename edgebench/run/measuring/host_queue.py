@@ -39,7 +39,6 @@ from edgebench.run.measuring.progress import (
     RunProgress,
     SessionLatency,
     SessionState,
-    session_latency,
 )
 from edgebench.run.measuring.session import SessionWatch, measure_session
 from edgebench.run.measuring.session_record import Job, Measured, unmeasured_session, unwritable_session
@@ -318,11 +317,8 @@ class Lane:
         self.trials.count(trial.key, record)
         if record.status == "ok":
             self._note_meters(trial, record)
-            if not record.emulated:
-                latency = session_latency(
-                    result.tables, self.experiment.plan.scene_of(trial).patches, result.record.untimed_stages
-                )
             if watch is not None:
+                latency = None if record.emulated else watch.latency
                 scene_s = latency.median_s if latency else None
                 build_s = record.built.seconds if record.built else None
                 cost = replace(watch.cost_of(scene_s, record.duration_s), build_s=build_s)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import statistics
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,8 +16,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from edgebench.judge.trial_summary import times_images
-from edgebench.records.stored import SessionTables
 from edgebench.run.estimate import Span, longest
 from edgebench.run.setting import clock_text, span_text
 from edgebench.suggest import printable
@@ -30,8 +27,8 @@ from edgebench.suggest import printable
 class SessionLatency:
     """The median over a session's steady passes, or windows, in seconds a scene.
 
-    `quantity` is `image_s`, or `infer_s` where windows or passes show the runtime alone. Of
-    several workers it is that of the slowest, as long as a round of passes takes.
+    `quantity` is `image_s`, or `infer_s` of windows, which show the runtime alone. Of several workers it is
+    that of the slowest, as long as a round of passes takes.
     """
 
     quantity: Literal["image_s", "infer_s"]
@@ -42,31 +39,6 @@ class SessionLatency:
         """For a progress line: `0.432 s`; of windows `infer_s 0.432 s`."""
         slowest = f"slowest of {self.workers} workers " if self.workers > 1 else ""
         return f"{slowest}{'' if self.quantity == 'image_s' else 'infer_s '}{self.median_s:.3f} s"
-
-
-def session_latency(
-    tables: SessionTables, scene_patches: int, untimed_stages: Sequence[str] = ()
-) -> SessionLatency | None:
-    """The latency in a session's tables, scaled up to the scene; None without a steady pass or window.
-
-    Passes without these stages may show the runtime alone.
-    """
-    passes, windows = tables.passes, tables.windows
-    if passes is not None:
-        steady = passes[(passes["phase"] == "steady") & (passes["patches"] > 0)]
-        if len(steady):
-            quantity: Literal["image_s", "infer_s"] = "image_s" if times_images(untimed_stages) else "infer_s"
-            time_ns = steady["image_ns" if quantity == "image_s" else "infer_ns"]
-            scene_s = time_ns / 1e9 * scene_patches / steady["patches"]
-            medians = [float(statistics.median(values)) for _, values in scene_s.groupby(steady["worker"])]
-            return SessionLatency(quantity, max(medians), len(medians))
-    if windows is not None:
-        steady = windows[windows["phase"] == "steady"]
-        if len(steady):
-            duration_ns = steady["end_ns"] - steady["start_ns"]
-            scene_s = duration_ns / 1e9 * scene_patches / steady["inferences"]
-            return SessionLatency("infer_s", float(statistics.median(scene_s)))
-    return None
 
 
 BAR_WIDTH = 12

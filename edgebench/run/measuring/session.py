@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from edgebench.records.values import Scores
 from edgebench.results.tables import require_finite_scores
 from edgebench.results.writing import as_stored_result_error
 from edgebench.run.estimate import Cost, Shape, Span, cost_of_session, session_s, steady_passes
+from edgebench.run.measuring.progress import SessionLatency
 from edgebench.run.measuring.session_record import (
     Gathered,
     Job,
@@ -80,7 +81,7 @@ class SessionWatch:
         self._reported = ""
         self._loaded_s: float | None = None
         self._warmup_batches: int | None = None
-        self._steady_s: list[float] = []
+        self._steady_s: dict[int, list[float]] = {}  # seconds a scene, by worker
 
     # --- what is heard ---
 
@@ -109,24 +110,29 @@ class SessionWatch:
 
     def arrived(self, measurement: Pass | Window) -> None:
         """Take in a pass, the warm-up's batches, or a window."""
+        worker = 0 if isinstance(measurement, Window) else measurement.worker
+        scene_s = _scene_s(measurement, self.shape.patches)
+        if measurement.phase == "steady":
+            self._steady_s.setdefault(worker, []).append(scene_s)
+        if worker:
+            return  # the others are as far, give or take a pass
         if measurement.phase == "warmup":
             self._warmup_batches = (self._warmup_batches or 0) + (
                 measurement.inferences if isinstance(measurement, Window) else len(measurement.stamps_ns)
             )
             return
-        scene_s = _scene_s(measurement, self.shape.patches)
         if measurement.phase == "first":
             self._end_first(scene_s, (measurement.end_ns - measurement.start_ns) / 1e9)
             return
-        self._steady_s.append(scene_s)
         self._end_warmup()
-        self._learn(statistics.fmean(self._steady_s))
-        done = len(self._steady_s)
+        mean_s = statistics.fmean(self._steady_s[0])
+        self._learn(mean_s)
+        done = len(self._steady_s[0])
         unit = "window" if isinstance(measurement, Window) else "pass"
         if self.shape.sustained_s is None:
             passes = self.shape.passes
             if isinstance(measurement, Pass):
-                passes = steady_passes(statistics.fmean(self._steady_s), self.shape)
+                passes = steady_passes(mean_s, self.shape)
             self.text = _words("passes", done, passes, unit, "about " * (passes > self.shape.passes))
         else:
             self.text = f"{unit} {done + 1}"
@@ -151,6 +157,15 @@ class SessionWatch:
         if not whole.known or whole.most_s <= 0:
             return 0.0
         return min(max(1.0 - self.left.most_s / whole.most_s, 0.0), 1.0)
+
+    @property
+    def latency(self) -> SessionLatency | None:
+        """What its steady passes or windows took; None before the first."""
+        medians_s = [statistics.median(values) for values in self._steady_s.values()]
+        if not medians_s:
+            return None
+        quantity: Literal["image_s", "infer_s"] = "infer_s" if self.shape.windows else "image_s"
+        return SessionLatency(quantity, max(medians_s), len(medians_s))
 
     def cost_of(self, scene_s: float | None, took_s: float) -> Cost:
         """What the session cost, now that it has ended: by its median for the scene and all of its time.
@@ -399,8 +414,7 @@ def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) 
             _require_due(count, gathered, job)
             take_in(measurement, gathered, job.plan.scene.patches, job.settings.workers)
             gathered.samples.take_all(session.probe_chunks())
-            if isinstance(measurement, Window) or measurement.worker == 0:
-                watch.arrived(measurement)  # the others are as far, give or take a pass
+            watch.arrived(measurement)
     require_as_planned(gathered, job.plan)
     if job.plan.images is not None:
         gathered.stage = "predict"
