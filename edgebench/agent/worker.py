@@ -68,8 +68,8 @@ class Worker:
     def _answer(self, request: Message) -> Reply:
         operation = str(request.get("op"))
         try:
-            method = OPERATIONS[operation]
-            return method(self, request)
+            answer: Reply = getattr(self, "do_" + operation)(request)
+            return answer
         except MemoryError:
             return self._failure("out_of_memory", "the worker ran out of memory"), b""
         except Exception as error:
@@ -84,7 +84,7 @@ class Worker:
         sys.stderr.flush()
         return {"error": {"status": status, "what": what[:2000]}}
 
-    def build(self, request: Message) -> Reply:
+    def do_build(self, request: Message) -> Reply:
         """Have the runner make, on this board, the file that it loads; notes go out on its progress."""
 
         def tell(note: Message) -> None:
@@ -96,7 +96,7 @@ class Worker:
         result = building.build(runner, request, self._scratch, tell, self._clock)
         return dict(result._asdict()), b""
 
-    def load(self, request: Message) -> Reply:
+    def do_load(self, request: Message) -> Reply:
         """Import the runner, load the artifact, make the buffers; each is what the host asked for.
 
         `ready_s` is what a process that does nothing else takes until it can infer: from just before it was
@@ -144,7 +144,7 @@ class Worker:
             "stages": list(self._loop.stages),
         }, b""
 
-    def golden(self, request: Message) -> Reply:
+    def do_golden(self, request: Message) -> Reply:
         """Scores of the golden patches; the first of them is the session's first inference."""
         loop = self._begin("golden")
         timed = loop.run(self._golden(request))
@@ -155,7 +155,7 @@ class Worker:
             "shape": list(timed.scores.shape),
         }, _little(timed.scores)
 
-    def scene(self, request: Message) -> Reply:
+    def do_scene(self, request: Message) -> Reply:
         """Hold the scene in memory, read to its last byte, so that no pass waits for a disk."""
         import numpy
 
@@ -181,7 +181,7 @@ class Worker:
             tell(len(self._windows))
         return {"patches": len(self._windows)}, b""
 
-    def idle(self, request: Message) -> Reply:
+    def do_idle(self, request: Message) -> Reply:
         """Sleep, so that the meters see the idle device; before that window let a pause go by."""
         if request.get("pause_s"):
             self._sleep(request["pause_s"])
@@ -189,7 +189,7 @@ class Worker:
         self._sleep(request["idle_s"])
         return {"start_ns": began, "end_ns": self._clock()}, b""
 
-    def burst(self, request: Message) -> Reply:
+    def do_burst(self, request: Message) -> Reply:
         """Infer the golden patches over and over in bursts, an idle pause before each; a note after each.
 
         A meter on the host sees them: by when it does its clock is matched with this one.
@@ -206,14 +206,14 @@ class Worker:
             self._stream.write({"progress": len(bursts), "re": request.get("id")})
         return {"start_ns": began, "bursts": bursts}, b""
 
-    def scan(self, request: Message) -> Reply:
+    def do_pass(self, request: Message) -> Reply:
         """One pass over the scene."""
         loop = self._begin("measure")
         timed = loop.run(self._windows)
         self._batch_ns = _batch_ns(timed, loop)
         return self._as_pass(timed, loop, timed.scores.tobytes())
 
-    def paced(self, request: Message) -> Reply:
+    def do_paced(self, request: Message) -> Reply:
         """Passes at a period which the worker keeps by itself: one starts when it is due, and not before.
 
         Each is sent as it ends, and the next does not wait for the host: a link that stalls makes no pass
@@ -240,7 +240,7 @@ class Worker:
                 break
         return {"passes": done}, b""
 
-    def warmup(self, request: Message) -> Reply:
+    def do_warmup(self, request: Message) -> Reply:
         """Find the batch after which the session was steady; go on beyond the first pass to find it.
 
         Counted from the session's first batch: those of the first pass are warm-up already. A session that
@@ -268,7 +268,7 @@ class Worker:
             return dict(reply, stamps_bytes=len(stamps)), stamps
         return reply, b""
 
-    def predict(self, request: Message) -> Reply:
+    def do_predict(self, request: Message) -> Reply:
         """Scores of images, mapped from their file; a note goes out after every few hundred."""
         loop = self._begin("predict")
         _require_asked(request)
@@ -280,7 +280,7 @@ class Worker:
             self._stream.write({"progress": min(first + step, len(images)), "re": request.get("id")})
         return {"shape": [len(images), loop.classes]}, b"".join(scores)
 
-    def end(self, request: Message) -> Reply:
+    def do_end(self, request: Message) -> Reply:
         """Close the runner before the process ends."""
         close = getattr(self._model, "close", None)
         if close:
@@ -314,21 +314,6 @@ class Worker:
             "first_result_ns": loop.first_result_ns or None,
             "peak_bytes": self._memory.peak_bytes(),
         }, stamps + scores
-
-
-OPERATIONS = {
-    "build": Worker.build,
-    "load": Worker.load,
-    "golden": Worker.golden,
-    "scene": Worker.scene,
-    "idle": Worker.idle,
-    "burst": Worker.burst,
-    "pass": Worker.scan,
-    "paced": Worker.paced,
-    "warmup": Worker.warmup,
-    "predict": Worker.predict,
-    "end": Worker.end,
-}
 
 
 def _require_asked(request: Message, name: str = "path") -> None:

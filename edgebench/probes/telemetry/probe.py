@@ -44,8 +44,6 @@ class TelemetryProbe(EvenProbe):
         for name, find in FINDERS:
             try:
                 self._sources.append(find(root, worker))
-                if self._sources[-1].left_out:
-                    absent["other " + name] = self._sources[-1].left_out
             except (OSError, ValueError, Absent) as error:
                 absent[name] = str(error)
         channels = [channel for source in self._sources for channel in source.channels]

@@ -7,17 +7,16 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..basics import NAN, OpenFile
 
-MAX_FILES = 16
+MAX_FILES = 100
 
 Channel = NamedTuple("Channel", [("name", str), ("quantity", str), ("unit", str)])
 
 
 class Source(NamedTuple):
-    """Channels that are read together; `left_out` says what else was there and is not read, and why."""
+    """Channels that are read together."""
 
     channels: List[Channel]
     read: Callable[[], List[float]]
-    left_out: str = ""
 
 
 Find = Callable[[str, Optional[int]], Source]
@@ -48,15 +47,7 @@ def open_numbers(paths: List[str], why: str = "there is none") -> List[OpenFile]
     return files
 
 
-def files_left_out(files: List[OpenFile], *kinds: List[str]) -> str:
-    """Why fewer files are read than there are of each kind; nothing where all are."""
-    there, tried = sum(map(len, kinds)), sum(min(len(paths), MAX_FILES) for paths in kinds)
-    most = "{} of {} are read (at most {})".format(len(files), there, MAX_FILES) if tried < there else ""
-    mute = "{} of {} cannot be read".format(tried - len(files), there) if len(files) < tried else ""
-    return "; ".join(filter(None, (most, mute)))
-
-
-def watched(channels: List[Channel], read: Callable[[], List[float]], left_out: str = "") -> Source:
+def watched(channels: List[Channel], read: Callable[[], List[float]]) -> Source:
     """A source that can be read now; its values are not a number whenever it cannot be read later."""
     read()
 
@@ -66,7 +57,7 @@ def watched(channels: List[Channel], read: Callable[[], List[float]], left_out: 
         except (OSError, ValueError):
             return [NAN] * len(channels)
 
-    return Source(channels, read_or_nan, left_out)
+    return Source(channels, read_or_nan)
 
 
 def readable_numbers(files: List[OpenFile]) -> List[float]:
@@ -158,17 +149,15 @@ def find_clocks(root: str, worker: Optional[int]) -> Source:
     if not policies:
         raise Absent("{} has no policy: virtual machines have none".format(folder))
     own = [policy for policy in policies if _has_worker_core(policy, root, worker)]
-    others = ", ".join(os.path.basename(policy) for policy in policies if policy not in own)
-    foreign = "the worker may not use the cores of {}".format(others[:1000]) if others else ""
-    paths = [os.path.join(policy, "scaling_cur_freq") for policy in own]
-    files = open_numbers(paths, foreign)
-    left_out = "; ".join(filter(None, (files_left_out(files, paths), foreign)))
+    names = ", ".join(map(os.path.basename, policies))
+    foreign = "the worker may not use the cores of {}".format(names[:1000])
+    files = open_numbers([os.path.join(policy, "scaling_cur_freq") for policy in own], foreign)
 
     def read() -> List[float]:
         clocks_khz = readable_numbers(files)
         return [max(clocks_khz) / 1000, min(clocks_khz) / 1000]
 
-    return watched(channels_of("clock", "MHz", "cpu_clock_max", "cpu_clock_min"), read, left_out)
+    return watched(channels_of("clock", "MHz", "cpu_clock_max", "cpu_clock_min"), read)
 
 
 def _has_worker_core(policy: str, root: str, worker: Optional[int]) -> bool:
@@ -198,8 +187,7 @@ def find_temperatures(root: str, worker: Optional[int]) -> Source:
         files.append(file)
     if not files:
         raise Absent("{} has no zone that can be read".format(folder))
-    left_out = files_left_out(files, zones, cards)
-    return Source(channels, lambda: [file.number() / 1000 for file in files], left_out)
+    return Source(channels, lambda: [file.number() / 1000 for file in files])
 
 
 def find_load(root: str, worker: Optional[int]) -> Source:
@@ -380,7 +368,7 @@ def find_counters(root: str, worker: Optional[int]) -> Source:
     paths = [package] + paths if os.path.exists(package) else paths
     files = open_numbers(paths)
     channels = channels_of("throttle", "events", "throttle_count")
-    return Source(channels, lambda: [sum(file.number() for file in files)], files_left_out(files, paths))
+    return Source(channels, lambda: [sum(file.number() for file in files)])
 
 
 def find_cooling(root: str, worker: Optional[int]) -> Source:
@@ -398,4 +386,4 @@ def find_cooling(root: str, worker: Optional[int]) -> Source:
         raise Absent("{} has no cooling device that slows a processor".format(folder))
     files = open_numbers(paths)
     channels = channels_of("throttle", "state", "cooling_state")
-    return watched(channels, lambda: [max(readable_numbers(files))], files_left_out(files, paths))
+    return watched(channels, lambda: [max(readable_numbers(files))])
