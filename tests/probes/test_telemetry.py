@@ -124,7 +124,7 @@ def test_clocks_are_those_of_the_workers_cores(tmp_path, monkeypatch):
         f"{CPUFREQ}/policy4/related_cpus": "4 5 6 7\n",
     }
     root = write(tmp_path, {**COMMON, **big_little, **allowed("4-7")})
-    values, absent = sample(root)  # no worker beside it: all
+    values, _ = sample(root)  # no worker beside it: all
     assert (values["cpu_clock_max"], values["cpu_clock_min"]) == (2400.0, 1800.0)
     monkeypatch.setenv(telemetry.WORKER_PID, "100")
     values, _ = sample(root)
