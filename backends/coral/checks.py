@@ -74,12 +74,8 @@ UDEV = (
     "install libedgetpu1-std, which brings the udev rule, `sudo usermod -aG plugdev $USER`, log in again and "
     "plug the stick in again"
 )
-# Google's pycoral is known by its module: another program of that name is on the package index.
 _ASK = """
-import importlib.util, json, os
-spec = importlib.util.find_spec("pycoral")
-places = list(spec.submodule_search_locations or ()) if spec else []
-google = any(os.path.isfile(os.path.join(place, "utils", "edgetpu.py")) for place in places)
+import json
 try:
     import tflite_runtime as found
     name = "tflite-runtime"
@@ -87,17 +83,15 @@ except ImportError:
     import ai_edge_litert as found
     name = "ai-edge-litert"
 version = str(getattr(found, "__version__", "unknown"))
-print(json.dumps({"name": name, "version": version, "google": google, "pycoral": bool(spec)}))
+print(json.dumps({"name": name, "version": version}))
 """
 
 
 class Runtime(BaseModel):
-    """What `_ASK` prints; `google`: whether the `pycoral` that is there is Google's."""
+    """What `_ASK` prints."""
 
     name: str
     version: str
-    google: bool
-    pycoral: bool
 
 
 def _misfit(name: str, version: str, target: Target) -> str:
@@ -115,14 +109,10 @@ def _runtime(target: Target) -> Finding:
     except UnavailableError as error:
         message = f"{error.what}, by tflite_runtime or ai_edge_litert: {error.why}"
         return Finding("error", "runtime", message, error.fix)
-    text = f"{runtime.name} {runtime.version}"
-    if runtime.pycoral and not runtime.google:
-        message = f"{text}; the pycoral that is there is another program, and is passed by"
-        return Finding("warning", "runtime", message, f"{python} -m pip uninstall pycoral")
     if warning := _misfit(runtime.name, runtime.version, target):
         return Finding("warning", "runtime", warning, HOW)
-    text = f"pycoral, with {text}" if runtime.google else text
-    return Finding("ok", "runtime", f"{text} (whether it fits libedgetpu: {PAIRS})")
+    message = f"{runtime.name} {runtime.version} (whether it fits libedgetpu: {PAIRS})"
+    return Finding("ok", "runtime", message)
 
 
 def _library(known: BoardFacts, target: Target, grave: Literal["warning", "error"]) -> Finding:

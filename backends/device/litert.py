@@ -156,15 +156,15 @@ def threads_of(options: Dict[str, Any]) -> int:
     return int(options["threads"]) or min(MOST_THREADS, len(os.sched_getaffinity(0)))
 
 
-def made_by_calling(runtime: Runtime, make: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
-    """The interpreter that `make` gives.
+def interpreter_of(runtime: Runtime, **settings: Any) -> Any:
+    """The runtime's interpreter with these settings.
 
     RuntimeError, with the fix, where the runtime was built against another numpy than there is: its
     import works, and the first thing that it makes fails without a word about numpy (tflite-runtime 2.14.0
     with numpy 2).
     """
     try:
-        return make(*arguments, **settings)
+        return runtime.interpreter(**settings)
     except SystemError as error:
         if np.__version__.startswith(("0.", "1.")):
             raise

@@ -164,15 +164,6 @@ def test_targets_check_warns_of_a_boards_runtime_that_does_not_fit(packages, opt
     )
 
 
-def test_the_other_program_named_pycoral_is_no_runtime(runtime):
-    findings = runtime(
-        tflite_runtime="__version__ = '2.11.0'", pycoral="raise SystemExit('not to be imported')"
-    )
-    assert findings.level == "warning"
-    assert "another program" in findings.message
-    assert "uninstall pycoral" in findings.fix
-
-
 def test_no_runtime_at_all(runtime):
     gone = "raise ImportError('gone')"
     findings = runtime(tflite_runtime=gone, ai_edge_litert=gone)

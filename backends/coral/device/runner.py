@@ -1,33 +1,21 @@
 """The Edge TPU by libedgetpu (device side, Python 3.6 syntax): a compiled .tflite in, scores out.
 
-Google's pycoral where it is there, else tflite_runtime, else ai_edge_litert, each with libedgetpu as its
-delegate. What the compiler left out stays on the processor, within the same call.
+By tflite_runtime, else ai_edge_litert, with libedgetpu as its delegate, as Google's pycoral does it. What the
+compiler left out stays on the processor, within the same call.
 """
 
-import importlib.util
 import mmap
 import os
 import platform
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
 
-from ...device.litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
+from ...device.litert import Model, Runtime, Tensors, interpreter_of, loaded, threads_of
 from ...device.usb_sticks import ROOT, usb2_warnings
 from .edgetpu import Library, accelerators, build_of, library_of, tell_of
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-EdgeTpuRuntime = NamedTuple(
-    "EdgeTpuRuntime",
-    [
-        ("runtime", Runtime),
-        ("load_delegate", Callable[..., Any]),
-        ("make", Optional[Callable[..., Any]]),  # pycoral's, which takes no number of threads
-        ("why_no_pycoral", str),
-    ],
-)
+EdgeTpuRuntime = NamedTuple("EdgeTpuRuntime", [("runtime", Runtime), ("load_delegate", Callable[..., Any])])
 
 DELEGATE = "libedgetpu.so.1"
 CUSTOM_OP = b"edgetpu-custom-op"
@@ -39,23 +27,7 @@ FRESH = "the Edge TPU had no firmware before: the cold figures carry it, and the
 
 
 def _find_runtime() -> EdgeTpuRuntime:
-    """TFLite's interpreter as tflite_runtime, or as ai_edge_litert; Google's pycoral before either."""
-    tflite = _find_tflite()
-    pycoral, why_not = _find_pycoral()
-    if pycoral is None:
-        return tflite._replace(why_no_pycoral=why_not)
-    version = "{} ({} {})".format(
-        getattr(sys.modules["pycoral"], "__version__", "version not told"),
-        tflite.runtime.name,
-        tflite.runtime.version,
-    )
-    return tflite._replace(
-        runtime=tflite.runtime._replace(name="pycoral", version=version),
-        make=pycoral.make_interpreter,  # type: ignore[attr-defined,unused-ignore]
-    )
-
-
-def _find_tflite() -> EdgeTpuRuntime:
+    """TFLite's interpreter as tflite_runtime, or as ai_edge_litert."""
     try:
         import tflite_runtime
         from tflite_runtime import interpreter
@@ -66,25 +38,7 @@ def _find_tflite() -> EdgeTpuRuntime:
         from ai_edge_litert import interpreter
 
         name, version = "ai-edge-litert", str(getattr(ai_edge_litert, "__version__", "unknown"))
-    return EdgeTpuRuntime(
-        Runtime(name, version, interpreter.Interpreter, None), interpreter.load_delegate, None, ""
-    )
-
-
-def _find_pycoral() -> "Tuple[Optional[ModuleType], str]":
-    """Google's, or why not: the package index has another program of that name, without such a module."""
-    spec = importlib.util.find_spec("pycoral")
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    if not any(os.path.isfile(os.path.join(place, "utils", "edgetpu.py")) for place in places):
-        return None, "another program has the name pycoral here" if spec else "pycoral is not installed"
-    try:
-        from pycoral.utils import edgetpu
-    except (ImportError, OSError) as error:  # its extension module is linked against libedgetpu
-        return None, "pycoral cannot be imported: {}".format(error)
-    module: "ModuleType" = edgetpu
-    if not hasattr(module, "make_interpreter"):
-        return None, "the pycoral that is here has no make_interpreter"
-    return module, ""
+    return EdgeTpuRuntime(Runtime(name, version, interpreter.Interpreter, None), interpreter.load_delegate)
 
 
 # At the top, so that the import is timed as import and not as load; a failure is load's to tell.
@@ -102,7 +56,7 @@ def load(path: str, options: Dict[str, Any]) -> "Union[Model, Tensors]":
     `options` are edgetpu, delegate, threads, allow_cpu, and perhaps `input_shapes`.
     """
     if _RUNTIME is None:
-        raise ImportError("no TFLite runtime here ({}), nor Google's pycoral".format(_WHY_NONE))
+        raise ImportError("no TFLite runtime here ({})".format(_WHY_NONE))
     return made_by(_RUNTIME, path, options, os.environ.get(ROOT, "/"))
 
 
@@ -119,8 +73,6 @@ def made_by(
             )
         )
     before = accelerators(root)
-    if options["threads"] and available.make is not None:
-        available = _find_tflite()._replace(why_no_pycoral="pycoral takes no number of threads")
     _say("{} {} under {} {}, Python {}".format(
         LOADING,
         options["delegate"],
@@ -129,13 +81,16 @@ def made_by(
         platform.python_version(),
     ))  # fmt: skip
     delegate, why_not = _delegate(available, options, compiled, before)
-    interpreter, threads = _interpreter(available, path, delegate, threads_of(options))
-    settings: Dict[str, Any] = {"threads": threads}
+    settings: Dict[str, Any] = {"threads": threads_of(options)}
+    interpreter = interpreter_of(
+        available.runtime,
+        model_path=path,
+        num_threads=settings["threads"],
+        experimental_delegates=[] if delegate is None else [delegate],
+    )
     model = loaded(available.runtime, interpreter, settings, options)
     _say(READY)
     settings.update(_session_settings(interpreter, options, compiled, why_not, root, before))
-    if available.why_no_pycoral:
-        settings["absent"]["pycoral"] = available.why_no_pycoral
     return model
 
 
@@ -166,17 +121,6 @@ def _delegate(
         if compiled or options["delegate"] != DELEGATE:
             raise RuntimeError("{}; {}".format(reason, tell_of(before))) from error
         return None, reason
-
-
-def _interpreter(
-    available: EdgeTpuRuntime, path: str, delegate: Any, threads: int
-) -> Tuple[Any, Optional[int]]:
-    """The interpreter and its number of threads; None where pycoral makes it, which takes no number."""
-    if available.make is not None and delegate is not None:
-        return made_by_calling(available.runtime, available.make, path, delegate=delegate), None
-    delegates = [] if delegate is None else [delegate]
-    named = {"model_path": path, "num_threads": threads, "experimental_delegates": delegates}
-    return made_by_calling(available.runtime, available.runtime.interpreter, **named), threads
 
 
 def _session_settings(

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Optional, Union
 
-from ...device.litert import Model, Runtime, Tensors, loaded, made_by_calling, threads_of
+from ...device.litert import Model, Runtime, Tensors, interpreter_of, loaded, threads_of
 
 
 def _find_runtime() -> Runtime:
@@ -46,7 +46,7 @@ def _interpreter(runtime: Runtime, path: str, threads: int, kernels: str) -> Any
                 "{} {} has no reference kernels; take kernels=xnnpack".format(runtime.name, runtime.version)
             )
         arguments["experimental_op_resolver_type"] = runtime.resolvers.BUILTIN_REF
-    return made_by_calling(runtime, runtime.interpreter, **arguments)
+    return interpreter_of(runtime, **arguments)
 
 
 def load(path: str, options: Dict[str, Any]) -> "Union[Model, Tensors]":

@@ -1,7 +1,7 @@
 """A stand-in for Google's `edgetpu_compiler` 16.0: its command line, its words, its log and its file.
 
 What it writes holds the custom operation `edgetpu-custom-op` in place of what is "mapped", with the model's
-own inputs and outputs; no runtime can run it, but the stand-in for pycoral finds the model within. `install`
+own inputs and outputs; no runtime can run it, but `played_tpu` finds the model within. `install`
 puts it into a folder for the PATH; `BEHAVIOURS` are what it can be told to do with what it is given.
 """
 

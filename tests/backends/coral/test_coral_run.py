@@ -1,4 +1,4 @@
-"""`edgebench run --device coral` as it is typed; stand-ins play compiler, pycoral, libedgetpu and stick."""
+"""`edgebench run --device coral` as it is typed; stand-ins play compiler, Edge TPU, libedgetpu and stick."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from PIL import Image
 import edgebench
 from edgebench.judge.judged import judge_folder
 from edgebench.report.forms import export
-from tests.backends.coral import edgetpu_compiler, pycorals
+from tests.backends.coral import edgetpu_compiler, played_tpu
 from tests.backends.coral.delegates import ABORTS, PLAIN
 from tests.backends.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree
 
@@ -85,7 +85,7 @@ def equipped(bench, libraries, tmp_path):
     bench.more = {
         "PATH": f"{compiler.parent}:/usr/bin:/bin",
         "LD_LIBRARY_PATH": str(libraries.library(*PLAIN).parent),
-        "PYTHONPATH": str(pycorals.googles(tmp_path / "pycoral")),
+        "PYTHONPATH": played_tpu.runtime(tmp_path / "played"),
         "EDGEBENCH_TEST_ROOT": str(tree.root),
     }
     return bench, tree
@@ -163,8 +163,6 @@ def test_float_models_are_refused_with_the_reason(bench):
 def test_a_delegate_that_dies_fails_its_trial_with_the_cause(equipped, libraries):
     bench, tree = equipped
     tree.stick(AFTER_FIRMWARE, USB_3)
-    # Without pycoral, whose import already stands on the library.
-    bench.more.pop("PYTHONPATH")
     bench.more["LD_LIBRARY_PATH"] = str(libraries.library(*ABORTS).parent)
     done = bench.run(*SMALL, "--name", "dies")
     assert done.returncode == 5, done.stderr

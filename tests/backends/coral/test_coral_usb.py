@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edgebench import registry
-from tests.backends.coral import pycorals
+from tests.backends.coral import played_tpu
 from tests.backends.coral.delegates import PLAIN
 from tests.backends.coral.sessions import coral, loader, take
 from tests.backends.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree
@@ -108,11 +108,11 @@ def device(agents_cache):
 
 @pytest.fixture
 def played(device, libraries, compiled, plan, tree, tmp_path):
-    """A session of a compiled model, which `pycoral` plays, on a board whose / is the tree."""
+    """A session of a compiled model, which the processor plays, on a board whose / is the tree."""
 
     def session():
         env = loader(libraries.library(*PLAIN)) | {
-            "PYTHONPATH": str(pycorals.googles(tmp_path / "pycoral")),
+            "PYTHONPATH": played_tpu.runtime(tmp_path / "played"),
             "EDGEBENCH_TEST_ROOT": str(tree.root),
         }
         return take(device, compiled, plan, env, threads=0)
