@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgebench.errors import UnavailableError, UnsupportedError
+from edgebench.errors import EdgeBenchError, UnavailableError, UnsupportedError
 from edgebench.installed import version_of
 from edgebench.link.window_session import size_bytes
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, store
@@ -19,6 +19,7 @@ from edgebench.records.model import Artifact
 from edgebench.records.values import Progress
 
 from .boards import FIRMWARE
+from .simulator.engine import INTERPRETER
 from .tflm_library import ADAPTER, DEFINES, TflmLibrary, run
 
 # A model's operators as TFLM's resolver names them: only those are linked.
@@ -201,7 +202,6 @@ def tflm(artifact: Artifact, library: TflmLibrary, progress: Progress) -> Engine
     )
 
 
-_ARENA = f"{__package__}.arena"
 _OPTIMISED_KERNELS_BYTES = 4096
 """What a board's kernels may take beyond the reference ones that are asked here; CMSIS-NN's took 48."""
 
@@ -223,14 +223,19 @@ def arena_bytes(artifact: Artifact, progress: Progress) -> int:
             fix="pip install 'edgebench[simulator]'",
         )
     with tempfile.TemporaryDirectory(prefix="edgebench-") as scratch:
-        job = {"what": artifact.variant, "model": str(artifact.path)}
+        job = {"what": artifact.variant, "do": "start", "model": str(artifact.path)}
         try:
-            [result] = results_of(run_jobs(_ARENA, [job], Path(scratch), progress, processes=1))
+            [result] = results_of(run_jobs(INTERPRETER, [job], Path(scratch), progress, processes=1))
         except HelperEndedError:
             raise
         except HelperError as error:
             what = f"{artifact.variant} cannot be run by TFLM"
             raise UnsupportedError(what, why=error.why, fix=error.fix) from error
+    if result["arena_bytes"] is None:
+        raise EdgeBenchError(
+            f"how much memory TFLM needs for {artifact.variant} cannot be found",
+            why="the tflite-micro package says it in other words",
+        )
     return int(result["arena_bytes"]) + _OPTIMISED_KERNELS_BYTES
 
 

@@ -111,7 +111,7 @@ def test_every_command_and_option_stands_on_the_page_of_commands():
     for words in (
         "edgebench run",
         "edgebench meters record",
-        "edgebench cortexm build",
+        "edgebench cortexm simulate",
         "edgebench compare",
     ):
         assert f"\n## {words}\n" in text

@@ -1,4 +1,4 @@
-"""Build, size and flash firmware for a Cortex-M."""
+"""Build, size and flash firmware for a Cortex-M; simulate one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from edgebench.cli.common import JsonOption, echo_path, say, stderr, stdout
 from edgebench.errors import InputError
 from edgebench.files import reason
 
+from ..simulator.simulate import simulate
 from .option_types import (
     EMULATED,
     REAL,
@@ -93,3 +94,6 @@ def flash(file: FileArgument, board: BoardOption = REAL, serial: SerialOption = 
     from ..firmware_supply import flash as flash_board
 
     flash_board(board_of(board), file, say, serial=serial)
+
+
+app.command()(simulate)

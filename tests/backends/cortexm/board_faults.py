@@ -2,7 +2,12 @@
 with faults, each by its name.
 """
 
-from tests.backends.cortexm.simulated_firmware import READY, Board, BoardReset, Firmware
+import importlib
+
+PACKAGE = "edgebench.backends.cortexm.simulator"
+boards = importlib.import_module(f"{PACKAGE}.board")
+engines = importlib.import_module(f"{PACKAGE}.engine")
+firmware = importlib.import_module(f"{PACKAGE}.firmware")
 
 GARBAGE_LINES = ("m-", "e-[", "m-lap-us-", "m-results-[", "\x1b[2J boot", "x" * 5000)
 RESULTS = "m-results-["
@@ -57,14 +62,14 @@ class DoubledReady(Fault):
     def lines(self, lines):
         for line in lines:
             yield line
-            if line == READY and self.is_due():
+            if line == firmware.READY and self.is_due():
                 yield line
 
 
 class LinesBefore(Fault):
     """Before the answer to every Nth command."""
 
-    before: tuple[str, ...] = (READY,)
+    before: tuple[str, ...] = (firmware.READY,)
 
     def answer(self, words, lines):
         if self.is_due():
@@ -98,11 +103,11 @@ class Unplug(Fault):
 
 class ResetInInfer(Unplug):
     after = "m-infer-start-"
-    error = BoardReset("watchdog")
+    error = engines.BoardReset("watchdog")
 
 
 class Abort(Unplug):
-    error = BoardReset("fault")
+    error = engines.BoardReset("fault")
 
 
 class StallInInfer(Unplug):
@@ -113,7 +118,7 @@ class ResetInLoad(Fault):
     def lines(self, lines):
         for line in lines:
             if line == "m-load-done" and self.is_due():
-                raise BoardReset("watchdog")
+                raise engines.BoardReset("watchdog")
             yield line
 
 
@@ -128,7 +133,7 @@ class LoadError(Fault):
     def answer(self, words, lines):
         is_load = words[:1] == ["db"] and words[1:2] in (["load"], ["bin"])
         if is_load and self.is_due():
-            return iter(("e-[Out of memory]", READY))
+            return iter(("e-[Out of memory]", firmware.READY))
         return lines
 
 
@@ -191,7 +196,7 @@ class Foreign(ChangedLines):
         return line[len("e-[") : -1] if line.startswith("e-[Supplied buffer size") else line
 
     def answer(self, words, lines):
-        return iter((*FOREIGN_HELP, READY)) if words[:1] == ["help"] else lines
+        return iter((*FOREIGN_HELP, firmware.READY)) if words[:1] == ["help"] else lines
 
 
 FOREIGN = {"m-name-dut-": "vendor", "m-profile-": FOREIGN_HELP[0], "m-model-": "vww01"}
@@ -229,7 +234,7 @@ FAULTS = {
 }
 
 
-class FaultyFirmware(Firmware):
+class FaultyFirmware(firmware.Firmware):  # type: ignore[name-defined, misc]
     def __init__(self, faults, *arguments, **named):
         super().__init__(*arguments, **named)
         self._faults = faults
@@ -255,7 +260,7 @@ class FaultyFirmware(Firmware):
         return lines
 
 
-class FaultyBoard(Board):
+class FaultyBoard(boards.Board):  # type: ignore[name-defined, misc]
     """A simulated board.
 
     Args:

@@ -5,8 +5,9 @@ import itertools
 from collections import deque
 
 from tests.backends.cortexm.board_faults import FaultyBoard
-from tests.backends.cortexm.simulated_firmware import Clock, EngineFacts
 
+clocks = importlib.import_module("edgebench.backends.cortexm.simulator.clock")
+engines = importlib.import_module("edgebench.backends.cortexm.simulator.engine")
 faults = importlib.import_module("edgebench.backends.cortexm.line")
 
 LEAST_READ_NS = 10_000
@@ -76,7 +77,10 @@ def lines(*texts):
 class FixedScores:
     """An engine with an input of any size, and three scores."""
 
-    facts = EngineFacts("fixed 1", "int8", 200_000, 3)
+    facts = engines.EngineFacts("fixed 1", "int8", 200_000, 3, 0, 0)
+
+    def start(self):
+        return True
 
     def infer(self, tensor, times):
         return (0.125, 0.5, 0.375), (0, 0)
@@ -91,7 +95,7 @@ class BenchmarkFirmware:
 
     def __init__(self, answers=None):
         self._answers = answers or {}
-        clock = Clock(123, inference_ms=20, nanoseconds=lambda: 0)
+        clock = clocks.Clock(123, inference_ms=20, nanoseconds=lambda: 0)
         self._board = FaultyBoard(["foreign"], model_id="", engine=FixedScores(), clock=clock)
         list(self._board.opened())
 

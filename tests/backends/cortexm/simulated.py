@@ -2,7 +2,6 @@
 
 import importlib
 import threading
-import time
 from contextlib import contextmanager, suppress
 from typing import ClassVar
 
@@ -10,8 +9,11 @@ import numpy as np
 
 from tests.backends.cortexm.board_faults import FaultyBoard, Unplugged
 from tests.backends.cortexm.host_programs import INPUT_BYTES, MOST_INFERENCES, SCORES
-from tests.backends.cortexm.simulated_firmware import WAIT_S, Clock, EngineFacts, Port
 
+PACKAGE = "edgebench.backends.cortexm.simulator"
+boards = importlib.import_module(f"{PACKAGE}.board")
+clocks = importlib.import_module(f"{PACKAGE}.clock")
+engines = importlib.import_module(f"{PACKAGE}.engine")
 line_faults = importlib.import_module("edgebench.backends.cortexm.line")
 
 MODEL_ID = "first-light:00ff"
@@ -25,24 +27,29 @@ class Brightness:
     """As firmware/engines/brightness: the mean of each part of the input."""
 
     def __init__(self, input_bytes=INPUT_BYTES):
-        self.facts = EngineFacts("brightness 1", "uint8", input_bytes, SCORES)
+        self.facts = engines.EngineFacts("brightness 1", "uint8", input_bytes, SCORES, 0, 0)
         self.inferred = 0
+
+    def start(self):
+        return True
 
     def infer(self, tensor, times):
         self.inferred += times
         parts = np.frombuffer(tensor, np.uint8).reshape(SCORES, -1)
         scores = (parts.astype(np.int64).sum(1) // parts.shape[1]).astype(np.float32) * np.float32(1 / 255)
-        start_ns = time.monotonic_ns()
+        start_ns = clocks.time.monotonic_ns()
         return tuple(map(float, scores)), (start_ns, start_ns + times * 1_000_000)
 
 
-def simulated_board(*faults, engine=None, inference_ms=None, start_us=0, nanoseconds=time.monotonic_ns):
+def simulated_board(
+    *faults, engine=None, inference_ms=None, start_us=0, nanoseconds=clocks.time.monotonic_ns
+):
     """A board with the engine that needs no network."""
     return FaultyBoard(
         faults,
         model_id=MODEL_ID,
         engine=engine or Brightness(),
-        clock=Clock(start_us, inference_ms, nanoseconds),
+        clock=clocks.Clock(start_us, inference_ms, nanoseconds),
         most_inferences=MOST_INFERENCES,
     )
 
@@ -153,19 +160,27 @@ class SimulatedLine(SimulatedDevice):
         pass
 
 
+class EndingPort:
+    """A port that is read until an event."""
+
+    def __init__(self, port, is_over):
+        self.write, self._port, self._is_over = port.write, port, is_over
+
+    def read(self, timeout_s):
+        if self._is_over.is_set():
+            raise Unplugged
+        return self._port.read(timeout_s)
+
+
 @contextmanager
 def served(board):
     """The board at a pty, which goes with it; the port's name."""
     is_over = threading.Event()
-    port = Port()
+    port = boards.Port()
 
     def serve():
         with suppress(Unplugged):
-            while not is_over.is_set():
-                data = port.read(WAIT_S)
-                for pieces in (board.opened(), board.receive(data) if data else board.wait()):
-                    for piece in pieces:
-                        port.write(piece)
+            boards.serve(EndingPort(port, is_over), board)
         port.close()
 
     thread = threading.Thread(target=serve)

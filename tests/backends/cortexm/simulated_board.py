@@ -5,8 +5,7 @@ import time
 
 from tests.backends.cortexm import first_light
 from tests.backends.cortexm.board_faults import FaultyBoard
-from tests.backends.cortexm.simulated import served
-from tests.backends.cortexm.simulated_firmware import Clock, EngineFacts
+from tests.backends.cortexm.simulated import clocks, engines, served
 
 REAL = "made-up, Cortex-M7, 400 MHz"
 INFERENCE_S = 1e-4
@@ -15,7 +14,10 @@ INFERENCE_S = 1e-4
 class BrightnessEngine:
     """Mean brightness of each fifth of the picture."""
 
-    facts = EngineFacts("brightness 1", "uint8", first_light.SIDE**2 * 3, 5)
+    facts = engines.EngineFacts("brightness 1", "uint8", first_light.SIDE**2 * 3, 5, 0, 0)
+
+    def start(self):
+        return True
 
     def infer(self, tensor, times):
         start_ns = time.monotonic_ns()
@@ -31,7 +33,7 @@ def simulated_board(model_id, *faults, board_name=REAL, inference_ms=None, clock
         faults,
         model_id=model_id,
         engine=BrightnessEngine(),
-        clock=Clock(clock_us, inference_ms),
+        clock=clocks.Clock(clock_us, inference_ms),
         board=board_name,
     )
     with served(board) as port:

@@ -43,7 +43,7 @@ def compiler():
         pytest.skip("no cross-compiler: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi")
 
 
-@pytest.mark.parametrize("command", ["build", "size", "flash"])
+@pytest.mark.parametrize("command", ["build", "size", "flash", "simulate"])
 def test_help_fits_a_terminal(call, command):
     done = call(command, "--help")
     assert done.exit_code == 0, done.exception

@@ -12,8 +12,8 @@ from edgebench.cli.main import app
 from tests.backends.cortexm.board_faults import FaultyBoard
 from tests.backends.cortexm.elf_files import elf
 from tests.backends.cortexm.flashing_programs import FlashingPrograms
-from tests.backends.cortexm.simulated import served
-from tests.backends.cortexm.simulated_firmware import Clock, EngineFacts
+from tests.backends.cortexm.simulated import clocks, served
+from tests.backends.cortexm.simulated import engines as simulated_engines
 from tests.walk.conftest import make_place
 
 PACKAGE = "edgebench.backends.cortexm"
@@ -35,7 +35,10 @@ class GoldenEngine:
         tensors = [(patch.astype(np.int16) - 128).astype(np.int8).tobytes() for patch in patches]
         self._scores = dict(zip(tensors, artifact.golden.scores, strict=True))
         self._usual = artifact.golden.scores[0]
-        self.facts = EngineFacts("TFLM 1", "int8", len(tensors[0]), len(self._usual))
+        self.facts = simulated_engines.EngineFacts("TFLM 1", "int8", len(tensors[0]), len(self._usual), 0, 0)
+
+    def start(self):
+        return True
 
     def infer(self, tensor, times):
         scores = self._scores.get(bytes(tensor), self._usual)
@@ -48,7 +51,7 @@ class FlashedBoard:
     def __init__(self, engine, model_id, programs):
         self._programs = programs
         self._before, self._after = (
-            FaultyBoard((), model_id=carried, engine=engine, clock=Clock(0, INFERENCE_MS))
+            FaultyBoard((), model_id=carried, engine=engine, clock=clocks.Clock(0, INFERENCE_MS))
             for carried in (OTHER_MODEL, model_id)
         )
 

@@ -1,93 +1,14 @@
-"""A simulated board: firmware/core/protocol.c in Python, its clock, and its service at a pty."""
+"""The serial protocol of MLPerf Tiny on the device's side: firmware/core/protocol.c in Python."""
 
 from __future__ import annotations
 
-import os
 import re
-import select
 import struct
-import time
-import tty
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
 
-
-class BoardReset(Exception):
-    """The board restarts during whatever it does."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-@dataclass(frozen=True)
-class EngineFacts:
-    """What `profile` says of an engine."""
-
-    title: str
-    input_type: str
-    input_bytes: int
-    scores: int
-
-
-# The board's clock: microseconds modulo 2^32, of the host's time or of a declared one.
-
-
-WRAP_US = 1 << 32
-
-
-class Clock:
-    """Starts when it is made.
-
-    Args:
-        start_us: what it shows at the start.
-        inference_ms: the declared time of an inference. Windows then move the clock on by that much, without
-            waiting; None: inferences take what they take.
-        nanoseconds: the time that goes by, monotonic.
-    """
-
-    def __init__(
-        self,
-        start_us: int = 0,
-        inference_ms: float | None = None,
-        nanoseconds: Callable[[], int] = time.monotonic_ns,
-    ) -> None:
-        self.inference_ms = inference_ms
-        self._nanoseconds = nanoseconds
-        self._start_us = start_us
-        self.restart()
-
-    @property
-    def title(self) -> str:
-        """What counts the time, as `profile` says it."""
-        if self.inference_ms is None:
-            return "the host's monotonic clock"
-        return f"declared, {self.inference_ms:g} ms an inference"
-
-    def restart(self) -> None:
-        """Begin again at the start, as a reset does."""
-        self._shift_ns = self._start_us * 1000 - self._nanoseconds()
-
-    def now_us(self) -> int:
-        """What it shows."""
-        return self.lap_us(self._nanoseconds())
-
-    def lap_us(self, at_ns: int) -> int:
-        """What it showed at a moment of the host's."""
-        return (at_ns + self._shift_ns) // 1000 % WRAP_US
-
-    def declared_window(self, inferences: int) -> tuple[int, int]:
-        """The laps of inferences that take as long as is declared; the clock then shows their end."""
-        assert self.inference_ms is not None
-        start_ns = self._nanoseconds()
-        length_ns = round(inferences * self.inference_ms * 1e6)
-        laps = self.lap_us(start_ns), self.lap_us(start_ns + length_ns)
-        self._shift_ns += length_ns
-        return laps
-
+from .clock import Clock
+from .engine import InferenceFailed, TflmEngine
 
 # The resident input, which `db` fills and every inference reads: firmware/core/tensor.c in Python.
 
@@ -274,7 +195,7 @@ class Firmware:
     def __init__(
         self,
         model_id: str,
-        engine: Any,
+        engine: TflmEngine,
         clock: Clock,
         reset_reason: str = "power on",
         board: str = "simulator",
@@ -287,6 +208,7 @@ class Firmware:
         self._board = board
         self._most_inferences = most_inferences
         clock.restart()
+        self._has_started = engine.start()
         self._tensor = ResidentInput(engine.facts.input_bytes)
         self._scores: tuple[float, ...] = (0.0,) * engine.facts.scores
         self._inferred_change: int | None = None  # where time is declared, an input is inferred once
@@ -356,12 +278,12 @@ class Firmware:
             "input-type": facts.input_type,
             "input-bytes": facts.input_bytes,
             "scores": facts.scores,
-            "engine-bytes": 0,
-            "copy-us": 0,
+            "engine-bytes": facts.working_bytes,
+            "copy-us": facts.copy_us,
             "timer": self._clock.title,
             "reset": self._reset_reason,
         }
-        yield from (f"m-info-[{name}={value}]" for name, value in infos.items())
+        yield from (f"m-info-[{name}={value}]" for name, value in infos.items() if value is not None)
 
     def _db(self, words: list[str]) -> Iterable[str]:
         match words:
@@ -410,19 +332,25 @@ class Firmware:
             "Inference iterations must be >0": inferences <= 0,
             "Inference warmup must be >=0": warm_ups < 0,
             f"At most {self._most_inferences} inferences": max(inferences, warm_ups) > self._most_inferences,
+            "The model cannot be started": not self._has_started,
         }
         refusal = next((text for text, is_so in refusals.items() if is_so), None)
         return self._run(inferences, warm_ups) if refusal is None else (f"e-[{refusal}]",)
 
     def _run(self, inferences: int, warm_ups: int) -> Iterator[str]:
         yield f"m-warmup-start-{warm_ups}"
-        if warm_ups:
-            self._invoke(warm_ups)
-        yield "m-warmup-done"
-        yield f"m-infer-start-{inferences}"
-        yield from (f"m-lap-us-{lap_us}" for lap_us in self._invoke(inferences))
-        yield "m-infer-done"
-        yield self._results()
+        try:
+            if warm_ups:
+                self._invoke(warm_ups)
+            yield "m-warmup-done"
+            yield f"m-infer-start-{inferences}"
+            laps = self._invoke(inferences)
+            yield from (f"m-lap-us-{lap_us}" for lap_us in laps)
+            yield "m-infer-done"
+        except InferenceFailed:
+            yield "e-[An inference failed]"
+        else:
+            yield self._results()
 
     def _invoke(self, times: int) -> tuple[int, int]:
         """Inferences and their laps in microseconds."""
@@ -435,6 +363,8 @@ class Firmware:
         return self._clock.declared_window(times)
 
     def _results(self) -> str:
+        if not self._has_started:
+            return "e-[The model cannot be started]"
         return f"m-results-[{','.join(f'{score:.3f}' for score in self._scores)}]"
 
 
@@ -446,76 +376,3 @@ def _number(word: str) -> int:
 
 def _quoted(word: str) -> str:
     return "".join(letter if "!" <= letter <= "~" and letter not in "[]" else "?" for letter in word)
-
-
-class Port:
-    """A pty in raw mode; hosts open and close it as they like.
-
-    Attributes:
-        name: as `--port` takes it.
-    """
-
-    def __init__(self) -> None:
-        self._host, self._end = os.openpty()
-        tty.setraw(self._end)
-        os.set_blocking(self._host, False)
-        self.name = os.ttyname(self._end)
-
-    def read(self, timeout_s: float) -> bytes:
-        """Some bytes of the host; empty if none come in time."""
-        ready, _, _ = select.select([self._host], [], [], timeout_s)
-        return os.read(self._host, _READ_BYTES) if ready else b""
-
-    def write(self, data: bytes) -> None:
-        """Send; what no host takes within a second is lost, as a UART loses it."""
-        while data and select.select([], [self._host], [], _UNREAD_S)[1]:
-            with suppress(BlockingIOError):
-                data = data[os.write(self._host, data) :]
-
-    def close(self) -> None:
-        """Remove it: a host's next read fails."""
-        os.close(self._host)
-        os.close(self._end)
-
-
-_READ_BYTES = 4096
-_UNREAD_S = 1.0
-WAIT_S = 0.05  # a binary load asks after 200 ms of silence
-
-
-class Board:
-    """Powered on when its port is opened first.
-
-    Args:
-        start: makes the firmware at each boot, from the reason of the reset.
-    """
-
-    def __init__(self, start: Callable[[str], Firmware]) -> None:
-        self._start = start
-        self._firmware: Firmware | None = None
-
-    def opened(self) -> Iterator[bytes]:
-        """What the board sends because a host opened its port: the banner, the first time."""
-        if self._firmware is None:
-            yield from self._boot("power on")
-
-    def receive(self, data: bytes) -> Iterator[bytes]:
-        """What the board sends for bytes of the line, piece by piece as it comes."""
-        if self._firmware is not None:
-            yield from self._sent(self._firmware.receive(data))
-
-    def wait(self) -> Iterator[bytes]:
-        """What it sends because nothing comes."""
-        if self._firmware is not None:
-            yield from self._sent(self._firmware.wait())
-
-    def _sent(self, lines: Iterable[str]) -> Iterator[bytes]:
-        try:
-            for line in lines:
-                yield line.encode("latin-1") + b"\r\n"
-        except BoardReset as reset:  # what else had come is lost
-            yield from self._boot(reset.reason)
-
-    def _boot(self, reason: str) -> Iterator[bytes]:
-        self._firmware = self._start(reason)
-        yield from self._sent(self._firmware.boot())

@@ -1,0 +1,1 @@
+"""A microcontroller of this machine: the firmware's protocol on a pty, inferences by TFLM."""
