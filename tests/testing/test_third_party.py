@@ -127,8 +127,8 @@ def test_it_is_the_installed_one_that_is_tried(elsewhere):
 def test_the_device_and_the_meter_are_listed(elsewhere):
     listed = json.loads(elsewhere.edgebench("devices", "--json"))
     [device] = [row for row in listed["devices"] if row["name"] == "example-board"]
-    assert device["precisions"] == ["fp32", "int8"]
-    assert "repeat" in device["options"]
+    assert device["precisions"] == ["fp32", "fp16", "int8"]
+    assert "threads" in device["options"]
     assert "Made-up watts" in listed["meters"]["example-board-meter"]
 
 
@@ -165,7 +165,7 @@ def test_what_new_writes_installs_and_passes(elsewhere, tmp_path):
     output = elsewhere(
         "-m", "pytest", "-p", "no:cacheprovider", "--pyargs", "edgebench.testing", "-rs",
         "-k", "golden or samples or options", "--edgebench-backend", "my-board", "--edgebench-set",
-        "repeat=2", "--edgebench-probe", "my-board-meter",
+        "threads=2", "--edgebench-probe", "my-board-meter",
         "--edgebench-skip", "test_golden_scores=tried elsewhere", cwd=tmp_path,
     )  # fmt: skip
     assert "failed" not in output
