@@ -12,7 +12,7 @@ from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, Pass, Window
 from edgebench.records.values import Scores
 from edgebench.run.measuring.session_record import Gathered
-from edgebench.testing.checks import FIX, is_json, is_stated
+from edgebench.testing.checks import FIX, is_stated
 
 
 def artifact_rows(artifact: Artifact, request: PrepareRequest, played: bool) -> Iterator[object]:
@@ -28,7 +28,6 @@ def artifact_rows(artifact: Artifact, request: PrepareRequest, played: bool) -> 
         is_stated(artifact.format) or "it has no format; fix: name the format, such as tflite",
         (len(names) > 1 and len(set(names)) == len(names) and all(map(is_stated, names)))
         or f"the class names {names!r} are not two or more, each once; fix: name the outputs in order",
-        is_json(artifact.provenance, "the provenance"),
         Artifact.model_validate_json(artifact.model_dump_json()) == artifact
         or "it comes back from JSON as another; fix: keep plain values in provenance",
         (spec.height > 0 and spec.width == spec.height)
@@ -80,6 +79,11 @@ def contradictions(sound: Artifact) -> Iterator[tuple[str, Artifact]]:
         yield words, sound.model_copy(update={"input": spec.model_copy(update=change)})
     words = f"a batch of {sound.batch + 1} for a model of {sound.batch}"
     yield words, sound.model_copy(update={"batch": sound.batch + 1})
+    scores = tuple((*row, 0.0) for row in sound.golden.scores)
+    golden = sound.golden.model_copy(update={"scores": scores})
+    names = (*sound.class_names, "one class too many")
+    words = "one class more than the model gives scores for"
+    yield words, sound.model_copy(update={"class_names": names, "golden": golden})
 
 
 def measurement_rows(seen: Gathered, plan: MeasurePlan, patches: int, classes: int) -> Iterator[object]:

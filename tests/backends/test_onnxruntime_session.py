@@ -18,9 +18,9 @@ from edgebench.link.local import LocalLink, agent_file
 from edgebench.prepare import onnx as onnx_packages
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.session import MeasurePlan, SessionSettings
+from edgebench.records.session import SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.values import ImageSet, Scene, Variant
+from edgebench.records.values import ImageSet, Variant
 from edgebench.run.measuring.session import compare, require
 from tests.fakes import agent_backend
 
@@ -83,27 +83,11 @@ def test_scores_are_to_the_bit_those_of_plain_calls(device, onnx_quarter, images
     assert (runtime["providers"], runtime["threads"]) == (["CPUExecutionProvider"], 1)
 
 
-def test_a_pass_over_a_scene(device, onnx_quarter, images, tmp_path):
-    patches = np.load(images.path)
-    pixels = np.concatenate([np.concatenate(patches[:3], 1), np.concatenate(patches[3:6], 1)])
-    np.save(tmp_path / "scene.npy", pixels)
-    scene = Scene(tmp_path / "scene.npy", "0" * 64, *pixels.shape[:2])
-    with device.session(onnx_quarter["int8"], settings(threads=2)) as session:
-        passes = list(session.measure(MeasurePlan(scene, passes=2, warmup_cap=10)))
-        predicted = session.predict(images)
-        facts = session.facts()
-    assert [scene_pass.phase for scene_pass in passes] == ["first", "warmup", "steady", "steady"]
-    np.testing.assert_array_equal(passes[-1].scores, predicted[:6])
-    assert facts.cold.load_s > 0
-    assert facts.runtime["threads"] == 2
-
-
 @pytest.mark.parametrize(
     ("chosen", "change", "words"),
     [
         ({"provider": "CUDAExecutionProvider"}, {}, "CPUExecutionProvider"),
         ({}, {"path": "broken.onnx"}, ""),
-        ({}, {"batch": 2}, ""),
     ],
 )
 def test_what_cannot_be_loaded_is_a_failed_load(device, onnx_quarter, tmp_path, chosen, change, words):
@@ -134,11 +118,6 @@ def test_options_are_checked_and_decide_the_int8_file():
     assert inputs("int8", threads=3, optimisation="basic") == inputs("int8")
     with pytest.raises(UnsupportedError):
         inputs("int4")
-
-
-def test_it_prepares_what_its_options_ask_for(onnx_quarter, session_cache):
-    requests = [PrepareRequest(Variant(0.25, precision), 1, options()) for precision in onnx_quarter]
-    assert backend.prepare(requests, session_cache, lambda _: None) == list(onnx_quarter.values())
 
 
 def subjects(target=TARGET):

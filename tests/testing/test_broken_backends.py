@@ -176,7 +176,7 @@ def golden(**members):
         (updated(batch=7), "at batch 7"),
         (updated(format=""), "has no format"),
         (updated(class_names=("water", "water")), "the class names"),
-        (updated(provenance={"at": {1}}), "the provenance is not JSON"),
+        (updated(provenance={"at": {1}}), "comes back from JSON as another"),
         (golden(patches_sha256="0" * 64), "patches_sha256 is not that"),
         (golden(scores=((0.5, 0.5),)), "golden scores of [2] columns for 5 classes"),
         (golden(tolerance=2.0), "catches nothing"),

@@ -51,7 +51,7 @@ pytestmark = pytest.mark.slow
             "patches alone score",
         ),
         (
-            "test_a_wrong_number_of_scores_is_refused",
+            "test_an_artifact_that_contradicts_the_runner_is_refused",
             "        return scores\n\n",
             "        os.abort()\n\n",
             "the worker crashed (SIGABRT), expected a message",
@@ -86,7 +86,7 @@ def test_a_wrong_result_is_one_failure_and_the_rest_is_not_tried(edgebench_cache
         with pytest.raises(pytest.fail.Exception) as failure:
             judge("test_golden_scores", kit)
         assert words in str(failure.value)
-        assert len(gated()) == 8
+        assert len(gated()) == 7
         for name in gated():
             with pytest.raises(pytest.skip.Exception, match="because test_golden_scores fails: mobilenet"):
                 judge(name, kit)
