@@ -164,7 +164,8 @@ def _of_metric(metric: Metric, summaries: Sequence[TrialSummary]) -> Iterator[Co
     """The columns of a metric; one a key where its values are mappings."""
     own = Described(metric.sentence, metric.source, metric.unit_text).schema({"type": "number"})
     for at, (heading, part) in enumerate(csv_fields(metric).items()):
-        described, text, get = own, "", metric.value
+        described, text = own, ""
+        get: Callable[[TrialSummary], Any] = metric.value
         if not part and heading != metric.name and heading in summary_schema():
             described = _described(heading)  # a field that the metric is made of
         elif part and metric.rail:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from edgebench.judge.figure import NEARLY_ALL, PERCENTILES, Figure
-from edgebench.judge.metric import DECLARED, ByRail, Metric, Sampled, Stated
+from edgebench.judge.figure import NEARLY_ALL, PERCENTILES
+from edgebench.judge.metric import DECLARED, ByRail, Figure, Metric, Sampled, Stated
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import NO_SCHEDULE, OVERLOADED
 from edgebench.judge.power import WIDE_SCOPES

@@ -18,14 +18,13 @@ from edgebench.errors import UsageError
 from edgebench.files import read_toml
 from edgebench.installed import shipped_folder
 from edgebench.judge.judged import Judged, with_boards
-from edgebench.judge.metric import Stated
-from edgebench.judge.metrics import required_metrics
+from edgebench.judge.metric import Bound, Stated
+from edgebench.judge.metrics import METRICS, required_metrics
 from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.judge.schedule import Strict
 from edgebench.judge.trial_summary import (
     PUBLISHED,
     Accuracy,
-    Bound,
     Published,
     TrialSummary,
     mark_of,
@@ -108,34 +107,28 @@ class FigureEntry(_Entry):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        judged = required_metrics().values()
-        known = {
-            each.name: each for each in judged if not isinstance(each.judged, Stated) and not each.is_size
+        measured = {
+            name: each
+            for name, each in required_metrics().items()
+            if not isinstance(each.judged, Stated) and not each.is_size
         }
-        refuse(
-            (
-                self.quantity not in known,
-                f"unknown quantity {short(self.quantity)}",
-                choose(self.quantity, known),
-            )
-        )
-        metric, k, n, unit = known[self.quantity], self.k, self.n, self.unit
+        unknown = f"unknown quantity {short(self.quantity)}"
+        refuse((self.quantity not in measured, unknown, choose(self.quantity, measured)))
+        metric, k, n, unit = measured[self.quantity], self.k, self.n, self.unit
         forms = [key for key in _FORMS if getattr(self, key) is not None]
-        one_of = f"write one of {', '.join(_FORMS)}"
-        is_bound, uncovered = set(forms) & set(BOUNDS), forms in (["value"], ["k"]) and not self.covers
+        several = " and ".join(forms) or "neither a number nor a picture"
         number = sum(float(getattr(self, key)) for key in forms if key != "k")
         too_much = metric.share_of and number * metric.units.get(unit, 1.0) > 1
         no_time = self.patches and (self.value is None or not metric.is_latency)
         refuse(
             (unit and unit not in metric.units, f"unknown unit {short(unit)}", choose(unit, metric.units)),
-            (not forms, "it has neither a number nor `picture = true`", one_of),
-            (len(forms) > 1, f"{' and '.join(forms)} in one figure", one_of),
+            (len(forms) != 1, f"{several} in one figure", f"write one of {', '.join(_FORMS)}"),
             ((k is None) != (n is None), "k and n belong together", "write both: k right ones of n"),
             (n and not metric.share_of, f"k and n do not belong to {self.quantity}", "write value ="),
             ((k or 0) > (n or 0), f"{k} of {n} is more than all", "write k for the right ones, n for all"),
             (no_time, "patches belong to the value of a scene's time", "leave them out"),
-            (uncovered, "covers is missing", 'write such as covers = "inference only"'),
-            (is_bound and not self.words, "words are missing", "quote what the source says: words = "),
+            ((n or self.value) and not self.covers, "covers is missing", 'such as covers = "inference only"'),
+            ({*forms} & {*BOUNDS} and not self.words, "words are missing", "quote the source: words = "),
             (too_much, f"{number:g} is more than every {metric.share_of}", 'write a share, or unit = "%"'),
         )
         return self
@@ -246,9 +239,7 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
     folder = reference_folder()
     entries = [(reference, trial) for reference in load_references(folder) for trial in reference.trials]
     profiles = shipped_profiles() if profiles is None else profiles
-    targets = {
-        trial.target: Target(name=trial.target, device=PUBLISHED, body=trial.device) for _, trial in entries
-    }
+    bodies = {trial.target: trial.device for _, trial in entries}
     record = ExperimentRecord(
         name="reference",
         created_utc="",
@@ -258,34 +249,32 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
         sessions=1,
         passes=1,
         scene=SCENE,
-        targets=tuple(targets.values()),
+        targets=tuple(Target(name=name, device=PUBLISHED, body=body) for name, body in bodies.items()),
         trials=tuple(trial.record for _, trial in entries),
         profiles=tuple(profile.as_record() for profile in profiles),
         warnings=("every figure was published by others, as its source says; none was measured here",),
     )
     named = [f"{trial.target}={name}" for _, trial in entries for name in trial.boards]
     record, notes = with_boards(with_boards(record, named)[0], boards)
-    bodies = {target.name: target for target in record.targets}
-    summaries = [_summary(reference, trial, bodies[trial.target]) for reference, trial in entries]
+    targets = {target.name: target for target in record.targets}
+    summaries = [_summary(reference, trial, targets[trial.target]) for reference, trial in entries]
     verdicts = judge_all(summaries, profiles)
     return Judged(StoredResults(folder, record), tuple(profiles), summaries, verdicts, notes)
 
 
 def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSummary:
-    figures = {
-        figure.quantity: figure.published(reference.sources[figure.source]) for figure in entry.figures
-    }
-    patches = min(figure.patches or SCENE.patches for figure in entry.figures)
-    extrapolated = patches < SCENE.patches
+    figures = tuple(figure.published(reference.sources[figure.source]) for figure in entry.figures)
     # As the tables have them: a time is of no session, and has no interval.
     known: dict[str, Any] = {
-        name: Interval(figure.value, None, None, sessions=0, n=0)
-        for name in ("image_s", "infer_s")
-        if (figure := figures.get(name)) and figure.value is not None
+        figure.quantity: Interval(figure.value, None, None, sessions=0, n=0)
+        for figure in figures
+        if figure.value is not None and METRICS[figure.quantity].is_latency
     }
-    right = figures.get("accuracy")
-    if right and right.k is not None and right.n and right.low is not None and right.high is not None:
-        known["accuracy"] = Accuracy(right.k, right.n, right.low, right.high)
+    for each in figures:
+        if each.k is not None and each.n and each.low is not None and each.high is not None:
+            known[each.quantity] = Accuracy(each.k, each.n, each.low, each.high)
+    patches = min(figure.patches or SCENE.patches for figure in entry.figures)
+    extrapolated = patches < SCENE.patches
     summary = TrialSummary(
         **planned_fields(entry.record),
         **known,
@@ -301,7 +290,7 @@ def _summary(reference: Reference, entry: TrialEntry, target: Target) -> TrialSu
         scene_covered=SCENE.covered,
         measured_patches=patches if extrapolated else None,
         extrapolated=extrapolated,
-        published=tuple(figures.values()),
+        published=figures,
     )
     reason = "" if "accuracy" in known else summary.unpublished("accuracy")
     return replace(summary, accuracy_reason=reason)

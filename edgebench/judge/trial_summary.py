@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
+from edgebench.judge.metric import Bound
 from edgebench.records.model import BuiltArtifact
 from edgebench.records.stored import SceneRecord, SessionRecord, TrialRecord
 from edgebench.records.target import DeclaredBoot, DeclaredPower, PowerKind
@@ -18,9 +19,6 @@ T = TypeVar("T")
 
 # A figure that somebody else published: what is known of it, and who says so.
 
-
-Bound = Literal["above", "at least", "below", "at most"]
-"""How a figure lies to the one number that is known of it; `above` and `below` leave that number out."""
 
 PUBLISHED = "published"
 """The mark of a trial that was published, and not measured."""

@@ -30,12 +30,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edgebench.judge.figure import Figure, over_medians
-from edgebench.judge.metric import TIME_UNITS, BySession, Metric, Sampled, Shown
+from edgebench.judge.figure import over_medians
+from edgebench.judge.metric import TIME_UNITS, Asked, BySession, Certainty, Figure, Metric, Sampled, Shown
 from edgebench.stats.intervals import session_medians
 
 if TYPE_CHECKING:
-    from edgebench.judge.figure import Asked, Certainty
     from edgebench.judge.trial_summary import TrialSummary
 
 
@@ -60,8 +59,8 @@ METRICS = (
     Metric(
         "overhead_s",
         "What of a scene's time is not the runtime's, the least of all passes.",
-        least_s,
         TIME_UNITS,
+        read=least_s,
         source="passes.parquet",
         label="overhead",
         statistics=("median",),
@@ -74,8 +73,8 @@ METRICS = (
     Metric(
         "sampled_overhead_s",
         "The same, judged by the values of the sessions.",
-        least_s,
         TIME_UNITS,
+        read=least_s,
         source="passes.parquet",
         statistics=("median", "max"),
         judged=Sampled(overheads_s, "passes", absent="no pass was timed"),

@@ -5,18 +5,25 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, ByImages, Metric, Shown, where_measured
+from edgebench.judge.metric import (
+    POINT_UNITS,
+    SHARE_UNITS,
+    Asked,
+    ByImages,
+    Certainty,
+    Figure,
+    Metric,
+    Shown,
+    where_measured,
+)
 
 if TYPE_CHECKING:
-    from edgebench.judge.figure import Asked, Certainty, Figure
     from edgebench.judge.trial_summary import TrialSummary
 
 OVERLAPPING = "overlapping crops make it a little too narrow"
 
 
 def _accuracy(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.figure import Figure
-
     accuracy = trial.accuracy
     if accuracy is None:
         return Figure(reason=trial.accuracy_reason or "accuracy was not taken")
@@ -33,8 +40,6 @@ def _accuracy(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure
 
 
 def _accuracy_drop(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.figure import Figure
-
     drop = trial.accuracy_drop
     if drop is None:
         return Figure(reason=trial.accuracy_drop_reason or "there is no fp32 variant to compare with")
@@ -56,7 +61,6 @@ METRICS = (
     Metric(
         "accuracy",
         "Right ones of the labelled images, predicted by the very artifact that was timed.",
-        attrgetter("accuracy"),
         SHARE_UNITS,
         label="Accuracy",
         source="sessions",
@@ -77,7 +81,6 @@ METRICS = (
         "Points of accuracy (hundredths of the images) below the fp32 variant of its depth on the same "
         "target, over the same images, with Tango's paired interval; below 0 where it is right more often. "
         "Of an fp32 variant it is 0.",
-        attrgetter("accuracy_drop"),
         POINT_UNITS,
         label="Accuracy below fp32",
         source="sessions",
@@ -91,7 +94,6 @@ METRICS = (
     Metric(
         "scene_accuracy",
         "Right ones of the scene's own patches.",
-        attrgetter("scene_accuracy"),
         SHARE_UNITS,
         label="Accuracy on the scene",
         source="sessions",
@@ -103,7 +105,6 @@ METRICS = (
     Metric(
         "agreement",
         "How often it predicts what the fp32 variant of its depth predicts on the same target.",
-        attrgetter("agreement"),
         SHARE_UNITS,
         label="Same class as fp32",
         source="sessions",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from edgebench.judge.metric import (
@@ -12,8 +11,11 @@ from edgebench.judge.metric import (
     MASS_UNITS,
     SHARE_UNITS,
     TIME_UNITS,
+    Asked,
     ByCount,
+    Certainty,
     Exactly,
+    Figure,
     Metric,
     Sampled,
     Shown,
@@ -24,7 +26,6 @@ from edgebench.judge.metric import (
 )
 
 if TYPE_CHECKING:
-    from edgebench.judge.figure import Asked, Certainty, Figure
     from edgebench.judge.trial_summary import TrialSummary
 
 NOT_ENDED = "no session has ended by itself"
@@ -36,7 +37,7 @@ NO_BOOT = "the target's description gives no boot time"
 
 
 def _failures(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.figure import STATED, Figure
+    from edgebench.judge.figure import STATED
     from edgebench.stats.compare import wilson
 
     failed = trial.failed_sessions
@@ -52,7 +53,6 @@ def _missed_share(trial: TrialSummary) -> float | None:
 
 
 def _deadline_misses(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.figure import Figure
     from edgebench.stats.compare import share_over_sessions
     from edgebench.stats.intervals import interval_reason
 
@@ -78,8 +78,6 @@ def _boot(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
     """A maximum passes a limit that it does not exceed and fails none, since it may never be reached; a
     typical time above the limit fails it, and passes none.
     """
-    from edgebench.judge.figure import Figure
-
     boot = trial.boot_s
     if boot is None:
         return Figure(reason=NO_BOOT)
@@ -103,7 +101,6 @@ METRICS = (
         "failed_sessions",
         "Share of the sessions that failed: that crashed, hung, computed something else or lost their "
         "connection. Interrupted ones are not counted, neither as failed nor as sound.",
-        attrgetter("failed_sessions"),
         SHARE_UNITS,
         label="Failed sessions",
         source="sessions",
@@ -119,7 +116,6 @@ METRICS = (
     Metric(
         "memory_bytes",
         "Peak resident memory of the worker, mean over sessions.",
-        attrgetter("memory_bytes"),
         BYTE_UNITS,
         label="Peak memory",
         source="session.json",
@@ -132,7 +128,6 @@ METRICS = (
     Metric(
         "artifact_bytes",
         "Size of the file that the runtime loads: of what was built on the board, where it builds.",
-        attrgetter("artifact_bytes"),
         BYTE_UNITS,
         label="Model size",
         source="experiment.json",
@@ -147,8 +142,8 @@ METRICS = (
     Metric(
         "deadline_misses",
         "Share of the paced passes that were not done at the due time of the next.",
-        _missed_share,
         SHARE_UNITS,
+        read=_missed_share,
         label="Missed deadlines",
         source="passes.parquet",
         statistics=("share",),
@@ -163,7 +158,6 @@ METRICS = (
     Metric(
         "mass_g",
         "Declared mass.",
-        attrgetter("mass_g"),
         MASS_UNITS,
         label="Mass",
         source=DECLARED,
@@ -177,7 +171,6 @@ METRICS = (
     Metric(
         "size_mm",
         "Declared outer dimensions.",
-        attrgetter("size_mm"),
         LENGTH_UNITS,
         label="Size",
         source=DECLARED,
@@ -193,7 +186,6 @@ METRICS = (
         "boot_s",
         "Declared time from power on until a program can be started: a maximum, which it never exceeds, or "
         "what is typical.",
-        attrgetter("boot_s"),
         TIME_UNITS,
         label="Boot time",
         source=DECLARED,

@@ -6,11 +6,21 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import DECLARED, ENERGY_UNITS, POWER_UNITS, ByRail, Metric, Shown, Simulated
+from edgebench.judge.metric import (
+    DECLARED,
+    ENERGY_UNITS,
+    POWER_UNITS,
+    Asked,
+    ByRail,
+    Certainty,
+    Figure,
+    Metric,
+    Shown,
+    Simulated,
+)
 from edgebench.stats.interval import Interval
 
 if TYPE_CHECKING:
-    from edgebench.judge.figure import Asked, Certainty, Figure
     from edgebench.judge.trial_summary import PowerFigure, TrialSummary
 
 
@@ -23,12 +33,13 @@ def _declared(trial: TrialSummary) -> dict[str, float | str]:
 def _of_rail(
     name: str, sentence: str, field: str, units: Mapping[str, float] = ENERGY_UNITS, **fields: Any
 ) -> Metric:
-    """A field of the meter and rail that a board's power is judged by."""
+    """A field of the meter and rail that a board's power is judged by; columns have it and its interval."""
+    fields.setdefault("csv", {name: "", **{bound: bound for bound in fields.get("rail_bounds", ())}})
     return Metric(
         name,
         sentence,
-        lambda trial: None if trial.primary_rail is None else getattr(trial.primary_rail, field),
         units,
+        read=lambda trial: None if trial.primary_rail is None else getattr(trial.primary_rail, field),
         source="probes.parquet",
         json_field="power",
         rail=field,
@@ -55,6 +66,12 @@ def _metered(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
     return power_figure(trial, asked, certainty)
 
 
+_SAMPLING = (
+    "total", "effective_hz", "longest_gap_s", "averaging_ms", "rejected", "rate_hz", "samples", "window_s",
+    "uncovered", "unknown_lag_s",
+)  # fmt: skip
+"""What of a meter and rail the rows of trials say besides its figures."""
+
 METRICS = (
     _of_rail(
         "power_mean_w",
@@ -68,22 +85,10 @@ METRICS = (
         conditions=("averaging_s",),
         missing=attrgetter("power_reason"),
         csv={
-            "power_meter": "meter",
-            "power_channel": "channel",
-            "power_scope": "scope",
+            **{f"power_{field}": field for field in ("meter", "channel", "scope")},
             "mean_w": "",
-            "mean_low_w": "mean_low_w",
-            "mean_high_w": "mean_high_w",
-            "power_total": "total",
-            "power_effective_hz": "effective_hz",
-            "power_longest_gap_s": "longest_gap_s",
-            "power_averaging_ms": "averaging_ms",
-            "power_rejected": "rejected",
-            "power_rate_hz": "rate_hz",
-            "power_samples": "samples",
-            "power_window_s": "window_s",
-            "power_uncovered": "uncovered",
-            "power_unknown_lag_s": "unknown_lag_s",
+            **{bound: bound for bound in ("mean_low_w", "mean_high_w")},
+            **{f"power_{field}": field for field in _SAMPLING},
             "power_note": "reason",
         },
         shown=(Shown("power", "Mean, W", "interval"),),
@@ -122,7 +127,6 @@ METRICS = (
         statistics=("median",),
         brought_by="--meter KIND",
         judged=_metered,
-        csv={"energy_j": "", "energy_low_j": "energy_low_j", "energy_high_j": "energy_high_j"},
         shown=(Shown("matrix", form="interval", where_present=True), Shown("power", "Energy, J", "interval")),
         compared=ByRail("energy_j_sessions"),
         of_a_pass=True,
@@ -144,7 +148,6 @@ METRICS = (
         "Energy of an image above that of the idle device.",
         "net_energy_j",
         label="Net energy per image",
-        csv={"net_energy_j": "", "net_low_j": "net_low_j", "net_high_j": "net_high_j"},
         shown=(Shown("power", "Net of idle, J", "interval"),),
         rail_bounds=("net_low_j", "net_high_j"),
     ),
@@ -153,8 +156,8 @@ METRICS = (
         "What the target draws as a whole by a data sheet or label, in W, and not by a meter: its maximum, "
         "which it never exceeds, or what its maker calls typical. It is judged where no meter decides: a "
         "maximum can pass a limit, a typical power can fail one.",
-        _declared,
         POWER_UNITS,
+        read=_declared,
         label="Declared power",
         source=DECLARED,
         csv={"declared_{key}": ""},

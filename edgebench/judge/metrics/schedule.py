@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,15 @@ from edgebench.judge.metric import (
     IMAGE_UNITS,
     SHARE_UNITS,
     TIME_UNITS,
+    Asked,
+    Certainty,
+    Figure,
     Metric,
     Simulated,
     where_measured,
 )
 
 if TYPE_CHECKING:
-    from edgebench.judge.figure import Asked, Certainty, Figure
     from edgebench.judge.trial_summary import TrialSummary
 
 BITS = 8
@@ -27,8 +29,6 @@ def _update(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
     """The artifact's bytes over the profile's uplink, without whatever a protocol adds; a bound from below
     where files travel with it whose sizes are not recorded.
     """
-    from edgebench.judge.figure import Figure
-
     if asked.uplink_bps is None:
         return Figure(reason="the profile states no uplink: add uplink_bps, such as '9.6 kbit/s'")
     if trial.update_bytes is None:
@@ -43,22 +43,18 @@ def _update(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
 
 
 def _of_schedule(
-    name: str,
-    sentence: str,
-    units: Mapping[str, float],
-    judged: Simulated,
-    value: Callable[[TrialSummary], Any] = attrgetter("image_s"),
-    **fields: Any,
+    name: str, sentence: str, units: Mapping[str, float], judged: Simulated, **fields: Any
 ) -> Metric:
     """What a schedule makes of a value, by default the latency: a trial has it under a profile alone."""
     common: dict[str, Any] = {
         "source": "passes.parquet",
+        "read": attrgetter("image_s"),
         "statistics": ("simulated",),
         "json_field": "image_s",
         "csv": {},
         "brought_by": "a [schedule] in the profile",
     }
-    return Metric(name, sentence, value, units, judged=judged, conditions=("schedule",), **common | fields)
+    return Metric(name, sentence, units, judged=judged, conditions=("schedule",), **common | fields)
 
 
 METRICS = (
@@ -67,7 +63,7 @@ METRICS = (
         "Pictures that are not done at once, the most of a cycle of the profile's schedule: their pixels.",
         BYTE_UNITS,
         Simulated("storage_bytes", "the most images of a cycle"),
-        attrgetter("image_bytes"),
+        read=attrgetter("image_bytes"),
         source="experiment.json",
         label="Storage for the backlog",
         missing=lambda trial: "its samples have no pixels",
@@ -110,8 +106,8 @@ METRICS = (
         "update_s",
         "Time in which the artifact reaches the device at the profile's uplink_bps. Where the device builds "
         "what it loads, the artifact is what it builds from.",
-        attrgetter("update_bytes"),
         TIME_UNITS,
+        read=attrgetter("update_bytes"),
         source="experiment.json",
         label="Update time",
         statistics=("recorded",),

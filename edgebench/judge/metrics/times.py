@@ -29,8 +29,8 @@ def _cold(name: str, sentence: str, heading: str, statistics: tuple[str, ...] = 
     return Metric(
         name,
         f"{sentence}, mean over sessions.",
-        lambda trial: trial.cold.get(name),
         TIME_UNITS,
+        read=lambda trial: trial.cold.get(name),
         label=heading,
         source="session.json",
         statistics=statistics,
@@ -59,7 +59,6 @@ METRICS = (
     Metric(
         "image_s",
         "Seconds from the scene in the device's memory to the last score: patchify, preprocess, infer.",
-        attrgetter("image_s"),
         TIME_UNITS,
         label="Latency per image",
         source="sessions",
@@ -75,7 +74,6 @@ METRICS = (
         "infer_s",
         "Seconds in which the runtime works on the scene's patches: the union of the inference intervals "
         "where they overlap; of windows their duration over their inferences, times the scene's patches.",
-        attrgetter("infer_s"),
         TIME_UNITS,
         label="Inference time per image",
         source="sessions",
@@ -94,7 +92,6 @@ METRICS = (
         "request_ms",
         "Milliseconds from a request's submission to its completion, where several are in flight; a request "
         "is a batch. Its median is the mean over sessions of each session's median.",
-        attrgetter("request_ms"),
         MILLISECOND_UNITS,
         label="Latency per request",
         source="batches.parquet",
@@ -112,7 +109,6 @@ METRICS = (
     Metric(
         "in_flight",
         "Mean number of requests in flight while any is: the sum of their times over infer_s.",
-        attrgetter("in_flight"),
         {"1": 1.0},
         label="Requests in flight",
         source="batches.parquet",
@@ -122,7 +118,6 @@ METRICS = (
     Metric(
         "stages_ms",
         "Time of each stage a patch, mean over sessions of each session's median over its steady passes.",
-        attrgetter("stages_ms"),
         {"ms": 1.0},
         label="Stages per patch",
         source="passes.parquet",
@@ -150,7 +145,6 @@ METRICS = (
         "Seconds from just before the worker's process is started to the scores of its first batch: start of "
         "the process, import, load and that batch; nothing that the harness does in between, such as its "
         "requests' way, further golden patches and idle windows.",
-        attrgetter("start_s"),
         TIME_UNITS,
         label="Start",
         source="session.json",
@@ -164,7 +158,6 @@ METRICS = (
         "instructions",
         "Instructions that an emulated device executes in an inference, by its emulator's count: mean over "
         "sessions of each session's median over its steady windows. No time follows from them.",
-        attrgetter("instructions"),
         {"instruction": 1.0},
         label="Instructions per inference",
         source="windows.parquet",
