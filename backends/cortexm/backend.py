@@ -41,7 +41,7 @@ from edgebench.probes.host.serial_port import ports_in_words
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionFacts, SessionSettings
 from edgebench.records.target import Target
-from edgebench.records.values import Finding, ImageSet, Json, Progress, Scores
+from edgebench.records.values import Finding, ImageSet, Json, Progress
 from edgebench.session_stages import SessionStage
 from edgebench.stats.clock import RoundTrip
 
@@ -157,9 +157,6 @@ def with_printed_tolerance(outcome: Prepared) -> Prepared:
 # A session at a serial line: the firmware that answers, and the windows that it is timed by.
 
 
-FLOAT_ROUNDING = 1e-6
-"""Rounding of scores that are compared as float32."""
-
 NO_SHIFT = (
     "its QEMU was not started here: --set icount-shift=N says so where it was started with -icount shift=N"
 )
@@ -202,32 +199,16 @@ class CortexMSession(WindowSession):
             keeps_input=profile.is_own,
         )
         self._profile = profile
-        self._golden_difference = 0.0
-
-    def golden(self) -> Scores:
-        """Scores float32 [golden, classes], each patch by `infer 1 0`."""
-        scores = super().golden()
-        due = np.asarray(self._artifact.golden.scores)
-        if scores.shape == due.shape:
-            self._golden_difference = float(np.abs(scores - due).max())
-        return scores
 
     def facts(self) -> SessionFacts:
         """What is known by now; nothing was loaded, because the firmware is resident."""
         facts = super().facts()
-        warnings = self._profile.warnings()
-        # Its own firmware's engine computes what the reference does: only the decimals may differ.
-        if self._profile.is_own and self._golden_difference > PRINTED_ROUNDING + FLOAT_ROUNDING:
-            warnings.append(
-                f"the golden scores differ by {self._golden_difference:.4f} from those of "
-                f"{self._artifact.golden.reference}, which the firmware's engine should equal bit for bit"
-            )
         counts_none = self._profile.is_emulated and self._icount_shift is None
         return replace(
             facts,
             runtime=self._profile.runtime(),
             instructions_reason=(NO_SHIFT if self._profile.is_in_qemu else SIMULATED) if counts_none else "",
-            warnings=(*warnings, *facts.warnings),
+            warnings=(*self._profile.warnings(), *facts.warnings),
         )
 
 

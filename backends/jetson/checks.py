@@ -59,21 +59,6 @@ _CAUSES = (
         {"jetson": f"{HOW_TO_INSTALL['jetson']}; where this is not the board, {NAME_THE_BOARD}"},
     ),
     Cause(
-        r"no CUDA runtime here \((?P<reason>[^\n]{1,700}?)\): on a Jetson ",
-        "the CUDA runtime cannot be loaded",
-        "{reason}",
-        "install the CUDA toolkit, or name the runtime: --set cudart=PATH",
-        {"jetson": "sudo apt install nvidia-jetpack, or name the runtime: --set cudart=PATH"},
-    ),
-    Cause(
-        # The runner has named the layers, and what to do about it.
-        r"(?P<precision>fp16|fp32|int8) was asked for, and TensorRT (?P<release>\S{1,40}) built "
-        r"(?P<layers>[^;\n]{1,2000}); (?P<fix>[^;\n]{1,300})",
-        "TensorRT {release} did not build {precision}, which was asked for",
-        "{layers}",
-        "{fix}",
-    ),
-    Cause(
         r"CUDA initialization failure with error:? 100\b"
         r"|no CUDA-capable device is detected|cudaErrorNoDevice",
         "CUDA finds no GPU there",
@@ -102,14 +87,6 @@ _CAUSES = (
             "jetson": f"{_FREE_MEMORY}; GPU and processor share it, so a desktop counts "
             "(sudo systemctl isolate multi-user.target)"
         },
-    ),
-    Cause(
-        # No implementation in a precision that the build was held to; the runner says what to do about it.
-        r"(?P<reason>[^\n;]{0,300}Could not find any implementation for node[^\n;]{0,300})[^\n]{0,900}; "
-        r"each layer with weights was to compute in (?P<precision>fp16|int8): (?P<fix>[^\n]{1,300})",
-        "TensorRT has no implementation in {precision} for a layer with weights",
-        "{reason}",
-        "{fix}",
     ),
 )
 

@@ -91,24 +91,6 @@ _CAUSES = (
         "install the driver of the {device}, or name one that is found: --set device=NAME",
     ),
     Cause(
-        r"the cache folder (?P<folder>[^\n]{1,300}) cannot be written to: (?P<reason>[^;\n]{1,200})",
-        "the cache folder {folder} cannot be written to",
-        "{reason}",
-        "name another one (--set cache=FOLDER), or leave it out",
-    ),
-    Cause(
-        r"the cache folder (?P<folder>[^\n]{1,300}) cannot be used: (?P<reason>[^;\n]{1,300})",
-        "the cache folder {folder} cannot be used",
-        "{reason}",
-        "remove it, or name another folder (--set cache=FOLDER)",
-    ),
-    Cause(
-        rf"{_RELEASE} does not read \.tflite",
-        "OpenVINO {release} does not read .tflite",
-        "releases from 2023.0 on do; those until 2022.3 read .onnx",
-        "give the .onnx or .keras that it was made from, or take --device cpu",
-    ),
-    Cause(
         r"plugins\.xml",
         "the OpenVINO that is installed there is incomplete: its plugins.xml cannot be read",
         "{end}",

@@ -242,6 +242,17 @@ def test_a_cache_is_told_of_where_it_was_not_used_or_hit(cache, hit, words):
     assert all(word in warning for word, warning in zip(words, warnings, strict=True))
 
 
+@pytest.mark.attack(
+    "a cache folder for compiled models that cannot be written to: the load fails with the reason"
+)
+def test_a_cache_folder_that_cannot_be_written_to():
+    with pytest.raises(
+        OSError, match="the cache folder /proc/x cannot be written to: No such file"
+    ) as refused:
+        compile_cache.CompileCache("/proc/x")
+    assert "--set cache=FOLDER" in str(refused.value)
+
+
 def test_a_cache_that_gained_a_model_was_no_hit(tmp_path):
     empty = compile_cache.CompileCache(str(tmp_path / "new" / "folder"))
     assert not empty.is_unchanged()

@@ -10,7 +10,6 @@ import pytest
 from edgebench import registry
 from edgebench.errors import SessionError
 
-failures: Any = importlib.import_module("edgebench.backends.openvino.device.library")
 explain: Any = importlib.import_module("edgebench.backends.openvino.checks")
 
 NONE = "no stick, neither 03e7:2485 nor 03e7:f63b"
@@ -108,34 +107,6 @@ def test_a_library_that_no_wheel_brings_is_named_with_its_package(library, comma
     assert "devices found: CPU" in error.why
 
 
-@pytest.mark.attack(
-    "a cache folder for compiled models that cannot be written to: the load fails with the reason"
-)
-def test_a_cache_folder_that_cannot_be_written_to():
-    error = explained(
-        "the cache folder /proc/x cannot be written to: No such file or directory; name another one "
-        "(--set cache=FOLDER), or leave it out",
-        "openvino",
-    )
-    assert error is not None
-    assert (error.what, error.why) == (
-        "the cache folder /proc/x cannot be written to",
-        "No such file or directory",
-    )
-    assert "--set cache=FOLDER" in error.fix
-
-
-def test_a_cache_folder_that_holds_what_is_no_plain_file():
-    error = explained(
-        "the cache folder /c cannot be used: 1.blob in it is no plain file; remove it, or name another "
-        "folder (--set cache=FOLDER)",
-        "openvino",
-    )
-    assert error is not None
-    assert (error.what, error.why) == ("the cache folder /c cannot be used", "1.blob in it is no plain file")
-    assert error.fix.startswith("remove it")
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -150,15 +121,6 @@ def test_an_installation_without_its_list_of_plugins(words):
     assert error is not None
     assert "plugins.xml" in error.what and words[:200] in error.why
     assert error.fix.startswith("install it again: pip install openvino")
-
-
-def test_a_tflite_file_on_a_release_that_does_not_read_it():
-    release = "2022.3.2-9279-e2c7e4d7b4d-releases/2022/3"
-    error = explained(failures.NO_READER.format(release), "openvino")
-    assert error is not None
-    assert error.what == "OpenVINO 2022.3.2 does not read .tflite"
-    assert "from 2023.0 on" in error.why
-    assert ".onnx" in error.fix
 
 
 @pytest.mark.parametrize(

@@ -304,5 +304,4 @@ def test_the_sticks_way_on_a_processor(devices, channels_first_quarter, images, 
 def test_an_old_release_does_not_read_tflite(devices, prepared_quarter, release):
     with pytest.raises(SessionError) as caught:
         devices(release).session(prepared_quarter["int8"], settings()).__enter__()
-    assert "does not read .tflite" in caught.value.what
-    assert "from 2023.0 on" in caught.value.why
+    assert "does not read .tflite, releases from 2023.0 on do" in caught.value.why

@@ -34,20 +34,6 @@ def error(why: str = "", tail: str = "", stage: str = "load") -> SessionError:
         ("cudaMalloc: out of memory", "memory does not suffice", "--batch"),
         ("[E] Requested amount of GPU memory (1073741824 bytes) could not be allocated.",
          "memory does not suffice", "desktop"),
-        (
-            "BuildFailed: TensorRT 8.2.1 built no engine: Could not find any implementation for node conv1.; "
-            "each layer with weights was to compute in int8: take the Q/DQ model (--set int8=qdq)",
-            "no implementation in int8", "int8=qdq",
-        ),
-        (
-            "ImportError: no CUDA runtime here (libcudart.so: no such shared object): on a Jetson it",
-            "CUDA runtime", "--set cudart=PATH",
-        ),
-        (
-            "PrecisionNotHonoured: fp16 was asked for, and TensorRT 8.2.1 built 1 of the 9 layers that "
-            "compute with weights in another precision: conv1 in fp32; measure --precision fp32 here",
-            "did not build fp16", "--precision fp32",
-        ),
         ("BuildFailed: TensorRT 8.2.1 cannot use the GPU: CUDA initialization failure with error 35. Please",
          "too old", "JetPack"),
     ],
