@@ -18,7 +18,7 @@ from edgebench.records.model import ModelSource, Prepared, PrepareRequest
 from edgebench.records.target import Target
 from edgebench.records.values import Progress, Variant
 from edgebench.report.schemas import schema
-from edgebench.run.measuring.execution import prepare_trials, requested_in_vain, require_any
+from edgebench.run.measuring.execution import prepare_trials, require_any, unsupported_requests
 from edgebench.run.planner import Built
 from edgebench.run.settings import RunConfig
 from edgebench.run.trials import ModelData, Plan, make_trials
@@ -102,7 +102,7 @@ def test_where_nothing_is_left_the_first_reason_is_the_error(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("config", "refused", "in_vain"),
+    ("config", "refused", "unsupported"),
     [
         ({}, [QUARTER_INT8, HALF, HALF_INT8], []),
         ({"precision": ("int8",)}, [QUARTER_INT8], [QUARTER_INT8]),
@@ -111,14 +111,14 @@ def test_where_nothing_is_left_the_first_reason_is_the_error(tmp_path: Path):
         ({"model": ("mobilenet_v1",)}, [HALF, HALF_INT8, QUARTER], [HALF, HALF_INT8]),
     ],
 )
-def test_what_was_named_and_is_not_supported(config: dict[str, Any], refused: list[Variant], in_vain):
+def test_what_was_named_and_is_not_supported(config: dict[str, Any], refused: list[Variant], unsupported):
     plan = built(Preparing("fake", {}), variants=[QUARTER, QUARTER_INT8, HALF, HALF_INT8]).plan
     prepared = {
         trial.key: REFUSAL if trial.variant in refused else made_artifact(trial.variant.name)
         for trial in plan.trials
     }
-    in_vain_keys = requested_in_vain(plan, prepared, RunConfig(device=("fake",), **config))
-    assert {trial.variant for trial in plan.trials if trial.key in in_vain_keys} == set(in_vain)
+    keys = unsupported_requests(plan, prepared, RunConfig(device=("fake",), **config))
+    assert {trial.variant for trial in plan.trials if trial.key in keys} == set(unsupported)
 
 
 def test_a_run_measures_the_others_and_says_which_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -103,7 +103,7 @@ def require_any(plan: Plan, prepared: PreparedTrials) -> None:
         raise refused[0]
 
 
-def requested_in_vain(plan: Plan, prepared: PreparedTrials, config: RunConfig) -> frozenset[str]:
+def unsupported_requests(plan: Plan, prepared: PreparedTrials, config: RunConfig) -> frozenset[str]:
     """The keys of unsupported trials that the command asked for by name.
 
     Those of a precision that was named; and those of a model or depth that was named, where the target
@@ -296,7 +296,7 @@ class Campaign:
 
     def _record(self, prepared: PreparedTrials) -> ExperimentRecord:
         plan, config = self.built.plan, self.resolved.config
-        in_vain = requested_in_vain(plan, prepared, config)
+        requested_keys = unsupported_requests(plan, prepared, config)
         record = ExperimentRecord(
             name=config.name
             or "-".join(dict.fromkeys(target.declared_name for target in self.built.targets)),
@@ -310,7 +310,7 @@ class Campaign:
             images_reason="" if plan.images else "no images were given (--images)",
             targets=self.built.targets,
             trials=tuple(
-                _trial_record(trial, prepared[trial.key], plan, requested=trial.key in in_vain)
+                _trial_record(trial, prepared[trial.key], plan, requested=trial.key in requested_keys)
                 for trial in plan.trials
             ),
             profiles=self.profiles,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import secrets
 import time
@@ -324,18 +325,39 @@ class MeterBench:
         """
         place = HOST if registry.samples_on_host(meter) else BOARD
         probes = SessionProbes((meter,), worker=None)
-        samples = _Samples(probes, file)
+        figures: RecordedFigures | None = None  # until the meter has said what it is
+
+        def take() -> tuple[str, float] | None:
+            """Take in what has come; the headline's newest power in W, where it says some."""
+            nonlocal figures
+            newest = None
+            for chunk in probes.drain():
+                [info] = probes.facts()[0]
+                figures = figures or RecordedFigures(info.channels)
+                if file is not None:
+                    file.write(chunk, info)
+                newest = figures.add(chunk) or newest
+            return newest
+
         recorded_s = 0.0
         with self._device(place).sampling(probes, place) as listen:
             began_s = time.monotonic()
+            end_s = math.inf if duration_s is None else began_s + duration_s
             try:
-                if duration_s != 0.0:
-                    _listen(samples, listen, duration_s, show)
+                while not probes.facts()[1] and not (file is not None and file.full):
+                    left_s = min(LISTEN_S, end_s - time.monotonic())
+                    if left_s <= 0:
+                        break
+                    listen(left_s)
+                    with held_interrupt():  # else a chunk may be taken in by half
+                        newest = take()
+                    if newest is not None:
+                        show(*newest)
             except KeyboardInterrupt:
                 pass  # the samples so far are the recording
             recorded_s = time.monotonic() - began_s
         with held_interrupt():
-            samples.take()
+            take()
         infos, reasons, _ = probes.facts()
         reason, refusal = reasons.get(meter, ""), probes.refusals.get(meter)
         read = {
@@ -346,7 +368,7 @@ class MeterBench:
         return Recording(
             meter,
             infos[0] if infos else None,
-            samples.figures,
+            figures or RecordedFigures(infos[0].channels if infos else ()),
             **read,
             access=refusal.access if refusal else probes.accesses.get(meter, ProbeAccess()),
             ended=read["reason"] if infos else "",
@@ -369,54 +391,3 @@ class MeterBench:
 def board_meters() -> list[str]:
     """The kinds of meters that are installed."""
     return [kind for kind in registry.loadable("edgebench.probes") if not registry.is_monitor(kind)]
-
-
-class _Samples:
-    """What a meter has sent: in its figures, and in its file where there is one."""
-
-    def __init__(self, probes: SessionProbes, file: RecordingFile | None) -> None:
-        self._figures: RecordedFigures | None = None
-        self._probes = probes
-        self._file = file
-
-    @property
-    def figures(self) -> RecordedFigures:
-        """Those of what has come so far; of no channel until the meter has said what it is."""
-        if self._figures is None:
-            infos = self._probes.facts()[0]
-            if not infos:
-                return RecordedFigures()
-            self._figures = RecordedFigures(infos[0].channels)
-        return self._figures
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more comes, or can be kept."""
-        return bool(self._probes.facts()[1]) or (self._file is not None and self._file.full)
-
-    def take(self) -> tuple[str, float] | None:
-        """Take in what has come since the last time; the headline's newest power in W, where it says some."""
-        newest = None
-        for chunk in self._probes.drain():
-            if self._file is not None:
-                self._file.write(chunk, self._probes.facts()[0][0])
-            newest = self.figures.add(chunk) or newest
-        return newest
-
-
-def _listen(
-    samples: _Samples,
-    listen: Callable[[float], None],
-    duration_s: float | None,
-    show: Callable[[str, float], None],
-) -> None:
-    end_s = None if duration_s is None else time.monotonic() + duration_s
-    while not samples.over:
-        left_s = LISTEN_S if end_s is None else min(LISTEN_S, end_s - time.monotonic())
-        if left_s <= 0:
-            return
-        listen(left_s)
-        with held_interrupt():  # else a chunk may be taken in by half
-            newest = samples.take()
-        if newest is not None:
-            show(*newest)
