@@ -109,30 +109,11 @@ def from_reply(
 ) -> SessionError:
     """A worker, or the agent for it, says that the request failed."""
     fix = _OUT_OF_MEMORY if status == "out_of_memory" else _SEE_STDERR
-    for pattern, missing in reversed(_LACKS):
-        if status != "out_of_memory" and (match := re.search(pattern, why)):
-            fix = missing.format(**match.groupdict())
-            break
+    if status != "out_of_memory" and (lack := first_cause(reversed(_LACKS), [why])):
+        fix = lack.fix
     what = f"{worker} failed while {_DOING[stage]}"
     return SessionError(what, status=status, stage=stage, stderr_tail=stderr_tail, why=why, fix=fix)
 
-
-# What a loader or Python says of a board that lacks something, and what to do about it.
-_LACKS = (
-    (
-        r"[Nn]o module named '?(?P<name>[A-Za-z0-9_.]{1,60})'?",
-        "install {name} for the Python that runs there (edgebench targets check says how), or name another "
-        "with --python",
-    ),
-    (
-        r"(?P<name>lib[A-Za-z0-9_.+-]{1,80}): cannot open shared object file",
-        "install the system's package that has {name}",
-    ),
-    (
-        r"no (LiteRT|TFLite|ONNX) [Rr]untime here",
-        "install one for the Python that runs there: edgebench targets check says which, and how",
-    ),
-)
 
 # What ends a session, wherever it is heard: it becomes the SessionError that says so, once it may fail.
 
@@ -249,7 +230,7 @@ class SessionFaults:
             self._deferred = self._deferred or error
 
 
-# Failures whose cause a backend knows by their words, and what it says of them.
+# Failures whose cause is known by their words, and what is said of them.
 
 
 _MOST_LINE = 300  # characters of a line that is repeated
@@ -263,22 +244,23 @@ class Cause(NamedTuple):
         what, why, fix: templates (str.format) with the groups of the pattern, the `words` that it found and
             the `line` that they are in.
         fixes: by a device of `edgebench devices`, where it differs from `fix`.
+        kind: of the error, where it is not a session's.
     """
 
     pattern: str
-    what: str
-    why: str
-    fix: str
+    what: str = ""
+    why: str = "{line}"
+    fix: str = ""
     fixes: Mapping[str, str] = MappingProxyType({})
+    kind: type[EdgeBenchError] = UnavailableError
 
 
-def explain_by_causes(
-    error: SessionError, causes: Iterable[Cause], texts: Sequence[str], device: str, **words: str
-) -> SessionError | None:
-    """The failure in the words of the first cause that fits; None where none does.
+def first_cause(
+    causes: Iterable[Cause], texts: Sequence[str], device: str = "", **words: str
+) -> Cause | None:
+    """The first cause that fits, with its templates filled in; None where none does.
 
     Args:
-        error: of a session, or of a build.
         causes: the likeliest or the most telling first.
         texts: of the failure; each is searched for a cause before the next cause is tried.
         device: a name of `edgebench devices`.
@@ -290,13 +272,42 @@ def explain_by_causes(
                 line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0].strip()
                 groups = match.groupdict(default="")
                 words = {**words, **groups, "words": match.group(), "line": line[:_MOST_LINE]}
-                return SessionError(
-                    cause.what.format(**words),
-                    status=error.status,
-                    stage=error.stage,
-                    signal=error.signal,
-                    stderr_tail=error.stderr_tail,
-                    why=cause.why.format(**words),
-                    fix=cause.fixes.get(device, cause.fix).format(**words),
-                )
+                what, why = cause.what.format(**words), cause.why.format(**words)
+                fix = cause.fixes.get(device, cause.fix).format(**words)
+                return cause._replace(what=what, why=why, fix=fix)
     return None
+
+
+def explain_by_causes(
+    error: SessionError, causes: Iterable[Cause], texts: Sequence[str], device: str, **words: str
+) -> SessionError | None:
+    """The failure of a session, or of a build, in the words of `first_cause`; None where none fits."""
+    if (cause := first_cause(causes, texts, device, **words)) is None:
+        return None
+    return SessionError(
+        cause.what,
+        status=error.status,
+        stage=error.stage,
+        signal=error.signal,
+        stderr_tail=error.stderr_tail,
+        why=cause.why,
+        fix=cause.fix,
+    )
+
+
+# What a loader or Python says of a board that lacks something; the last that fits counts.
+_LACKS = (
+    Cause(
+        r"[Nn]o module named '?(?P<name>[A-Za-z0-9_.]{1,60})'?",
+        fix="install {name} for the Python that runs there (edgebench targets check says how), or name "
+        "another with --python",
+    ),
+    Cause(
+        r"(?P<name>lib[A-Za-z0-9_.+-]{1,80}): cannot open shared object file",
+        fix="install the system's package that has {name}",
+    ),
+    Cause(
+        r"no (LiteRT|TFLite|ONNX) [Rr]untime here",
+        fix="install one for the Python that runs there: edgebench targets check says which, and how",
+    ),
+)

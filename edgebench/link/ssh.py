@@ -12,13 +12,11 @@ import json
 import logging
 import math
 import os
-import re
 import shlex
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from edgebench import interruption
@@ -26,6 +24,7 @@ from edgebench.agent import bootstrap
 from edgebench.agent.frames import Buffer
 from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UsageError
 from edgebench.link.connection import Pipes, Stalled
+from edgebench.link.failures import Cause, first_cause
 from edgebench.link.local import (
     NO_ROOM_FOR_THE_AGENT,
     LocalLink,
@@ -141,74 +140,59 @@ def _text(data: bytearray) -> str:
 # Why SSH did not lead to an agent: each cause with its message and its fix.
 
 
-_Causes = tuple[tuple[type[EdgeBenchError], str, str, str], ...]
-"""Each with the error's kind, the pattern of a line that tells it, the message and the fix."""
-
 # In this order: a changed key also ends in "verification failed", and in "permission denied" at times.
-_CAUSES: _Causes = (
-    (
-        NoPermissionError,
-        r"remote host identification has changed|host key for .* has changed",
+_CAUSES = (
+    Cause(
+        r"(?i)remote host identification has changed|host key for .* has changed",
         "the host key of {board} is another one than before",
-        "find out why (a new system on the board, or somebody between); then {forget} and {login} once",
+        fix="find out why (a new system on the board, or somebody between); then {forget} and {login} once",
+        kind=NoPermissionError,
     ),
-    (
-        NoPermissionError,
-        r"host key verification failed|host key is known for",
+    Cause(
+        r"(?i)host key verification failed|host key is known for",
         "the host key of {board} is not known",
-        "{login} once and compare the fingerprint that it shows with the board's",
+        fix="{login} once and compare the fingerprint that it shows with the board's",
+        kind=NoPermissionError,
     ),
-    (
-        NoPermissionError,
-        r"permission denied|too many authentication failures|no more authentication methods",
+    Cause(
+        r"(?i)permission denied|too many authentication failures|no more authentication methods",
         "{board} does not let this user in without a password",
-        "{copy} once, or load the key into ssh-agent where it has a passphrase; EdgeBench asks no password",
+        fix="{copy} once, or load a key with a passphrase into ssh-agent; EdgeBench asks no password",
+        kind=NoPermissionError,
     ),
-    (
-        NoPermissionError,
-        r"bad configuration option|bad owner or permissions|terminating, \d+ bad|no argument after keyword"
-        r"|can't open user config file|unsupported option",
+    Cause(
+        r"(?i)bad configuration option|bad owner or permissions|terminating, \d+ bad"
+        r"|no argument after keyword|can't open user config file|unsupported option",
         "the SSH configuration cannot be used",
-        "correct the file and line that ssh names",
+        fix="correct the file and line that ssh names",
+        kind=NoPermissionError,
     ),
 )
 
-_PYTHON_CAUSES: _Causes = (
-    (
-        UnavailableError,
+_PYTHON_CAUSES = (
+    Cause(
         r"edgebench: (?P<why>python is .*)",
         "{python} on {board} is too old",
+        "{why}",
         "name a Python of 3.6 or newer with --python",
     ),
-    (
-        UnavailableError,
-        r"exec format error|cannot execute binary",
+    Cause(
+        r"(?i)exec format error|cannot execute binary",
         "{python} on {board} is built for another processor",
-        "name a Python of the board's own architecture with --python (uname -m tells it)",
+        fix="name a Python of the board's own architecture with --python (uname -m tells it)",
     ),
-    (
-        UnavailableError,
-        r"not found|no such file|^exit code 127$",
+    Cause(
+        r"(?i)not found|no such file|^exit code 127$",
         "there is no {python} on {board}",
-        "install it (sudo apt install python3 python3-numpy), or name another with --python",
+        fix="install it (sudo apt install python3 python3-numpy), or name another with --python",
     ),
-    (
-        NoPermissionError,
-        r"permission denied|^exit code 126$",
+    Cause(
+        r"(?i)permission denied|^exit code 126$",
         "{python} on {board} cannot be run",
-        "name another Python with --python",
+        fix="name another Python with --python",
+        kind=NoPermissionError,
     ),
 )
-
-
-def _by_words(causes: _Causes, lines: Sequence[str], **names: str) -> EdgeBenchError | None:
-    """The error of the first cause that a line tells; `names` are for the messages."""
-    for kind, pattern, what, fix in causes:
-        for line in lines:
-            if match := re.search(pattern, line, re.IGNORECASE):
-                why = match.groupdict().get("why", line)
-                return kind(what.format(**names), why=why, fix=fix.format(**names))
-    return None
 
 
 def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchError:
@@ -220,7 +204,7 @@ def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchE
         login: the ssh command without its options.
     """
     words = printable_lines(failed.stderr)
-    known = _by_words(
+    known = first_cause(
         _CAUSES,
         words,
         board=address,
@@ -229,7 +213,7 @@ def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchE
         copy=f"run '{login.replace('ssh', 'ssh-copy-id', 1)}'",
     )
     if known is not None:
-        return known
+        return known.kind(known.what, why=known.why, fix=known.fix)
     if failed.code is None:
         why = "nothing came back in time" if not words else words[-1]
         return UnavailableError(
@@ -249,8 +233,8 @@ def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> E
         return not_connected(failed, address, login)
     words = printable_lines(failed.stderr)
     exit_code = f"exit code {failed.code}"
-    if (known := _by_words(_PYTHON_CAUSES, [*words, exit_code], board=address, python=python)) is not None:
-        return known
+    if known := first_cause(_PYTHON_CAUSES, [*words, exit_code], board=address, python=python):
+        return known.kind(known.what, why=known.why, fix=known.fix)
     output = printable_lines(failed.stdout)
     why = (words or output or ["it printed nothing in time" if failed.code is None else exit_code])[-1]
     if failed.stuck:
