@@ -15,9 +15,15 @@ import pandas as pd
 from edgebench.analysis.frames import FIGURES
 from edgebench.errors import UsageError
 from edgebench.judge.columns import trial_columns
+from edgebench.judge.comparison import Difference, Unpaired
+from edgebench.judge.metric_comparison import ComparedTrial, MetricComparison
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.trial_summary import Published
+from edgebench.judge.mission import Mission
+from edgebench.judge.trial_summary import PowerFigure, Published, Verdict
 from edgebench.records.described import Described, texts_of
+from edgebench.records.stored import SessionRecord, TrialRecord
+from edgebench.records.target import Target
+from edgebench.report.missions import FIGURES as MISSION_FIGURES
 from edgebench.report.schemas import schema
 from edgebench.results.frames import PARTS, part_kinds
 from edgebench.suggest import choose, short
@@ -87,21 +93,18 @@ def _of_table(name: str) -> Columns:
 
 
 _NAMED = {"target": Described("Its target.", "plan"), "variant": Described("Its variant.", "plan")}
-_TRIALS = ("experiment", "trials", "items")
-_PAIR = ("comparison", "results", "items", "pairs", "items")
 _SIDES = {"a": "the baseline's trial", "b": "the other result's trial"}
 
 
 def _of_mission() -> Columns:
-    item = ("result", "missions", "items")
-    names = ("trial", "profile", "target", "variant", "mark", "load", "overloaded", "cycles")
-    described = _from(item, *names)
-    for column, place in FIGURES.items():
-        *holders, name = place.split(".")
-        figure = _from((*item, *holders), name)[name]
-        text = figure.text.replace("; null with its reason under reasons", "")
-        for end, meaning in {"": text, **_ENDS}.items():
-            described[f"{column}{end}"] = Described(meaning, figure.source, figure.unit)
+    described = _from(
+        Mission, "trial", "profile", "target", "variant", "mark", "load", "overloaded", "cycles"
+    )
+    figures = {figure.name: figure for figure in MISSION_FIGURES}
+    for column, name in FIGURES.items():
+        figure = figures[name]
+        for end, meaning in {"": f"{figure.text}.", **_ENDS}.items():
+            described[f"{column}{end}"] = Described(meaning, "mission", figure.base_unit)
     described["reasons"] = Described("Why figures are missing: a dict, by the column's name.", "mission")
     return described
 
@@ -132,16 +135,16 @@ _BOARD = {
 }
 _MAKERS: Mapping[str, Callable[[], Columns]] = {
     "trials": lambda: {
-        **_from(_TRIALS, "key", "target"),
-        **_from(("experiment", "targets", "items"), "device"),
-        **_from(_TRIALS, "variant", "depth_multiplier", "precision", "batch"),
+        **_from(TrialRecord, "key", "target"),
+        **_from(Target, "device"),
+        **_from(TrialRecord, "variant", "depth_multiplier", "precision", "batch"),
         "concurrency": Described("Inferences that the device has in flight.", "experiment.json"),
         "settings": Described(
             "Settings in which its target differs from the others of its sweep, by name.", "experiment.json"
         ),
         "status": Described("How far it came: done, partial, failed, unsupported or not_run.", "sessions"),
         "reason": Described("Why it could not be measured; empty where it could.", "experiment.json"),
-        **_from(_TRIALS, "artifact_bytes", "artifact_sha256"),
+        **_from(TrialRecord, "artifact_bytes", "artifact_sha256"),
         "sessions_ok": Described("Sessions that ended well.", "sessions"),
         "sessions_failed": Described(
             "Sessions that failed: all that neither ended well nor were interrupted.", "sessions"
@@ -151,12 +154,12 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
     "sessions": lambda: {
         "trial": _TRIAL,
         "session": _SESSION,
-        **_from(("session",), "round", "status", "started_utc", "duration_s", "harness_s"),
+        **_from(SessionRecord, "round", "status", "started_utc", "duration_s", "harness_s"),
         # Those of the parts that have a type in the frame.
         **{
             f"{part}_{name}": text
-            for part in PARTS
-            for name, text in _from(("session", part)).items()
+            for part, of_type in PARTS.items()
+            for name, text in _from(of_type).items()
             if f"{part}_{name}" in part_kinds()
         },
     },
@@ -184,9 +187,9 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
         "reason": Described("Why.", "fit"),
     },
     "verdicts": lambda: {
-        **_from(("result", "verdicts", "items"), "trial"),
+        **_from(Verdict, "trial"),
         **_NAMED,
-        **_from(("result", "verdicts", "items")),
+        **_from(Verdict),
         "limit_sides": Described("Limit of a size: three sides in unit, None for all else.", "profile"),
         "value_sides": Described("Size that was judged: three sides, None for all else.", "trial"),
         "settled_by": Described(
@@ -201,16 +204,10 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
         **_NAMED,
         "mark": Described("A mark for all its figures, such as `on the CPU`.", "fit"),
         "sessions": Described("Sessions whose windows the meter saw.", "sessions"),
-        **{
-            name: text
-            for name, text in _from(("trial", "power", "items")).items()
-            if not name.endswith("_sessions")
-        },
+        **{name: text for name, text in _from(PowerFigure).items() if not name.endswith("_sessions")},
     },
     "published": lambda: {
-        name: Described(text, "results/reference")
-        if text
-        else _from(("trial", "published", "items"), name)[name]
+        name: Described(text, "results/reference") if text else texts_of(Published)[name]
         for name, text in _PUBLISHED.items()
     },
     "boards": lambda: {
@@ -220,19 +217,19 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
         "baseline": Described("Name of the baseline, A.", "command line"),
         "result": Described("Name of the result that is compared with it, B.", "command line"),
         **{f"target_{side}": Described(f"Target of {of}.", "plan") for side, of in _SIDES.items()},
-        **_from((*_PAIR, "a"), "variant", "batch", "concurrency"),
+        **_from(ComparedTrial, "variant", "batch", "concurrency"),
         **{f"trial_{side}": Described(f"Key of {of}.", "plan") for side, of in _SIDES.items()},
-        **_from((*_PAIR, "comparisons", "items")),
+        **_from(MetricComparison),
     },
     "differences": lambda: {
         "result": _RESULT,
-        **_from(("comparison", "results", "items", "differences", "items")),
+        **_from(Difference),
     },
     "unpaired": lambda: {
         "result": _RESULT,
         "of": Described("Which of the two has it: baseline or result.", "fit"),
         "trial": _TRIAL,
-        **_from(("comparison", "results", "items", "only_baseline", "items"), "target", "variant", "reason"),
+        **_from(Unpaired, "target", "variant", "reason"),
     },
 }
 FRAMES = (
@@ -242,21 +239,10 @@ FRAMES = (
 """Those of `Results`, then those of `edgebench.published`, `boards` and `compare`."""
 
 
-def _from(place: tuple[str, ...], *names: str) -> dict[str, Described]:
-    """Fields of an object in a schema, by default all, with their descriptions."""
-    name, *steps = place
-    part = schema(name)
-    for step in steps:
-        part = part["items"] if step == "items" else part["properties"][step]
-    properties = part["properties"]
-    return {
-        name: Described(
-            properties[name]["description"],
-            properties[name]["x-source"],
-            properties[name].get("x-unit", ""),
-        )
-        for name in names or properties
-    }
+def _from(type_: type, *names: str) -> dict[str, Described]:
+    """Fields of a class with their texts, by default all."""
+    texts = texts_of(type_)
+    return {name: texts[name] for name in names or texts}
 
 
 def _metric(name: str) -> Described:

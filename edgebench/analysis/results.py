@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment
+from markupsafe import escape
 
 from edgebench.analysis.frames import (
     Profiles,
@@ -39,27 +39,6 @@ from edgebench.results.record_reading import read_experiment
 
 MOST_ROWS = 60
 
-_TABLE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
-<table style="white-space: nowrap">
-<caption style="text-align: left">{{ caption }}</caption>
-<thead><tr>
-{% for heading in headings %}
-<th>{{ heading }}</th>
-{% endfor %}
-</tr></thead>
-<tbody>
-{% for row in rows %}
-<tr>
-{% for text in row %}
-<td>{{ text }}</td>
-{% endfor %}
-</tr>
-{% endfor %}
-</tbody>
-</table>
-""")
-_SENTENCES = Environment(autoescape=True).from_string("{% for text in texts %}<p>{{ text }}</p>{% endfor %}")
-
 
 def table_html(
     caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
@@ -70,17 +49,16 @@ def table_html(
     """
     more = len(rows) - MOST_ROWS
     last = [f"and {words.counted(more, 'more row')}"] if more > 0 else []
-    table = _TABLE.render(
-        caption=words.plain(caption),
-        headings=[words.plain(heading) for heading in headings],
-        rows=[[words.plain(text) for text in row] for row in rows[:MOST_ROWS]],
-    )
-    return table + sentences_html([*last, *notes])
+    cells = [list(map(words.plain, row)) for row in rows[:MOST_ROWS]]
+    with pd.option_context("display.max_colwidth", None):
+        table = pd.DataFrame(cells, columns=list(map(words.plain, headings))).to_html(index=False, border=0)
+    titled = table.replace(">", f"><caption>{escape(words.plain(caption))}</caption>", 1)
+    return titled + sentences_html([*last, *notes])
 
 
 def sentences_html(texts: Sequence[str]) -> str:
     """A paragraph each, cleaned and escaped in the same way."""
-    return _SENTENCES.render(texts=[words.plain(text) for text in texts])
+    return "".join(f"<p>{escape(words.plain(text))}</p>" for text in texts)
 
 
 # What a notebook shows of a result: one row a trial, with its headline figures and verdicts (pure).

@@ -102,7 +102,7 @@ class ComparedResult(NamedResult):
 
 @dataclass(frozen=True)
 class ResultsComparison:
-    """Results against the first of them."""
+    """Results against a baseline: trials in pairs, each by metrics, and what else differs."""
 
     baseline: NamedResult
     """What the others are compared with, A. Source: command line."""

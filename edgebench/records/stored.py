@@ -257,7 +257,11 @@ class TrialRecord(_Record):
 
 
 class ExperimentRecord(_Record):
-    """experiment.json: written when the plan stands; revisions of its targets are added at its end."""
+    """One `edgebench run`: its plan, its command and the machine it was started on. Written once, before the
+    first session.
+
+    Revisions of its targets are added at its end.
+    """
 
     schema_version: Literal[2] = 2
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
@@ -330,7 +334,7 @@ class ExperimentRecord(_Record):
 
 
 class RunRecord(_Record):
-    """run.json: the last run of an experiment.
+    """The last run of an experiment: how it ended.
 
     `ended` is None while it goes on, where it was killed, and where `faults` say what ended it.
     """
@@ -362,7 +366,7 @@ class RunRecord(_Record):
 
 
 class ImagePathsRecord(_Record):
-    """images.json: which file each of the images was that accuracy is taken on."""
+    """Which file each image was that accuracy is taken on. Absent where the images are no files."""
 
     schema_version: Literal[2] = 2
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
@@ -406,7 +410,9 @@ class Failure(_Record):
 
 
 class SessionRecord(_Record):
-    """session.json: one session, finished or failed."""
+    """One fresh process's go at a trial, finished or failed. Its tables are in its folder: see the schema
+    `tables`.
+    """
 
     schema_version: Literal[2] = 2
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""

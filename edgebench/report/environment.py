@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from shlex import quote
+from shlex import join
 from typing import Any
 
 import numpy as np
@@ -214,24 +213,8 @@ def most_sessions(record: ExperimentRecord) -> str:
 
 
 def command_line(command: Sequence[str]) -> str:
-    """The command as a shell takes it; characters that cannot be shown are written by number."""
-    return " ".join(_quoted(part) for part in command)
-
-
-def _quoted(part: str) -> str:
-    if not any(unicodedata.category(char)[0] == "C" for char in part):
-        return quote(part)
-    escaped = "".join(
-        f"\\u{ord(char):04x}"
-        if unicodedata.category(char)[0] == "C" and ord(char) < 0x10000
-        else f"\\U{ord(char):08x}"
-        if unicodedata.category(char)[0] == "C"
-        else f"\\{char}"
-        if char in "\\'"
-        else char
-        for char in part
-    )
-    return f"$'{escaped}'"
+    """The command as a shell takes it; characters that cannot be shown are U+FFFD."""
+    return words.plain(join(command), 4000)
 
 
 # What telemetry saw beside the sessions, as one row a trial: clocks, temperature, load, memory, waiting.

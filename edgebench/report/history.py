@@ -32,7 +32,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class HistoryDocument:
-    """The whole of it, without the version of its layout."""
+    """A metric over the results of a folder, and where its level changed."""
 
     alpha: float
     """Share of series without a change in which one is found all the same. Source: command line."""
@@ -282,7 +282,7 @@ def _shared_start(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class ResultsDocument:
-    """The whole of it, without the version of its layout."""
+    """The results of a folder, newest first."""
 
     output_dir: str
     """The folder that was looked into. Source: command line."""

@@ -6,6 +6,7 @@ metrics from their catalogue; only what a document puts around them is described
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -69,12 +70,22 @@ def _document(name: str, title: str, text: str, whole: Mapping[str, Any]) -> Sch
     }
 
 
-def _printed(name: str, title: str, text: str, type_: Any) -> Schema:
+def _written(name: str, type_: type) -> Schema:
+    """A record on disk, of a file of this name."""
+    return _document(name, f"{name}.json", _about(type_), object_schema(type_))
+
+
+def _printed(name: str, command: str, type_: type) -> Schema:
     """A document that a command prints."""
     whole = object_schema(type_)
     whole["properties"] = {"schema_version": _VERSION, **whole["properties"]}
     whole["required"] = ["schema_version", *whole["required"]]
-    return _document(name, title, text, whole)
+    return _document(name, f"the document of `edgebench {command}`", _about(type_), whole)
+
+
+def _about(type_: type) -> str:
+    """The first paragraph of a class's docstring."""
+    return " ".join((inspect.getdoc(type_) or "").partition("\n\n")[0].split())
 
 
 def _object(properties: Mapping[str, Any], required: Iterable[str] | None = None) -> Schema:
@@ -165,64 +176,25 @@ def _meters() -> Schema:
     )
 
 
-def _stored(name: str) -> Callable[[], Schema]:
-    return lambda: json.loads(
-        resources.files("edgebench.results").joinpath("schemas", f"{name}.schema.json").read_text("utf-8")
-    )
+def _error() -> Schema:
+    text = resources.files("edgebench.results").joinpath("schemas", "error.schema.json").read_text("utf-8")
+    error: Schema = json.loads(text)
+    return error
 
 
 _MAKERS: Mapping[str, Callable[[], Schema]] = {
-    "experiment": lambda: _document(
-        "experiment",
-        "experiment.json",
-        "One `edgebench run`: its plan, its command and the machine it was started on. Written once, before "
-        "the first session.",
-        object_schema(ExperimentRecord),
-    ),
-    "run": lambda: _document(
-        "run", "run.json", "The last run of an experiment: how it ended.", object_schema(RunRecord)
-    ),
-    "images": lambda: _document(
-        "images",
-        "images.json",
-        "Which file each image was that accuracy is taken on. Absent where the images are no files.",
-        object_schema(ImagePathsRecord),
-    ),
-    "session": lambda: _document(
-        "session",
-        "session.json",
-        "One fresh process's go at a trial, finished or failed. Its tables are in its folder: see the "
-        "schema `tables`.",
-        object_schema(SessionRecord),
-    ),
+    "experiment": lambda: _written("experiment", ExperimentRecord),
+    "run": lambda: _written("run", RunRecord),
+    "images": lambda: _written("images", ImagePathsRecord),
+    "session": lambda: _written("session", SessionRecord),
     "trial": _trial,
     "result": _result,
-    "comparison": lambda: _printed(
-        "comparison",
-        "the document of `edgebench compare`",
-        "Results against a baseline: trials in pairs, each by metrics, and what else differs.",
-        ResultsComparison,
-    ),
-    "history": lambda: _printed(
-        "history",
-        "the document of `edgebench history`",
-        "A metric over the results of a folder, and where its level changed.",
-        HistoryDocument,
-    ),
-    "results": lambda: _printed(
-        "results",
-        "the document of `edgebench results`",
-        "The results of a folder, newest first.",
-        ResultsDocument,
-    ),
-    "error": _stored("error"),
+    "comparison": lambda: _printed("comparison", "compare", ResultsComparison),
+    "history": lambda: _printed("history", "history", HistoryDocument),
+    "results": lambda: _printed("results", "results", ResultsDocument),
+    "error": _error,
     "meters": _meters,
-    "recording": lambda: _printed(
-        "recording",
-        "the document of `edgebench meters record`",
-        "What a power meter showed while it was recorded on its own.",
-        RecordedMeter,
-    ),
+    "recording": lambda: _printed("recording", "meters record", RecordedMeter),
     "tables": table_schemas,
 }
 NAMES = tuple(_MAKERS)

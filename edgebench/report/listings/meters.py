@@ -96,7 +96,7 @@ class CheckedMeter(Meter):
 
 @dataclass(frozen=True)
 class RecordedMeter:
-    """What one meter said while it was recorded."""
+    """What a power meter showed while it was recorded on its own."""
 
     meter: str
     """The meter, KIND[:ADDRESS]. Source: command line."""

@@ -11,24 +11,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.metrics.power import rail_interval
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import tables, words
-from edgebench.report.plots import drawing
-from edgebench.report.plots.panels import (
-    Picture,
-    Place,
-    Point,
-    above_limits,
-    all_ends,
-    bars_note,
-    by_target,
-    draw_limits,
-    draw_panels,
-    draw_points,
-    ends_of,
-    limits_note,
-    near_limits,
-    not_drawn,
-    picture,
-)
+from edgebench.report.plots import drawing, panels
 from edgebench.stats.interval import Interval
 
 _MOST_NAMED = 24
@@ -41,7 +24,7 @@ Costs = Sequence[tuple[TrialSummary, Interval]]
 
 
 def accuracy(
-    summaries: Sequence[TrialSummary], limits: Mapping[str, float] | None = None, *, ax: Place = None
+    summaries: Sequence[TrialSummary], limits: Mapping[str, float] | None = None, *, ax: panels.Place = None
 ) -> list[Axes]:
     """Top-1 on the images against image_s, or against infer_s where no trial has that.
 
@@ -51,57 +34,62 @@ def accuracy(
         ax: where to draw, a panel a target.
     """
     shown = words.alike_timed([summary for summary in summaries if summary.accuracy is not None])
-    panels = [
+    groups = [
         (target, [(summary, summary.latency) for summary in group if summary.latency is not None])
-        for target, group in by_target(shown)
+        for target, group in panels.by_target(shown)
     ]
     axis = METRICS[words.latency_names(shown)].titled
-    return _against_accuracy(panels, axis, "s", "precision", limits or {}, ax)
+    return _against_accuracy(groups, axis, "s", "precision", limits or {}, ax)
 
 
 def _against_accuracy(
-    panels: Sequence[tuple[str, Costs]],
+    groups: Sequence[tuple[str, Costs]],
     axis: str,
     unit: str,
     legend: str,
     limits: Mapping[str, float],
-    ax: Place,
+    ax: panels.Place,
 ) -> list[Axes]:
     """Wilson intervals upwards, those of the cost sideways; one scale for all panels."""
-    costs = [cost for _, group in panels for _, cost in group]
-    summaries = [summary for _, group in panels for summary, _ in group]
-    ends, names, labels = all_ends(costs), tables.trial_names(summaries), words.labels(summaries)
+    costs = [cost for _, group in groups for _, cost in group]
+    summaries = [summary for _, group in groups for summary, _ in group]
+    ends, names, labels = panels.all_ends(costs), tables.trial_names(summaries), words.labels(summaries)
     rates = [
         100 * end for each in summaries if each.accuracy for end in (each.accuracy.low, each.accuracy.high)
     ]
     styles = drawing.styles(getattr(summary, legend) for summary in summaries)
-    lines = near_limits(limits, [cost.median for cost in costs])
+    lines = panels.near_limits(limits, [cost.median for cost in costs])
 
-    def point(summary: TrialSummary, cost: Interval, is_named: bool) -> Point:
+    def point(summary: TrialSummary, cost: Interval, is_named: bool) -> panels.Point:
         seen = summary.accuracy
         assert seen is not None
         name = labels[summary.key] if legend == "target" else point_name(summary)
-        return Point(
+        return panels.Point(
             cost.median,
             100 * seen.k / seen.n if seen.n else 0.0,
             getattr(summary, legend),
             f"{names[summary.key]}: {words.right_of(seen)} at {words.interval(cost)} {unit}",
-            ends_of(cost),
+            panels.ends_of(cost),
             (100 * seen.low, 100 * seen.high),
             drawing.label(name) if is_named else "",
         )
 
     def draw(axes: Axes, group: Costs) -> None:
         is_named = len(group) <= _MOST_NAMED
-        drawing.scale_axis(axes, "x", [*ends, *lines], axis, bars_note(costs))
+        drawing.scale_axis(axes, "x", [*ends, *lines], axis, panels.bars_note(costs))
         room = 0.08 * max(1.0, max(rates) - min(rates))
         axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
         axes.set_ylabel("Accuracy on the images, %")
-        draw_limits(axes, "x", lines, unit, named=len(panels) == 1)
-        draw_points(axes, [point(*each, is_named) for each in group], styles)
+        panels.draw_limits(axes, "x", lines, unit, named=len(groups) == 1)
+        panels.draw_points(axes, [point(*each, is_named) for each in group], styles)
 
-    return draw_panels(
-        ax, panels, draw, "no trial has both", legend, above=above_limits(lines) if len(panels) == 1 else 0.0
+    return panels.draw_panels(
+        ax,
+        groups,
+        draw,
+        "no trial has both",
+        legend,
+        above=panels.above_limits(lines) if len(groups) == 1 else 0.0,
     )
 
 
@@ -112,19 +100,21 @@ def point_name(summary: TrialSummary) -> str:
     return words.depth(summary.depth_multiplier)
 
 
-def accuracy_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, float] | None = None) -> Picture:
+def accuracy_picture(
+    summaries: Sequence[TrialSummary], limits: Mapping[str, float] | None = None
+) -> panels.Picture:
     """Accuracy against image_s; against infer_s where no trial has that. `limits` as for `accuracy`."""
     able = [summary for summary in summaries if summary.accuracy is not None]
     shown = words.alike_timed(able)
     if not shown:
-        return Picture("There is no figure of accuracy against latency: no trial has both.")
+        return panels.Picture("There is no figure of accuracy against latency: no trial has both.")
     medians_s = [summary.latency.median for summary in shown if summary.latency]
-    return picture(
+    return panels.picture(
         partial(accuracy, summaries, limits),
         f"Accuracy against {words.latency_names(shown)}",
         "Accuracy on the images against latency, with 95 % intervals; names are depth multipliers or models.",
-        limits_note(limits or {}, medians_s, "s"),
-        not_drawn(sum(each.latency is not None for each in able) - len(shown), " with infer_s alone"),
+        panels.limits_note(limits or {}, medians_s, "s"),
+        panels.not_drawn(sum(each.latency is not None for each in able) - len(shown), " with infer_s alone"),
         panels=len({summary.target for summary in summaries}),
     )
 
@@ -132,7 +122,7 @@ def accuracy_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, flo
 # Accuracy against energy an image: a panel for what the meters see.
 
 
-def energy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
+def energy(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> list[Axes]:
     """Top-1 on the images against energy an image.
 
     Colours are precisions where all trials are of one target, else targets.
@@ -141,8 +131,8 @@ def energy(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
         summaries: trials; those without accuracy or energy of their primary rail are left out.
         ax: where to draw, a panel a scope: meters of different scopes do not compare.
     """
-    panels = list(_energy_panels(summaries).items())[: drawing.MAX_PANELS]
-    return _against_accuracy(panels, "Energy per image, J", "J", series_of(summaries), {}, ax)
+    groups = list(_energy_panels(summaries).items())[: drawing.MAX_PANELS]
+    return _against_accuracy(groups, "Energy per image, J", "J", series_of(summaries), {}, ax)
 
 
 def series_of(summaries: Sequence[TrialSummary]) -> str:
@@ -161,15 +151,15 @@ def _energy_panels(summaries: Sequence[TrialSummary]) -> dict[str, list[tuple[Tr
     )
 
 
-def energy_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
+def energy_picture(summaries: Sequence[TrialSummary]) -> panels.Picture | None:
     """Accuracy against energy an image; None without a meter."""
     metered = [summary for summary in summaries if summary.power]
     if not metered:
         return None
-    panels = _energy_panels(summaries)
-    if not panels:
-        return Picture("There is no figure of accuracy against energy: no trial has both.")
-    return picture(
+    groups = _energy_panels(summaries)
+    if not groups:
+        return panels.Picture("There is no figure of accuracy against energy: no trial has both.")
+    return panels.picture(
         partial(energy, summaries),
         "Accuracy against energy per image",
         "Accuracy on the images against energy per image, by the primary meter and rail of each trial, with "
@@ -178,9 +168,9 @@ def energy_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
         if any(summary.paced for summary in metered)
         else "",
         f"All meters see the {next(iter(panels))}."
-        if len(panels) == 1
+        if len(groups) == 1
         else "Meters of different scopes have a panel each: their figures do not compare.",
-        not_drawn(len(metered) - sum(map(len, panels.values())), " without energy or accuracy"),
-        panels=len(panels),
+        panels.not_drawn(len(metered) - sum(map(len, groups.values())), " without energy or accuracy"),
+        panels=len(groups),
         noun="scope",
     )

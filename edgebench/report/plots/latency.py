@@ -13,28 +13,8 @@ from matplotlib.figure import FigureBase
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import tables, words
-from edgebench.report.plots import drawing
+from edgebench.report.plots import drawing, panels
 from edgebench.report.plots.accuracy import series_of
-from edgebench.report.plots.panels import (
-    Picture,
-    Place,
-    Point,
-    above_limits,
-    all_ends,
-    bars_note,
-    by_target,
-    draw_limits,
-    draw_panels,
-    draw_points,
-    ends_of,
-    limits_note,
-    name_places,
-    name_rows,
-    near_limits,
-    not_drawn,
-    picture,
-    write_behind,
-)
 from edgebench.stats.compare import ratios
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
@@ -54,7 +34,7 @@ def latency(
     limits: Mapping[str, float] | None = None,
     *,
     by: By | None = None,
-    ax: Place = None,
+    ax: panels.Place = None,
 ) -> list[Axes]:
     """Median latency of each trial with its interval, and the limits of it.
 
@@ -76,27 +56,27 @@ def latency(
         ticks = list(dict.fromkeys(tick_of.values()))
     at = {key: ticks.index(tick) for key, tick in tick_of.items()}
     names, latencies = tables.trial_names(shown), [summary.latency for summary in shown]
-    lines = near_limits(limits or {}, [_median_s(summary) for summary in shown])
+    lines = panels.near_limits(limits or {}, [_median_s(summary) for summary in shown])
     styles, quantity = drawing.styles(summary.precision for summary in shown), words.latency_names(shown)
     order = list(styles)
 
-    def point(summary: TrialSummary) -> Point:
+    def point(summary: TrialSummary) -> panels.Point:
         # Precisions are side by side, so that their bars do not cover each other.
         shift = (order.index(summary.precision) - (len(order) - 1) / 2) * 0.09
         text = f"{names[summary.key]}: {quantity} {words.interval(summary.latency)} s"
-        x, y_ends = at[summary.key] + shift, ends_of(summary.latency)
-        return Point(x, _median_s(summary), summary.precision, text, y_ends=y_ends)
+        x, y_ends = at[summary.key] + shift, panels.ends_of(summary.latency)
+        return panels.Point(x, _median_s(summary), summary.precision, text, y_ends=y_ends)
 
     def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
         in_order = sorted(group, key=lambda each: (order.index(each.precision), at[each.key]))
-        name, note = METRICS[quantity].titled, bars_note(latencies)
-        drawing.scale_axis(axes, "y", [*all_ends(latencies), *lines], name, note)
-        name_places(axes, ticks)
+        name, note = METRICS[quantity].titled, panels.bars_note(latencies)
+        drawing.scale_axis(axes, "y", [*panels.all_ends(latencies), *lines], name, note)
+        panels.name_places(axes, ticks)
         axes.set(xlim=(-0.5, len(ticks) - 0.5), xlabel=axis)
-        draw_limits(axes, "y", lines, "s")
-        draw_points(axes, list(map(point, in_order)), styles)
+        panels.draw_limits(axes, "y", lines, "s")
+        panels.draw_points(axes, list(map(point, in_order)), styles)
 
-    return draw_panels(ax, by_target(shown), draw, "no trial has a time", "precision")
+    return panels.draw_panels(ax, panels.by_target(shown), draw, "no trial has a time", "precision")
 
 
 def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, float]:
@@ -113,25 +93,25 @@ def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, floa
     }
 
 
-def depth_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Picture:
+def depth_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> panels.Picture:
     """Latency by depth multiplier and precision, for trials of one family; else by model and precision.
 
     It is image_s; infer_s where no trial has that. `limits` are of it, in seconds, by profile.
     """
     measured = words.alike_timed(summaries)
     if not measured:
-        return Picture("There is no figure of image_s: no trial has a time.")
+        return panels.Picture("There is no figure of image_s: no trial has a time.")
     axis = level_axis(measured)
     by = {"depth": "depth multiplier", "model": "model"}[axis]
     quantity = words.latency_names(measured)
     is_published = any(summary.published for summary in measured)
     bars = "as published, without intervals" if is_published else "bars are 95 % intervals over sessions"
-    return picture(
+    return panels.picture(
         partial(latency, measured, limits, by=axis),
         f"{quantity} by {by} and precision for {words.counted(len(measured), 'trial')}",
         f"{quantity} by {by} and precision; {bars}.",
-        limits_note(limits, [_median_s(summary) for summary in measured], "s"),
-        not_drawn(
+        panels.limits_note(limits, [_median_s(summary) for summary in measured], "s"),
+        panels.not_drawn(
             sum(summary.latency is not None for summary in summaries) - len(measured), " with infer_s alone"
         ),
         panels=len({summary.target for summary in measured}),
@@ -189,22 +169,27 @@ def targets(
     rows = quickest_first(summaries)
     names, ratio_of = tables.trial_names(rows), ratios_to_quickest(rows)
     row_names, latencies = [_row_name(name) for name in names.values()], [summary.latency for summary in rows]
-    lines, series = near_limits(limits or {}, [_median_s(summary) for summary in rows]), series_of(rows)
+    lines, series = (
+        panels.near_limits(limits or {}, [_median_s(summary) for summary in rows]),
+        series_of(rows),
+    )
     styles, quantity = drawing.styles(getattr(each, series) for each in rows), words.latency_names(rows)
-    heading = "times the quickest" + bars_note(ratio_of.values(), "\n(95 % interval)")
+    heading = "times the quickest" + panels.bars_note(ratio_of.values(), "\n(95 % interval)")
 
-    def point(row: int, summary: TrialSummary) -> Point:
+    def point(row: int, summary: TrialSummary) -> panels.Point:
         ratio = ratio_of.get(summary.key)
         behind = "the quickest" if ratio is None else f"{words.interval(ratio)} times the quickest"
         text = f"{names[summary.key]}: {quantity} {words.interval(summary.latency)} s, {behind}"
-        return Point(_median_s(summary), row, getattr(summary, series), text, ends_of(summary.latency))
+        return panels.Point(
+            _median_s(summary), row, getattr(summary, series), text, panels.ends_of(summary.latency)
+        )
 
     def draw(axes: Axes, rows: Sequence[TrialSummary]) -> None:
-        name, note = METRICS[quantity].titled, bars_note(latencies)
-        drawing.scale_axis(axes, "x", [*all_ends(latencies), *lines], name, note)
-        name_rows(axes, row_names, _LONGEST_NAME)
-        draw_limits(axes, "x", lines, "s")
-        draw_points(axes, [point(*each) for each in enumerate(rows)], styles)
+        name, note = METRICS[quantity].titled, panels.bars_note(latencies)
+        drawing.scale_axis(axes, "x", [*panels.all_ends(latencies), *lines], name, note)
+        panels.name_rows(axes, row_names, _LONGEST_NAME)
+        panels.draw_limits(axes, "x", lines, "s")
+        panels.draw_points(axes, [point(*each) for each in enumerate(rows)], styles)
         ratio_texts = [words.interval(ratio_of.get(summary.key)) for summary in rows]
         for row, text in enumerate([heading, "quickest", *ratio_texts[1:]], -1):
             axes.annotate(
@@ -215,33 +200,33 @@ def targets(
 
     lines_of_text = max((name.count("\n") + 1 for name in row_names), default=1)
     height = 1.4 + _ROW * max(3, len(rows)) * (0.6 + 0.4 * lines_of_text)
-    [axes] = draw_panels(
+    [axes] = panels.draw_panels(
         ax, [("", rows)] if rows else [], draw, "no trial has a time", width=8.4, height=height,
-        above=max(above_limits(lines), 0.35), right=1.7,
+        above=max(panels.above_limits(lines), 0.35), right=1.7,
     )  # fmt: skip
     return axes
 
 
-def targets_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> Picture:
+def targets_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, float]) -> panels.Picture:
     """All targets on one axis, with the ratio to the quickest.
 
     `limits` are of the time that is drawn, in seconds, by profile.
     """
     rows = quickest_first(summaries)
     if not rows:
-        return Picture("There is no figure of all targets on one axis: no trial has a time.")
+        return panels.Picture("There is no figure of all targets on one axis: no trial has a time.")
     ratio_of = ratios_to_quickest(rows)
     timed, quantity = words.alike_timed(summaries), words.latency_names(rows)
     has_interval = {ratio.low is not None for ratio in ratio_of.values()}
     interval = " with its 95 % interval over both trials' session medians (Welch, on the logarithm)"
     drawn = "the quickest of each target" + (f", the first {MAX_ROWS}" if len(rows) == MAX_ROWS else "")
-    return picture(
+    return panels.picture(
         partial(targets, summaries, limits),
         f"{quantity} from the quickest to the slowest",
         f"Median {quantity} of each trial, the quickest on top, and its ratio to that"
         f"{interval if True in has_interval else ''}.",
         "A ratio without an interval: published, or too few sessions." if False in has_interval else "",
-        limits_note(limits, [_median_s(summary) for summary in rows], "s"),
+        panels.limits_note(limits, [_median_s(summary) for summary in rows], "s"),
         f"Drawn of {words.counted(len(timed), 'trial')}: {drawn}." if len(rows) < len(timed) else "",
     )
 
@@ -270,7 +255,7 @@ MOST_BARS = 60
 """Bars in one panel."""
 
 
-def stages(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
+def stages(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> list[Axes]:
     """Milliseconds a patch, stage upon stage; means over the sessions of each session's median.
 
     A device's own stage is part of inference: it is a narrow bar upon it, which ends where inference ends.
@@ -280,11 +265,11 @@ def stages(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
         ax: where to draw, a panel a target, all on one scale.
     """
     shown = [summary for summary in summaries if summary.stages_ms]
-    panels = [(target, group[:MOST_BARS]) for target, group in by_target(shown)]
+    groups = [(target, group[:MOST_BARS]) for target, group in panels.by_target(shown)]
     names, labels = tables.trial_names(shown), words.labels(shown)
     present = dict.fromkeys(stage for summary in shown for stage in summary.stages_ms)
     own = [stage for stage in present if stage not in STACKED_STAGES]
-    totals = [_patch_ms(summary) for _, group in panels for summary in group]
+    totals = [_patch_ms(summary) for _, group in groups for summary in group]
 
     def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
         ends = np.zeros(len(group))
@@ -306,22 +291,22 @@ def stages(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]
                     time = words.number(summary.stages_ms[stage])
                     drawing.mark(bar, "trial", f"{names[summary.key]}: {stage} {time} ms a patch")
         for row, end in enumerate(ends):
-            write_behind(axes, end, row, words.number(end))
-        name_rows(axes, [labels[summary.key] for summary in group])
+            panels.write_behind(axes, end, row, words.number(end))
+        panels.name_rows(axes, [labels[summary.key] for summary in group])
         drawing.scale_axis(axes, "x", [0.0, *totals], "Time per patch, ms\nmean of session medians")
 
-    height = 1.4 + 0.27 * max((len(group) for _, group in panels), default=1)
-    return draw_panels(ax, panels, draw, "no trial has a time of its stages", "stage", height=height)
+    height = 1.4 + 0.27 * max((len(group) for _, group in groups), default=1)
+    return panels.draw_panels(ax, groups, draw, "no trial has a time of its stages", "stage", height=height)
 
 
-def stages_picture(summaries: Sequence[TrialSummary]) -> Picture:
+def stages_picture(summaries: Sequence[TrialSummary]) -> panels.Picture:
     """Where a patch's time goes."""
     shown = [summary for summary in summaries if summary.stages_ms]
     if not shown:
-        return Picture("There is no figure of the stages: no trial has a time.")
+        return panels.Picture("There is no figure of the stages: no trial has a time.")
     own = {stage for summary in shown for stage in summary.stages_ms} - set(STACKED_STAGES)
     own_stages = " and ".join(words.plain(stage, 40) for stage in sorted(own))
-    return picture(
+    return panels.picture(
         partial(stages, summaries),
         "Milliseconds a patch by stage",
         "Milliseconds a patch, stage upon stage; means over the sessions of each session's median.",

@@ -14,8 +14,7 @@ from edgebench.judge.mission import Mission, cycle_of
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import tables, words
 from edgebench.report.missions import BriefMissions
-from edgebench.report.plots import drawing
-from edgebench.report.plots.panels import Picture, Place, draw_panels, picture
+from edgebench.report.plots import drawing, panels
 from edgebench.stats.mission_cycles import Cycle, Floats, completions_s
 
 MOST_LINES = len(drawing.PALETTE)
@@ -26,7 +25,7 @@ _UNITS = ((3600.0, "h"), (60.0, "min"))
 
 
 def mission(
-    missions: Sequence[Mission], trials: Mapping[str, TrialSummary], cycle: Cycle, *, ax: Place = None
+    missions: Sequence[Mission], trials: Mapping[str, TrialSummary], cycle: Cycle, *, ax: panels.Place = None
 ) -> list[Axes]:
     """Backlog over one cycle at each trial's median latency.
 
@@ -62,8 +61,8 @@ def mission(
         )
         axes.locator_params(axis="y", integer=True)
 
-    panels, nothing = [("", drawn)] if drawn else [], "no trial keeps up with the schedule"
-    return draw_panels(ax, panels, draw, nothing, "trial", height=3.4)
+    groups, nothing = [("", drawn)] if drawn else [], "no trial keeps up with the schedule"
+    return panels.draw_panels(ax, groups, draw, nothing, "trial", height=3.4)
 
 
 def _held(trial: TrialSummary, cycle: Cycle) -> NDArray[np.int64]:
@@ -82,7 +81,7 @@ def most_held(arrivals_s: Floats, done_s: Floats, cycle_s: float) -> NDArray[np.
     return np.array([held[first : last + 1].max() for first, last in itertools.pairwise(edges)])
 
 
-def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Picture | None:
+def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> panels.Picture | None:
     """Backlog over a cycle; None where no trial keeps up, or no image ever waits for another."""
     if brief.schedule is None:
         return None
@@ -94,4 +93,4 @@ def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> 
     caption = f"{profile}: images that wait or are in work over one cycle, at each trial's median latency."
     caption += f" The first {MOST_LINES} of {count} trials are drawn." if count > MOST_LINES else ""
     draw = partial(mission, brief.missions, trials, cycle)
-    return picture(draw, "Backlog over a cycle", caption)
+    return panels.picture(draw, "Backlog over a cycle", caption)

@@ -18,18 +18,7 @@ from edgebench.judge.power_trace import PowerTrace, RailTrace, power_traces
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import tables, words
-from edgebench.report.plots import drawing
-from edgebench.report.plots.panels import (
-    Picture,
-    Place,
-    draw_limits,
-    draw_panels,
-    limits_note,
-    near_limits,
-    not_drawn,
-    picture,
-    set_title,
-)
+from edgebench.report.plots import drawing, panels
 from edgebench.report.tables import meter_text, scope_text
 from edgebench.results.load import StoredResults
 from edgebench.stats.power import power_line
@@ -79,7 +68,7 @@ def power_over_time(
     names: Mapping[str, str],
     limits: Mapping[str, float] | None = None,
     *,
-    ax: Place = None,
+    ax: panels.Place = None,
 ) -> list[Axes]:
     """Power in W over the seconds of a session, a panel a trace; panels of one scope have one scale.
 
@@ -89,7 +78,7 @@ def power_over_time(
         limits: in words -> in W, drawn as lines in all panels; none that is far off.
         ax: where to draw, a panel a trace.
     """
-    lines = near_limits(limits or {}, _highest_w(traces))
+    lines = panels.near_limits(limits or {}, _highest_w(traces))
     rails = list(dict.fromkeys(meter_text(rail.rail) for trace in traces for rail in trace.rails[:MAX_RAILS]))
     colours = {name: drawing.PALETTE[at % len(drawing.PALETTE)] for at, name in enumerate(rails)}
 
@@ -105,9 +94,11 @@ def power_over_time(
         lowest_w = min(float(np.nanmin(watts)) for watts in alike)
         if lowest_w < 0:
             axes.set_ylim(bottom=1.12 * lowest_w)
-        draw_limits(axes, "y", lines, "W", named=trace is traces[0])
+        panels.draw_limits(axes, "y", lines, "W", named=trace is traces[0])
         title = f"{names[trace.trial]}, session {trace.session:03}"
-        set_title(axes, "\n".join(textwrap.wrap(drawing.label(title, 120), 90 if len(traces) == 1 else 34)))
+        panels.set_title(
+            axes, "\n".join(textwrap.wrap(drawing.label(title, 120), 90 if len(traces) == 1 else 34))
+        )
         axes.set_xlabel("time in the session, s")
 
     has_idle = any(len(trace.idle_s) for trace in traces)
@@ -116,7 +107,7 @@ def power_over_time(
         Line2D([], [], **_MEAN, label="mean within\nsteady passes"),
         *(Patch(label=name, **style) for name, style in _SPANS.items() if name != "idle" or has_idle),
     ]
-    return draw_panels(
+    return panels.draw_panels(
         ax, [("", trace) for trace in traces], draw, "no meter gave a sample", handles=handles,
         height=3.2 if len(traces) == 1 else 2.1, columns=1 if len(traces) == 1 else 2, width=8.4,
     )  # fmt: skip
@@ -172,19 +163,19 @@ def rail_words(rail: RailTrace) -> str:
 
 def power_over_time_picture(
     results: StoredResults, summaries: Sequence[TrialSummary], profiles: Sequence[Profile]
-) -> Picture | None:
+) -> panels.Picture | None:
     """Power over the time of one session a trial; None without a meter."""
     metered = [summary for summary in summaries if summary.power]
     if not metered:
         return None
     traces = drawn_traces(results, summaries)
     if not traces:
-        return Picture("There is no figure of power over time: no meter gave a sample in these sessions.")
+        return panels.Picture("There is no figure of power over time: no meter gave a sample.")
     limits, names = power_limits(profiles), tables.trial_names(summaries)
     undrawn = len(metered) - len({trace.trial for trace in traces})
     is_full = len(traces) >= drawing.MAX_PANELS
     hidden = sum(max(0, len(trace.rails) - MAX_RAILS) for trace in traces)
-    return picture(
+    return panels.picture(
         partial(power_over_time, traces, names, limits),
         "Power over the time of a session",
         "Power over the time of a session: of each trial the one in the middle by mean power, with its "
@@ -193,8 +184,10 @@ def power_over_time_picture(
         "With --period the pauses are part of the steady time."
         if any(summary.paced for summary in metered)
         else "",
-        limits_note(limits, _highest_w(traces), "W"),
-        not_drawn(undrawn, "; the figure is full" if is_full else "; no reading came in these sessions"),
+        panels.limits_note(limits, _highest_w(traces), "W"),
+        panels.not_drawn(
+            undrawn, "; the figure is full" if is_full else "; no reading came in these sessions"
+        ),
         f"A panel holds {MAX_RAILS} rails at most: {hidden} are in the table alone." if hidden else "",
         panels=len(traces),
     )

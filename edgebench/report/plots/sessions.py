@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import tables, words
-from edgebench.report.plots import drawing
-from edgebench.report.plots.panels import Picture, Place, by_target, draw_panels, name_places, picture
+from edgebench.report.plots import drawing, panels
 from edgebench.stats.intervals import session_medians
 from edgebench.stats.warnings import Flag
 
@@ -71,14 +70,14 @@ def drawn_trials(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     They have passes, and a median above zero.
     """
     able = _able(summaries)
-    ranks = {each.key: rank for _, group in by_target(able) for rank, each in enumerate(group)}
+    ranks = {each.key: rank for _, group in panels.by_target(able) for rank, each in enumerate(group)}
     chosen = sorted(
         (rank, place) for place, each in enumerate(able) if (rank := ranks.get(each.key)) is not None
     )
     return [able[place] for place in sorted(place for _, place in chosen[:MAX_TRIALS])]
 
 
-def sessions(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
+def sessions(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> list[Axes]:
     """Every session's passes in time order, as a share of the trial's median; with minimum, median and p90.
 
     Args:
@@ -95,19 +94,19 @@ def sessions(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axe
         axes.axhline(100, color=drawing.QUIET, linewidth=0.8)
         for place, summary in enumerate(group):
             _draw_trial(axes, place, summary, names[summary.key], strips[summary.key], high)
-        name_places(axes, [labels[summary.key] for summary in group], 22)
+        panels.name_places(axes, [labels[summary.key] for summary in group], 22)
         axes.set(xlim=(-0.5, max(len(group), 3) - 0.5), ylim=(low, high))
         axes.set_xlabel("passes in time order, session after session")
         axes.set_ylabel(f"{words.latency_names(shown)},\n% of the trial's median")
 
-    panels = [
+    groups = [
         (target, group[first : first + IN_A_PANEL])
-        for target, group in by_target(shown)
+        for target, group in panels.by_target(shown)
         for first in range(0, len(group), IN_A_PANEL)
     ][: drawing.MAX_PANELS]
-    panels = panels if len({target for target, _ in panels}) > 1 else [("", group) for _, group in panels]
-    return draw_panels(
-        ax, panels, draw, "no trial has passes", "of a session", handles=_legend(shown), height=2.5, columns=1
+    groups = groups if len({target for target, _ in groups}) > 1 else [("", group) for _, group in groups]
+    return panels.draw_panels(
+        ax, groups, draw, "no trial has passes", "of a session", handles=_legend(shown), height=2.5, columns=1
     )
 
 
@@ -209,15 +208,15 @@ def _legend(shown: Sequence[TrialSummary]) -> list[Line2D]:
     return [Line2D([], [], label=label, **style) for label, style in lines.items() if label not in absent]
 
 
-def sessions_picture(summaries: Sequence[TrialSummary]) -> Picture:
+def sessions_picture(summaries: Sequence[TrialSummary]) -> panels.Picture:
     """Sessions and passes in time order."""
     shown = drawn_trials(summaries)
     if not shown:
-        return Picture("There is no figure of sessions and passes: no trial has passes.")
+        return panels.Picture("There is no figure of sessions and passes: no trial has passes.")
     names, quantity, able = tables.trial_names(shown), words.latency_names(shown), len(_able(summaries))
     hot = words.listed([names[summary.key] for summary in shown if is_hot(summary)])
     is_thinned = any(len(session) > _share(shown) for each in shown for session in each.latency_values)
-    return picture(
+    return panels.picture(
         partial(sessions, summaries),
         f"{quantity} of the sessions, lowest and highest median",
         f"Every session's steady passes in time order, {quantity} as a share of the trial's median, "
@@ -243,7 +242,7 @@ def _medians(summary: TrialSummary) -> str:
 _LINES = ("-", "--", "-.", ":")
 
 
-def sustained(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Axes]:
+def sustained(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> list[Axes]:
     """The median latency of each minute, a line a trial; means over the sessions of each session's median.
 
     Args:
@@ -281,16 +280,18 @@ def sustained(summaries: Sequence[TrialSummary], *, ax: Place = None) -> list[Ax
         drawing.scale_axis(axes, "y", all_medians_s, f"{timed}, median of the minute, s")
         axes.set_xlabel("time in the session, minutes")
 
-    return draw_panels(ax, by_target(trials), draw, "no trial ran for minutes (--sustained)", "trial")
+    return panels.draw_panels(
+        ax, panels.by_target(trials), draw, "no trial ran for minutes (--sustained)", "trial"
+    )
 
 
-def minutes_picture(summaries: Sequence[TrialSummary]) -> Picture | None:
+def minutes_picture(summaries: Sequence[TrialSummary]) -> panels.Picture | None:
     """A median a minute of the sustained sessions; None without any."""
     shown = [summary for summary in summaries if summary.sustained is not None]
     if not shown:
         return None
     timed = words.latency_names(shown)
-    return picture(
+    return panels.picture(
         partial(sustained, shown),
         f"Median {timed} of each minute",
         f"Median {timed} of each minute, by trial; means over the sessions of each session's median.",
