@@ -18,6 +18,7 @@ _MOST_NAMED = 24
 """Points of a panel up to which each has its name next to it."""
 
 _LONGEST_NAME = 20  # characters next to a point, which may be at the edge
+_SINGLE = {"width": 4.7, "height": 3.0}  # inches, with the legend: type that a phone's screen shows readably
 
 Costs = Sequence[tuple[TrialSummary, Interval]]
 """Trials that have an accuracy, each with what it costs."""
@@ -90,6 +91,7 @@ def _against_accuracy(
         "no trial has both",
         legend,
         above=panels.above_limits(lines) if len(groups) == 1 else 0.0,
+        **_SINGLE if len(groups) == 1 else {},
     )
 
 
@@ -167,7 +169,7 @@ def energy_picture(summaries: Sequence[TrialSummary]) -> panels.Picture | None:
         "With --period it is the energy of the whole period, pauses included."
         if any(summary.paced for summary in metered)
         else "",
-        f"All meters see the {next(iter(panels))}."
+        f"All meters see the {next(iter(groups))}."
         if len(groups) == 1
         else "Meters of different scopes have a panel each: their figures do not compare.",
         panels.not_drawn(len(metered) - sum(map(len, groups.values())), " without energy or accuracy"),

@@ -260,6 +260,9 @@ _NAME_OFFSETS = (
     (5, -22),
 )  # points, in turn, so that neighbours' names do not overlap
 _SAME_PLACE = 0.03  # of the panel
+_FILLED: dict[str, Any] = {"markersize": 5}
+_OPEN: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6}
+# A point on another one, such as fp16 on fp32, is seen within it.
 
 
 def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[str, str]]) -> None:
@@ -283,10 +286,9 @@ def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[
     axes.add_collection(lines, autolim=False)
     for point in points:
         colour, marker = styles[point.series]
-        drawn = Line2D(
-            [point.x], [point.y], marker=marker, color=colour, markersize=6, linestyle="",
-            label=drawing.label(point.series),
-        )  # fmt: skip
+        look = {"marker": marker, **(_OPEN if marker == drawing.MARKERS[0] else _FILLED)}
+        series = drawing.label(point.series)
+        drawn = Line2D([point.x], [point.y], color=colour, linestyle="", label=series, **look)
         axes.add_artist(drawn)
         drawing.mark(drawn, "trial", point.text)
     named: list[tuple[str, float, float]] = []
@@ -298,10 +300,10 @@ def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[
         if any(name == point.name and math.hypot(across - x, up - y) < _SAME_PLACE for name, x, y in named):
             continue  # one name for points on each other, such as fp32 and fp16 of a depth
         right, above = _NAME_OFFSETS[len(named) % len(_NAME_OFFSETS)]
-        is_left = across > 0.5 and across + drawing.text_width(point.name, 8) / width > 1.0
+        is_left = across > 0.5 and across + drawing.text_width(point.name, 8.5) / width > 1.0
         axes.annotate(
             point.name, (point.x, point.y), xytext=(-right if is_left else right, above),
-            ha="right" if is_left else "left", textcoords="offset points", fontsize=8,
+            ha="right" if is_left else "left", textcoords="offset points", fontsize=8.5,
         )  # fmt: skip
         named.append((point.name, across, up))
 
