@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -18,7 +19,10 @@ _MOST_NAMED = 24
 """Points of a panel up to which each has its name next to it."""
 
 _LONGEST_NAME = 20  # characters next to a point, which may be at the edge
-_SINGLE = {"width": 4.7, "height": 3.0}  # inches, with the legend: type that a phone's screen shows readably
+_SINGLE: dict[str, Any] = {
+    "width": 4.7,
+    "height": 3.0,
+}  # inches, with the legend: type that a phone's screen shows readably
 
 Costs = Sequence[tuple[TrialSummary, Interval]]
 """Trials that have an accuracy, each with what it costs."""
