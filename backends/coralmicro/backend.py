@@ -262,7 +262,7 @@ class CoralMicroBackend(PreparedByChain, Backend):
     def stage_seconds(
         self, target: Target, plan: MeasurePlan, patch_s: float | None
     ) -> Mapping[SessionStage, tuple[float, float]]:
-        """Of its passes, by their patches, once one was measured: what loading takes is not known."""
+        """Passes by their patches, once one was measured; what loading takes is not known."""
         if patch_s is None:
             return {}
         pass_s = min(plan.patches or MOST_PATCHES, plan.scene.patches) * patch_s
