@@ -62,12 +62,6 @@ _CAUSES = (
         "it has {plugins}",
         WAYS,
     ),
-    Cause(
-        rf"{_RELEASE} has no plugin for (?P<device>[^\s;]{{1,60}}); {_PLUGINS}",
-        "OpenVINO {release} has no plugin for {device}",
-        "it has {plugins}",
-        "name one of these: --set device=NAME",
-    ),
     *(
         Cause(
             re.escape(library),
@@ -83,12 +77,6 @@ _CAUSES = (
         f"the {STICK} cannot be opened",
         "{words}; on USB: {state}",
         "{of_stick}",
-    ),
-    Cause(
-        r"no (?P<device>[^\s(]{1,60}) is found here \((?P<listed>devices found: [^)\n]{1,200})",
-        "no {device} is found here",
-        "{listed}",
-        "install the driver of the {device}, or name one that is found: --set device=NAME",
     ),
     Cause(
         r"plugins\.xml",

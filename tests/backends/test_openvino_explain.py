@@ -81,20 +81,6 @@ def test_a_build_without_the_sticks_plugin_names_the_three_ways():
         assert way in error.fix
 
 
-@pytest.mark.attack("a device that this build of OpenVINO lacks: the failure names the ones that it has")
-def test_another_device_that_a_build_lacks_is_told_with_those_that_it_has():
-    error = explained(NO_PLUGIN.format(device="NPU"), "openvino")
-    assert error is not None
-    assert (error.what, error.why) == ("OpenVINO 2022.3.2 has no plugin for NPU", "it has CPU, GPU, AUTO")
-    assert "--set device=NAME" in error.fix
-
-
-def test_a_device_that_is_not_found_is_told_with_those_that_are():
-    error = explained("no GPU.1 is found here (devices found: CPU, GPU): whatever it says", "openvino")
-    assert error is not None
-    assert (error.what, error.why) == ("no GPU.1 is found here", "devices found: CPU, GPU")
-
-
 @pytest.mark.parametrize(
     ("library", "command"),
     [("libusb-1.0.so.0", "apt install libusb-1.0-0"), ("libOpenCL.so.1", "apt install intel-opencl-icd")],

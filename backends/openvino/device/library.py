@@ -227,14 +227,19 @@ def device_failure(library: Library, core: Any, device: str, error: BaseExceptio
         states = {name: plugin(core, name) for name in PLUGINS}
         there = ", ".join(name for name, state in states.items() if any(state))
         return RuntimeError(
-            "OpenVINO {} has no plugin for {}; it has {} ({})".format(library.version, device, there, words)
+            "OpenVINO {} has no plugin for {}; it has {}: name one with --set device=NAME ({})".format(
+                library.version, device, there, words
+            )
         )
     listed = "devices found: {}".format(", ".join(found) or "none")
     if version is None:
         return RuntimeError("the plugin for {} cannot be loaded ({}): {}".format(family, listed, words))
     names = found + [family_of(name) for name in found] + list(BY_OTHERS)
     if device not in names:
-        return RuntimeError("no {} is found here ({}): {}".format(device, listed, words))
+        return RuntimeError(
+            "no {} is found here ({}): {}; install its driver, or name another device: "
+            "--set device=NAME".format(device, listed, words)
+        )
     return RuntimeError("{} does not take the model: {}".format(device, words))
 
 
