@@ -242,13 +242,9 @@ def _figure(trial: TrialSummary, axis: Requirement, judged: Judgement) -> AxisFi
         interval = rail_interval(rail, axis.quantity)
         if interval and interval.low is not None and interval.high is not None:
             low, high = interval.low / axis.scale, interval.high / axis.scale
-    elif low is None and high is None and axis.statistic in _EXACT:
+    elif figure.exact:
         low = high = value
     return AxisFigure(axis.quantity, value, low, high, figure.declared or figure.scope)
-
-
-_EXACT = ("recorded", "declared")
-"""Statistics of single numbers, which have no interval and need none."""
 
 
 def _stand(rows: Mapping[str, tuple[Any, ...]], higher: Sequence[bool]) -> Iterator[FrontTrial]:

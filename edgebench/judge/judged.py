@@ -29,10 +29,10 @@ FIGURES: tuple[BoardFigure, ...] = get_args(BoardFigure)
 
 
 def with_boards(record: ExperimentRecord, texts: Sequence[str]) -> tuple[ExperimentRecord, tuple[str, ...]]:
-    """The record whose targets are made of these boards, and what is to be said of it.
+    """The record whose targets are made of these boards, and notes for the reader.
 
     As in a run, a target's own figures beat those of its boards. Boards that it ran with are boards no more:
-    these take their place, which is said.
+    these take their place, with a note.
 
     Args:
         record: as it was stored; it is left as it is.

@@ -65,7 +65,7 @@ class SteadyPasses:
 
     @property
     def latency_s(self) -> Values:
-        """Seconds of a whole image by session: `image_s`, or `infer_s` where there is none of it."""
+        """Seconds of a whole image by session: `image_s`, or `infer_s` without it."""
         return self.infer_s if self.quantity == "infer_s" else self.image_s
 
     @property

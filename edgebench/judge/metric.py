@@ -203,8 +203,9 @@ class Sampled(BySession):
             return over_values(values, "sessions", statistic, certainty)
         of = "windows" if self.of == "passes" and trial.has_windows else self.of
         figure = over_values(values, of, statistic, certainty.at_least(trial.interval_confidence))
-        notes = (figure.note, trial.omission if metric.part else "", trial.reason)
-        return replace(figure, note="; ".join(filter(None, notes)))
+        if more := [note for note in (trial.omission if metric.part else "", trial.reason) if note]:
+            figure = replace(figure, note="; ".join(filter(None, (figure.note, *more))))
+        return figure
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from edgebench.judge.figure import STATED, over_medians
 from edgebench.judge.metric import Asked, Certainty, Figure
 from edgebench.judge.power_limits import bounded
 from edgebench.judge.schedule import Schedule
-from edgebench.judge.trial_summary import UNKNOWN_SCOPE, TrialSummary
+from edgebench.judge.trial_summary import TrialSummary
 from edgebench.stats.mission_cycles import Cycle, Worked, load_of, work_through
 
 DAY_S = 86_400.0
@@ -243,7 +243,7 @@ def simulated_figure(trial: TrialSummary, asked: Asked, certainty: Certainty, na
     )
     figure, rail = replace(mission.figures[name], what=whole), trial.primary_rail
     if name.startswith("energy_j") and rail is not None and figure.value is not None:
-        return replace(bounded(rail, figure), scope=rail.scope or UNKNOWN_SCOPE)
+        return bounded(rail, figure)
     if name.startswith("energy_j") or not figure.reason.startswith(OVERLOADED):
         return figure
     if load.low is None or load.low <= 1:

@@ -102,7 +102,7 @@ def rails_of(record: SessionRecord) -> list[Rail]:
 
 
 def recorded_number(value: Any) -> float:
-    """A number of a record between 0 and MOST_RECORDED, or 0 for what is none."""
+    """A number of a record between 0 and MOST_RECORDED, or 0 for anything else."""
     # A whole number of a file has any number of digits.
     if isinstance(value, int | float) and 0 < value < MOST_RECORDED:
         return float(value)
@@ -262,7 +262,7 @@ def lag_note(records: Sequence[SessionRecord], meter: str) -> str:
 
 
 def lag_reach_s(info: Mapping[str, Any], effective_hz: float | None) -> float:
-    """How late or early a meter's stamps may be in a session, in s; 0 where its lag is known, or is none."""
+    """How late or early a meter's stamps may be in a session, in s; 0 where its lag is known or 0."""
     lag = info.get("lag")
     if not isinstance(lag, Mapping) or _number(lag.get("lag_ms")) is not None or not effective_hz:
         return 0.0
@@ -450,7 +450,7 @@ def session_power(
 
 
 def _void(window: WindowPower, reason: str) -> WindowPower:
-    """A window without its figures, where there is a reason why they are none of a load."""
+    """A window without its figures, where there is a reason why they are not those of a load."""
     if not reason:
         return window
     return replace(

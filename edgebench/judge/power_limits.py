@@ -13,7 +13,7 @@ these spread (`stats.power_spread`). One whose readings are means over the whole
 misses nothing and takes two; how the power lay within the readings at a stretch's edges it does not say, so
 that the bound counts all of them whole.
 
-Of a meter on the host whose lag is not known the bounds hold what it may move (`fit.meter_lag`): those of a
+Where the lag of a meter on the host is not known, the bounds hold what it may move: those of a
 mean the means of its window moved by up to that lag, and the upper one of a peak all samples from so long
 before the passes to so long after them.
 """
@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from edgebench.judge.figure import NEARLY_ALL, STATED, over_medians, too_few
-from edgebench.judge.metric import Asked, Certainty, Figure
+from edgebench.judge.metric import Asked, ByRail, Certainty, Figure
 from edgebench.judge.power import WIDE_SCOPES, scope_rank
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
 from edgebench.records.target import DeclaredPower
@@ -90,7 +90,7 @@ def with_power_doubts(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     """The trials, each with which meter contradicts what was declared of its target.
 
     A maximum is contradicted by any trial of the target, which is a warning; a typical power by the trial's
-    own meters, which is none, since a load may draw less than its maker's.
+    own meters, without a warning, since a load may draw less than its maker's.
     """
     rails: dict[str, list[PowerFigure]] = {}
     for summary in summaries:
@@ -169,40 +169,34 @@ def power_figure(summary: TrialSummary, asked: Asked, certainty: Certainty = STA
     def figure(place: int) -> Figure:
         power, curves = rails[place], (summary.power_curves or [()] * len(rails))[place]
         about = (place, asked.quantity, asked.averaging_s, certainty)
-        judged = summary.once(about, lambda: _of_rail(power, curves, asked, certainty))
-        return replace(judged, scope=power.scope or UNKNOWN_SCOPE)
+        return summary.once(about, lambda: _of_rail(power, curves, asked, certainty))
 
+    is_power = asked.metric.is_power
     if rails:
         # No mean of a rail is above its highest sample.
-        is_power = asked.quantity != "energy_j"
-        may_miss = [
-            place for place, rail in enumerate(rails) if not is_power or (rail.peak_w or math.inf) > limit
-        ]
-        missing = [each for place in may_miss if (each := figure(place)).low is not None and each.low > limit]
-        primary = next((place for place, power in enumerate(rails) if power.primary), 0)
+        may_miss = [at for at, rail in enumerate(rails) if not is_power or (rail.peak_w or math.inf) > limit]
+        missing = [each for at in may_miss if (each := figure(at)).low is not None and each.low > limit]
+        primary = next((at for at, rail in enumerate(rails) if rail.primary), 0)
         measured = min(
-            missing,
+            missing or [figure(primary)],
             key=lambda figure: (scope_rank(figure.scope), -(figure.low or 0.0)),
-            default=None,
-        ) or figure(primary)
-    return measured if asked.quantity == "energy_j" else _with_declared_power(measured, summary, limit)
+        )
+    return _with_declared_power(measured, summary, limit) if is_power else measured
 
 
 def _of_rail(power: PowerFigure, curves: Sequence[PowerCurve], asked: Asked, certainty: Certainty) -> Figure:
-    if asked.quantity != "power_peak_w":
+    if asked.metric.compared is not None:
         return _over_sessions(power, asked, certainty)
-    return (
-        _peak(power, certainty)
-        if asked.averaging_s is None
-        else _averaged(power, curves, asked.averaging_s, certainty)
-    )
+    if asked.averaging_s is None:
+        return _peak(power, certainty)
+    return _averaged(power, curves, asked.averaging_s, certainty)
 
 
 def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "") -> Figure:
     """The figure without its upper bound where something speaks against it, and by which meter it is.
 
-    What lasts: that the meter sees a part, or missed something, and the `objections`; `few` is mended by more
-    sessions.
+    What lasts: that the meter sees a part, or missed something, and the `objections`; more sessions remove
+    `few`.
     """
     cover = power.uncovered and f"{_name(power)} did not see the whole steady window of {power.uncovered}"
     lasting = [objection for objection in (scope_objection(power), cover, *objections) if objection]
@@ -213,6 +207,7 @@ def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "")
         ceiling=figure.high if lasting and not few else None,
         reason="; ".join(filter(None, (*lasting, few, figure.reason))),
         what=f"{figure.what} of {_name(power)}",
+        scope=_scope(power),
         note=""
         if lag_s is None
         else f"its bounds hold what a lag of up to {lag_s:.3g} s may move, since it is not known",
@@ -221,7 +216,7 @@ def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "")
 
 def _peak(power: PowerFigure, certainty: Certainty) -> Figure:
     if power.peak_w is None:
-        return Figure(reason=_missing_reason(power))
+        return _missing(power)
     high = power.peak_w if power.peak_high_w is None else power.peak_high_w
     figure = Figure(power.peak_w, power.peak_w, high, what="the highest sample")
     few = too_few(power.samples, "samples") if power.samples < least_n(NEARLY_ALL, certainty.bound) else ""
@@ -232,16 +227,15 @@ def _averaged(
     power: PowerFigure, curves: Sequence[PowerCurve], averaging_s: float, certainty: Certainty
 ) -> Figure:
     if not power.mean_w_sessions or power.peak_w is None:
-        return Figure(reason=_missing_reason(power))
+        return _missing(power)
     if short := _window_objection(power, averaging_s):
-        return Figure(undecided=True, reason=short, lasting=True)
+        return Figure(undecided=True, reason=short, lasting=True, scope=_scope(power))
     seen = [
         curve for curve in curves if len(curve.t_ns) and (curve.t_ns[-1] - curve.t_ns[0]) / 1e9 >= averaging_s
     ]
     if not seen:
-        return Figure(
-            undecided=True, reason=f"{_name(power)}: no samples over {averaging_s:g} s", lasting=True
-        )
+        none = f"{_name(power)}: no samples over {averaging_s:g} s"
+        return Figure(undecided=True, reason=none, lasting=True, scope=_scope(power))
     covering = _covers_its_period(power)
     bounds = [_averaged_bounds(curve, averaging_s, covering, certainty) for curve in seen]
     # Of the samples that may be of the same time only the upper bound counts.
@@ -304,26 +298,22 @@ def least_averaging_s(power: PowerFigure) -> float:
     return max(periods / power.effective_hz, 0.0 if is_bridged else gap_s * MIN_PERIODS / MOST_GAP_PERIODS)
 
 
-_SESSIONS = {
-    "power_mean_w": ("mean_w_sessions", "mean_low_w", "mean_high_w"),
-    "energy_j": ("energy_j_sessions", "energy_low_j", "energy_high_j"),
-}
-"""Quantity -> the rail's values by session, and the ends of the mean's interval."""
-
-
 def _over_sessions(power: PowerFigure, asked: Asked, certainty: Certainty) -> Figure:
     """The mean over sessions, its bounds no closer than those that count the samples' own spread as well."""
-    values, low, high = (getattr(power, name) for name in _SESSIONS[asked.quantity])
+    metric = asked.metric
+    assert isinstance(metric.compared, ByRail)
+    values = getattr(power, metric.compared.field)
     if not values:
-        return Figure(reason=_missing_reason(power))
+        return _missing(power)
     figure = over_medians(values, certainty)
     if figure.low is not None and figure.high is not None:
+        low, high = (getattr(power, bound) for bound in metric.rail_bounds)
         figure = replace(
             figure,
             low=figure.low if low is None else min(figure.low, low),
             high=figure.high if high is None else max(figure.high, high),
         )
-    if asked.quantity == "energy_j":
+    if not metric.is_power:
         return bounded(power, figure)
     periods = (power.effective_hz or 0.0) * (power.window_s or 0.0)
     few = short_window_reason(periods, "mean power")
@@ -351,5 +341,9 @@ def _name(power: PowerFigure) -> str:
     return f"{power.meter.removesuffix(':')} ({power.channel})"
 
 
-def _missing_reason(power: PowerFigure) -> str:
-    return f"{_name(power)}: {power.reason or 'it gave nothing'}"
+def _scope(power: PowerFigure) -> str:
+    return power.scope or UNKNOWN_SCOPE
+
+
+def _missing(power: PowerFigure) -> Figure:
+    return Figure(reason=f"{_name(power)}: {power.reason or 'it gave nothing'}", scope=_scope(power))
