@@ -242,7 +242,7 @@ class ProbeContract:
             0 < info.rate_hz <= MOST_HZ
             or f"rate_hz is {info.rate_hz}; fix: state the intended samples a second",
             rate_hz in (None, info.rate_hz)
-            or f"RATE_HZ is {rate_hz!r} and rate_hz is {info.rate_hz!r}; fix: write one number, or None",
+            or f"RATE_HZ is {rate_hz!r} and rate_hz is {info.rate_hz!r}; fix: write one number",
             is_stated(info.resolution) or "the resolution is empty; fix: state the smallest step of a value",
             len(set(names)) == len(names) or f"two channels share a name: {names}; fix: use different names",
             len(totals) == len(set(totals))

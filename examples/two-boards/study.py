@@ -2,7 +2,7 @@
 
     python study.py --first "--target nano" --second "--target coral" -o figures/
 
-Without boards it replays two scenarios in their place; no figure of these was measured. What lies in
+Without boards it replays two scenarios in their place; no figure of these was measured. What is in
 results/first and results/second already is not measured again: --results names another folder.
 """
 

@@ -1,4 +1,4 @@
-"""The device is held to EdgeBench's contract, on this machine."""
+"""The device is tried against EdgeBench's contract, on this machine."""
 
 from edgebench.testing import BackendContract
 

@@ -1,4 +1,4 @@
-"""The meter is held to EdgeBench's contract; where there is none, the reason is shown."""
+"""The meter is tried against EdgeBench's contract; without one, the reason is shown."""
 
 from pathlib import Path
 

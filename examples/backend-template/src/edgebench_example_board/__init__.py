@@ -1,1 +1,1 @@
-"""example-board for EdgeBench; found through the entry points in pyproject.toml, imported by nobody else."""
+"""example-board for EdgeBench; found through the entry points in pyproject.toml."""
