@@ -8,7 +8,7 @@ import re
 import secrets
 import stat
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -153,8 +153,19 @@ def require_folder(folder: Path, option: str) -> None:
     require_unstored(folder, option)
 
 
-def require_file_name(path: Path, option: str) -> None:
-    """UsageError where no file can lie: its folder is missing, or something else than a file has the name."""
+def require_file_name(path: Path, option: str, endings: Sequence[str] = ()) -> None:
+    """UsageError where no file can be written: its folder is missing, or the name is not a file's.
+
+    Args:
+        path: the file.
+        option: by which a user names it.
+        endings: of which it has one, as that says its form. Default: any.
+    """
+    if endings and path.suffix.lower() not in endings:
+        raise UsageError(
+            f"{option}: {path.name!r} does not say in which form to write",
+            fix=f"end the file's name in one of {', '.join(endings)}",
+        )
     require_folder(path.parent, option)
     require_unstored(path, option)
     if path.exists() and not path.is_file():

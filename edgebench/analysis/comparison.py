@@ -13,8 +13,14 @@ from matplotlib.axes import Axes
 
 from edgebench.analysis.frames import several
 from edgebench.analysis.results import Results, loaded, sentences_html, table_html
-from edgebench.judge.comparison import ResultsComparison, compare_results
-from edgebench.judge.metric_comparison import MINIMUM_POINTS, MetricComparison, Threshold, Word
+from edgebench.judge.comparison import (
+    MINIMUM_POINTS,
+    MetricComparison,
+    ResultsComparison,
+    Threshold,
+    Word,
+    compare_results,
+)
 from edgebench.report.blocks import Fold, Heading, Notes, Table, Text
 from edgebench.report.comparison import blocks, comparison_rows, print_comparison, summary
 from edgebench.report.plots.history import ratios

@@ -1,7 +1,8 @@
-"""`edgebench compare`: results against a baseline."""
+"""Several results: `edgebench compare` against a baseline, and `edgebench history` over all of a folder."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,19 +11,45 @@ import typer
 from edgebench.cli.common import (
     JsonOption,
     LongOutputDirOption,
+    OutputDirOption,
+    busy,
     complete_compared_metric,
+    complete_followed_metric,
+    complete_measured_target,
     complete_results,
     echo_path,
     exit_where,
+    output_dir_setting,
     results_folder,
     say,
     say_each,
     stdout,
 )
+from edgebench.cli.figure_files import require_figure, write_figure
 
 if TYPE_CHECKING:
-    from edgebench.judge.comparison import ResultsComparison
+    from collections.abc import Collection, Sequence
+
+    from edgebench.judge.history import TrialSeries
+    from edgebench.records.stored import TrialRecord
     from edgebench.results.load import StoredResults
+
+MinimumEffectOption = Annotated[
+    float,
+    typer.Option(
+        "--minimum-effect",
+        metavar="PERCENT",
+        min=0.0,
+        max=1000.0,
+        help="The smallest difference of times, power, energy and bytes that counts.",
+    ),
+]
+FigureOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Draw the differences, or the values with their changes: .png, .svg or .pdf."
+    ),
+]
 
 
 def compare(
@@ -65,16 +92,7 @@ def compare(
             "Where each result has one target, these two are compared without it.",
         ),
     ] = None,
-    minimum_effect: Annotated[
-        float,
-        typer.Option(
-            "--minimum-effect",
-            metavar="PERCENT",
-            min=0.0,
-            max=1000.0,
-            help="The smallest difference of times, energy and bytes that counts.",
-        ),
-    ] = 3.0,
+    minimum_effect: MinimumEffectOption = 3.0,
     minimum_points: Annotated[
         float,
         typer.Option(
@@ -120,10 +138,7 @@ def compare(
     form: Annotated[
         Literal["md", "csv"] | None, typer.Option("--format", help="Print it in that form.")
     ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the differences with their intervals: .png, .svg or .pdf."),
-    ] = None,
+    figure: FigureOption = None,
     output_dir: LongOutputDirOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -141,15 +156,14 @@ def compare(
 
     Two boards of one result: edgebench compare latest latest --pair nano=coral
     """
-    from edgebench.cli.figure_files import require_figure
     from edgebench.errors import EXIT_NOT_MET, EXIT_UNDECIDED, UsageError
-    from edgebench.judge.comparison import compare_results, metrics_of
-    from edgebench.judge.metric_comparison import Threshold
+    from edgebench.files import require_file_name
+    from edgebench.judge.comparison import Threshold, compare_results, metrics_of
     from edgebench.report.comparison import (
+        FORMS,
         as_text,
         gate_warning,
         print_comparison,
-        require_output,
         write_comparison,
     )
     from edgebench.results.load import load
@@ -158,7 +172,7 @@ def compare(
     if json_ and form is not None:
         raise UsageError(f"--json and --format {form} are two forms", fix="leave one of them out")
     if file is not None:
-        require_output(file)
+        require_file_name(file, "-o", FORMS)
     require_figure(figure)
     loaded: list[StoredResults] = [
         load(results_folder(text, output_dir).absolute()) for text in (baseline, *results)
@@ -170,7 +184,9 @@ def compare(
         threshold=Threshold(minimum_effect / 100, minimum_points, include_contaminated=include_contaminated),
     )
     if figure is not None:
-        _draw(figure, comparison)
+        from edgebench.report.plots.history import ratios
+
+        write_figure(figure, lambda page: ratios(comparison, ax=page))
     if file is not None:
         write_comparison(comparison, file)
     if json_ or form is not None:
@@ -186,8 +202,159 @@ def compare(
     exit_where(strict and comparison.undecided, EXIT_UNDECIDED)
 
 
-def _draw(path: Path, comparison: ResultsComparison) -> None:
-    from edgebench.cli.figure_files import write_figure
-    from edgebench.report.plots.history import ratios
+def history(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TARGET",
+            autocompletion=complete_measured_target,
+            help="Only this target. Default: all that results have.",
+            show_default=False,
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC",
+            autocompletion=complete_followed_metric,
+            help="What is followed, such as infer_s, energy_j, power_mean_w, memory_bytes or accuracy. "
+            "Default: image_s, or infer_s of what has no image_s",
+        ),
+    ] = None,
+    trial: Annotated[
+        str,
+        typer.Option(
+            "--trial",
+            metavar="TRIAL",
+            help="Only these trials: '0.5 int8' as tables name them, a variant or a key.",
+        ),
+    ] = "",
+    since: Annotated[
+        str, typer.Option(metavar="DATE", help="Only results begun from then on, such as 2025-03-01 (UTC).")
+    ] = "",
+    last: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Only the last N results that have the trials.", show_default=False
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RESULT",
+            autocompletion=complete_results,
+            help="The result that all others are compared with. Default: the oldest that is shown",
+        ),
+    ] = None,
+    minimum_effect: MinimumEffectOption = 3.0,
+    figure: FigureOption = None,
+    output_dir: OutputDirOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Follow a metric over all results, and mark where its level changed.
 
-    write_figure(path, lambda figure: ratios(comparison, ax=figure))
+    Results are those under --output-dir, in order of time; trials are followed
+    from result to result by target, variant, batch and settings. A change is
+    one that chance does not make, and that is large enough to matter; with
+    it is listed what else differs there. It takes at least 8 results.
+    """
+    from edgebench.errors import StoredResultError, UsageError
+    from edgebench.judge.history import history as followed
+    from edgebench.judge.history import targets_of
+    from edgebench.report.history import print_history
+    from edgebench.results.listing import list_results, unreadable_reason
+
+    begun_from_s = _moment_s(since)
+    require_figure(figure)
+    folder = output_dir_setting(output_dir)
+    with busy("reading results"):
+        stored, unreadable = list_results(folder)
+        if not stored:
+            raise StoredResultError(
+                f"no result in {folder} can be read" if unreadable else f"there is no result in {folder}",
+                why=unreadable_reason(unreadable),
+                fix="measure first: edgebench run --device NAME; or say where with --output-dir",
+            )
+        _require_known("target", target, targets_of(stored))
+        _require_known("result", baseline, [result.path.name for result in stored])
+        chosen = [result for result in stored if result.begun_s >= begun_from_s]
+        if not chosen:
+            newest = f"the newest is of {stored[0].begun_utc[:10]}"
+            raise UsageError("no result is as new as --since asks", fix=newest)
+        planned = [each for result in chosen for each in result.experiment.trials if _is_of(each, target)]
+        if not any(trial in _names(each) for each in planned):
+            _require_known("trial", trial or None, dict.fromkeys(each.variant for each in planned))
+        series = followed(
+            chosen,
+            metric=metric,
+            wanted=lambda each: _is_of(each, target) and (not trial or trial in _names(each)),
+            last=last,
+            baseline=baseline,
+            minimum_effect=minimum_effect / 100,
+            left_out=unreadable.append,
+        )
+    if not series:
+        raise StoredResultError(
+            f"no result has {metric or 'image_s or infer_s'} of {trial or target or 'a trial'}",
+            why=unreadable_reason(unreadable) or "no session of it ended well, or nothing measured it",
+            fix="`edgebench show RESULT` says what was measured; follow something else with --metric",
+        )
+    if figure is not None:
+        _draw(figure, series)
+    print_history(stdout(), series, unreadable, minimum_effect / 100, as_json=json_)
+    say_each("left out", [f"{each.result}: {each.reason}" for each in unreadable])
+
+
+def _is_of(planned: TrialRecord, target: str | None) -> bool:
+    """Whether a planned trial is of a target, by its name with or without settings and revisions."""
+    plain = planned.target.partition("[")[0].partition(" (")[0]  # `nano` of `nano[threads=2]` and `nano (2)`
+    return target in (None, planned.target, plain)
+
+
+def _names(planned: TrialRecord) -> tuple[str, ...]:
+    """What --trial may call it: key, variant, and as tables do `0.5 int8` or `cpu: 0.5 int8`."""
+    from edgebench.report.words import depth
+
+    if planned.depth_multiplier is None:
+        return planned.key, planned.variant
+    short = f"{depth(planned.depth_multiplier)} {planned.precision}"
+    return planned.key, planned.variant, short, f"{planned.target}: {short}"
+
+
+def _require_known(what: str, name: str | None, known: Collection[str]) -> None:
+    """UsageError for a name that is not known."""
+    from edgebench.errors import UsageError
+    from edgebench.suggest import choose, short
+
+    if name is not None and name not in known:
+        raise UsageError(f"there is no {what} {short(name)}", fix=choose(name, known))
+
+
+def _moment_s(text: str) -> float:
+    """Seconds since 1970 of a date, which is UTC where it does not say otherwise; 0 for none."""
+    from edgebench.errors import UsageError
+    from edgebench.suggest import short
+
+    if not text:
+        return 0.0
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"--since {short(text)} is not a date", fix="write YYYY-MM-DD, such as --since 2025-03-01"
+        ) from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _draw(path: Path, series: Sequence[TrialSeries]) -> None:
+    """The figure's file; UsageError for more series than one figure shows."""
+    from edgebench.errors import UsageError
+    from edgebench.report.plots.history import MAX_SERIES
+    from edgebench.report.plots.history import history as draw_history
+
+    if len(series) > MAX_SERIES:
+        raise UsageError(
+            f"a figure shows at most {MAX_SERIES} series, and there are {len(series)}",
+            fix="name a TARGET, or a variant with --trial",
+        )
+    write_figure(path, lambda figure: draw_history(series, ax=figure))

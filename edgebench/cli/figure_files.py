@@ -14,17 +14,10 @@ FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 
 def require_figure(path: Path | None) -> None:
     """Before anything is computed: UsageError for another ending, or a folder that is not there."""
-    from edgebench.errors import UsageError
     from edgebench.files import require_file_name
 
-    if path is None:
-        return
-    if path.suffix.lower() not in FIGURE_ENDINGS:
-        raise UsageError(
-            f"{path.name!r} does not say in which form to draw",
-            fix=f"end the file's name in one of {', '.join(FIGURE_ENDINGS)}",
-        )
-    require_file_name(path, "--figure")
+    if path is not None:
+        require_file_name(path, "--figure", FIGURE_ENDINGS)
 
 
 def write_figure(path: Path, draw: Callable[[Figure], object]) -> None:

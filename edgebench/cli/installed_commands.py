@@ -40,7 +40,7 @@ OWN = {
     "export": "exchange:export",
     "import": "exchange:import_",
     "results": "listings:results",
-    "history": "history:history",
+    "history": "compare:history",
     "devices": "listings:devices",
     "schema": "outcome:schema",
     "doctor": "doctor:doctor",

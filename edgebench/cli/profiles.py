@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from edgebench.cli.common import (
     stdout,
 )
 from edgebench.cli.panels import CommandGroup
-from edgebench.errors import EXIT_USAGE, EdgeBenchError, UsageError
+from edgebench.errors import EXIT_USAGE, UsageError
 
 app = CommandGroup(no_args_is_help=True, help="List, show, check and write requirement profiles.")
 
@@ -109,22 +109,18 @@ def new(
 
     Example: edgebench profiles new sky --cycle '1 d' --images 320 --limit mass_g='150 g'
     """
-    from edgebench.files import require_file_name, write_atomically
-    from edgebench.judge.profile_file import Draft, limit_of, profile_text
+    from edgebench.files import require_file_name, write_output
+    from edgebench.judge.profile_file import limit_of, profile_text
 
     path = output or Path(f"{name}.toml")
     require_file_name(path, "-o")
     if path.exists() and not force:
         raise UsageError(f"{path} is there already", fix="name another by -o, or add --force to replace it")
-    draft = Draft(name, title, extends, cycle, images, burst, deadline, tuple(map(limit_of, limit or ())))
-    if is_template := draft == Draft(name, title):
-        draft = replace(draft, limits=tuple(map(limit_of, TEMPLATE_LIMITS)))
-    try:
-        write_atomically(path, profile_text(draft, path.parent).encode())
-    except OSError as error:
-        raise EdgeBenchError(
-            f"{path} cannot be written", why=error.strerror or str(error), fix="name another file by -o"
-        ) from error
+    schedule = {"cycle": cycle, "images": images, "burst": burst, "deadline": deadline}
+    is_template = not (limit or extends or any(value not in (None, "") for value in schedule.values()))
+    limits = [limit_of(text) for text in (TEMPLATE_LIMITS if is_template else limit or ())]
+    text = profile_text(limits, path.parent, name=name, title=title, extends=extends, **schedule)
+    write_output(path, text.encode(), "-o")
     echo_path(path)
     if is_template:
         say_each("note", [f"its limits are examples: edit them, then edgebench profiles check {path}"])

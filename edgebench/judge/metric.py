@@ -257,7 +257,7 @@ def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:
 
 
 Compared = BySession | ByRail | ByImages | ByCount | Exactly
-"""How the metric of two trials is compared; `edgebench.judge.metric_comparison` does it."""
+"""How the metric of two trials is compared; `edgebench.judge.comparison` does it."""
 
 Form = Literal[
     "interval", "percent", "right of n", "points", "k of n", "p", "bytes", "number", "milliseconds", "median",
@@ -324,6 +324,8 @@ class Metric:
         of_a_pass: whether it is of passes: the longer their stamps, the larger it is, and only passes over
             alike scenes compare.
         most: the most that is of use, in the base unit: no looser limit lets a trial pass.
+        usual: whether results are compared by it where no metric is named: `speed` for the first of these in
+            the catalogue that both results have, `also` for each that both have; empty for no.
     """
 
     name: str
@@ -351,6 +353,7 @@ class Metric:
     compared: Compared | None = None
     of_a_pass: bool = False
     most: float = math.inf
+    usual: Literal["speed", "also", ""] = ""
 
     def value(self, trial: TrialSummary) -> Any:
         """A number, an Interval, an Accuracy, a mapping by stage, ...; None where it is missing."""

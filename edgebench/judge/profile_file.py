@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,20 +83,6 @@ class Limit(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Draft:
-    """What a new profile says. Empty texts are left out."""
-
-    name: str
-    title: str = ""
-    extends: str = ""
-    cycle: str = ""
-    images: int | None = None
-    burst: str = ""
-    deadline: str = ""
-    limits: tuple[Limit, ...] = ()
-
-
 def limit_of(text: str) -> Limit:
     """The limit in `QUANTITY[:STATISTIC]=LIMIT`; UsageError for an unknown quantity or statistic."""
     about, _, limit = text.partition("=")
@@ -111,50 +96,62 @@ _HEAD = """\
 # `edgebench fit latest --profile FILE` judges by it. docs/profiles.md describes every field.
 schema_version = 1
 """
+_KEYS = (
+    ("name", "", ""),
+    ("title", "One line for the heads of reports.", ""),
+    ("description", "What it is for.", ""),
+    ("source", "Where the limits come from.", ""),
+    ("extends", "disco-realtime", "whose schedule and requirements it takes"),
+)
+_SCHEDULE = (
+    ("cycle", "", ""),
+    ("images", "", "of a cycle, evenly, or:"),
+    ("burst", "6 min", "within this time from the cycle's start"),
+    ("deadline", "1 h", "after which an image's result is worth nothing"),
+)
+"""Keys of the file, each with an example, which is a comment unless there is a value, and what it is."""
 
 
-def profile_text(draft: Draft, folder: Path = Path()) -> str:
-    """The text of a file in a folder; UsageError, as for a file of that text, where it is no profile."""
-    limits = draft.limits
-    has_schedule = any((draft.cycle, draft.images is not None, draft.burst, draft.deadline))
-    if has_schedule and not draft.extends and not any(limit.metric.is_latency for limit in limits):
+def profile_text(limits: Sequence[Limit] = (), folder: Path = Path(), **values: str | int | None) -> str:
+    """The text of a file in a folder; UsageError, as for a file of that text, where it is no profile.
+
+    Args:
+        limits: its requirements. Default, with a schedule: what that allows an image.
+        folder: in which the files that it names are sought.
+        values: its name, title and so on by their keys, and those of its schedule.
+    """
+    values = {key: value for key, value in values.items() if value not in (None, "")}
+    has_schedule = any(key in values for key, *_ in _SCHEDULE)
+    if has_schedule and "extends" not in values and not any(limit.metric.is_latency for limit in limits):
         limits = (Limit(*metric_asked("image_s", ""), ""), *limits)
-    if not limits and not draft.extends:
+    if not limits and "extends" not in values:
         raise UsageError(
-            "a profile takes a limit",
-            fix="add --limit image_s='4.42 s', or --cycle and --images, or --extends",
+            "the profile has no requirement",
+            fix="add --limit QUANTITY=LIMIT, --cycle and --images, or --extends P",
         )
-    text = _HEAD + "".join(
-        (
-            _line("name", draft.name),
-            _line("title", draft.title, "One line for the heads of reports."),
-            _line("description", "", "What it is for."),
-            _line("source", "", "Where the limits come from."),
-            _line("extends", draft.extends, "disco-realtime", "whose schedule and requirements it takes"),
-        )
-    )
-    if has_schedule:
-        text += "\n[schedule]  # when images come; a latency without a limit has what it allows an image\n"
-        text += _line("cycle", draft.cycle)
-        text += "" if draft.images is None else f"images = {draft.images}  # of a cycle, evenly, or:\n"
-        text += _line("burst", draft.burst, "6 min", "within this time from the cycle's start")
-        text += _line("deadline", draft.deadline, "1 h", "after which an image's result is worth nothing")
-    text += "".join(map(_requirement, limits))
-    parse_profile(text.encode(), draft.name, folder)
+    schedule = "\n[schedule]  # when images come; a latency without a limit has what it allows an image\n"
+    parts = [_HEAD, *(_line(values, *key) for key in _KEYS)]
+    parts += [schedule, *(_line(values, *key) for key in _SCHEDULE)] if has_schedule else []
+    text = "".join([*parts, *map(_requirement, limits)])
+    parse_profile(text.encode(), str(values["name"]), folder)
     return text
 
 
-def _line(key: str, value: str, example: str = "", comment: str = "") -> str:
+def _line(values: Mapping[str, str | int | None], key: str, example: str, comment: str) -> str:
     """`key = "value"`, or the example as a comment; empty without either."""
-    written = f"{'' if value else '# '}{key} = {_quoted(value or example)}"
-    return f"{written}{f'  # {comment}' if comment else ''}\n" if value or example else ""
+    sign = "" if key in values else "# "
+    value = values.get(key, example)
+    written = f"{sign}{key} = {_quoted(value) if isinstance(value, str) else value}"
+    return f"{written}{f'  # {comment}' if comment else ''}\n" if value != "" else ""
 
 
 def _requirement(limit: Limit) -> str:
     metric, (first, *others) = limit.metric, limit.metric.statistics
     name = metric.name if limit.statistic == first else f"{metric.name} {limit.statistic}"
     bare = re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", limit.text)
-    units = "" if bare else f"; in {', '.join(fitting_units(metric.units))}"
+    text = f"{limit.text} {metric.unit}" if bare else limit.text
+    written = limit.text if bare and metric.unit == "1" else _quoted(text)
+    units = "" if written == limit.text else f"; in {', '.join(fitting_units(metric.units))}"
     bound = f"{'at least' if metric.at_least else 'at most'}{units}"
     lines = (
         f"\n# {metric.sentence}",
@@ -162,8 +159,7 @@ def _requirement(limit: Limit) -> str:
         f"name = {_quoted(name)}",
         f"quantity = {_quoted(metric.name)}",
         f"statistic = {_quoted(limit.statistic)}" + (f"  # or {', '.join(others)}" if others else ""),
-        f"limit = {limit.text if bare else _quoted(limit.text)}  # {bound}" if limit.text else "",
-        f"unit = {_quoted(metric.unit)}" if bare else "",
+        f"limit = {written}  # {bound}" if limit.text else "",
         "# averaging_s = 1.0  # the time over which the limit means the average" if metric.is_power else "",
         "# wanted = true  # a wish: missed, it is shown and spoils nothing",
     )

@@ -12,9 +12,16 @@ from typing import Any
 
 from rich.console import Console
 
-from edgebench.errors import UsageError
-from edgebench.files import require_file_name, write_output
-from edgebench.judge.comparison import ComparedResult, NamedResult, Pair, ResultsComparison
+from edgebench.files import write_output
+from edgebench.judge.comparison import (
+    ComparedResult,
+    MetricComparison,
+    NamedResult,
+    Pair,
+    ResultsComparison,
+    Threshold,
+    Word,
+)
 from edgebench.judge.metric import (
     BYTE_UNITS,
     ENERGY_UNITS,
@@ -24,8 +31,8 @@ from edgebench.judge.metric import (
     SHARE_UNITS,
     TIME_UNITS,
 )
-from edgebench.judge.metric_comparison import ComparedTrial, MetricComparison, Threshold, Word
 from edgebench.judge.metrics import METRICS
+from edgebench.judge.pairing import ComparedTrial
 from edgebench.report import words
 from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text
 from edgebench.report.forms import safe_cell
@@ -323,31 +330,18 @@ def print_comparison(console: Console, comparison: ResultsComparison) -> None:
 # A comparison as Markdown for a pull request, as CSV with a row a comparison, or as the JSON document.
 
 
-FORMS = ("md", "json", "csv")
-
-
-def require_output(path: Path) -> str:
-    """The form that a file's ending says; UsageError for another ending, or a folder that is not there."""
-    form = path.suffix.lower().removeprefix(".")
-    if form not in FORMS:
-        raise UsageError(
-            f"{path.name!r} does not say in which form to write the comparison",
-            fix=f"end the file's name in one of {', '.join(f'.{form}' for form in FORMS)}",
-        )
-    require_file_name(path, "-o")
-    return form
+FORMS = (".md", ".json", ".csv")
+"""Endings of a file's name."""
 
 
 def write_comparison(comparison: ResultsComparison, path: Path) -> None:
-    """Write it in one step, in the form of the file's ending.
-
-    Raises UsageError as `require_output`, StoredResultError where it cannot be written.
-    """
-    write_output(path, as_text(comparison, require_output(path)).encode("utf-8", "replace"), "-o")
+    """Write it in one step, in the form of the file's ending; StoredResultError where that fails."""
+    text = as_text(comparison, path.suffix.lower().removeprefix("."))
+    write_output(path, text.encode("utf-8", "replace"), "-o")
 
 
 def as_text(comparison: ResultsComparison, form: str) -> str:
-    """The comparison in one of FORMS."""
+    """The comparison in one of FORMS, named without its point."""
     if form == "json":
         return as_json(comparison_document(comparison))
     if form == "csv":

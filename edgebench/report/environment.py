@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
+from edgebench.judge.pairing import leaves
 from edgebench.judge.trial_summary import PUBLISHED
 from edgebench.records.stored import ExperimentRecord, TrialRecord
 from edgebench.records.target import Target
@@ -22,6 +23,7 @@ from edgebench.results.redaction import exported
 from edgebench.results.rows import Rows
 
 _MAX_ROWS = 80
+_MOST_DEPTH = 5
 _UNKNOWN = "not known"
 _OF_COMPILERS = ("compiler", "operations")
 
@@ -105,29 +107,24 @@ def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
 
 def flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Nested facts as `outer.inner` pairs; bytes in readable units; at most 80 pairs."""
-    for count, (name, text) in enumerate(_flat(value, prefix, depth=0)):
+    for count, (names, item) in enumerate(leaves(value, _MOST_DEPTH, *([prefix] if prefix else []))):
         if count == _MAX_ROWS:
             yield "...", "more is in the result's folder"
             return
-        yield name, text
+        yield words.plain(".".join(names), 100), _text(names[-1], item)
 
 
-def _flat(value: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, str]]:
-    for key, item in value.items():
-        name = words.plain(f"{prefix}.{key}" if prefix else key, 100)
-        if isinstance(item, Mapping) and depth < 5:
-            yield from _flat(item, name, depth + 1)
-        elif item is None:
-            yield name, _UNKNOWN
-        elif isinstance(item, bool):
-            yield name, "yes" if item else "no"
-        elif isinstance(item, int) and str(key).endswith("_bytes"):
-            yield name, words.size(item)
-        elif isinstance(item, list | tuple):
-            between = "; " if any(isinstance(part, Mapping) for part in item) else ", "
-            yield name, between.join(_part(part) for part in item[:20]) or "none"
-        else:
-            yield name, words.plain(item, 300)
+def _text(name: str, fact: Any) -> str:
+    if fact is None:
+        return _UNKNOWN
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if isinstance(fact, int) and name.endswith("_bytes"):
+        return words.size(fact)
+    if isinstance(fact, list | tuple):
+        between = "; " if any(isinstance(part, Mapping) for part in fact) else ", "
+        return between.join(_part(part) for part in fact[:20]) or "none"
+    return words.plain(fact, 300)
 
 
 def _part(part: object) -> str:

@@ -21,16 +21,6 @@ from edgebench.stats.interval import Interval
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A folder that was passed over."""
-
-    result: str
-    """The folder's name. Source: results."""
-    reason: str
-    """Why it is left out. Source: results."""
-
-
-@dataclass(frozen=True)
 class HistoryDocument:
     """A metric over the results of a folder, and where its level changed."""
 
@@ -40,7 +30,7 @@ class HistoryDocument:
     """The smallest change that counts, as a share. Source: command line."""
     series: tuple[TrialSeries, ...]
     """One a trial: of one target, variant, batch, settings, scope and scene. Source: fit."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[UnreadableResult, ...]
     """Folders that cannot be read. Source: results."""
 
 
@@ -64,8 +54,7 @@ def print_history(
 
     As JSON it is what `history.schema.json` describes, in the metric's base unit.
     """
-    left_out = tuple(LeftOut(each.path.name, each.reason) for each in unreadable)
-    document = HistoryDocument(ALPHA, minimum_effect, tuple(series), left_out)
+    document = HistoryDocument(ALPHA, minimum_effect, tuple(series), tuple(unreadable))
     names = series_names(series)
     blocks = _results(series[0], names[0]) if len(series) == 1 else _overview(series, names)
     show_listing(console, vars(document), [*blocks, Notes.of(_remarks(series, names))], as_json=as_json)
@@ -288,7 +277,7 @@ class ResultsDocument:
     """The folder that was looked into. Source: command line."""
     results: tuple[ResultOverview, ...]
     """Its results, newest first. Source: results."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[UnreadableResult, ...]
     """Folders that cannot be read. Source: results."""
 
 
@@ -301,8 +290,7 @@ def print_results(
     as_json: bool = False,
 ) -> None:
     """Print the results newest first, then what cannot be read; as JSON as `results.schema.json` has it."""
-    left_out = tuple(LeftOut(each.path.name, each.reason) for each in unreadable)
-    document = ResultsDocument(str(output_dir), tuple(rows), left_out)
+    document = ResultsDocument(str(output_dir), tuple(rows), tuple(unreadable))
     columns = (
         Column("result", long=True),
         Column("begun (UTC)", figures=True),
@@ -317,7 +305,7 @@ def print_results(
         "Measure first: edgebench run --device cpu --profile disco-realtime --quick",
     ]
     shown = [table, Notes.of(_notes(rows))] if rows else [Notes.of(nothing)]
-    reasons = Notes.of(f"{each.result}: {each.reason}" for each in left_out)
+    reasons = Notes.of(f"{each.result}: {each.reason}" for each in unreadable)
     show_listing(console, vars(document), [*shown, reasons], as_json=as_json)
 
 

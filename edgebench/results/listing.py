@@ -41,26 +41,25 @@ class StoredResult:
 
 @dataclass(frozen=True)
 class UnreadableResult:
-    """A folder with an experiment.json that is damaged, of another version or may not be read.
+    """A folder with an experiment.json that is damaged, of another version or may not be read."""
 
-    `reason` is one line.
-    """
-
-    path: Path
+    result: str
+    """The folder's name. Source: results."""
     reason: str
+    """Why it is left out, in one line. Source: results."""
 
     @classmethod
     def of(cls, folder: Path, error: StoredResultError) -> UnreadableResult:
         """A folder of which a file cannot be read, as the error says."""
         sentence = "; ".join(part for part in (error.what, error.why) if part)
-        return cls(folder, sentence.replace(f"{folder}{os.sep}", ""))
+        return cls(folder.name, sentence.replace(f"{folder}{os.sep}", ""))
 
 
 def unreadable_reason(unreadable: Sequence[UnreadableResult]) -> str:
     """How many results cannot be read, and why the first cannot; empty without any."""
     if not unreadable:
         return ""
-    return f"{len(unreadable)} cannot be read: {unreadable[0].path.name}: {unreadable[0].reason}"
+    return f"{len(unreadable)} cannot be read: {unreadable[0].result}: {unreadable[0].reason}"
 
 
 def list_results(output_dir: Path) -> tuple[list[StoredResult], list[UnreadableResult]]:
@@ -82,12 +81,12 @@ def list_results(output_dir: Path) -> tuple[list[StoredResult], list[UnreadableR
             unreadable.append(UnreadableResult.of(folder, error))
             continue
         except OSError as error:
-            unreadable.append(UnreadableResult(folder, error.strerror or str(error)))
+            unreadable.append(UnreadableResult(folder.name, error.strerror or str(error)))
             continue
         begun_s = begun_at(created_s(record), written_ns / 1e9, now_s)
         dated.append((begun_s, written_ns, folder.name, StoredResult(folder, record, begun_s)))
     dated.sort(key=lambda entry: entry[:3], reverse=True)
-    return [result for *_, result in dated], sorted(unreadable, key=lambda entry: entry.path.name)
+    return [result for *_, result in dated], sorted(unreadable, key=lambda entry: entry.result)
 
 
 def _folders(output_dir: Path) -> Iterator[Path]:

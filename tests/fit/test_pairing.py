@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.comparison import Pairing, paired, require_targets, targets_against
-from edgebench.judge.metric_comparison import ComparedTrial
+from edgebench.judge.pairing import ComparedTrial, Pairing, paired, require_targets, targets_against
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import ExperimentRecord, SceneRecord
 from edgebench.records.target import Target

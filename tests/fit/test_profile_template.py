@@ -5,11 +5,11 @@ import pytest
 from edgebench.errors import UsageError
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.profile import parse_profile
-from edgebench.judge.profile_file import Draft, limit_of, profile_text
+from edgebench.judge.profile_file import limit_of, profile_text
 
 
 def _profile(**draft):
-    return parse_profile(profile_text(Draft("mine", **draft)).encode(), "mine")
+    return parse_profile(profile_text(name="mine", **draft).encode(), "mine")
 
 
 def test_every_quantity_can_be_written():
@@ -43,13 +43,13 @@ def test_a_schedule_alone_limits_the_latency():
 
 
 def test_one_that_extends_another_needs_no_limit(tmp_path):
-    (tmp_path / "base.toml").write_text(profile_text(Draft("base", limits=(limit_of("mass_g=150 g"),))))
-    text = profile_text(Draft("mine", extends="base.toml", cycle="1 min", images=2), tmp_path)
+    (tmp_path / "base.toml").write_text(profile_text(name="base", limits=(limit_of("mass_g=150 g"),)))
+    text = profile_text((), tmp_path, name="mine", extends="base.toml", cycle="1 min", images=2)
     assert len(parse_profile(text.encode(), "mine", tmp_path).requirements) == 1
 
 
 def test_what_stands_in_comments_is_taken_without_their_signs():
-    text = profile_text(Draft("mine", cycle="95.65 min", images=80, limits=(limit_of("power_peak_w=5 W"),)))
+    text = profile_text([limit_of("power_peak_w=5 W")], name="mine", cycle="95.65 min", images=80)
     said = re.sub(r"^# (?!extends|wanted)(\w+ = )", r"\1", text, flags=re.MULTILINE)
     profile = parse_profile(said.encode(), "mine")
     latency, power = profile.requirements
@@ -62,7 +62,7 @@ def test_what_stands_in_comments_is_taken_without_their_signs():
 @pytest.mark.parametrize(
     ("draft", "expected"),
     [
-        ({}, "a profile takes a limit"),
+        ({}, "the profile has no requirement"),
         ({"images": 3}, "the schedule gives no time"),
         ({"cycle": "1 d"}, "the schedule has no images"),
         ({"cycle": "1 W", "images": 3}, "W is a power, and cycle is a time"),
@@ -74,13 +74,13 @@ def test_what_stands_in_comments_is_taken_without_their_signs():
 )
 def test_what_makes_no_profile(draft, expected):
     with pytest.raises(UsageError) as caught:
-        profile_text(Draft("mine", **draft))
+        profile_text(name="mine", **draft)
     assert expected in str(caught.value)
 
 
 def test_a_name_that_is_none():
     with pytest.raises(UsageError, match="up to 80 letters"):
-        profile_text(Draft("../x", limits=(limit_of("mass_g=5 g"),)))
+        profile_text([limit_of("mass_g=5 g")], name="../x")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.comparison import ResultsComparison, compare_results, metrics_of
-from edgebench.judge.metric_comparison import MetricComparison, Threshold, usual_metrics
+from edgebench.judge.comparison import (
+    MetricComparison,
+    ResultsComparison,
+    Threshold,
+    compare_results,
+    metrics_of,
+    usual_metrics,
+)
 from edgebench.results.load import StoredResults, load
 from tests.fit.summaries import summary
 from tests.synthetic_results import QUARTER, made_experiment

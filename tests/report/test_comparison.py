@@ -11,16 +11,14 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgebench.errors import UsageError
-from edgebench.judge.comparison import ResultsComparison, compare_results
-from edgebench.judge.metric_comparison import MetricComparison, Threshold
+from edgebench.errors import StoredResultError
+from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold, compare_results
 from edgebench.report.comparison import (
     as_text,
     comparison_document,
     figure,
     in_words,
     print_comparison,
-    require_output,
     write_comparison,
 )
 from edgebench.report.plots.history import ratios
@@ -153,13 +151,8 @@ def test_a_file_is_written_in_the_form_of_its_ending(comparison: ResultsComparis
         path = tmp_path / f"out.{form}"
         write_comparison(comparison, path)
         assert path.read_text(encoding="utf-8") == as_text(comparison, form)
-    with pytest.raises(UsageError, match="does not say in which form") as error:
-        require_output(tmp_path / "out.doc")
-    assert ".md, .json, .csv" in error.value.fix
-    with pytest.raises(UsageError, match="there is no folder"):
-        require_output(tmp_path / "none" / "out.md")
     (tmp_path / "taken.md").mkdir()
-    with pytest.raises(UsageError, match="is no plain file"):
+    with pytest.raises(StoredResultError, match="is no plain file"):
         write_comparison(comparison, tmp_path / "taken.md")
 
 

@@ -68,6 +68,7 @@ METRICS = (
         statistics=("share",),
         judged=_accuracy,
         compared=ByImages("images"),
+        usual="also",
         brought_by="--images DIR|CSV",
         missing=attrgetter("accuracy_reason"),
         share_of="image",

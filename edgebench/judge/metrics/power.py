@@ -129,6 +129,7 @@ METRICS = (
         judged=_metered,
         shown=(Shown("matrix", form="interval", where_present=True), Shown("power", "Energy, J", "interval")),
         compared=ByRail("energy_j_sessions"),
+        usual="also",
         of_a_pass=True,
         rail_bounds=("energy_low_j", "energy_high_j"),
     ),

@@ -65,6 +65,7 @@ METRICS = (
         statistics=("median", "p90", "p99", "max"),
         judged=Sampled(attrgetter("image_s_values"), "passes", "no finished session holds a steady pass"),
         part="infer_s",
+        usual="speed",
         brought_by='quantity = "infer_s" in the profile: its device times inference alone',
         missing=attrgetter("untimed_reason"),
         of_a_pass=True,
@@ -84,6 +85,7 @@ METRICS = (
             "no finished session holds a time of a stage called infer",
         ),
         brought_by="a runner that times a stage called infer",
+        usual="speed",
         missing=attrgetter("untimed_reason"),
         of_a_pass=True,
         shown=(Shown("matrix", form="interval", where_present=True), Shown("latency", form="interval")),
@@ -162,6 +164,7 @@ METRICS = (
         label="Instructions per inference",
         source="windows.parquet",
         compared=Exactly(),
+        usual="speed",
         missing=lambda trial: (
             trial.instructions_reason
             if trial.emulated
