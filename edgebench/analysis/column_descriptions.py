@@ -15,10 +15,10 @@ import pandas as pd
 from edgebench.analysis.frames import FIGURES
 from edgebench.errors import UsageError
 from edgebench.judge.columns import trial_columns
-from edgebench.judge.comparison import Difference, Unpaired
-from edgebench.judge.metric_comparison import ComparedTrial, MetricComparison
+from edgebench.judge.comparison import Difference, MetricComparison
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import Mission
+from edgebench.judge.pairing import ComparedTrial, Unpaired
 from edgebench.judge.trial_summary import PowerFigure, Published, Verdict
 from edgebench.records.described import Described, texts_of
 from edgebench.records.stored import SessionRecord, TrialRecord

@@ -38,7 +38,7 @@ def test_damaged_and_newer_ones_are_listed_with_the_reason(results):
     (results / "file").write_text("")
     stored, unreadable = list_results(results)
     assert stored == []
-    reasons = {each.path.name: each.reason for each in unreadable}
+    reasons = {each.result: each.reason for each in unreadable}
     assert list(reasons) == ["a", "b", "c"]
     assert reasons["a"].startswith(
         "experiment.json was written by a newer EdgeBench; it has schema_version 3"
