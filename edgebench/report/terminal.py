@@ -94,6 +94,7 @@ _FOLDS: tuple[tuple[str, ...], ...] = ((), ("(",), ("(", "±"))
 
 _INTERVAL = re.compile(r" ±\S+| \(\S+ to \S+\)|, (from|up to) \S+")
 _GAP = 2  # between two columns
+_FOLDED = 16  # columns of a text that folds
 _LONGEST_NAME = 28  # of a trial or a profile, in columns; a longer one folds
 
 
@@ -125,19 +126,23 @@ def print_sections(console: Console, sections: Iterable[Section]) -> None:
     for section in sections:
         console.print()
         line(console, f"{section.title}: {section.gist}" if section.gist else section.title, "bold underline")
-        print_blocks(console, section.blocks)
+        print_blocks(console, section.blocks, opened=True)
 
 
-def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
-    """Print blocks below each other; nothing is wider than the console."""
+def print_blocks(console: Console, blocks: Iterable[Block], *, opened: bool = False) -> None:
+    """Print blocks below each other; nothing is wider than the console. Of a fold its title, or all of it."""
     for number, block in enumerate(blocks):
         match block:
             case Heading(text):
                 if number:
                     console.print()
                 line(console, text, "bold")
-            case Text(text) | Fold(text):
+            case Text(text):
                 line(console, text, indent=2)
+            case Fold(title, tables):
+                line(console, title, "bold" if opened else "", indent=2)
+                for table in tables if opened else ():
+                    print_table(console, table)
             case Command(text):
                 console.print(cell(console, text), soft_wrap=True)
             case Notes(notes):
@@ -162,13 +167,22 @@ def print_table(console: Console, table: Table) -> None:
     has_words = any(column.long for column in table.columns)
     for folds in _FOLDS[:1] if has_words else _FOLDS:
         shown = _rich_table(console, table, folds)
-        if has_words or fits(console, shown):
+        if _least_width(table) <= console.width if has_words else fits(console, shown):
             console.print(shown)
             return
     for row in table.rows:
         console.print(cell(console, row[0], "bold"))
         for column, text in zip(table.columns[1:], row[1:], strict=True):
             line(console, f"{column.heading}: {text}", indent=4)
+
+
+def _least_width(table: Table) -> int:
+    """In which it can be read: figures and verdicts in full, and some words of what folds."""
+    width = 0
+    for column, cells in zip(table.columns, zip(*table.rows, strict=True), strict=True):
+        longest = max(map(cell_len, (column.heading, *cells)))
+        width += _GAP + (longest if column.figures or column.verdict else min(longest, _FOLDED))
+    return width - _GAP
 
 
 def _rich_table(console: Console, table: Table, folds: Sequence[str]) -> RichTable:
@@ -204,13 +218,15 @@ def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
     figures = [
         (_heading(column, 12), [row.figures[at] for row in rows]) for at, column in enumerate(matrix.columns)
     ]
-    profiles = [
-        (
-            _heading(column, 14),
-            [standing.short if (standing := row.standings[at]) else "" for row in rows],
-        )
-        for at, column in enumerate(matrix.profiles)
+    standings = [
+        [standing.short if (standing := row.standings[at]) else "" for row in rows]
+        for at in range(len(matrix.profiles))
     ]
+    for width in (14, 9):  # of a heading: narrow ones leave room for an interval
+        headings = [_heading(column, width) for column in matrix.profiles]
+        profiles = list(zip(headings, standings, strict=True))
+        if _width([*figures, *profiles]) <= room:
+            break
     for at in reversed(range(len(figures))):
         if _width([*figures, *profiles]) > room:
             heading, cells = figures[at]
