@@ -332,7 +332,7 @@ def exclusion_sentences(rows: Sequence[ExcludedBy]) -> list[str]:
 
 
 MOST_CHARACTERS = 4000
-"""Of a sentence, whatever the names in it."""
+"""Longest sentence, whatever the names in it."""
 
 
 def paragraphs(answers: Answers, summaries: Sequence[TrialSummary]) -> list[tuple[str, list[str]]]:

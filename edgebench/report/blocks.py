@@ -52,7 +52,7 @@ class Notes:
 
     @classmethod
     def of(cls, sentences: Iterable[str]) -> Notes:
-        """Of sentences that are of no trial; empty ones are left out."""
+        """Sentences without trials; empty ones are left out."""
         return cls([Note(sentence) for sentence in sentences if sentence])
 
 

@@ -240,7 +240,7 @@ def _figures_of_profiles(verdicts: Sequence[Verdict]) -> dict[str, dict[str, Any
 def _bound(verdict: Verdict) -> str:
     """`above 5 W`, with every digit."""
     end = verdict.high if verdict.low is None else verdict.low
-    return f"{verdict.bound} {end:.15g}{words.unit(verdict)}"
+    return f"{verdict.bound} {end:.15g}{words.spaced(verdict.unit)}"
 
 
 def safe_cell(value: Any) -> Any:

@@ -137,11 +137,6 @@ def profiles(verdicts: Sequence[Verdict]) -> list[str]:
     return list(dict.fromkeys(verdict.profile for verdict in verdicts))
 
 
-def by_target(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
-    """The trials of each target, in order."""
-    return words.grouped((summary.target, summary) for summary in summaries)
-
-
 def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
     """Each trial against each profile as a whole, by both."""
     return {(whole.trial, whole.profile): whole for whole in overall(verdicts)}

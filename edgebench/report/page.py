@@ -364,7 +364,7 @@ def _is_inside(metric: Metric, summaries: Sequence[TrialSummary]) -> bool:
 def _with_scope(
     metric: Metric, column: Column, texts: Sequence[str], summaries: Sequence[TrialSummary]
 ) -> tuple[Column, Sequence[str]]:
-    """Of power and energy: what the meters cover, in the heading where all cover the same."""
+    """Power and energy columns with what the meters cover, in the heading where all cover the same."""
     if not metric.rail:
         return column, texts
     scopes = ["" if each.primary_rail is None else scope_text(each.primary_rail) for each in summaries]
@@ -426,7 +426,7 @@ def _judgement(trial: TrialSummary, verdict: Verdict) -> Judgement:
         margin += f" (declared {verdict.declared})"
     if verdict.verdict == "inconclusive":
         ends = (verdict.low, verdict.high)
-        excess = "" if None in ends else words.estimate(None, *ends, words.unit(verdict))
+        excess = "" if None in ends else words.estimate(None, *ends, words.spaced(verdict.unit))
     elif verdict.verdict == "fail":
         excess = words.judged(verdict)
         excess = words.distance(verdict) or excess

@@ -233,11 +233,6 @@ def spaced(unit: str) -> str:
     return f" {plain(unit, 16)}" if unit not in ("", "1") else ""
 
 
-def unit(verdict: Verdict) -> str:
-    """The unit with its space, or nothing for a pure number."""
-    return spaced(verdict.unit)
-
-
 def quantity(value: float | Sequence[float] | None) -> str:
     """One number, or the numbers of a body: `10 x 70 x 80`."""
     if value is None:
@@ -301,8 +296,8 @@ def judged(verdict: Verdict) -> str:
     """The figure that was judged, with its interval and unit; of a bound which one: `above 5.00 W`."""
     if verdict.bound:
         end = verdict.high if verdict.low is None else verdict.low
-        return f"{verdict.bound} {quantity(end)}{unit(verdict)}"
-    return estimate(verdict.value, verdict.low, verdict.high, unit(verdict))
+        return f"{verdict.bound} {quantity(end)}{spaced(verdict.unit)}"
+    return estimate(verdict.value, verdict.low, verdict.high, spaced(verdict.unit))
 
 
 def value(verdict: Verdict) -> str:
@@ -312,7 +307,7 @@ def value(verdict: Verdict) -> str:
 
 
 def basis(verdict: Verdict) -> str:
-    """Of power what the meter covers, `board`, or what was declared, `declared maximum`; "" for all else."""
+    """What a power meter covers, `board`, or what was declared, `declared maximum`; "" for all else."""
     return f"declared {verdict.declared}" if verdict.declared else plain(verdict.scope, 20)
 
 
@@ -323,7 +318,7 @@ def margin(verdict: Verdict) -> str:
 
 def margin_unit(verdict: Verdict) -> str:
     """The margin's unit with its space: the difference of two percentages is in points."""
-    return " points" if verdict.unit == "%" else unit(verdict)
+    return " points" if verdict.unit == "%" else spaced(verdict.unit)
 
 
 def counted(n: int, noun: str) -> str:

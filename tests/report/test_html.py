@@ -150,7 +150,7 @@ def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
         )
     ]
     verdicts = [
-        replace(verdict, profile=bad, requirement=bad, quantity=bad, statistic=bad, unit=bad, reason=bad)
+        replace(verdict, profile=bad, requirement=bad, statistic=bad, unit=bad, reason=bad)
         for verdict in samples.verdicts(summaries, ("disco-realtime",))
     ]
     text = render(samples.judged(summaries, verdicts, whole.results))

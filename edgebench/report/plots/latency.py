@@ -291,7 +291,9 @@ def stages(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> lis
                     time = words.number(summary.stages_ms[stage])
                     drawing.mark(bar, "trial", f"{names[summary.key]}: {stage} {time} ms a patch")
         for row, end in enumerate(ends):
-            panels.write_behind(axes, end, row, words.number(end))
+            axes.annotate(
+                words.number(end), (end, row), xytext=(4, -3), textcoords="offset points", fontsize=8
+            )
         panels.name_rows(axes, [labels[summary.key] for summary in group])
         drawing.scale_axis(axes, "x", [0.0, *totals], "Time per patch, ms\nmean of session medians")
 

@@ -60,7 +60,7 @@ def draw_panels(
         panels: titles of outside text, empty where `draw` sets one.
         draw: draws one of them into its axes.
         empty: what the axes say where there is no panel.
-        legend: title of the legend; without it and `handles` there is none.
+        legend: title of the legend; without it and `handles` there is no legend.
         handles: what the legend holds. Default: what the panels label, each name once.
         width: of a whole figure, in inches. Default: 7.6, or 9.6 with three columns.
         height: of each row, in inches, or one for every row.
@@ -188,7 +188,7 @@ def _tick_height(axis: Axis) -> float:
 
 
 def _width(text: str) -> float:
-    """Of the longest line, in inches."""
+    """Width of the longest line, in inches."""
     return max(drawing.text_width(line, _SIZE) for line in text.split("\n")) / 72
 
 
@@ -219,11 +219,6 @@ def name_places(axes: Axes, names: Sequence[str], limit: int = 32) -> None:
         for tick in axes.get_xticklabels():
             tick.set_horizontalalignment("right")
     axes.grid(visible=False, axis="x")
-
-
-def write_behind(axes: Axes, end: float, row: float, text: str) -> None:
-    """A value behind the end of its bar."""
-    axes.annotate(text, (end, row), xytext=(4, -3), textcoords="offset points", fontsize=8)
 
 
 def set_title(axes: Axes, title: str) -> None:
@@ -309,7 +304,7 @@ def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[
 
 
 def ends_of(estimate: Interval | None) -> tuple[float, float] | None:
-    """The interval of an estimate; None where there is none."""
+    """The interval of an estimate; None without one."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return None
     return estimate.low, estimate.high

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from edgebench.judge.history import history as followed
 from edgebench.report.plots import drawing
@@ -23,7 +24,7 @@ def series(tmp_path_factory):
 
 
 def test_a_panel_a_series_with_levels_and_the_change(series) -> None:
-    all_axes = history(series, ax=drawing.blank())
+    all_axes = history(series, ax=Figure())
     assert [axes.get_title(loc="left") for axes in all_axes] == [f"cpu: {each.variant}" for each in series]
     axes, each = all_axes[0], series[0]
     [values, *_] = axes.lines
@@ -39,7 +40,7 @@ def test_a_panel_a_series_with_levels_and_the_change(series) -> None:
 
 def test_what_has_no_date_is_drawn_in_its_order(series) -> None:
     undated = replace(series[0], results=tuple(replace(point, begun_utc="") for point in series[0].results))
-    [axes] = history([undated], ax=drawing.blank())
+    [axes] = history([undated], ax=Figure())
     assert np.asarray(axes.lines[0].get_xdata()).tolist() == list(range(10))
     assert axes.get_xlabel() == "results, oldest first"
 
@@ -47,15 +48,15 @@ def test_what_has_no_date_is_drawn_in_its_order(series) -> None:
 def test_a_value_without_an_interval_has_no_caps(series) -> None:
     first, *others = series[0].results
     bare = replace(first, low=None, high=None)
-    [axes] = history([replace(series[0], results=(bare, *others))], ax=drawing.blank())
+    [axes] = history([replace(series[0], results=(bare, *others))], ax=Figure())
     _, lower_caps, upper_caps, *_ = axes.lines
     for caps in (lower_caps, upper_caps):
         assert np.isnan(np.asarray(caps.get_ydata(), dtype=float)).tolist() == [True, *[False] * len(others)]
 
 
 def test_hostile_names_and_nothing_at_all_are_drawn(series) -> None:
-    figure = drawing.blank()
+    figure = Figure()
     history([replace(series[0], variant=HOSTILE, target=HOSTILE), series[1]], ax=figure)
     assert b"<script" not in drawing.as_bytes(figure, "svg")
-    [axes] = history([], ax=drawing.blank())
+    [axes] = history([], ax=Figure())
     assert [text.get_text() for text in axes.texts] == ["no result has the metric"]

@@ -32,7 +32,7 @@ def test_a_report_leaves_no_figure_behind(whole) -> None:
 
 
 def test_a_figure_that_is_handed_in_is_filled_and_sized() -> None:
-    figure = drawing.blank()
+    figure = Figure()
     assert [axes.get_figure() for axes in latency(TWO_TARGETS, ax=figure)] == [figure, figure]
     assert figure.get_size_inches().tolist() == pytest.approx([7.6, 3.6])
     assert pyplot.get_fignums() == []
