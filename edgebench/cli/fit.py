@@ -52,6 +52,8 @@ def fit(
     Exit codes: 0 no requirement is missed, 3 one is, 4 undecided (--strict),
     5 some trials failed.
     """
+    from dataclasses import replace
+
     from edgebench.cli.outcome import show_judged
     from edgebench.errors import UsageError
     from edgebench.judge.answers import axes_of
@@ -73,4 +75,9 @@ def fit(
             why="the result was run without a profile and none was given",
             fix="add --profile P; `edgebench profiles list` names them",
         )
+    given = {"profile": profile, "board": board, "declared-power": declared_power, "declared": declared}
+    options = [
+        word for name, values in given.items() for value in values or () for word in (f"--{name}", value)
+    ]
+    judged = replace(judged, options=tuple(options))
     raise typer.Exit(show_judged(judged, strict=strict, json_=json_, details=details, axes=axes))

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from edgebench.judge.figure import NEARLY_ALL, PERCENTILES
-from edgebench.judge.metric import DECLARED, ByRail, Figure, Metric, Sampled, Stated
+from edgebench.judge.estimates import NEARLY_ALL, PERCENTILES
+from edgebench.judge.figure import Figure
+from edgebench.judge.metric import DECLARED, ByRail, Metric, Sampled, Stated
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import NO_SCHEDULE, OVERLOADED
 from edgebench.judge.power import WIDE_SCOPES
@@ -531,8 +532,8 @@ def decisions(
 def _overloads(wholes: Sequence[Overall]) -> tuple[Overload, ...]:
     overloads = {}  # by trial: it may have several limits of its load
     for verdict in (each for whole in wholes for each in whole.missed):
-        metric, least = METRICS[verdict.quantity], verdict.low if verdict.value is None else verdict.value
-        if metric.most < math.inf and verdict.verdict == "fail" and isinstance(least, float):
+        metric, least = METRICS.get(verdict.quantity), verdict.low if verdict.value is None else verdict.value
+        if metric and metric.most < math.inf and verdict.verdict == "fail" and isinstance(least, float):
             load = least * metric.units[verdict.unit]
             if load > metric.most:
                 overloads[verdict.trial] = Overload(verdict.trial, load, verdict.reason)

@@ -1,104 +1,79 @@
-"""A figure of the values of sessions, with the bounds within which it can be trusted."""
+"""A figure of a trial with what it is at least and at most, and how sure that has to be."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
-import numpy as np
+from edgebench.records.target import PowerKind
 
-from edgebench.judge.metric import Certainty, Figure
-from edgebench.stats.intervals import (
-    CONFIDENCE,
-    interval_reason,
-    mean_interval,
-    mean_over_sessions,
-    session_medians,
-)
-from edgebench.stats.percentiles import least_n, percentile_over_sessions, unseen_stall
-
-PERCENTILES: Mapping[str, float] = {"p90": 0.9, "p99": 0.99}
-
-NEARLY_ALL = 0.99
-"""A maximum speaks for this share of all values: no finite number of them speaks for the rest."""
-
-SPEAKS_FOR_ALL = least_n(NEARLY_ALL)
-"""With fewer values not even the highest of independent ones bounds that share, at 95 % confidence."""
+Bound = Literal["above", "at least", "below", "at most"]
+"""Where a figure is relative to the one number that is known of it; `above` and `below` exclude it."""
 
 
-STATED = Certainty(CONFIDENCE, CONFIDENCE)
-"""The 95 % of whatever is reported."""
+class Certainty(NamedTuple):
+    """How sure a bound has to be.
 
-
-def over_values(
-    values_by_session: Sequence[Sequence[float]], of: str, statistic: str, certainty: Certainty = STATED
-) -> Figure:
-    """A statistic of values with its bounds over sessions: median, max or one of PERCENTILES.
-
-    Args:
-        values_by_session: at least one value.
-        of: what the values are, in the plural.
-        statistic: which one.
-        certainty: how sure the bounds have to be.
+    Attributes:
+        interval: the two-sided confidence of an interval over sessions.
+        bound: the confidence of a bound that holds by itself, such as a percentile's.
     """
-    if statistic == "median":
-        return over_medians(session_medians(values_by_session), certainty)
-    if statistic == "max":
-        return largest(values_by_session, of, certainty)
-    return over_percentile(values_by_session, statistic, certainty)
+
+    interval: float
+    bound: float
+
+    @classmethod
+    def of_look(cls, confidence: float) -> Certainty:
+        """At a look whose two-sided intervals have that confidence: each side errs in half of the rest."""
+        return cls(confidence, (1 + confidence) / 2)
+
+    def at_least(self, interval: float) -> Certainty:
+        """The same, with intervals of at least that confidence."""
+        return self if interval <= self.interval else Certainty(interval, self.bound)
 
 
-def over_medians(medians: Sequence[float], certainty: Certainty = STATED) -> Figure:
-    """The mean of one number a session with its interval; at least one is there."""
-    if few := interval_reason(len(medians)):
-        return Figure(float(mean_over_sessions(np.array(medians))), reason=few)
-    value, low, high = map(float, mean_interval(np.array(medians), certainty.interval))
-    return Figure(value, low, high)
+@dataclass(frozen=True)
+class Figure:
+    """A figure in its base unit (s, W, J, bytes, g, mm or a fraction).
 
-
-def over_percentile(
-    values_by_session: Sequence[Sequence[float]], statistic: str, certainty: Certainty = STATED
-) -> Figure:
-    """One of PERCENTILES with its bounds over sessions; p99 without an upper one where a stall may be unseen.
-
-    A stall of 30 % of sessions reaches p90 over all sessions only where a third of their passes stall.
+    Attributes:
+        value: None where it is missing.
+        low, high: what it is at least and at most; None where nothing bounds it on that side.
+        exact: it is a number that was declared or recorded and has no interval.
+        undecided: there is something, but too little to give a value.
+        reason: why the value or a bound is missing.
+        what: what meets or misses a limit, in words.
+        note: what else a reader should know of a decided verdict.
+        lasting: further sessions of the same kind leave the bounds as they are.
+        ceiling: the upper bound that is missing for a reason that no further session removes.
+        scope: of power and energy, what the meter covers that gave it; empty for all else.
+        declared: which kind of declared figure it is, of power or boot time; empty for a measured one,
+            and for all else.
+        bound: of a figure without a known value, on which side of its one end: above or at least `low`,
+            below or at most `high`; empty where the value is known, or nothing is.
     """
-    percentile = percentile_over_sessions(values_by_session, PERCENTILES[statistic], certainty.bound)
-    if percentile.value is None:
-        return Figure(undecided=True, reason=percentile.reason)
-    # Passes of one session share its luck: bounds from too few sessions would be too narrow.
-    if few := interval_reason(len(values_by_session)):
-        return Figure(percentile.value, reason=few)
-    if statistic == "p99" and (stall := unseen_stall(len(values_by_session))):
-        return Figure(percentile.value, percentile.low, reason=stall)
-    return Figure(percentile.value, percentile.low, percentile.high)
 
+    value: float | tuple[float, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    exact: bool = False
+    undecided: bool = False
+    reason: str = ""
+    what: str = "the whole 95 % interval"
+    note: str = ""
+    lasting: bool = False
+    ceiling: float | None = None
+    scope: str = ""
+    declared: PowerKind | Literal[""] = ""
+    bound: Bound | Literal[""] = ""
 
-def largest(values_by_session: Sequence[Sequence[float]], of: str, certainty: Certainty = STATED) -> Figure:
-    """The maximum with what speaks for all: at most 1 % of all values are above the upper bound.
-
-    The maximum itself is the lower bound, since a single value above a limit breaks it. The upper one is that
-    of the 99th percentile where sessions differ (`percentile_over_sessions`), and never below the maximum:
-    where sessions differ, the highest value speaks for those that were measured, and for no other. There is
-    none below the sessions that show a stall of some sessions (`unseen_stall`).
-
-    Args:
-        values_by_session: at least one value; sessions without any do not count.
-        of: what they are, in the plural.
-        certainty: how surely the upper bound has to hold.
-    """
-    sessions = [values for values in values_by_session if values]
-    count = sum(len(values) for values in sessions)
-    top = max(max(values) for values in sessions)
-    what = f"the highest of {count} {of}"
-    bound = percentile_over_sessions(sessions, NEARLY_ALL, certainty.bound).high
-    few = interval_reason(len(sessions)) or ("" if bound is not None else too_few(count, of))
-    reason = few or unseen_stall(len(sessions))
-    if reason or bound is None:
-        return Figure(top, low=top, reason=reason, what=what)
-    note = f"at most 1 % of all {of} lie above the upper bound, with 95 % confidence"
-    return Figure(top, low=top, high=max(top, bound), what=what, note=note)
-
-
-def too_few(n: int, of: str) -> str:
-    """Why a maximum of n values passes no limit."""
-    return f"none exceeds the limit, but {n} {of} cannot speak for all: a maximum takes {SPEAKS_FOR_ALL}"
+    def in_unit(self, scale: float) -> Figure:
+        """The same in a unit that is `scale` of the base unit."""
+        if scale == 1:
+            return self
+        numbers: dict[str, Any] = {
+            name: tuple(side / scale for side in number) if isinstance(number, tuple) else number / scale
+            for name in ("value", "low", "high", "ceiling")
+            if (number := getattr(self, name)) is not None
+        }
+        return replace(self, **numbers)

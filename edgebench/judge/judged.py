@@ -74,6 +74,7 @@ class Judged:
     summaries: list[TrialSummary]
     verdicts: list[Verdict]
     notes: tuple[str, ...] = ()  # what was declared otherwise than by its run
+    options: tuple[str, ...] = ()  # of `edgebench fit`, which judged it otherwise than its run
 
 
 def judge_folder(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from edgebench.judge.figure import Certainty, Figure
 from edgebench.judge.schedule import Schedule
-from edgebench.records.target import PowerKind
 
 if TYPE_CHECKING:
     from edgebench.judge.trial_summary import TrialSummary
@@ -27,79 +27,9 @@ BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "Mi
 MASS_UNITS = {"g": 1.0, "kg": 1e3}
 LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
 
-Bound = Literal["above", "at least", "below", "at most"]
-"""Where a figure is relative to the one number that is known of it; `above` and `below` exclude it."""
 
 DECLARED = "the target's description"
 """Source of what no run measures."""
-
-
-class Certainty(NamedTuple):
-    """How sure a bound has to be.
-
-    Attributes:
-        interval: the two-sided confidence of an interval over sessions.
-        bound: the confidence of a bound that holds by itself, such as a percentile's.
-    """
-
-    interval: float
-    bound: float
-
-    @classmethod
-    def of_look(cls, confidence: float) -> Certainty:
-        """At a look whose two-sided intervals have that confidence: each side errs in half of the rest."""
-        return cls(confidence, (1 + confidence) / 2)
-
-    def at_least(self, interval: float) -> Certainty:
-        """The same, with intervals of at least that confidence."""
-        return self if interval <= self.interval else Certainty(interval, self.bound)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure in its base unit (s, W, J, bytes, g, mm or a fraction).
-
-    Attributes:
-        value: None where it is missing.
-        low, high: what it is at least and at most; None where nothing bounds it on that side.
-        exact: it is a number that was declared or recorded and has no interval.
-        undecided: there is something, but too little to give a value.
-        reason: why the value or a bound is missing.
-        what: what meets or misses a limit, in words.
-        note: what else a reader should know of a decided verdict.
-        lasting: further sessions of the same kind leave the bounds as they are.
-        ceiling: the upper bound that is missing for a reason that no further session removes.
-        scope: of power and energy, what the meter covers that gave it; empty for all else.
-        declared: which kind of declared figure it is, of power or boot time; empty for a measured one,
-            and for all else.
-        bound: of a figure without a known value, on which side of its one end: above or at least `low`,
-            below or at most `high`; empty where the value is known, or nothing is.
-    """
-
-    value: float | tuple[float, ...] | None = None
-    low: float | None = None
-    high: float | None = None
-    exact: bool = False
-    undecided: bool = False
-    reason: str = ""
-    what: str = "the whole 95 % interval"
-    note: str = ""
-    lasting: bool = False
-    ceiling: float | None = None
-    scope: str = ""
-    declared: PowerKind | Literal[""] = ""
-    bound: Bound | Literal[""] = ""
-
-    def in_unit(self, scale: float) -> Figure:
-        """The same in a unit that is `scale` of the base unit."""
-        if scale == 1:
-            return self
-        numbers: dict[str, Any] = {
-            name: tuple(side / scale for side in number) if isinstance(number, tuple) else number / scale
-            for name in ("value", "low", "high", "ceiling")
-            if (number := getattr(self, name)) is not None
-        }
-        return replace(self, **numbers)
 
 
 class Asked(Protocol):
@@ -192,7 +122,7 @@ class Sampled(BySession):
         return trial.once(about, lambda: self._figure(trial, asked.metric, asked.statistic, certainty))
 
     def _figure(self, trial: TrialSummary, metric: Metric, statistic: str, certainty: Certainty) -> Figure:
-        from edgebench.judge.figure import over_values
+        from edgebench.judge.estimates import over_values
 
         values = self.values(trial)
         if not values:
@@ -229,25 +159,6 @@ class Stated:
         return Figure(
             value if isinstance(value, tuple) else float(value), exact=True, what=self.what, note=note
         )
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """Judges by what the schedule of a requirement's profile makes of a trial (`edgebench.judge.mission`).
-
-    Attributes:
-        figure: the name of a mission's figure; `load` for the load.
-        what: it is, in words.
-    """
-
-    figure: str
-    what: str
-
-    def __call__(self, trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-        """The figure, simulated once for all limits."""
-        from edgebench.judge.mission import simulated_figure
-
-        return simulated_figure(trial, asked, certainty, self.figure, self.what)
 
 
 def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:

@@ -14,8 +14,9 @@ from functools import lru_cache
 import numpy as np
 
 from edgebench.errors import UsageError
-from edgebench.judge.figure import STATED, over_medians
-from edgebench.judge.metric import Asked, Certainty, Figure
+from edgebench.judge.estimates import STATED, over_medians
+from edgebench.judge.figure import Certainty, Figure
+from edgebench.judge.metric import Asked
 from edgebench.judge.power_limits import bounded
 from edgebench.judge.schedule import Schedule
 from edgebench.judge.trial_summary import TrialSummary

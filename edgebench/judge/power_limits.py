@@ -24,8 +24,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edgebench.judge.figure import NEARLY_ALL, STATED, over_medians, too_few
-from edgebench.judge.metric import Asked, ByRail, Certainty, Figure
+from edgebench.judge.estimates import NEARLY_ALL, STATED, over_medians, too_few
+from edgebench.judge.figure import Certainty, Figure
+from edgebench.judge.metric import Asked, ByRail
 from edgebench.judge.power import WIDE_SCOPES, scope_rank
 from edgebench.judge.trial_summary import UNKNOWN_SCOPE, PowerFigure, TrialSummary
 from edgebench.records.target import DeclaredPower

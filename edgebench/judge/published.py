@@ -17,8 +17,9 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from edgebench.errors import UsageError
 from edgebench.files import read_toml
 from edgebench.installed import shipped_folder
+from edgebench.judge.figure import Bound
 from edgebench.judge.judged import Judged, with_boards
-from edgebench.judge.metric import Bound, Stated
+from edgebench.judge.metric import Stated
 from edgebench.judge.metrics import METRICS, required_metrics
 from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.judge.schedule import Strict

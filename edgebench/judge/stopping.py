@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.judge.metric import Certainty
+from edgebench.judge.figure import Certainty
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import Ended, EndedBy, TrialStatus, TrialSummary
 from edgebench.judge.verdict import is_settled

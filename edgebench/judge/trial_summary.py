@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
-from edgebench.judge.metric import Bound
+from edgebench.judge.figure import Bound
 from edgebench.records.model import BuiltArtifact
 from edgebench.records.stored import SceneRecord, SessionRecord, TrialRecord
 from edgebench.records.target import DeclaredBoot, DeclaredPower, PowerKind

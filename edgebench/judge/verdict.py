@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
-from edgebench.judge.figure import STATED
-from edgebench.judge.metric import Certainty, Figure, Sampled, Stated
+from edgebench.judge.estimates import STATED
+from edgebench.judge.figure import Certainty, Figure
+from edgebench.judge.metric import Sampled, Stated
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial_summary import EMULATED, TrialSummary, Verdict

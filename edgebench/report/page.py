@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from shlex import quote
 
 from edgebench.judge.decision import Decision, settled_by
 from edgebench.judge.judged import Judged
@@ -21,11 +20,13 @@ from edgebench.report.blocks import Block, Column, Judgement, Matrix, Note, Row,
 from edgebench.report.environment import command_line, most_sessions, steady_part
 from edgebench.report.notes import Trials
 from edgebench.report.tables import declared_texts, metric_text, scope_text, value_of
+from edgebench.results.listing import default_output_dir
 from edgebench.results.redaction import exported
 from edgebench.stats.warnings import Caution, Flag
 
 _OPTION = re.compile(r"(--[a-z-]+)(?: [^ ,()`]+)?")
 _OF_FIT = ("--board", "--declared", "--declared-power")  # options that add a value after the run
+_LISTED = {"--meter": "kinds: edgebench meters list", "--board": "names: edgebench boards list"}
 _DISTURBED = {
     Flag.INTERFERENCE: "other work competed for the cores",
     Flag.THROTTLED: "the board throttled",
@@ -143,7 +144,10 @@ def _lines(
         trials,
     )
     said = [*assumed, *notes.cautions(summaries, trials, _DOUBTS)]
-    command = words.plain(f"edgebench fit {quote(judged.results.path.name)}", 300)
+    path = judged.results.path
+    # An absolute path would name the machine's folders on a page for others.
+    known = path.name if path.is_absolute() or path.parent == default_output_dir() else str(path)
+    command = command_line(["edgebench", "fit", known, *judged.options])
     lines = (
         [] if titles else [Line("Not judged", "No profile was given.", f"{command} --profile disco-realtime")]
     )
@@ -203,26 +207,68 @@ def _not_measured(judged: Judged, titles: Mapping[str, str], command: str) -> li
     lines = _undecided(measured, undecided)
     if not unknown:
         return lines
+    if is_published(judged.summaries):
+        return [Line("Not published", f"{_names_of(list(unknown), titles)}."), *lines]
+    run = _run_again(judged)
+    declared: list[tuple[str, str, str]] = []
+    of_fit: dict[str, None] = {}
+    of_run: dict[str, None] = {}
+    hints: dict[str, None] = {}
+    for about, verdict in unknown.items():
+        way = settled_by(measured[verdict.trial], verdict)
+        option = match[0] if (match := _OPTION.match(way)) else ""
+        name = option.partition(" ")[0]
+        if name in _OF_FIT:
+            declared.append(about)
+            of_fit[option] = None
+        elif name and name in run:  # what it asks for was tried
+            hints[words.plain(verdict.reason)] = None
+        elif option:
+            of_run[option] = None
+        elif way:
+            hints[f"to add it: {way}"] = None
+    text = _names_of([about for about in unknown if about not in declared], titles)
+    text += f" ({'; '.join(hints)})" if hints else ""
+    text += _where_listed(of_run)
+    missing = [Line("Not measured", f"{text}.", " ".join([command_line(run), *of_run]) if of_run else "")]
+    stated = f"{_names_of(declared, titles)}{_where_listed(of_fit)}."
+    return [
+        *(missing if len(declared) < len(unknown) else []),
+        *([Line("Not declared", stated, " ".join([command, *of_fit]))] if declared else []),
+        *lines,
+    ]
+
+
+def _names_of(unknown: Sequence[tuple[str, str, str]], titles: Mapping[str, str]) -> str:
+    """The names of requirements, with their profiles where not all have it."""
     profiles = words.grouped(
         (words.judged_quantity(quantity, statistic), titles[profile])
         for quantity, statistic, profile in unknown
     )
-    text = words.listed(
+    return words.listed(
         [
             name if len(of) == len(titles) else f"{name} (for {words.listed(of)})"
             for name, of in profiles.items()
         ]
     )
-    if is_published(judged.summaries):
-        return [Line("Not published", f"{text}."), *lines]
-    ways = [settled_by(measured[verdict.trial], verdict) for verdict in unknown.values()]
-    options = dict.fromkeys(match[0] for match in map(_OPTION.match, ways) if match)
-    others = dict.fromkeys(way for way in ways if way and not _OPTION.match(way))
-    text += f". To add it: {words.listed(list(others))}" if others else ""
-    text += " (names: edgebench boards list)" if any("--board" in option for option in options) else ""
-    if options and not all(option.split()[0] in _OF_FIT for option in options):
-        command = command_line(exported(judged.results.experiment).command) or "edgebench run"
-    return [Line("Not measured", f"{text}.", " ".join([command, *options]) if options else ""), *lines]
+
+
+def _where_listed(options: Iterable[str]) -> str:
+    found = [text for name, text in _LISTED.items() if any(option.startswith(name) for option in options)]
+    return f" ({'; '.join(found)})" if found else ""
+
+
+def _run_again(judged: Judged) -> list[str]:
+    """The command of its run, with the profiles that it is judged by, and without the name that is taken."""
+    given = list(exported(judged.results.experiment).command) or ["edgebench", "run"]
+    words_left, left = iter(given), []
+    dropped = ("--name", "--profile") if "--profile" in judged.options else ("--name",)
+    for word in words_left:
+        if word in dropped:
+            next(words_left, None)
+        elif word.partition("=")[0] not in dropped:
+            left.append(word)
+    return [*left, *judged.options]
 
 
 def _undecided(
@@ -244,8 +290,10 @@ def _failed(summaries: Sequence[TrialSummary], trials: Trials) -> str:
     if not failed:
         return ""
     k, n = sum(share.k for _, share in ended), sum(share.n for _, share in ended)
-    whose = "its figures rest" if len(failed) == 1 else "their figures rest"
-    return f"{k} of {words.counted(n, 'session')} ({trials.several(failed)}); {whose} on the others."
+    remaining = [key for key, share in ended if 0 < share.k < share.n]
+    whose = "its figures rest" if len(remaining) == 1 else "their figures rest"
+    rest = f"; {whose} on the others" if remaining else ""
+    return f"{k} of {words.counted(n, 'session')} ({trials.several(failed)}){rest}."
 
 
 def _disturbed(summaries: Sequence[TrialSummary], trials: Trials) -> str:
@@ -315,7 +363,7 @@ def matrix_of(
     return Matrix(
         tuple(column for column, _ in columns),
         tuple(
-            Column(words.plain(title, 60), about=_required(profile, verdicts))
+            Column(words.plain(title, 60), about=_limits_of(profile, verdicts))
             for profile, title in titles.items()
         ),
         tuple(rows[each.key] for place, each in enumerate(ordered) if place in seen),
@@ -323,7 +371,7 @@ def matrix_of(
     )
 
 
-def _required(profile: str, verdicts: Sequence[Verdict]) -> str:
+def _limits_of(profile: str, verdicts: Sequence[Verdict]) -> str:
     """What a profile requires, as the explanation of its column."""
     limits = (words.limit(verdict) for verdict in verdicts if verdict.profile == profile)
     return ", ".join(dict.fromkeys(limits))

@@ -94,7 +94,7 @@ _FOLDS: tuple[tuple[str, ...], ...] = ((), ("(",), ("(", "±"))
 
 _INTERVAL = re.compile(r" ±\S+| \(\S+ to \S+\)|, (from|up to) \S+")
 _GAP = 2  # between two columns
-_FOLDED = 16  # columns of a text that folds
+_FOLDED = 10  # columns of a text that folds
 _LONGEST_NAME = 28  # of a trial or a profile, in columns; a longer one folds
 
 
@@ -180,7 +180,7 @@ def _least_width(table: Table) -> int:
     """In which it can be read: figures and verdicts in full, and some words of what folds."""
     width = 0
     for column, cells in zip(table.columns, zip(*table.rows, strict=True), strict=True):
-        longest = max(map(cell_len, (column.heading, *cells)))
+        longest = max(cell_len(line) for text in (column.heading, *cells) for line in text.split("\n"))
         width += _GAP + (longest if column.figures or column.verdict else min(longest, _FOLDED))
     return width - _GAP
 

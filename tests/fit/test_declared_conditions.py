@@ -1,6 +1,6 @@
 import pytest
 
-from edgebench.judge.figure import STATED
+from edgebench.judge.estimates import STATED
 from edgebench.judge.verdict import is_settled
 from edgebench.records.target import DeclaredBoot
 from tests.fit.summaries import profile, summary, verdict

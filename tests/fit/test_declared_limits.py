@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.judge.figure import STATED
+from edgebench.judge.estimates import STATED
 from edgebench.judge.power_limits import with_power_doubts
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.verdict import is_settled

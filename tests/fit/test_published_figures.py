@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.judge.figure import STATED
+from edgebench.judge.estimates import STATED
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial_summary import Published
 from edgebench.judge.verdict import is_settled

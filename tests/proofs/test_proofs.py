@@ -8,7 +8,7 @@ import pytest
 
 from edgebench.judge import figure
 from edgebench.judge import power as power_summary
-from edgebench.judge.metric import Figure
+from edgebench.judge.figure import Figure
 from edgebench.stats import change_point, power
 from edgebench.stats.forecast import Forecast, sessions_for
 from edgebench.stats.intervals import Bounds, session_interval, t_interval

@@ -150,7 +150,7 @@ def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
         )
     ]
     verdicts = [
-        replace(verdict, profile=bad, requirement=bad, statistic=bad, unit=bad, reason=bad)
+        replace(verdict, profile=bad, requirement=bad, quantity=bad, statistic=bad, unit=bad, reason=bad)
         for verdict in samples.verdicts(summaries, ("disco-realtime",))
     ]
     text = render(samples.judged(summaries, verdicts, whole.results))
@@ -207,8 +207,11 @@ def test_without_a_profile_the_command_that_judges_is_said(whole: Judged) -> Non
 def test_a_decision_names_what_was_not_measured_and_the_command_that_adds_it(whole: Judged) -> None:
     text = Page(render(whole)).text
     assert "All 9 variants satisfy DISCO, real time , in everything measured so far." in text
-    command = "edgebench run --device cpu --quick --meter KIND --board NAME"
-    assert f"Not measured peak power, mass and size (names: edgebench boards list). {command}" in text
+    run = "edgebench run --device cpu --quick --meter KIND"
+    assert f"Not measured peak power (kinds: edgebench meters list). {run} " in text
+    # What is declared takes no new measurement.
+    declare = "edgebench fit made --board NAME"
+    assert f"Not declared mass and size (names: edgebench boards list). {declare}" in text
 
 
 def test_the_same_result_gives_the_same_bytes(whole: Judged, whole_text: str) -> None:

@@ -30,8 +30,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edgebench.judge.figure import over_medians
-from edgebench.judge.metric import TIME_UNITS, Asked, BySession, Certainty, Figure, Metric, Sampled, Shown
+from edgebench.judge.estimates import over_medians
+from edgebench.judge.figure import Certainty, Figure
+from edgebench.judge.metric import TIME_UNITS, Asked, BySession, Metric, Sampled, Shown
 from edgebench.stats.intervals import session_medians
 
 if TYPE_CHECKING:

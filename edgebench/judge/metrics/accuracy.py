@@ -5,17 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from edgebench.judge.metric import (
-    POINT_UNITS,
-    SHARE_UNITS,
-    Asked,
-    ByImages,
-    Certainty,
-    Figure,
-    Metric,
-    Shown,
-    where_measured,
-)
+from edgebench.judge.figure import Certainty, Figure
+from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Asked, ByImages, Metric, Shown, where_measured
 
 if TYPE_CHECKING:
     from edgebench.judge.trial_summary import TrialSummary

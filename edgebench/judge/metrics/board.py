@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from edgebench.judge.figure import Certainty, Figure
 from edgebench.judge.metric import (
     BYTE_UNITS,
     DECLARED,
@@ -13,9 +14,7 @@ from edgebench.judge.metric import (
     TIME_UNITS,
     Asked,
     ByCount,
-    Certainty,
     Exactly,
-    Figure,
     Metric,
     Sampled,
     Shown,
@@ -37,7 +36,7 @@ NO_BOOT = "the target's description gives no boot time"
 
 
 def _failures(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    from edgebench.judge.figure import STATED
+    from edgebench.judge.estimates import STATED
     from edgebench.stats.compare import wilson
 
     failed = trial.failed_sessions

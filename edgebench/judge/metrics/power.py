@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import (
-    DECLARED,
-    ENERGY_UNITS,
-    POWER_UNITS,
-    Asked,
-    ByRail,
-    Certainty,
-    Figure,
-    Metric,
-    Shown,
-    Simulated,
-)
+from edgebench.judge.figure import Certainty, Figure
+from edgebench.judge.metric import DECLARED, ENERGY_UNITS, POWER_UNITS, Asked, ByRail, Metric, Shown
+from edgebench.judge.metrics.schedule import Simulated
 from edgebench.stats.interval import Interval
 
 if TYPE_CHECKING:

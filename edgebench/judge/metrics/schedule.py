@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from edgebench.judge.figure import Certainty, Figure
 from edgebench.judge.metric import (
     BYTE_UNITS,
     IMAGE_UNITS,
     SHARE_UNITS,
     TIME_UNITS,
     Asked,
-    Certainty,
-    Figure,
     Metric,
-    Simulated,
     where_measured,
 )
 
@@ -23,6 +22,25 @@ if TYPE_CHECKING:
     from edgebench.judge.trial_summary import TrialSummary
 
 BITS = 8
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Judges by what the schedule of a requirement's profile makes of a trial (`edgebench.judge.mission`).
+
+    Attributes:
+        figure: the name of a mission's figure; `load` for the load.
+        what: it is, in words.
+    """
+
+    figure: str
+    what: str
+
+    def __call__(self, trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+        """The figure, simulated once for all limits."""
+        from edgebench.judge.mission import simulated_figure
+
+        return simulated_figure(trial, asked, certainty, self.figure, self.what)
 
 
 def _update(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
