@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from edgebench.records.target import PowerKind
+from edgebench.records.values import PowerKind
 
 Bound = Literal["above", "at least", "below", "at most"]
 """Where a figure is relative to the one number that is known of it; `above` and `below` exclude it."""

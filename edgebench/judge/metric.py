@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from edgebench.judge.figure import Certainty, Figure
-from edgebench.judge.schedule import Schedule
 
 if TYPE_CHECKING:
+    from edgebench.judge.schedule import Schedule
     from edgebench.judge.trial_summary import TrialSummary
 
 # What judges takes numpy, which commands about profiles do without: it is imported where it is used.

@@ -11,7 +11,8 @@ from pydantic import Field
 from edgebench.judge.figure import Bound
 from edgebench.records.model import BuiltArtifact
 from edgebench.records.stored import SceneRecord, SessionRecord, TrialRecord
-from edgebench.records.target import DeclaredBoot, DeclaredPower, PowerKind
+from edgebench.records.target import DeclaredBoot, DeclaredPower
+from edgebench.records.values import PowerKind
 from edgebench.stats.interval import Count, Interval, Positive, Share
 from edgebench.stats.warnings import Caution, Flag
 

@@ -10,12 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from edgebench.errors import UsageError
-from edgebench.records.values import Json
+from edgebench.records.values import Json, PowerKind
 
 # Power that a data sheet or a label states of a target, where no meter says what it draws.
 
 
-PowerKind = Literal["maximum", "typical"]
 KINDS: tuple[PowerKind, ...] = get_args(PowerKind)
 
 MOST_W = 2000.0

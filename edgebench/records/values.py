@@ -18,6 +18,10 @@ Json = Any
 """A value that JSON can carry."""
 
 
+PowerKind = Literal["maximum", "typical"]
+"""What a declared power or boot time is of a board."""
+
+
 Progress = Callable[[str], None]
 """Called with one short line about what is being done; never from a timed region."""
 

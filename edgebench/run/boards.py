@@ -38,8 +38,8 @@ from edgebench.records.target import (
     DeclaredBoard,
     DeclaredBoot,
     DeclaredPower,
-    PowerKind,
 )
+from edgebench.records.values import PowerKind
 from edgebench.refusals import form, problem, refusal
 from edgebench.suggest import choose, nearest, short
 
