@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from edgebench.judge.answers import Answers, ExcludedBy, Front
 from edgebench.judge.decision import Decision, Limit, Nearest, RelaxedLimit, ToMeasure
@@ -15,30 +15,34 @@ from edgebench.report.blocks import Standing
 from edgebench.report.notes import Trials
 from edgebench.report.tables import trial_names
 
-_NAMED = 3  # trials that a sentence names one by one
-
 
 @dataclass(frozen=True)
 class Answer:
-    """The decision of one profile.
+    """The decision of one profile, or of several that have the same.
 
     Attributes:
-        title: of the profile.
+        titles: of the profiles.
         word: as of a standing: the best of the trials'.
         before: the first sentence up to the profile, such as `4 of 9 variants satisfy`.
         after: what follows the profile in it; empty where it ends with the profile.
         more: the sentences behind it: the best trials, then those that are undecided or fail.
     """
 
-    title: str
+    titles: tuple[str, ...]
     word: str
     before: str
     after: str
     more: tuple[str, ...]
 
-    def text(self, profile: str) -> str:
-        """All sentences; `profile` names it, such as by its title."""
-        first = " ".join(filter(None, [self.before, profile, self.after]))
+    @property
+    def title(self) -> str:
+        """`DISCO, Arctic region and Greenland`."""
+        return words.together(self.titles)
+
+    def text(self, profile: str = "") -> str:
+        """All sentences; `profile` names it. Default: a pronoun."""
+        pronoun = "them" if len(self.titles) > 1 else "it"
+        first = " ".join(filter(None, [self.before, profile or pronoun, self.after]))
         return " ".join([f"{first}.", *self.more])
 
 
@@ -71,14 +75,14 @@ def answer_of(
         more += _best([shown[key] for key in best], names)
         if word == "pass" and (others := by_word.get("so far")):
             verb = "satisfies" if len(others) == 1 else "satisfy"
-            more.append(f"{_named([names[key] for key in others])} {verb} everything measured so far.")
+            more.append(f"{words.several([names[key] for key in others])} {verb} everything measured so far.")
     elif decision.outcome == "unmeasured":
         before, after = "No variant was measured for", ""
     elif word == "fail":
         before = "No variant satisfies"
         more += _nearest_miss(decision, names, verdicts)
     elif word == "unknown" and "fail" not in by_word:
-        before, after = "Nothing is known that", "requires"
+        before = "Nothing is known about the requirements of"
     else:
         before = "No variant is shown to satisfy"
     deciding = {key: standings[key, decision.profile].decided_by for key in shown}
@@ -91,11 +95,17 @@ def answer_of(
                 (each.name if (each := deciding[key]) else "", names[key]) for key in keys
             )
             parts = [
-                f"{f'all {len(shown)}' if len(of) == len(shown) > 1 else _named(of)} ({reason})"
+                f"{f'all {len(shown)}' if len(of) == len(shown) > 1 else words.several(of)} ({reason})"
                 for reason, of in reasons.items()
             ]
             more.append(f"{lead} {'; '.join(parts)}.")
-    return Answer(title or words.plain(decision.profile, 80), word, before, after, tuple(more))
+    return Answer((title or words.plain(decision.profile, 80),), word, before, after, tuple(more))
+
+
+def shared_answers(answers: Iterable[Answer]) -> list[Answer]:
+    """The answers; profiles that have the same share one."""
+    titles = words.grouped((replace(answer, titles=()), answer.titles[0]) for answer in answers)
+    return [replace(answer, titles=tuple(of)) for answer, of in titles.items()]
 
 
 def _counted(keys: Sequence[str], shown: Mapping[str, TrialSummary], names: Mapping[str, str]) -> str:
@@ -116,7 +126,7 @@ def _best(trials: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]
         what = "per image" if fastest.latency_quantity == "image_s" else "inference per image"
         text = f"{words.number(fastest.latency.median)} s {what}"
         if level := [names[trial.key] for trial in others if _is_level(trial, fastest)]:
-            text += f", within the interval of {_named(level)}"
+            text += f", within the interval of {words.several(level)}"
         sentences.append(f"Fastest: {names[fastest.key]}, {text}.")
     labelled = [trial for trial in trials if trial.accuracy is not None and trial.accuracy.n]
     if labelled:
@@ -124,12 +134,12 @@ def _best(trials: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]
         most = max(accuracies.values())
         leaders = [names[key] for key, share in accuracies.items() if share == most]
         if len(leaders) < len(labelled) or len(trials) == 1:
-            sentences.append(f"Most accurate: {_named(leaders)}, {words.percent(most)}.")
+            sentences.append(f"Most accurate: {words.several(leaders)}, {words.percent(most)}.")
     masses = {trial.key: trial.mass_g for trial in trials if trial.mass_g is not None}
     if len(set(masses.values())) > 1:
         least = min(masses.values())
         lightest = [names[key] for key, mass_g in masses.items() if mass_g == least]
-        sentences.append(f"Lightest: {_named(lightest)}, {words.number(least)} g.")
+        sentences.append(f"Lightest: {words.several(lightest)}, {words.number(least)} g.")
     return sentences
 
 
@@ -137,11 +147,6 @@ def _is_level(trial: TrialSummary, first: TrialSummary) -> bool:
     """Whether the intervals of both overlap, so that another run may order them differently."""
     mine, best = trial.latency, first.latency
     return bool(mine and best and mine.low is not None and best.high is not None and mine.low <= best.high)
-
-
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return words.listed(list(names) if more <= 1 else [*names[:_NAMED], f"{more} more"])
 
 
 def _nearest_miss(decision: Decision, names: Mapping[str, str], verdicts: Sequence[Verdict]) -> list[str]:

@@ -183,8 +183,17 @@ class Row:
     standings: tuple[Standing | None, ...]
 
 
+LONGEST_WORD = 14
+"""Characters of a heading that are never broken."""
+
+_SCREEN, _WIDE_SCREEN = 150, 200  # characters side by side
+_GAP = 2  # between two columns, in characters
 _ROOMY_COLUMNS = 8
 _ROOMY_NAME = 16  # characters
+
+
+def _longest_word(texts: Iterable[str]) -> int:
+    return min(LONGEST_WORD, max((len(word) for text in texts for word in text.split()), default=0))
 
 
 @dataclass(frozen=True)
@@ -208,6 +217,17 @@ class Matrix:
         """Whether names and figures need no second line on a wide screen."""
         few = len(self.columns) + len(self.profiles) <= _ROOMY_COLUMNS
         return few and all(len(row.name) <= _ROOMY_NAME for row in (*self.rows, *self.folded))
+
+    @property
+    def width(self) -> Literal["", "packed", "stacked"]:
+        """Whether headings and verdicts have room side by side: on a wide screen alone, or on no screen."""
+        rows = (*self.rows, *self.folded)
+        longest = [_longest_word([column.heading]) for column in self.columns]
+        for at, profile in enumerate(self.profiles):
+            standings = {words.screen_word(each.word) for row in rows if (each := row.standings[at])}
+            longest.append(max(_longest_word([profile.heading]), *(len(word) + 2 for word in standings), 0))
+        least = sum(each + _GAP for each in (_longest_word([row.name for row in rows]), *longest))
+        return "" if least <= _SCREEN else "packed" if least <= _WIDE_SCREEN else "stacked"
 
     @property
     def rest(self) -> str:

@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from xml.etree import ElementTree
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged
 from edgebench.report import words
+from edgebench.report.blocks import LONGEST_WORD
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import front
 from edgebench.report.plots import drawing
@@ -45,6 +46,9 @@ _ATTRIBUTES = {
 _GREYS = ((0.25, "ink"), (0.6, "quiet"), (0.82, "faint"), (0.97, "line"), (1.0, "page"))
 _TINT = 0.7  # of the least channel: from here on a colour is a film of a stronger one over white
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_RTL = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+"
+_RIGHT_TO_LEFT = re.compile(rf"{_RTL}(?:[ ._-]+{_RTL})*")
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD}}}(?=\S)")
 _REFERENCE = re.compile(r"url\(#([^)]*)\)")
 
 
@@ -221,8 +225,20 @@ def _templates() -> jinja2.Environment:
     )
     environment.globals["screen_word"] = words.screen_word
     environment.filters["sort_value"] = sort_value
+    environment.filters["isolated"] = _isolated
+    environment.filters["breakable"] = _breakable
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment
+
+
+def _isolated(text: str) -> Markup:
+    """Text in which right-to-left words leave the order of what is around them as it is."""
+    return Markup(_RIGHT_TO_LEFT.sub(lambda run: f"<bdi>{run[0]}</bdi>", escape(text)))
+
+
+def _breakable(heading: str) -> Markup:
+    """A heading in which only words that are longer than most may be broken."""
+    return Markup("<wbr>").join(map(_isolated, _LONG_WORD.sub("\\g<0>\0", heading).split("\0")))
 
 
 def _shipped(name: str) -> Markup:

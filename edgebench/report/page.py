@@ -15,7 +15,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.records.stored import ExperimentRecord
 from edgebench.report import notes, tables, words
-from edgebench.report.answer import Answer, answer_of
+from edgebench.report.answer import Answer, answer_of, shared_answers
 from edgebench.report.blocks import Block, Column, Judgement, Matrix, Note, Row, Standing
 from edgebench.report.environment import command_line, most_sessions, steady_part
 from edgebench.report.notes import Trials
@@ -86,10 +86,10 @@ def front(judged: Judged, decisions: Sequence[Decision]) -> Front:
         words.plain(record.name, 120),
         _title(record, summaries),
         _subtitle(record, summaries),
-        [
+        shared_answers(
             answer_of(decision, summaries, verdicts, standings, titles[decision.profile])
             for decision in decisions
-        ],
+        ),
         _lines(judged, titles, standings),
         matrix_of(summaries, verdicts, titles, standings),
     )

@@ -103,7 +103,7 @@ def print_front(console: Console, front: Front, *, details: bool = False) -> Non
     line(console, front.title, "bold")
     line(console, front.subtitle, "dim")
     console.print()
-    labelled = [(answer.title, answer.text("it")) for answer in front.answers]
+    labelled = [(answer.title, answer.text()) for answer in front.answers]
     labelled += [
         (each.label, " ".join(filter(None, [each.text, f"Run: {each.command}" if each.command else ""])))
         for each in front.lines

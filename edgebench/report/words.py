@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from edgebench.judge.metrics import METRICS
@@ -331,6 +332,23 @@ def listed(items: Sequence[str], conjunction: str = "and") -> str:
     return (
         items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {conjunction} {items[-1]}" if items else ""
     )
+
+
+NAMED = 3  # that a sentence names one by one
+
+
+def several(names: Sequence[str]) -> str:
+    """`a, b, c and 6 more`: of more than four names three."""
+    more = len(names) - NAMED
+    return listed(list(names) if more <= 1 else [*names[:NAMED], f"{more} more"])
+
+
+def together(names: Sequence[str]) -> str:
+    """`Mission number 1, 2, 3 and 6 more`: the words that all names begin with once."""
+    parts = [name.split(" ") for name in names]
+    alike = takewhile(lambda words: len(set(words)) == 1, zip(*(each[:-1] for each in parts), strict=False))
+    shared = len(list(alike))
+    return several([*names[:1], *(" ".join(each[shared:]) for each in parts[1:])])
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:

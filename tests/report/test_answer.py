@@ -8,7 +8,7 @@ from edgebench.judge.answers import answers
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
-from edgebench.report.answer import Answer, answer_of
+from edgebench.report.answer import Answer, answer_of, shared_answers
 from edgebench.report.page import standings_of
 from tests.fit.summaries import meter
 from tests.fit.test_nearest import of, trial
@@ -85,9 +85,19 @@ def test_what_is_undecided_is_named_with_what_decides() -> None:
         "No variant is shown to satisfy it. Undecided: 0.25 fp32 (r0). Not satisfied by 0.25 int8 (r0)."
     )
     unknown = answer(trials, of(MASS))
-    assert unknown.text("it") == "Nothing is known that it requires."
+    assert unknown.text("it") == "Nothing is known about the requirements of it."
 
 
 def test_nothing_was_measured() -> None:
     nothing = answer([trial("a", status="not_run", reason="")], of({"limit": 2.0}))
     assert nothing.text("it") == "No variant was measured for it."
+
+
+def test_profiles_with_the_same_answer_share_it() -> None:
+    mine = answer([named("a", "fp32", 1.0)], of({"limit": 2.0}))
+    alike = [replace(mine, titles=(f"Mission number {n}",)) for n in range(1, 10)]
+    apart = replace(mine, word="fail", before="No variant satisfies", more=())
+    shared, other = shared_answers([*alike, apart])
+    assert shared.title == "Mission number 1, 2, 3 and 6 more" and shared.titles[-1] == "Mission number 9"
+    assert shared.text().startswith("0.25 fp32 satisfies them. Fastest: ")
+    assert other.text() == "No variant satisfies it."

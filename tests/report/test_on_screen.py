@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from edgebench.judge.judged import Judged
+from edgebench.judge.judged import Judged, judge_folder
+from edgebench.judge.profile import shipped_profiles
 from edgebench.report.html import render
+from tests import synthetic_results
 from tests.report import samples
 from tests.report.chromium import browser, opened
 
@@ -97,6 +99,49 @@ def test_what_a_reader_needs_is_on_the_screen(
             layout = page.evaluate(OUTSIDE)
             assert layout["seen"] > 200
             assert layout["outside"] == [], width
+            assert layout["page"] <= width
+
+
+BROKEN = """
+() => [...document.querySelectorAll("table.trials thead th")].flatMap((heading) => {
+  const text = document.createTreeWalker(heading, NodeFilter.SHOW_TEXT);
+  const broken = [];
+  while (text.nextNode())
+    for (const word of text.currentNode.data.matchAll(/\\S+/g)) {
+      const range = document.createRange();
+      range.setStart(text.currentNode, word.index);
+      range.setEnd(text.currentNode, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1) broken.push(word[0]);
+    }
+  return broken;
+})
+"""
+
+
+@pytest.mark.parametrize("limit", [3.37, 9.0])  # undecided, and nothing that is decided
+@pytest.mark.parametrize("kind", ["Mission number {0}", "{0} a mission " * 20, "{0}" + "Mission" * 40])
+def test_twelve_profiles_have_room_and_no_heading_breaks_inside_a_word(
+    chromium: Any, tmp_path: Path, kind: str, limit: float
+) -> None:
+    power = {"name": f"power {'W' * 58}", "quantity": "power_peak_w", "statistic": "max", "limit": limit,
+             "unit": "W", "comparison": "at most", "wanted": False, "weight": 1.0}  # fmt: skip
+    disco = next(profile.as_record() for profile in shipped_profiles() if profile.name == "disco-arctic")
+    records = [
+        {**disco, "name": f"mission-{n}", "title": kind.format(n)[:200].strip(), "requirements": [power]}
+        for n in range(1, 13)
+    ]
+    results = synthetic_results.made_experiment(
+        tmp_path, profiles=records, power=True, targets=("עברית", "cpu")
+    )
+    with opened(chromium, _written(judge_folder(results), tmp_path)) as page:
+        assert page.locator(".decisions section").count() == 1
+        name = page.locator("main > .table tbody th bdi").first
+        assert name.inner_text() == "עברית"
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.evaluate(OPEN_ALL)
+            layout = page.evaluate(OUTSIDE)
+            assert (layout["outside"], page.evaluate(BROKEN)) == ([], []), width
             assert layout["page"] <= width
 
 

@@ -350,11 +350,12 @@ def _is_near(limit: float, values: Sequence[float]) -> bool:
 
 def limits_note(limits: Mapping[str, float], values: Sequence[float], unit: str) -> str:
     """What the dashed lines are, and the limits beyond the axis by name and value."""
-    far = [
-        f"{words.plain(name, 40)} ({words.number(limit)} {unit})"
+    by_limit = words.grouped(
+        (words.number(limit), words.plain(name, 40))
         for name, limit in limits.items()
         if 0 < limit < math.inf and not _is_near(limit, values)
-    ]
+    )
+    far = [f"{words.together(names)} ({limit} {unit})" for limit, names in by_limit.items()]
     dashed = "Dashed: the profiles' limits." if near_limits(limits, values) else ""
     beyond = f"Limits beyond the axis: {words.listed(far)}." if far and values else ""
     return " ".join(filter(None, [dashed, beyond]))

@@ -32,6 +32,13 @@ def test_a_far_limit_is_left_to_the_caption() -> None:
     assert drawing.tooltips(figure)[str(inside.get_gid())] == "disco-realtime: 4.42 s"
 
 
+def test_equal_far_limits_are_listed_once() -> None:
+    limits = {f"Mission number {n}": 71.7375 for n in range(1, 13)} | {"Other": 90.0}
+    assert limits_note(limits, [1.0], "s") == (
+        "Limits beyond the axis: Mission number 1, 2, 3 and 9 more (71.7 s) and Other (90.0 s)."
+    )
+
+
 def test_upright_lines_have_their_names_above_the_axes() -> None:
     axes = targets(samples.nine(), samples.LIMITS)
     [inside] = lines_of(axes, "limit")
