@@ -131,7 +131,7 @@ class Requirement(Strict):
         if metric is None:  # nothing is said of what depends on the quantity
             valid = {"statistic": "", "limit": 1.0, "unit": "", "comparison": "at most"}
             valid |= dict.fromkeys(("averaging_s", "uplink_bps", "schedule", "budget"))
-            unknown = problem(f"unknown quantity {short(quantity)}", choose(quantity, known_metrics))
+            unknown = problem(f"unknown quantity {short(quantity)}", _known_quantities(quantity))
             return table | valid | {"quantity": unknown}
         if isinstance(text := table.get("limit"), str):
             try:
@@ -208,13 +208,21 @@ def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
     return limit
 
 
+def _known_quantities(text: object) -> str:
+    """The quantities as a fix, led by those whose label has the text: `latency` is in that of image_s."""
+    known = required_metrics()
+    labelled = [name for name, metric in known.items() if str(text).lower() in metric.words.lower()]
+    meant = f"did you mean {' or '.join(map(repr, labelled[:2]))}? " if labelled and text else ""
+    return meant + choose("" if labelled else text, known)
+
+
 def metric_asked(text: str, option: str) -> tuple[Metric, str]:
     """The metric and statistic in `QUANTITY[:STATISTIC]`; UsageError, naming the option, if unknown."""
     quantity, _, statistic = text.strip().partition(":")
     metric = required_metrics().get(quantity)
     if metric is None:
         unknown = f"unknown quantity {short(quantity)}"
-        raise UsageError(f"{option}: {unknown}", fix=choose(quantity, required_metrics()))
+        raise UsageError(f"{option}: {unknown}", fix=_known_quantities(quantity))
     statistic = statistic or metric.statistics[0]
     if statistic not in metric.statistics:
         unknown = f"unknown statistic {short(statistic)} of {quantity}"

@@ -312,7 +312,8 @@ def _disturbed(summaries: Sequence[TrialSummary], trials: Trials) -> str:
     why = "; ".join(
         f"{reason} ({trials.several(list(dict.fromkeys(keys)))})" for reason, keys in reasons.items()
     )
-    return f"{sum(map(max, worst.values()))} of {words.counted(sessions, 'session')}: {why}."
+    count = f"{sum(map(max, worst.values()))} of {words.counted(sessions, 'session')}"
+    return f"{count}: {why}. Their times may be too long: repeat on an idle, cool machine."
 
 
 # Trials with their figures and their standing against each profile.
