@@ -194,7 +194,7 @@ def compare(
     elif file is not None:
         echo_path(file)
     else:
-        print_comparison(stdout(), comparison)
+        print_comparison(stdout(), comparison, gate=fail_on is not None)
     say_each("warning", dict.fromkeys(warning for each in loaded for warning in each.warnings))
     if fail_on is not None and (open_ := gate_warning(comparison)):
         say(f"warning: {open_}")

@@ -522,7 +522,7 @@ class _Reach:
         doubt = unsettled_doubt(window, idle, share, reach_ns / (end_ns - start_ns))
         doubt_j = energy.net_doubt_j.plus(doubt.scaled(window.window_s / time.images))
         if max(doubt_j) > LEAST_DOUBT * abs(energy.net_j):
-            energy = replace(energy, reason=f"{why}: net energy may be {doubt_j.above:.3g} J more")
+            energy = replace(energy, reason=f"{why}: net energy may be {doubt_j.above:.2g} J more")
         return replace(energy, net_doubt_j=doubt_j)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from edgebench.report import words
@@ -228,6 +229,29 @@ class Matrix:
             longest.append(max(_longest_word([profile.heading]), *(len(word) + 2 for word in standings), 0))
         least = sum(each + _GAP for each in (_longest_word([row.name for row in rows]), *longest))
         return "" if least <= _SCREEN else "packed" if least <= _WIDE_SCREEN else "stacked"
+
+    @cached_property
+    def unknown(self) -> tuple[tuple[Judgement, ...], ...]:
+        """By profile: the requirements that are unknown for all of several trials, for the same reason."""
+        by_profile = []
+        for at in range(len(self.profiles)):
+            trials = [each.judgements for row in (*self.rows, *self.folded) if (each := row.standings[at])]
+            shared = [each for each in trials[0] if each.word == "unknown"] if len(trials) > 1 else []
+            by_profile.append(tuple(each for each in shared if all(each in trial for trial in trials)))
+        return tuple(by_profile)
+
+    @property
+    def unknown_texts(self) -> list[str]:
+        """`peak power ≤ 5 W unknown: no meter was asked for`, with the profiles where not all have it."""
+        profiles = words.grouped(
+            (f"{each.limit} unknown: {each.reason}", profile.heading)
+            for profile, of_profile in zip(self.profiles, self.unknown, strict=True)
+            for each in of_profile
+        )
+        return [
+            text if len(of) == len(self.profiles) else f"{words.together(of)}: {text}"
+            for text, of in profiles.items()
+        ]
 
     @property
     def rest(self) -> str:

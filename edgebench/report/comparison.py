@@ -137,10 +137,16 @@ def _in_points(threshold: Threshold) -> str:
 # What the tables cannot show, in sentences.
 
 
-def _notes(comparison: ResultsComparison, result: ComparedResult) -> list[Note]:
-    """Why something is open, what would decide it, notes, and trials without a partner."""
+def _notes(result: ComparedResult, brief: bool, gate: bool) -> list[Note]:
+    """Why something is open, what would decide it, notes, and trials without a partner.
+
+    `brief` has what disturbed the sessions in one line a side; `gate` says why one decides nothing.
+    """
     of_a, of_b = ([getattr(pair, side) for pair in result.pairs] for side in ("a", "b"))
-    notes = shared(((pair.a.key, text) for pair in result.pairs for text in _remarks(pair)), _trials(of_a))
+    notes = shared(
+        ((pair.a.key, text) for pair in result.pairs for text in _remarks(pair, brief, gate)), _trials(of_a)
+    )
+    notes += map(Note, _disturbances(result) if brief else ())
     for side, both, left_over in (("A", of_a, result.only_baseline), ("B", of_b, result.only_this)):
         reasons = [(trial.key, f"only in {side}: {trial.reason}") for trial in left_over]
         notes += shared(reasons, _trials([*both, *left_over]))
@@ -152,15 +158,31 @@ def _trials(trials: Sequence[ComparedTrial]) -> Trials:
     return Trials.of(summaries, trial_names(summaries))
 
 
-def _remarks(pair: Pair) -> Iterator[str]:
+def _disturbances(result: ComparedResult) -> list[str]:
+    """One line a side: `A was disturbed: interference (all 9 trials)`."""
+    trials = _trials([pair.a for pair in result.pairs])
+    disturbed = dict.fromkeys(
+        (*warning.split(": ")[:2], pair.a.key)
+        for pair in result.pairs
+        for item in pair.comparisons
+        for warning in item.warnings
+    )
+    by_kind = words.grouped(((side, kind), key) for side, kind, key in disturbed)
+    by_side = words.grouped(
+        (side, f"{kind} ({trials.several(keys)})") for (side, kind), keys in by_kind.items()
+    )
+    return [f"{side} was disturbed: {'; '.join(kinds)}" for side, kinds in by_side.items()]
+
+
+def _remarks(pair: Pair, brief: bool, gate: bool) -> Iterator[str]:
     for item in pair.comparisons:
         if item.word in ("undecided", "not compared") and item.reason:
             needed = f"; some {item.sessions_needed} sessions a side would, were they to differ as these do"
             would_do = needed if item.sessions_needed is not None and item.low is not None else ""
             yield f"{item.metric} {item.word}: {item.reason}{would_do}"
-        if item.gate and item.word != "undecided":
+        if gate and item.gate and item.word != "undecided":
             yield f"{item.metric} undecided by the gate: {item.gate}"
-        yield from (f"{item.metric}, {warning}" for warning in item.warnings)
+        yield from (f"{item.metric}, {warning}" for warning in item.warnings if not brief)
         if item.note and item.word != "same" and (item.test, item.word) != ("McNemar", "undecided"):
             yield f"{item.metric}: {item.note}"
     if pair.a.mark != pair.b.mark:
@@ -173,8 +195,11 @@ def _title(side: str, result: NamedResult) -> str:
     return f"{side}: {words.plain(result.name, 100)}, measured {measured or 'at an unknown time'}"
 
 
-def summary(comparison: ResultsComparison) -> list[str]:
-    """The outcome in sentences: how many of each word, what is worst, and what is left open."""
+def summary(comparison: ResultsComparison, *, gate: bool = True) -> list[str]:
+    """The outcome in sentences: how many of each word, what is worst, and what is left open.
+
+    `gate` says how much a gate leaves undecided.
+    """
     counts = [(word, comparison.counts[word.replace(" ", "_")]) for word in SYMBOLS]
     counted = [f"{count} {'the ' if word == 'same' else ''}{word}" for word, count in counts if count]
     total = words.counted(len(comparison.comparisons), "comparison")
@@ -183,7 +208,7 @@ def summary(comparison: ResultsComparison) -> list[str]:
         if worst := _worst(result, comparison.threshold):
             of = f" of {words.plain(result.name, 60)}" if len(comparison.results) > 1 else ""
             lines.append(f"Worst{of}: {worst}.")
-    if warning := gate_warning(comparison):
+    if gate and (warning := gate_warning(comparison)):
         lines.append(f"{warning}.")
     if left_over := sum(len(result.only_baseline) for result in comparison.results):
         verb = "has" if left_over == 1 else "have"
@@ -245,8 +270,8 @@ MOST_DIFFERENCES = 24
 """Rows of what differs; a longer list hides what it is about."""
 
 
-def blocks(comparison: ResultsComparison) -> Iterator[Block]:
-    """Each result against the baseline: what differs, a table a metric, remarks."""
+def blocks(comparison: ResultsComparison, *, brief: bool = False, gate: bool = True) -> Iterator[Block]:
+    """Each result against the baseline: what differs, a table a metric, remarks; options as in `_notes`."""
     for result in comparison.results:
         yield Heading(f"{words.plain(result.name, 100)} against {words.plain(comparison.baseline.name, 100)}")
         yield Notes.of(
@@ -269,10 +294,10 @@ def blocks(comparison: ResultsComparison) -> Iterator[Block]:
         if more.rows:
             yield Fold(f"and {len(more.rows)} more: --json has all", [more])
         for metric in comparison.metrics:
-            if (of_metric := _metric_table(comparison, result, metric)).rows:
+            if (of_metric := _metric_table(comparison, result, metric, brief, gate)).rows:
                 yield Heading(of_metric.title)
                 yield of_metric
-        yield Notes(_notes(comparison, result))
+        yield Notes(_notes(result, brief, gate))
 
 
 def _differences(result: ComparedResult) -> Table:
@@ -288,7 +313,9 @@ def _differences(result: ComparedResult) -> Table:
     return Table("what differs", (Column("fact"), Column("A", long=True), Column("B", long=True)), rows)
 
 
-def _metric_table(comparison: ResultsComparison, result: ComparedResult, metric: str) -> Table:
+def _metric_table(
+    comparison: ResultsComparison, result: ComparedResult, metric: str, brief: bool, gate: bool
+) -> Table:
     """The pairs, their figures, the difference in words with what disturbed which side, and its word."""
     columns = (
         Column("trial"),
@@ -305,11 +332,11 @@ def _metric_table(comparison: ResultsComparison, result: ComparedResult, metric:
             "; ".join(
                 [
                     in_words(item, comparison.threshold),
-                    *(": ".join(warning.split(": ")[:2]) for warning in item.warnings),
+                    *(": ".join(warning.split(": ")[:2]) for warning in item.warnings if not brief),
                 ]
             ),
             f"{SYMBOLS[item.word]} {item.word}"
-            + (", gate undecided" if item.gate and item.word != "undecided" else ""),
+            + (", gate undecided" if gate and item.gate and item.word != "undecided" else ""),
         )
         for name, items in named_comparisons(result)
         for item in items
@@ -318,12 +345,13 @@ def _metric_table(comparison: ResultsComparison, result: ComparedResult, metric:
     return Table(heading(metric), columns, rows)
 
 
-def print_comparison(console: Console, comparison: ResultsComparison) -> None:
-    """Print each result against the baseline, and last the outcome."""
-    print_blocks(console, blocks(comparison))
-    console.print()
-    for sentence in summary(comparison):
+def print_comparison(console: Console, comparison: ResultsComparison, *, gate: bool = False) -> None:
+    """Print the outcome, then each result against the baseline; `gate` as in `_notes`."""
+    for sentence in summary(comparison, gate=gate):
         line(console, sentence, "bold")
+    console.print()
+    print_blocks(console, blocks(comparison, brief=True, gate=gate))
+    console.print()
     line(console, rules(comparison), "dim")
 
 

@@ -152,6 +152,7 @@ def _lines(
         [] if titles else [Line("Not judged", "No profile was given.", f"{command} --profile disco-realtime")]
     )
     lines += _noted("Note", said)
+    lines += _elsewhere(judged)
     lines += _not_measured(judged, titles, command)
     lines += _noted("Incomplete", incomplete)
     lines += _noted("Ended", notes.shared(ended, trials))
@@ -186,13 +187,35 @@ def incomplete_text(summary: TrialSummary) -> str:
     return f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}"
 
 
+def _is_elsewhere(trials: Mapping[str, TrialSummary], verdict: Verdict) -> bool:
+    """Whether the figure is another machine's than the declared board's."""
+    reason = trials[verdict.trial].other_machine if verdict.trial in trials else ""
+    return bool(reason) and verdict.verdict == "unknown" and verdict.reason == reason
+
+
+def _elsewhere(judged: Judged) -> list[Line]:
+    """The requirements whose figures another machine has."""
+    trials = {each.key: each for each in judged.summaries}
+    reasons = words.grouped(
+        (words.plain(each.reason), words.judged_quantity(each.quantity, each.statistic))
+        for each in judged.verdicts
+        if _is_elsewhere(trials, each)
+    )
+    return [
+        Line(
+            "Not judged", f"{words.listed(list(dict.fromkeys(of)))}: measured on another machine ({reason})."
+        )
+        for reason, of in reasons.items()
+    ]
+
+
 def _not_measured(judged: Judged, titles: Mapping[str, str], command: str) -> list[Line]:
     """The requirements that are unknown for every measured trial, and the one command that adds them."""
     measured = {each.key: each for each in judged.summaries if each.status in ("done", "partial")}
     by_requirement = words.grouped(
         ((verdict.quantity, verdict.statistic, verdict.profile), verdict)
         for verdict in judged.verdicts
-        if verdict.trial in measured and not verdict.wanted
+        if verdict.trial in measured and not verdict.wanted and not _is_elsewhere(measured, verdict)
     )
     unknown = {
         about: group[0]

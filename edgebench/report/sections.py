@@ -54,23 +54,28 @@ def sections(judged: Judged, answers: Answers, missions: Sequence[BriefMissions]
 
 def margins(matrix: Matrix) -> Section:
     """Each requirement with its margin, and why a verdict is no pass; the page has them in its matrix."""
-    blocks: list[Block] = []
+    blocks: list[Block] = [Notes.of(f"all trials: {text}" for text in matrix.unknown_texts)]
     rows = (*matrix.rows, *matrix.folded)
     for at, profile in enumerate(matrix.profiles):
         standings = {row.name: standing for row in rows if (standing := row.standings[at])}
-        limits = dict.fromkeys(each.limit for standing in standings.values() for each in standing.judgements)
+        judgements = {
+            name: [each for each in standing.judgements if each not in matrix.unknown[at]]
+            for name, standing in standings.items()
+        }
+        limits = dict.fromkeys(each.limit for of_trial in judgements.values() for each in of_trial)
         cells = []
         reasons = []
-        for name, standing in standings.items():
-            by_limit = {each.limit: each for each in standing.judgements}
+        for name, of_trial in judgements.items():
+            by_limit = {each.limit: each for each in of_trial}
             cells.append((name, *(by_limit[limit].short if limit in by_limit else "" for limit in limits)))
-            reasons += [(name, each) for each in standing.judgements if each.word != "pass" and each.reason]
+            reasons += [(name, each) for each in of_trial if each.word != "pass" and each.reason]
         columns = (Column("Trial"), *(Column(limit, verdict=True) for limit in limits))
         trials = Trials({name: name for name in standings}, dict.fromkeys(standings, ""))
         about = notes.shared(
             [(name, f"{each.name} {each.word}: {each.reason}") for name, each in reasons], trials
         )
-        blocks += [Heading(profile.heading), Table(profile.heading, columns, tuple(cells)), Notes(about)]
+        table = [Table(profile.heading, columns, tuple(cells))] if limits else []
+        blocks += [Heading(profile.heading), *table, Notes(about)]
     return Section("margins", "Margins and reasons", "", blocks)
 
 
@@ -94,10 +99,10 @@ def _changes(judged: Judged, answers: Answers, trials: Trials) -> Section:
         )
         blocks = [Notes(notes.shared(reasons, trials))] if reasons else []
         return Section("changes", "Sources of the verdicts", "what was published, and where", blocks)
-    gist = ""
-    for heading, sentences in paragraphs(answers, judged.summaries):
-        gist = gist or sentences[0]
+    every = paragraphs(answers, judged.summaries)
+    for heading, sentences in every:
         blocks += [Heading(heading), Notes.of(sentences)]
+    gist = ", ".join(heading.replace("What ", "what ") for heading, _ in every)
     return Section("changes", "What would change the verdicts", gist, blocks)
 
 
@@ -235,8 +240,7 @@ def _warnings(judged: Judged, trials: Trials) -> Section:
         *notes.cautions(summaries, trials),
         *map(Note, filter(None, [unseen_modes(summaries)])),
     ]
-    gist = f"{len(warnings)}: {warnings[0].line}" if warnings else ""
-    return Section("warnings", "Warnings", gist, [Notes(warnings)] if warnings else [])
+    return Section("warnings", "Warnings", f"{len(warnings)}", [Notes(warnings)] if warnings else [])
 
 
 def _environment(judged: Judged, trials: Trials) -> Section:

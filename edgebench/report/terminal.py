@@ -173,7 +173,7 @@ def print_table(console: Console, table: Table) -> None:
     for row in table.rows:
         console.print(cell(console, row[0], "bold"))
         for column, text in zip(table.columns[1:], row[1:], strict=True):
-            line(console, f"{column.heading}: {text}", indent=4)
+            lines(console, [f"{column.heading}: {text}" if text else ""], indent=4)
 
 
 def _least_width(table: Table) -> int:

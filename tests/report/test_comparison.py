@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from edgebench.errors import StoredResultError
-from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold, compare_results
+from edgebench.judge.comparison import MetricComparison, Pair, ResultsComparison, Threshold, compare_results
 from edgebench.report.comparison import (
     as_text,
     comparison_document,
@@ -122,6 +122,28 @@ def test_what_is_the_same_throughout_says_so(
 ) -> None:
     text = "\n".join(printed(compare_results([baseline, load(baseline.path)]), 100, monkeypatch))
     assert "Nothing else differs" in text and "6 comparisons: 6 the same." in text and "Holm" not in text
+
+
+def test_the_terminal_has_a_disturbance_once_a_side(
+    baseline: StoredResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean = compare_results([baseline, load(baseline.path)], metrics=["image_s"])
+    [result] = clean.results
+
+    def disturbed(pair: Pair, number: int) -> Pair:
+        warnings = tuple(f"{side}: interference: {number} of 5 sessions, by other work" for side in "AB")
+        [item] = pair.comparisons
+        return replace(pair, comparisons=(replace(item, warnings=warnings, gate="contaminated: A, B"),))
+
+    pairs = tuple(disturbed(pair, number) for number, pair in enumerate(result.pairs, 1))
+    both = replace(clean, results=(replace(result, pairs=pairs),))
+    text = printed(both, 120, monkeypatch)
+    assert text[0] == "3 comparisons: 3 the same."
+    assert [line for line in text if "interference" in line] == [
+        f"{side} was disturbed: interference (all 3 trials)" for side in "AB"
+    ]
+    assert "gate" not in "\n".join(text) and "--fail-on" not in "\n".join(text)
+    assert as_text(both, "md").count("B: interference") == 6
 
 
 def test_the_document_is_what_its_schema_says(comparison: ResultsComparison) -> None:

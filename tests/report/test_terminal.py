@@ -9,9 +9,10 @@ import pytest
 from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Ended, TrialSummary, Verdict
+from edgebench.report.blocks import Column, Table
 from edgebench.report.forms import export_csv
 from edgebench.report.page import front
-from edgebench.report.terminal import make_console, print_front
+from edgebench.report.terminal import make_console, print_front, print_table
 from edgebench.stats.warnings import Caution, Flag
 from tests.fit.summaries import summary
 from tests.report import samples
@@ -185,4 +186,32 @@ def test_why_no_more_was_measured_is_told_where_it_is_not_the_plain_number() -> 
 def test_what_few_sessions_cannot_show_is_said_once() -> None:
     trial = summary()
     both = printed([trial, replace(trial, key="f" * 16, target="other")], [], details=True)
-    assert " ".join(both.split()).count("3 sessions can miss slow starts") == 2  # in the gist, too
+    assert " ".join(both.split()).count("3 sessions can miss slow starts") == 1
+
+
+def test_figures_of_another_machine_are_not_called_unmeasured() -> None:
+    machine = "the machine is an x86 PC, and no raspberry-pi-4b"
+    trials = [replace(each, other_machine=machine) for each in samples.nine()]
+    verdicts = [
+        replace(each, verdict="unknown", value=None, low=None, high=None, margin=None, reason=machine)
+        if each.quantity == "image_s"
+        else each
+        for each in samples.verdicts(trials)
+    ]
+    text = " ".join(printed(trials, verdicts).split())
+    assert f"Not judged latency per image: measured on another machine ({machine})." in text
+    assert "Not measured latency" not in text
+
+
+def test_details_say_once_what_is_unknown_for_every_trial() -> None:
+    text = " ".join(printed(samples.nine(), samples.verdicts(samples.nine()), details=True).split())
+    assert text.count("nobody gave the target's mass") == 1 and "? unknown" not in text
+    _, _, changes = text.partition("What would change the verdicts: ")
+    assert changes.startswith("what would settle open verdicts")
+
+
+def test_a_block_of_lines_has_none_for_an_empty_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = (Column("trial"), Column("load ≤ 1", figures=True), Column("latency " * 12, figures=True))
+    print_table(make_console(), Table("", columns, (("0.25 int8", "", "1.0 s"),)))
+    text = capsys.readouterr().out
+    assert "1.0 s" in text and "load" not in text
