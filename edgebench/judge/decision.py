@@ -10,7 +10,7 @@ from typing import Literal
 
 from edgebench.judge.estimates import NEARLY_ALL, PERCENTILES
 from edgebench.judge.figure import Figure
-from edgebench.judge.metric import DECLARED, ByRail, Metric, Sampled, Stated
+from edgebench.judge.metric import DECLARED, IMPOSSIBLE, ByRail, Metric, Sampled, Stated
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import NO_SCHEDULE, OVERLOADED
 from edgebench.judge.power import WIDE_SCOPES
@@ -350,7 +350,7 @@ def _of_missing(trial: TrialSummary, verdict: Verdict, metric: Metric) -> str:
         (trial.unpooled and verdict.reason == trial.unpooled, "a run with one worker"),
         (metric.of_schedule and verdict.reason == NO_SCHEDULE, "a [schedule] in the profile"),
         # No meter gives the energy of a cycle that is not kept.
-        (verdict.reason.startswith(OVERLOADED), ""),
+        (verdict.reason.startswith((OVERLOADED, IMPOSSIBLE)), ""),
         (metric.json_place == "paced" and trial.untimed_reason, ""),
     )
     return next((way for holds, way in ways if holds), metric.brought_by)

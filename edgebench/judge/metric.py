@@ -28,6 +28,8 @@ MASS_UNITS = {"g": 1.0, "kg": 1e3}
 LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
 
 
+IMPOSSIBLE = "a session recorded"
+"""How the reason begins why a value that cannot be gives no figure."""
 DECLARED = "the target's description"
 """Source of what no run measures."""
 
@@ -164,7 +166,7 @@ class Stated:
 def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:
     """Why there is no figure where a value cannot have been measured: nothing takes no time and no memory."""
     least = min((min(session) for session in values if session), default=math.inf)
-    return f"a session says {name} {least:g}: it is above 0" if least <= 0 else ""
+    return f"{IMPOSSIBLE} {name} = {least:g}: only values above 0 are possible" if least <= 0 else ""
 
 
 Compared = BySession | ByRail | ByImages | ByCount | Exactly

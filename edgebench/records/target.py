@@ -49,6 +49,12 @@ class DeclaredPower:
 
 LONGEST_BOOT_S = 86400.0
 
+MOST_G_OR_MM = 1e9
+"""A thousand tonnes or kilometres: far above any device, and still short in print."""
+
+GramsOrMm = Annotated[float, Field(gt=0, le=MOST_G_OR_MM, allow_inf_nan=False)]
+"""A declared mass in g, or a length in mm."""
+
 Source = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
@@ -147,9 +153,9 @@ class Target:
     preferred_meters: tuple[str, ...] = ()
     """Those of the device where no meter was asked for, best first: each session takes the first that can be
     read. Source: backend."""
-    mass_g: float | None = None
+    mass_g: GramsOrMm | None = None
     """Declared mass. Unit: g. Source: the target's description."""
-    size_mm: tuple[float, float, float] | None = None
+    size_mm: tuple[GramsOrMm, GramsOrMm, GramsOrMm] | None = None
     """Declared outer dimensions. Unit: mm. Source: the target's description."""
     declared_power: tuple[DeclaredPower, ...] = ()
     """What it draws as a whole by a data sheet or label, and not by a meter: at most one figure of each kind.

@@ -192,19 +192,26 @@ def first_fault(table: str, rows: Rows) -> tuple[int, str] | None:
             wrong = np.flatnonzero(((values < low) | (values > high)) & ~rows.missing(name))
             if len(wrong):  # what is missing holds a 0 beneath
                 return int(wrong[0]), f"{name!r} of a row is {int(values[wrong[0]])}"
-    return None if table == "passes" else _first_reversed(rows)
+    if table != "passes":
+        return _first_reversed(rows, table == "windows")
+    if {"phase", "image_ns"} <= set(rows):
+        timeless = np.flatnonzero(rows.equal("phase", "steady") & (rows.whole("image_ns") == 0))
+        if len(timeless):
+            return int(timeless[0]), "'image_ns' of a steady pass is 0"
+    return None
 
 
-def _first_reversed(rows: Rows) -> tuple[int, str] | None:
-    """The first window, or stage of a batch, that ends before it starts; a pass has a column of durations."""
+def _first_reversed(rows: Rows, takes_time: bool) -> tuple[int, str] | None:
+    """The first window without a duration, or stage of a batch that ends before it starts."""
     for end in rows:
         start = f"{end.removesuffix('end_ns')}start_ns"
         if not end.endswith("end_ns") or start not in rows:
             continue
         present = ~(rows.missing(start) | rows.missing(end))
-        backwards = np.flatnonzero((rows.whole(end) < rows.whole(start)) & present)
-        if len(backwards):
-            return int(backwards[0]), f"{end!r} of a row lies before its {start!r}"
+        wrong = np.flatnonzero((rows.whole(end) < rows.whole(start) + takes_time) & present)
+        if len(wrong):
+            order = "not after" if takes_time else "before"
+            return int(wrong[0]), f"{end!r} of a row is {order} its {start!r}"
     return None
 
 

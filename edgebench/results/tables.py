@@ -140,6 +140,7 @@ def _fault_of_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None) ->
         fault = _first(
             (reversed_, "the pass, or a stage of it, ended before it started"),
             (not in_range, "its time stamps are out of range"),
+            (pass_.phase == "steady" and not pass_.image_ns, "it took no time"),
             (batch < 1 or due not in (None, len(stamps_ns)), f"{len(stamps_ns)} batches of {batch}"),
         )
     return _first(

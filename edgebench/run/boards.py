@@ -38,6 +38,7 @@ from edgebench.records.target import (
     DeclaredBoard,
     DeclaredBoot,
     DeclaredPower,
+    GramsOrMm,
 )
 from edgebench.records.values import PowerKind
 from edgebench.refusals import form, problem, refusal
@@ -45,9 +46,6 @@ from edgebench.suggest import choose, nearest, short
 
 # Whose a declaration on the command line is: `[TARGET=]...`, by the names that each target answers to.
 
-
-MOST_G_OR_MM = 1e9
-"""A thousand tonnes or kilometres: far above any device, and still short in print."""
 
 Aliases = Mapping[str, Sequence[str]]
 """By the name of each target the names that it answers to, from its own to that of all its sweep."""
@@ -305,7 +303,7 @@ def _warn_once(where: str) -> None:
 
 FILE_NAME = "boards.toml"
 
-Positive = Annotated[float, Field(gt=0, le=MOST_G_OR_MM, strict=True, allow_inf_nan=False)]
+Positive = Annotated[GramsOrMm, Field(strict=True)]
 
 
 def _as_name(text: str) -> str:

@@ -41,16 +41,15 @@ from pydantic import (
 
 from edgebench.errors import UsageError
 from edgebench.files import read_toml
-from edgebench.records.target import check_address
+from edgebench.records.target import GramsOrMm, check_address
 from edgebench.refusals import form, problem, refusal
-from edgebench.run.boards import BOOT_FORM, MOST_G_OR_MM, DeclaredFigures, StatedBoot, Word, drop_temperatures
+from edgebench.run.boards import BOOT_FORM, DeclaredFigures, StatedBoot, Word, drop_temperatures
 from edgebench.suggest import choose, short
 
 FILE_NAME = "targets.toml"
 MAX_TARGETS = 200
 _TOP = ("targets", "schema_version")
 
-Positive = Annotated[float, Field(gt=0, le=MOST_G_OR_MM, allow_inf_nan=False)]
 TargetName = Annotated[
     str,
     Field(
@@ -108,10 +107,10 @@ class DeclaredTarget(BaseModel):
         Field(json_schema_extra=form("write the names like board = ['raspberry-pi-4b']")),
     ] = ()
     mass_g: Annotated[
-        Positive | None, Field(json_schema_extra=form("write grams, such as mass_g = 138.0"))
+        GramsOrMm | None, Field(json_schema_extra=form("write grams, such as mass_g = 138.0"))
     ] = None
     size_mm: Annotated[
-        tuple[Positive, Positive, Positive] | None,
+        tuple[GramsOrMm, GramsOrMm, GramsOrMm] | None,
         Field(
             json_schema_extra=form(
                 "write three lengths in millimetres, such as size_mm = [100.0, 80.0, 29.0]"

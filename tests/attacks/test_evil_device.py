@@ -216,8 +216,7 @@ ATTACKS = [
     attack(
         "takes no time at all for a pass",
         one_pass(start_ns=0, end_ns=0, stamps_ns=np.zeros((6, 3, 2), np.int64)),
-        "ok",
-        "it is measured and reported",
+        PROTOCOL,
     ),
     # windows
     attack("gives windows", windows(), "ok", "they are measured and reported"),

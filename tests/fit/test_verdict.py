@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
+from edgebench.judge.decision import settled_by
 from edgebench.judge.profile import Profile, load_profile
 from edgebench.judge.trial_summary import AccuracyDrop, FailedSessions
 from edgebench.judge.verdict import exit_code, judge, judge_all, overall
@@ -67,7 +68,8 @@ def test_what_nothing_takes_passes_no_limit(quantity, wrong):
     trial = summary((values,) * 3, load_s_values=values, memory_bytes_values=values)
     judged = verdict(trial, quantity=quantity, limit=5, unit={"memory_bytes": "MB"}.get(quantity, "s"))
     assert (judged.verdict, judged.value) == ("unknown", None)
-    assert judged.reason == f"a session says {quantity} {wrong:g}: it is above 0"
+    assert judged.reason == f"a session recorded {quantity} = {wrong:g}: only values above 0 are possible"
+    assert settled_by(trial, judged) == ""  # no other quantity, and no further session
 
 
 def test_the_start_of_a_process_is_judged_over_the_sessions():

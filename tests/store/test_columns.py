@@ -47,7 +47,7 @@ PASSES = {"pass": [0, 1], "start_ns": [0, 10], "image_ns": [5, 5], "infer_ns": [
 
 def faulty(**changes: object) -> tuple[int, str] | None:
     columns = {name: np.array(values) for name, values in PASSES.items()} | {
-        "phase": pd.Categorical(["a", "b"])
+        "phase": pd.Categorical(["warmup", "steady"])
     }
     return first_fault("passes", rows_of_frame(pd.DataFrame({**columns, **changes})))
 
@@ -55,6 +55,7 @@ def faulty(**changes: object) -> tuple[int, str] | None:
 def test_sound_rows_have_no_fault():
     assert faulty() is None
     assert faulty(lateness_ns=np.array([-5, 3])) is None  # done in time
+    assert faulty(image_ns=np.array([0, 5])) is None  # a short warm-up by a coarse clock
     assert faulty(infer_ns=pd.array([1, None], "Int64")) is None
     assert faulty(load_ns=pd.array([1, None], "Int64")) is None
 
@@ -69,6 +70,7 @@ def test_sound_rows_have_no_fault():
         ("start_ns", pd.array([0, None], "Int64"), 1, "gaps"),
         ("pass", np.array([-1, 0]), 0, "pass"),
         ("phase", pd.Categorical(["a", None]), 1, "gaps"),
+        ("image_ns", np.array([5, 0]), 1, "'image_ns' of a steady pass is 0"),
     ],
 )
 def test_a_row_that_cannot_be_is_found(column, values, row, word):
@@ -84,6 +86,12 @@ def instructions(*counts: int | None) -> Rows:
 def test_instructions_may_be_missing_and_are_never_none_at_all():
     assert first_fault("windows", instructions(None, 7)) is None
     assert first_fault("windows", instructions(None, 0)) == (1, "'instructions' of a row is 0")
+
+
+def test_a_window_takes_time():
+    moments = {"start_ns": np.array([3, 5]), "end_ns": np.array([5, 5])}
+    fault = first_fault("windows", rows_of_frame(pd.DataFrame(moments)))
+    assert fault == (1, "'end_ns' of a row is not after its 'start_ns'")
 
 
 def test_a_row_that_cannot_be_is_not_written_and_its_file_is_named_when_it_is_read(tmp_path, monkeypatch):

@@ -291,7 +291,7 @@ def test_a_stage_that_ends_before_it_starts_is_refused(path):
     seal(file)
     with pytest.raises(StoredResultError, match=r"batches\.parquet") as caught:
         _ = edgebench.load(path).batches
-    assert caught.value.why == "'infer_end_ns' of a row lies before its 'infer_start_ns'"
+    assert caught.value.why == "'infer_end_ns' of a row is before its 'infer_start_ns'"
 
 
 @pytest.mark.attack("a file promises more than a session can write: it is refused before it is read")

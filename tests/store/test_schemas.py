@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import edgebench
 from edgebench.cli.main import app
+from edgebench.errors import StoredResultError
 from edgebench.judge.answers import answers
 from edgebench.judge.summarise import summarise, trial_json
 from edgebench.judge.trial_summary import TrialSummary, Verdict
@@ -120,6 +121,25 @@ def test_an_experiment_without_images_is_valid(tmp_path):
     record = json.loads((path / "experiment.json").read_text())
     assert record["images"] is None
     validator("experiment").validate(record)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mass_g", -3.0), ("mass_g", 1e308), ("size_mm", [1.0, 0.0, 1.0]),
+        ("boot_s", {"seconds": -1.0, "kind": "typical", "source": "a"}),
+        ("declared_power", [{"watts": 1e9, "kind": "typical", "source": "a"}]),
+    ],
+)  # fmt: skip
+def test_a_declared_figure_that_cannot_be_is_damage(tmp_path, name, value):
+    file = made_experiment(tmp_path, sessions=1, variants=QUARTER[:1]) / "experiment.json"
+    record = json.loads(file.read_text())
+    record["targets"][0][name] = value
+    file.write_text(json.dumps(record))
+    with pytest.raises(StoredResultError, match=r"experiment\.json") as refused:
+        edgebench.load(file.parent)
+    assert name in refused.value.why and refused.value.fix
+    assert list(validator("experiment").iter_errors(record))
 
 
 def close(part: Any) -> Any:
