@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -338,6 +339,12 @@ def settled_by(trial: TrialSummary, verdict: Verdict) -> str:
         return _of_images(metric.value(trial), verdict, metric)
     if isinstance(metric.judged, Sampled):
         return _of_sessions(metric.judged.values(trial), verdict, metric)
+    if verdict.quantity == "load" and isinstance(verdict.value, float):
+        # It is the mean latency over what an image may take: as many sessions settle both.
+        means_s = [statistics.fmean(session) for session in trial.image_s_values if session]
+        scale = verdict.value * metric.units[verdict.unit] / statistics.fmean(means_s)
+        loads = [[scale * time_s for time_s in session] for session in trial.image_s_values]
+        return _of_sessions(loads, replace(verdict, statistic="median"), metric)
     # The number of sessions decides these, in a way that is not foretold.
     is_counted = metric.share_of or metric.of_schedule
     return _more_sessions(None, len(trial.latency_values)) if is_counted else ""
@@ -550,7 +557,7 @@ def _decision(
     decision = Decision(profile, "unmeasured", passing, len(failing), len(wholes), overloaded=overloads)
     if passing:
         first = min((trials[key] for key in passing), key=_slowness)
-        level = tuple(key for key in passing if key != first.key and _is_level(trials[key], first))
+        level = tuple(key for key in passing if key != first.key and is_level(trials[key], first))
         masses = {key: mass_g for key in passing if (mass_g := trials[key].mass_g) is not None}
         least_g = min(masses.values(), default=None)
         lightest = tuple(key for key, mass_g in masses.items() if mass_g == least_g)
@@ -574,7 +581,7 @@ def _slowness(trial: TrialSummary) -> tuple[bool, float]:
     return trial.latency_quantity != "image_s", math.inf if trial.latency is None else trial.latency.median
 
 
-def _is_level(trial: TrialSummary, first: TrialSummary) -> bool:
+def is_level(trial: TrialSummary, first: TrialSummary) -> bool:
     """Whether the intervals of both have a value in common, so that another run may have it otherwise."""
     mine, best = trial.latency, first.latency
     if mine is None or best is None or trial.latency_quantity != first.latency_quantity:

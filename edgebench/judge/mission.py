@@ -59,6 +59,11 @@ class Mission:
     figures: Mapping[str, Figure]
     """Internal: by name, as `report.missions.FIGURES` describes them."""
 
+    @property
+    def grows(self) -> bool:
+        """Whether the backlog of the trial, or of one of its sessions, grows without end."""
+        return self.load is not None and self.figures["backlog"].value is None
+
 
 def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles: int, seed: int) -> Mission:
     """Play the trial's latencies over a number of cycles, shared out among its sessions.
@@ -93,18 +98,24 @@ def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles:
         if is_overloaded is False
     ]
     why_not = load_share.reason if load is None else overload(load) if is_overloaded else ""
+    growing = sum(load_of(session.busy_s, 1, cycle_s) > 1 for session in worked)
 
-    def over(name: str, most: float = np.inf) -> Figure:
-        """A share cannot be more than `most`; where the load may be too much, nothing bounds what waits."""
+    def over(name: str, most: float = np.inf, least: float = 0.0) -> Figure:
+        """From `least` to `most`, which are physically possible; where the load may be too much, nothing
+        bounds what waits, and where it is in a session, that depends on how long it is simulated.
+        """
         if not worked:
             return Figure(reason=why_not)
+        if growing and name != "busy_s":
+            reason = f"{growing} of {len(worked)} sessions overloaded: the backlog grows without end"
+            return Figure(undecided=True, reason=reason)
         figure = over_medians([float(getattr(session, name)) for session in worked])
         if name != "busy_s" and load_share.high is not None and load_share.high > 1:
             doubt = f"it may not keep up: its load is up to {load_share.high:.3g}"
             figure = replace(figure, high=None, reason=doubt)
-        return _combined(lambda end: min(most, end), figure)
+        return _combined(lambda end: max(least, min(most, end)), figure)
 
-    busy_s, backlog = over("busy_s"), over("most_held", images)
+    busy_s, backlog = over("busy_s"), over("most_held", images, 1.0)
     no_deadline = Figure(reason="the schedule has no deadline")
     no_pixels = Figure(reason="its images have no pixels")
     figures = {
@@ -150,7 +161,7 @@ def cycle_of(schedule: Schedule) -> Cycle:
 
 def overload(load: float) -> str:
     """What a load above 1 means, in words."""
-    return f"{OVERLOADED} in each cycle {load:.3g} cycles of work come, and the backlog grows for ever"
+    return f"{OVERLOADED} in each cycle {load:.3g} cycles of work come, and the backlog grows without end"
 
 
 # The energy of one cycle of a schedule, by what a device does while there is nothing to do (pure).

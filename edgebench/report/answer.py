@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from edgebench.judge.answers import Answers, ExcludedBy, Front
-from edgebench.judge.decision import Decision, Limit, Nearest, RelaxedLimit, ToMeasure
+from edgebench.judge.decision import Decision, Limit, Nearest, RelaxedLimit, ToMeasure, is_level
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import notes, words
@@ -125,7 +125,8 @@ def _best(trials: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]
         assert fastest.latency is not None
         what = "per image" if fastest.latency_quantity == "image_s" else "inference per image"
         text = f"{words.number(fastest.latency.median)} s {what}"
-        if level := [names[trial.key] for trial in others if _is_level(trial, fastest)]:
+        known = [trial for trial in others if trial.latency and trial.latency.low is not None]
+        if level := [names[trial.key] for trial in known if is_level(trial, fastest)]:
             text += f", within the interval of {words.several(level)}"
         sentences.append(f"Fastest: {names[fastest.key]}, {text}.")
     labelled = [trial for trial in trials if trial.accuracy is not None and trial.accuracy.n]
@@ -141,12 +142,6 @@ def _best(trials: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]
         lightest = [names[key] for key, mass_g in masses.items() if mass_g == least]
         sentences.append(f"Lightest: {words.several(lightest)}, {words.number(least)} g.")
     return sentences
-
-
-def _is_level(trial: TrialSummary, first: TrialSummary) -> bool:
-    """Whether the intervals of both overlap, so that another run may order them differently."""
-    mine, best = trial.latency, first.latency
-    return bool(mine and best and mine.low is not None and best.high is not None and mine.low <= best.high)
 
 
 def _nearest_miss(decision: Decision, names: Mapping[str, str], verdicts: Sequence[Verdict]) -> list[str]:

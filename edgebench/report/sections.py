@@ -120,6 +120,9 @@ def _missions(missions: Sequence[BriefMissions], summaries: Sequence[TrialSummar
             values = [mission.figures[figure.name].in_unit(figure.scale).value for mission in played]
             known = [(value, words.number(value)) for value in values if isinstance(value, float | int)]
             ranges += [f"{figure.heading} {_span(known)} {figure.unit}"] if known else []
+    if growing := {mission.trial for mission in played if mission.grows}:
+        trials = len({mission.trial for mission in played})
+        ranges.append(f"{len(growing)} of {words.counted(trials, 'trial')} overloaded")
     return Section("missions", "Mission", ", ".join(ranges) or "not simulated", blocks)
 
 

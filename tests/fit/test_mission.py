@@ -221,12 +221,43 @@ def test_what_keeps_up_holds_no_more_than_the_images_of_a_cycle():
 
 def test_where_the_load_may_be_too_much_nothing_bounds_what_waits():
     """320 images of 270 s are the whole day: the sessions are on both sides of it."""
-    trial = summary(((260.0,) * 20, (268.0,) * 20, (274.0,) * 20), image_bytes=100)
+    trial = summary(((260.0,) * 20, (268.0,) * 20, (269.0,) * 20), image_bytes=100)
     outcome = mission(trial)
     assert outcome.overloaded is False
     for figure in (outcome.figures[name] for name in WAITING):
         assert (figure.high, "may not keep up" in figure.reason) == (None, True)
     assert limited(trial, "storage_bytes", "1 MB").verdict == "inconclusive"
+
+
+def test_where_a_session_is_overloaded_what_waits_has_no_figure():
+    """It would depend on how long is simulated: a verdict and a mission would differ."""
+    trial = summary(((260.0,) * 20, (268.0,) * 20, (274.0,) * 20), image_bytes=100)
+    outcome = mission(trial)
+    assert (outcome.overloaded, outcome.grows) == (False, True)
+    for figure in (outcome.figures[name] for name in (*WAITING, "oldest_s")):
+        assert figure.value is None
+        assert figure.reason == "1 of 3 sessions overloaded: the backlog grows without end"
+    assert outcome.figures["duty_cycle"].value is not None
+    verdict = limited(trial, "age_s", "1 h")
+    assert (verdict.verdict, verdict.value) == ("inconclusive", None)
+    assert "grows without end" in verdict.reason
+
+
+def test_the_load_is_settled_by_as_many_sessions_as_the_latency_that_it_is_made_of():
+    trial = summary(((240.0,) * 20, (268.0,) * 20, (280.0,) * 20))
+    limit = {"name": "latency", "quantity": "image_s", "limit": "270 s"}
+    latency, load = scheduled(trial, limit)[1]
+    assert (latency.verdict, load.quantity, load.verdict) == ("inconclusive", "load", "inconclusive")
+    assert settled_by(trial, load) == settled_by(trial, latency)
+    assert "sessions" in settled_by(trial, load)
+
+
+def test_no_interval_reaches_below_what_is_possible():
+    """One session of three stalls: one image and its bytes are the least."""
+    calm, stalled = (4.0,) * 20, (*(4.0,) * 10, 300.0)
+    outcome = mission(summary((calm, calm, stalled)), Schedule(cycle_s=1e4, images=40), cycles=100)
+    assert [outcome.figures[name].low for name in ("backlog", "storage_bytes")] == [1.0, 100.0]
+    assert outcome.figures["backlog"].value > 1.0
 
 
 def scheduled(trial, *requirements, schedule=GREENLAND):

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
 from edgebench.report.missions import MOST_MISSIONS, BriefMissions, brief_missions, mission_table
 from edgebench.report.plots.mission import mission_picture
+from edgebench.report.sections import sections
 
 
 def played(whole: Judged, profiles: Sequence[Profile], **changes: object) -> list[BriefMissions]:
@@ -47,6 +49,9 @@ def test_what_is_overloaded_has_its_load_and_no_figure(whole: Judged) -> None:
     table = mission_table(brief, whole.summaries)
     assert table is not None and "0.25 int8 is overloaded: " in table.caption
     assert {row[1] for row in table.rows} == {"100"}
+    shown = sections(whole, answers(whole.summaries, (), []), [brief])
+    [gist] = [section.gist for section in shown if section.anchor == "missions"]
+    assert gist == "duty cycle 100 %, 9 of 9 trials overloaded"
     assert mission_picture(brief, whole.summaries) is None
 
 
