@@ -227,12 +227,14 @@ def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
         profiles = list(zip(headings, standings, strict=True))
         if _width([*figures, *profiles]) <= room:
             break
-    for at in reversed(range(len(figures))):
-        if _width([*figures, *profiles]) > room:
-            heading, cells = figures[at]
-            figures[at] = (heading, list(map(_alone, cells)))
-    while len(figures) > 1 and _width([*figures, *profiles]) > room:
-        figures.pop()
+    # The first figure, which decides most, keeps its interval longest.
+    for least in (1, 0):
+        for at in reversed(range(least, len(figures))):
+            if _width([*figures, *profiles]) > room:
+                heading, cells = figures[at]
+                figures[at] = (heading, list(map(_alone, cells)))
+        while len(figures) > 1 + least and _width([*figures, *profiles]) > room:
+            figures.pop()
     for number, part in enumerate(_parts([*figures, *profiles], room)):
         if number:
             console.print()
