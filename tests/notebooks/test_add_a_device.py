@@ -1,4 +1,4 @@
-"""Adding a device: begun, found wrong by the kit, mended, measured; all of it for real."""
+"""Adding a device: begun, found wrong by the kit, repaired, measured; all of it for real."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def test_a_device_is_added_and_measured(
     faulty = next(text for text in texts if "golden_mismatch" in text)
     assert "mobilenet_v1-0.25-int8" in faulty and "fp32: golden scores" not in faulty
     assert "zero point" in faulty and "1 failed" in faulty
-    mended = next(text for text in texts if "colour-board: the worker's loop costs" in text)
-    assert " passed" in mended and "failed" not in mended
+    repaired = next(text for text in texts if "colour-board: the worker's loop costs" in text)
+    assert " passed" in repaired and "failed" not in repaired
 
     rows = {(row["target"], row["precision"]): row for row in values["summaries"]}
-    targets = {"colour-board[repeat=1]", "colour-board[repeat=4]"}
+    targets = {"colour-board[threads=1]", "colour-board[threads=2]"}
     assert set(rows) == {(target, precision) for target in targets for precision in ("fp32", "int8")}
     for row in rows.values():
         assert row["status"] == "done" and row["image_s_sessions"] == 3

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.judge import figure
+from edgebench.judge import estimates
 from edgebench.judge import power as power_summary
 from edgebench.judge.figure import Figure
 from edgebench.stats import change_point, power
@@ -202,7 +202,7 @@ def test_a_maximum_that_takes_the_highest_pass_for_the_bound_is_caught(monkeypat
 
 def test_a_tail_that_few_sessions_bound_is_caught_where_some_sessions_stall(monkeypatch):
     assert tails.stalls(TINY).met
-    monkeypatch.setattr(figure, "unseen_stall", lambda sessions: "")
+    monkeypatch.setattr(estimates, "unseen_stall", lambda sessions: "")
     assert not tails.stalls(TINY).met
 
 
