@@ -179,8 +179,9 @@ def print_table(console: Console, table: Table) -> None:
 def _least_width(table: Table) -> int:
     """In which it can be read: figures and verdicts in full, and some words of what folds."""
     width = 0
-    for column, cells in zip(table.columns, zip(*table.rows, strict=True), strict=True):
-        longest = max(cell_len(line) for text in (column.heading, *cells) for line in text.split("\n"))
+    for at, column in enumerate(table.columns):
+        texts = (column.heading, *(row[at] for row in table.rows))
+        longest = max(cell_len(line) for text in texts for line in text.split("\n"))
         width += _GAP + (longest if column.figures or column.verdict else min(longest, _FOLDED))
     return width - _GAP
 

@@ -215,3 +215,9 @@ def test_a_block_of_lines_has_none_for_an_empty_cell(capsys: pytest.CaptureFixtu
     print_table(make_console(), Table("", columns, (("0.25 int8", "", "1.0 s"),)))
     text = capsys.readouterr().out
     assert "1.0 s" in text and "load" not in text
+
+
+def test_a_table_of_sentences_without_rows_is_its_headings() -> None:
+    file = io.StringIO()
+    print_table(make_console(file), Table("none", (Column("n", figures=True), Column("why", long=True)), ()))
+    assert file.getvalue().splitlines()[0].split() == ["n", "why"]
