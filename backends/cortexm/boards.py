@@ -12,6 +12,8 @@ from edgebench.errors import InputError, UnsupportedError, UsageError
 from edgebench.files import read_regular, reason
 from edgebench.suggest import choose
 
+from .choices import LEAST_BAUD, MOST_BAUD
+
 # What of a 32-bit ELF file takes flash and RAM, section by section, and what of it is written to flash.
 
 
@@ -113,6 +115,7 @@ class Board:
         port: the folder's name; its linker script is called the same.
         cpu_flags: of the compiler.
         openocd_target: OpenOCD's script for its processor; "" for a board that QEMU emulates.
+        least_baud, most_baud: what its serial port takes.
     """
 
     name: str
@@ -120,6 +123,8 @@ class Board:
     port: str
     cpu_flags: tuple[str, ...]
     openocd_target: str = ""
+    least_baud: int = LEAST_BAUD
+    most_baud: int = MOST_BAUD
 
     @property
     def emulated(self) -> bool:
@@ -136,6 +141,12 @@ class Board:
         """With the board's memory."""
         return self.folder / f"{self.port}.ld"
 
+    def why_not_baud(self, baud: int) -> str | None:
+        """Why its serial port does not take this rate; None: it does."""
+        if self.least_baud <= baud <= self.most_baud:
+            return None
+        return f"{self.title} takes {self.least_baud} to {self.most_baud} baud, not {baud}"
+
     def regions(self) -> tuple[Region, ...]:
         """The board's memory."""
         return regions_of(self.linker_script.read_text())
@@ -143,7 +154,17 @@ class Board:
 
 BOARDS = (
     Board("mps2-an500", "Arm MPS2 with AN500, as QEMU emulates it", "mps2_an500", _CORTEX_M7),
-    Board("nucleo-h743zi2", "ST Nucleo-H743ZI2", "stm32h743", _CORTEX_M7, "target/stm32h7x.cfg"),
+    # Its flash has two banks of 1 MiB; OpenOCD knows the second one by this script. USART3 divides 100 MHz by
+    # 16 to 65,535.
+    Board(
+        "nucleo-h743zi2",
+        "ST Nucleo-H743ZI2",
+        "stm32h743",
+        _CORTEX_M7,
+        "target/stm32h7x_dual_bank.cfg",
+        least_baud=1_526,
+        most_baud=6_250_000,
+    ),
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgebench.errors import UsageError
 from edgebench.prepare.cache import Cache, canonical_hash, find, making, sha256_file, store
 from edgebench.records.values import Progress
 
@@ -100,14 +101,17 @@ class LineOptions:
     Attributes:
         baud: baud rate of the serial line.
         energy: stamps are pulses of the timing pin and no lines, for a power analyser.
+        benchmark_id: what `m-model` says, by which MLPerf Tiny's runner chooses its test; default: the model.
     """
 
     baud: int = BAUD
     energy: bool = False
+    benchmark_id: str | None = None
 
     def defines(self) -> dict[str, str]:
         """Definitions for the preprocessor."""
-        return {"PORT_BAUD": f"{self.baud}u", "PROTOCOL_ENERGY_MODE": str(int(self.energy))}
+        named = {} if self.benchmark_id is None else {"BENCHMARK_ID": f'"{self.benchmark_id}"'}
+        return {"PORT_BAUD": f"{self.baud}u", "PROTOCOL_ENERGY_MODE": str(int(self.energy)), **named}
 
 
 def build(
@@ -116,10 +120,13 @@ def build(
     """The firmware, from the cache or compiled.
 
     Raises:
+        UsageError: the board's serial port does not take the baud rate.
         UnavailableError: the cross-compiler is not installed.
         UnsupportedError: it does not fit into the board's memory; `why` says by how much.
         BuildError: the compiler or the linker ended with an error.
     """
+    if problem := board.why_not_baud(options.baud):
+        raise UsageError(problem, fix=f"give --baud {BAUD}, or another rate between them")
     compiler = cross_compiler()
     key = canonical_hash(_inputs(board, engine, compiler, options))
     file = find(cache, _KIND, key)

@@ -232,7 +232,8 @@ class Conversation(Exchange):
             if self._hear_name(sent, deadline_ns):
                 return
         raise AnswerTimeout(
-            f"the board does not answer `name%` within {RESYNCHRONISE_S:.0f} s, or is never silent",
+            f"the board at {self.line.port} does not answer `name%` within {RESYNCHRONISE_S:.0f} s, "
+            "or is never silent",
             awaited="`m-name-dut-[...]`, `m-ready`, then silence",
             came=self.came(),
             fix="see that the firmware is flashed, the port the board's and the baud rate its own",
@@ -267,7 +268,8 @@ class Conversation(Exchange):
             if message.kind == "info" and len(infos) < MOST_INFOS:
                 infos.setdefault(*message.value)
         values = dict(answer)
-        return Profile(name, values["profile"], values["model"], infos)
+        # Firmware under a benchmark's id says which model it carries.
+        return Profile(name, values["profile"], infos.get("model", values["model"]), infos)
 
     def help(self) -> tuple[str, ...]:
         """The lines of `help%`."""

@@ -152,7 +152,8 @@ def firmware_with(artifact: Artifact, options: CortexMOptions, cache: Cache, pro
     """Firmware with the artifact for the board that the options name; EdgeBenchError as `build` has it."""
     board = required_board(options)
     engine = engine_of(options.engine, artifact, board, cache, progress)
-    return build(board, engine, cache, progress, LineOptions(options.baud))
+    line = LineOptions(options.baud, benchmark_id=options.benchmark_id)
+    return build(board, engine, cache, progress, line)
 
 
 def required_board(options: CortexMOptions) -> Board:

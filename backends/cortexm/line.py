@@ -378,7 +378,7 @@ class Line:
 
     def __init__(self, descriptor: int, port: str, close: Callable[[], None], baud: int) -> None:
         self._descriptor = descriptor
-        self._port = port
+        self.port = port
         self._close: Callable[[], None] | None = close
         self._byte_s = _BITS_A_BYTE / baud
         self._input = select.poll()
@@ -397,7 +397,7 @@ class Line:
             except BlockingIOError:
                 if not self._output.poll(max(deadline_s - time.monotonic(), 0) * 1000):
                     raise LineLost(
-                        f"{self._port} takes no more bytes",
+                        f"{self.port} takes no more bytes",
                         why=f"{len(view)} of {len(data)} bytes were left after {limit_s:.0f} s",
                     ) from None
             except OSError as error:
@@ -436,15 +436,15 @@ class Line:
     def _open_descriptor(self) -> int:
         """The descriptor, which after closing may be another file's."""
         if self._close is None:
-            raise LineLost(f"{self._port} is closed")
+            raise LineLost(f"{self.port} is closed")
         return self._descriptor
 
     def _lost(self, error: OSError | None) -> LineLost:
         why = "the other end was closed" if error is None else str(error.strerror)
         fix = "see that it is plugged in and powered, and that its cable holds"
-        if self._port.startswith(UNIX_PREFIX):
+        if self.port.startswith(UNIX_PREFIX):
             fix = "see why the simulator or emulator there ended, and start it again"
-        return LineLost(f"the board at {self._port} is gone", why=why, fix=fix)
+        return LineLost(f"the board at {self.port} is gone", why=why, fix=fix)
 
 
 def open_line(port: str, baud: int) -> Line:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -17,7 +17,7 @@ _EMULATED = frozenset(board.name for board in BOARDS if board.emulated)
 class CortexMOptions(BackendOptions):
     """Those that say how bytes and firmware come onto the board decide no figure."""
 
-    not_in_key = frozenset({"baud", "board", "build", "flash", "stlink"})
+    not_in_key = frozenset({"baud", "benchmark_id", "board", "build", "flash", "stlink"})
 
     baud: int = Field(default=BAUD, ge=LEAST_BAUD, le=MOST_BAUD, description="baud rate of the serial line")
     engine: Literal["tflm", "generated"] = Field(
@@ -29,6 +29,10 @@ class CortexMOptions(BackendOptions):
         default=None,
         max_length=100,
         description=f"what --build and --flash are for: {', '.join(board.name for board in BOARDS)}",
+    )
+    benchmark_id: Literal["ad01", "ic01", "kws01", "sww01", "strww01", "vww01"] | None = Field(
+        default=None,
+        description="what firmware that is built calls its model, so that MLPerf Tiny's runner takes it",
     )
     build: bool = Field(default=False, description="build firmware where the board carries another model")
     flash: bool = Field(default=False, description="flash what was built")
@@ -56,6 +60,13 @@ class CortexMOptions(BackendOptions):
         if isinstance(options, dict) and options.get("board") in _EMULATED:
             return {"engine": "generated", **options}
         return options
+
+    @model_validator(mode="after")
+    def _at_the_boards_rates(self) -> Self:
+        known = next((board for board in BOARDS if board.name == self.board), None)
+        if known is not None and (problem := known.why_not_baud(self.baud)):
+            raise ValueError(problem)
+        return self
 
     @field_validator("board")
     @classmethod

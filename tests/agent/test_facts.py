@@ -240,6 +240,12 @@ def test_a_jetsons_gpu_its_clocks_and_what_jetpack_installed(tmp_path):
     }
 
 
+def test_thors_gpu_is_named_by_its_cluster(tmp_path):
+    folder = "sys/class/devfreq/gpu-gpc-0"
+    planted(tmp_path, {f"{folder}/min_freq": "1\n", f"{folder}/max_freq": "2\n"})
+    assert board_facts(str(tmp_path))["gpu"]["name"] == "gpu-gpc-0"
+
+
 def test_of_several_releases_the_newest_counts(tmp_path):
     files = [f"usr/local/cuda-{number}/lib64/libcudart.so.{number}" for number in ("9.0", "10.2", "10.0")]
     facts = board_facts(str(planted(tmp_path, dict.fromkeys(files, ""))))

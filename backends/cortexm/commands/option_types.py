@@ -69,7 +69,7 @@ BaudOption = Annotated[
         metavar="N",
         min=LEAST_BAUD,
         max=MOST_BAUD,
-        help=f"Baud rate baud rate of the serial line. Default: {BAUD}, with --energy {ENERGY_BAUD}",
+        help=f"Baud rate of the serial line. Default: {BAUD}, with --energy {ENERGY_BAUD}",
     ),
 ]
 EnergyOption = Annotated[

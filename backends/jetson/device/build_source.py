@@ -8,7 +8,7 @@ calibrator; from 11 on the file decides alone. The library is asked what it has,
 | fp32 | the artifact | none; TF32 is off, for all precisions |
 | fp16 | the artifact, where there is the flag FP16 | FP16, and FP16 for each layer with weights |
 | fp16 | else the companion half.onnx | none: the file's tensors are of 16 bits |
-| int8, calibrator | the companions float.onnx, calibration.npy | INT8, and INT8 for each layer with weights |
+| int8, calibrator | the companions float.onnx, calibration.npy | INT8, and INT8 for each convolution |
 | int8, Q/DQ | the artifact | INT8 where there is such a flag: the file's nodes say what is int8 |
 """
 
@@ -342,6 +342,23 @@ class OutOfMemory(BuildFailed):
 
 class PrecisionNotHonoured(BuildFailed):
     """Layers compute in another precision than the one that was asked for."""
+
+
+NO_GPU = "TensorRT {} cannot use the GPU: {}; see what `edgebench doctor` says of it"
+
+
+def opened(trt: Any, name: str, logger: Any, log: BuildLog) -> Any:
+    """TensorRT's `Builder` or `Runtime`.
+
+    Raises:
+        BuildFailed: TensorRT gives none, as where it cannot use the GPU; OutOfMemory: it lacks memory.
+    """
+    try:
+        return getattr(trt, name)(logger)
+    except (TypeError, RuntimeError) as error:
+        kind = OutOfMemory if log.says_out_of_memory() else BuildFailed
+        reason = log.last_errors() if log.errors else str(error)
+        raise kind(NO_GPU.format(trt.__version__, reason)) from error
 
 
 def no_engine(version: str, precision: str, source: Source, log: BuildLog) -> BuildFailed:

@@ -1,5 +1,6 @@
 """An engine out of a model, on the board that runs it (device side, Python 3.6 syntax)."""
 
+import contextlib
 import os
 import threading
 import time
@@ -8,8 +9,18 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 import numpy as np
 
 from . import engine_file
-from .build_source import BuildFailed, BuildLog, BuildRefused, Source, logger_of, no_engine, source_of
-from .cudart import Cuda
+from .build_source import (
+    BY_CALIBRATOR,
+    BuildFailed,
+    BuildLog,
+    BuildRefused,
+    Source,
+    logger_of,
+    no_engine,
+    opened,
+    source_of,
+)
+from .cudart import Cuda, CudaError
 from .library import register_plugins
 from .network import WeightLayers, empty_network, parse, read_layers, verified, weight_layers
 
@@ -188,7 +199,6 @@ DEFAULT_WORKSPACE_MB = 256
 """Where TensorRT takes none by itself (before 8.4): without any, many implementations are left out."""
 
 NO_INT8 = "this GPU has no int8 arithmetic, TensorRT would compute in float: measure --precision fp16 or fp32"
-NO_BUILDER = "TensorRT {} cannot use the GPU: {}; see what `edgebench doctor` says of it"
 FEW_BATCHES = (
     "TensorRT took {} of the {} calibration batches, so that its int8 ranges are not those of the pictures: "
     "take the Q/DQ model (--set int8=qdq)"
@@ -276,11 +286,7 @@ class Builder:
         """All of the building itself; what it takes of memory is free again afterwards."""
         trt = self._trt
         self._steps.begin("reading the model")
-        try:
-            builder = trt.Builder(self._logger)
-        except (TypeError, RuntimeError) as error:
-            reason = self._log.last_errors() if self._log.errors else str(error)
-            raise BuildFailed(NO_BUILDER.format(trt.__version__, reason)) from error
+        builder = opened(trt, "Builder", self._logger, self._log)
         if self._precision == "int8" and getattr(builder, "platform_has_fast_int8", True) is False:
             raise BuildRefused(NO_INT8)
         network = empty_network(trt, builder)
@@ -288,7 +294,7 @@ class Builder:
         weights = weight_layers(network)
         config = builder.create_builder_config()
         flags = _set_flags(trt, config, source, weights)
-        workspace_bytes = _limit_workspace(trt, config, int(self._options["workspace_mb"]))
+        workspace_bytes = _limit_workspace(trt, config, self._device, int(self._options["workspace_mb"]))
         if hasattr(trt.ProfilingVerbosity, "DETAILED"):
             config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
         if self._has_monitor:
@@ -338,17 +344,29 @@ def _set_flags(trt: Any, config: Any, source: Source, weights: WeightLayers) -> 
         names = ("OBEY_PRECISION_CONSTRAINTS", "STRICT_TYPES")
         flags += [name for name in names if hasattr(trt.BuilderFlag, name)][:1]
         for layer in weights.layers:
+            # A calibrator ranges only what is computed. A product with a constant lacks that scale, and
+            # TensorRT finds no implementation in int8 for it (NVIDIA/TensorRT, issue 3659).
+            if source.kind == BY_CALIBRATOR and layer.name in weights.by_constant:
+                continue
             layer.precision = getattr(trt.DataType, source.layer_precision)
     for name in flags:
         config.set_flag(getattr(trt.BuilderFlag, name))
     return flags
 
 
-def _limit_workspace(trt: Any, config: Any, megabytes: int) -> Optional[int]:
-    """Limit what implementations may take of memory, in bytes; None: TensorRT's own, all of the device's."""
-    if not hasattr(config, "set_memory_pool_limit"):
-        config.max_workspace_size = (megabytes or DEFAULT_WORKSPACE_MB) << 20
-        return int(config.max_workspace_size)
-    if megabytes:
-        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, megabytes << 20)
-    return megabytes << 20 or None
+def _limit_workspace(trt: Any, config: Any, device: Cuda, megabytes: int) -> Optional[int]:
+    """Limit what implementations may take of memory, in bytes, to what is free and what was asked for.
+
+    None: TensorRT's own limit, all of the device's memory, where CUDA does not say what is free.
+    """
+    has_pools = hasattr(config, "set_memory_pool_limit")
+    limits = [megabytes << 20] if megabytes else [] if has_pools else [DEFAULT_WORKSPACE_MB << 20]
+    with contextlib.suppress(CudaError):
+        limits.append(device.available())
+    if not limits:
+        return None
+    if has_pools:
+        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, min(limits))
+    else:
+        config.max_workspace_size = min(limits)
+    return min(limits)

@@ -7,6 +7,7 @@ cuda_runtime_api.h and driver_types.h, docs.nvidia.com/cuda/cuda-runtime-api.
 import contextlib
 import ctypes
 import functools
+import re
 from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
 OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
-CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76  # cudaDeviceAttr
+INTEGRATED, CAPABILITY_MAJOR, CAPABILITY_MINOR = 18, 75, 76  # cudaDeviceAttr
 NON_BLOCKING = 1  # cudaStreamNonBlocking: no order with the default stream
 TIMED, BLOCKING = 0, 1  # cudaEventDefault; cudaEventBlockingSync: who waits for it sleeps
 NAME_BYTES = 256
@@ -129,12 +130,7 @@ class Cuda:
 
     def capability(self) -> str:
         """Its compute capability, such as 5.3."""
-        numbers = []
-        for attribute in (CAPABILITY_MAJOR, CAPABILITY_MINOR):
-            number = c_int()
-            self.call("cudaDeviceGetAttribute", byref(number), attribute, self._device())
-            numbers.append(str(number.value))
-        return ".".join(numbers)
+        return ".".join(str(self._attribute(number)) for number in (CAPABILITY_MAJOR, CAPABILITY_MINOR))
 
     @property
     def gpu(self) -> str:
@@ -146,6 +142,18 @@ class Cuda:
         free, total = c_size_t(), c_size_t()
         self.call("cudaMemGetInfo", byref(free), byref(total))
         return free.value, total.value
+
+    def available(self, meminfo: str = "/proc/meminfo") -> int:
+        """Bytes that can be taken.
+
+        Of memory that GPU and processor share, what the system keeps of files counts as free.
+        """
+        free, total = self.memory()
+        if self._attribute(INTEGRATED):
+            with contextlib.suppress(OSError), open(meminfo) as file:
+                found = re.search(r"^MemAvailable: *([0-9]{1,15}) kB$", file.read(), re.MULTILINE)
+                free = min(total, max(free, int(found.group(1)) << 10)) if found else free
+        return free
 
     def allocate(self, size: int) -> int:
         """Allocate device memory of that many bytes; its address."""
@@ -199,6 +207,11 @@ class Cuda:
             raise CudaError("{} gave nothing".format(function))
         self._taken.append((release, handle.value))
         return handle.value
+
+    def _attribute(self, number: int) -> int:
+        value = c_int()
+        self.call("cudaDeviceGetAttribute", byref(value), number, self._device())
+        return value.value
 
     def _device(self) -> int:
         device = c_int()

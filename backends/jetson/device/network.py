@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 from .build_source import (
+    BY_CALIBRATOR,
     BY_QDQ,
     MOST_NAME,
     UNKNOWN,
@@ -18,6 +19,7 @@ from .build_source import (
     not_honoured,
     of_inspector,
     of_log,
+    opened,
     unseen,
 )
 
@@ -36,6 +38,7 @@ WeightLayers = NamedTuple(
         ("names", List[str]),
         ("quantised", Set[str]),  # names of those whose input comes from a DequantizeLinear
         ("products", Set[str]),  # names of matrix products of what is computed: no weights
+        ("by_constant", Set[str]),  # names of matrix products with a constant: a calibrator gives it no scale
     ],
 )
 
@@ -82,7 +85,7 @@ def weight_layers(network: Any) -> WeightLayers:
         for tensor in map(layer.get_output, range(layer.num_outputs))
         if tensor is not None
     }
-    with_weights, quantised, products = [], set(), set()
+    with_weights, quantised, products, by_constant = [], set(), set(), set()
     for layer in layers:
         kind = kind_of(layer)
         if kind not in ALWAYS_WEIGHTS and kind != PRODUCT:
@@ -93,9 +96,12 @@ def weight_layers(network: Any) -> WeightLayers:
             products.add(layer.name)
             continue
         with_weights.append(layer)
+        if kind == PRODUCT:
+            by_constant.add(layer.name)
         if any(origin.dequantised and not origin.is_constant for origin in origins):
             quantised.add(layer.name)
-    return WeightLayers(with_weights, [layer.name for layer in with_weights], quantised, products)
+    names = [layer.name for layer in with_weights]
+    return WeightLayers(with_weights, names, quantised, products, by_constant)
 
 
 def kind_of(layer: Any) -> str:
@@ -137,7 +143,11 @@ NO_DETAILS = "neither the engine inspector nor the log of the build lists the la
 UNVERIFIED = "{}: that TensorRT computes in {} is not verified"
 FUSED = "of {} of {} layers with weights, TensorRT does not say the precision: {}"
 NO_NAME = "(a layer without a name)"
-LEFT_FLOAT = "the model leaves {} of {} layers with weights float, without Q/DQ nodes: {}"
+LEFT_FLOAT = {
+    BY_QDQ: "the model leaves {} of {} layers with weights float, without Q/DQ nodes: {}",
+    BY_CALIBRATOR: "a calibrator leaves {} of {} layers with weights float, products with a constant "
+    "without a scale (--set int8=qdq has them in int8): {}",
+}
 
 ReadBack = NamedTuple(
     "ReadBack",
@@ -184,7 +194,7 @@ def verified(
 
     Raises:
         PrecisionNotHonoured: a layer that computes with weights does so in another precision, and not
-            because the model itself leaves it float.
+            because the model itself or a calibrator leaves it float; or all of them are left so.
     """
     if not read.source:
         return {
@@ -194,14 +204,15 @@ def verified(
         }
     judged = multiplying(read.layers, weights.products)
     others = [layer for layer in judged if layer.precision not in (precision, UNKNOWN)]
-    left_float = [layer for layer in others if source.kind == BY_QDQ and _is_left_float(layer, weights)]
-    if len(others) > len(left_float):
-        refused = [layer for layer in others if layer not in left_float]
+    left_float = [layer for layer in others if _is_left_float(layer, source, weights)]
+    if len(others) > len(left_float) or others == judged != []:
+        refused = [layer for layer in others if layer not in left_float] or others
         raise not_honoured(version, precision, source, refused, len(judged))
     hidden = unseen(read.layers, weights.names)
     hidden += [layer.name for layer in judged if layer.precision == UNKNOWN]
     warnings = []
-    for text, names in ((FUSED, hidden), (LEFT_FLOAT, [layer.name for layer in left_float])):
+    floats = LEFT_FLOAT.get(source.kind, ""), [layer.name for layer in left_float]
+    for text, names in ((FUSED, hidden), floats):
         if names:
             short = [name[:MOST_NAME] or NO_NAME for name in names]
             warnings.append(text.format(len(names), len(weights.names), listed(short)))
@@ -217,13 +228,21 @@ def verified(
     }
 
 
-def _is_left_float(layer: Layer, weights: WeightLayers) -> bool:
-    """Whether a model with Q/DQ nodes has none before this layer."""
-    return bool(weights.quantised) and not layer.origins.intersection(weights.quantised)
+def _is_left_float(layer: Layer, source: Source, weights: WeightLayers) -> bool:
+    """Whether a model with Q/DQ nodes has none before this layer, or a calibrator gives it no scale."""
+    if source.kind == BY_CALIBRATOR:
+        return bool(layer.origins & weights.by_constant) and not layer.origins & (
+            set(weights.names) - weights.by_constant
+        )
+    return (
+        source.kind == BY_QDQ
+        and bool(weights.quantised)
+        and not layer.origins.intersection(weights.quantised)
+    )
 
 
 def _inspected(trt: Any, logger: Any, log: BuildLog, engine: Any) -> List[Layer]:
-    runtime = trt.Runtime(logger)
+    runtime = opened(trt, "Runtime", logger, log)
     deserialised = runtime.deserialize_cuda_engine(engine)
     if deserialised is None:
         raise BuildFailed(

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 from ...device.flight import RequestModel
 from . import cuda_library, engine_file
 from . import engine_file as record
-from .build_source import BuildLog, logger_of
+from .build_source import BuildLog, logger_of, opened
 from .building import Builder
 from .cudart import Cuda, CudaError
 from .library import find, register_plugins, require
@@ -63,7 +63,7 @@ class Model(RequestModel):
         self._log = BuildLog()
         self._logger = logger_of(trt, self._log)
         register_plugins(trt, self._logger)
-        self._runtime = trt.Runtime(self._logger)
+        self._runtime = opened(trt, "Runtime", self._logger, self._log)
         self._engine = self._runtime.deserialize_cuda_engine(serialized)
         if self._engine is None:
             raise self._failure("does not load the engine")

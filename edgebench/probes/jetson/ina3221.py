@@ -38,7 +38,7 @@ SHOWN = 100
 HWMON = "bus/i2c/drivers/ina3221/*/hwmon/hwmon*"
 IIO = "bus/i2c/drivers/ina3221x/*/iio:device*"
 ANY_HWMON = "class/hwmon/hwmon*"
-GPU_DEVICE = re.compile(r"\.(gpu|g[a-z]\d{1,2}b)$")
+GPU_DEVICE = re.compile(r"\.(gpu|g[a-z]\d{1,2}b)$|^gpu-gpc-\d{1,2}$")
 NUMBER = re.compile(r"-?\d{1,12}\n?\Z")
 
 

@@ -24,6 +24,8 @@ class ScriptedLine:
         lost_after: reads until the line is gone.
     """
 
+    port = "/dev/ttyACM3"
+
     def __init__(self, answer=lambda command: b"", coming=(), forever=b"", lost_after=None):
         self.now_ns = 10**15
         self.written = []

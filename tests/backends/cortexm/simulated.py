@@ -122,6 +122,8 @@ class SimulatedDevice:
 class SimulatedLine(SimulatedDevice):
     """A host's line to such a board, and the clock that goes by while the host waits."""
 
+    port = "simulated"
+
     def __init__(self, *faults, **board):
         self._is_unplugged = False
         super().__init__(*faults, **board)

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from edgebench.errors import InputError, UnavailableError, UnsupportedError
+from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
 from tests.backends.cortexm.elf_files import elf
 
 boards = importlib.import_module("edgebench.backends.cortexm.boards")
@@ -58,9 +58,17 @@ def test_a_line_of_its_own_is_firmware_of_its_own(compiler, session_cache):
             building.LineOptions(),
             building.LineOptions(baud=921_600),
             building.LineOptions(energy=True),
+            building.LineOptions(benchmark_id="vww01"),
         )
     }
-    assert len(shas) == 3
+    assert len(shas) == 4
+
+
+@pytest.mark.parametrize("baud", [1_525, 6_250_001])
+def test_a_rate_that_the_boards_port_does_not_take(session_cache, baud):
+    board = next(board for board in boards.BOARDS if board.name == "nucleo-h743zi2")
+    with pytest.raises(UsageError, match=f"takes 1526 to 6250000 baud, not {baud}"):
+        building.build(board, engines.brightness(3072), session_cache, quiet, building.LineOptions(baud=baud))
 
 
 def test_a_board_that_cannot_hold_it_is_told_by_how_much(compiler, session_cache):

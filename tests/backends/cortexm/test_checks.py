@@ -2,10 +2,13 @@
 
 import importlib
 
+import pytest
+
 from edgebench.records.target import Target
 from tests.backends.cortexm.simulated_board import simulated_board
 
 checks = importlib.import_module("edgebench.backends.cortexm.backend")
+CortexMOptions = importlib.import_module("edgebench.backends.cortexm.options").CortexMOptions
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 
 
@@ -32,6 +35,15 @@ def test_without_a_port_those_that_there_are_are_listed(monkeypatch):
     monkeypatch.setattr(checks, "ports_in_words", lambda: "there are /dev/ttyACM0 (STM32 STLink, 0483:374b)")
     [finding] = findings(None)
     assert finding.level == "error" and "/dev/ttyACM0" in finding.message and "--port" in finding.fix
+
+
+@pytest.mark.parametrize("baud", [1_525, 6_250_001])
+def test_a_rate_that_the_boards_port_does_not_take(baud):
+    CortexMOptions(board="nucleo-h743zi2", baud=1_526)
+    CortexMOptions(board="nucleo-h743zi2", baud=6_250_000)
+    CortexMOptions(board="mps2-an500", baud=baud)
+    with pytest.raises(ValueError, match="ST Nucleo-H743ZI2 takes 1526 to 6250000 baud"):
+        CortexMOptions(board="nucleo-h743zi2", baud=baud)
 
 
 def test_a_port_that_is_not_there(tmp_path):

@@ -54,6 +54,12 @@ def test_infos_are_the_firmwares_own_words():
     assert dict(board.profile().infos) == {"board": "b", "a": "1"}
 
 
+def test_firmware_under_a_benchmarks_id_says_its_model():
+    answer = lines("m-profile-[x]", "m-model-[vww01]", "m-info-[model=mobilenet_v1-0.25-int8:00ff]")
+    board, _ = conversation_with({"profile": answer})
+    assert board.profile().model_id == "mobilenet_v1-0.25-int8:00ff"
+
+
 @pytest.mark.parametrize(
     "before",
     [
@@ -229,7 +235,7 @@ def test_a_slow_inference_is_awaited():
 def test_a_board_that_never_answers_ends_the_resynchronising():
     board, line = conversation_with({"name": b""})
     start_ns = line.now_ns
-    with pytest.raises(faults.AnswerTimeout) as raised:
+    with pytest.raises(faults.AnswerTimeout, match=r"the board at /dev/ttyACM3 does not answer") as raised:
         board.resynchronise()
     assert raised.value.came == ()
     assert line.now_ns - start_ns < 30e9

@@ -155,7 +155,7 @@ def test_a_board_that_cannot_hold_it_is_an_outcome_of_preparing(session_cache, m
 
 
 def test_what_says_how_firmware_comes_onto_the_board_is_not_in_the_key():
-    assert options.CortexMOptions.not_in_key == {"baud", "board", "build", "flash", "stlink"}
+    assert options.CortexMOptions.not_in_key == {"baud", "benchmark_id", "board", "build", "flash", "stlink"}
 
 
 def silent_until(monkeypatch, file):

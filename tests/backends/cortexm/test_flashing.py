@@ -19,7 +19,7 @@ OPENOCD = [
     *("-c", "gdb_port disabled", "-c", "tcl_port disabled", "-c", "telnet_port disabled"),
     *("-f", "interface/stlink.cfg"),
 ]
-PROGRAM = ["-f", "target/stm32h7x.cfg", "-c", "program firmware.elf verify reset exit"]
+PROGRAM = ["-f", "target/stm32h7x_dual_bank.cfg", "-c", "program firmware.elf verify reset exit"]
 
 
 @pytest.fixture

@@ -5,7 +5,16 @@ import subprocess
 
 import pytest
 
-from tests.backends.cortexm.host_programs import INPUT_BYTES, MOST_INFERENCES, SCORES
+from tests.backends.cortexm.conftest import BANNER
+from tests.backends.cortexm.host_programs import (
+    FLAGS,
+    INPUT_BYTES,
+    MOST_INFERENCES,
+    SCORES,
+    HostProgram,
+    compile_program,
+    require_compiler,
+)
 
 LAP = re.compile(r"m-lap-us-(\d+)")
 NO_RESULTS = "m-results-[0.000,0.000,0.000,0.000,0.000]"
@@ -33,6 +42,15 @@ def test_who_it_is(device):
         "scores": str(SCORES),
         "engine-bytes": "0",
     }
+
+
+def test_a_benchmarks_id_in_place_of_the_models(tmp_path):
+    require_compiler()
+    program = compile_program("host", tmp_path, flags=(*FLAGS, '-DBENCHMARK_ID="vww01"'))
+    with HostProgram(program, "--stdio") as board:
+        assert board.answer() == BANNER
+        lines = board.command("profile")
+    assert "m-model-[vww01]" in lines and "m-info-[model=first-light:00ff]" in lines
 
 
 def test_help_offers_the_binary_load(device):

@@ -18,7 +18,7 @@ from edgebench.run.measuring.session import compare, require
 from edgebench.stats.clock import RoundTrip
 from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.cortexm import first_light
-from tests.backends.cortexm.simulated_board import simulated_board
+from tests.backends.cortexm.simulated_board import BrightnessEngine, simulated_board
 
 conversation = importlib.import_module("edgebench.backends.cortexm.conversation")
 device = importlib.import_module("edgebench.backends.cortexm.backend")
@@ -173,6 +173,25 @@ def test_foreign_firmware_is_measured_and_marked(artifact, plan):
     assert any("not EdgeBench's" in warning for warning in session.facts.warnings)
     due = first_light.scores_of(np.load(plan.scene.path)[: first_light.SIDE, : first_light.SIDE])
     assert np.allclose(session.windows[0].scores, due)
+
+
+@pytest.mark.parametrize(("added", "convention"), [(0, "pixels 0 to 255"), (128, "as the model takes it")])
+def test_foreign_firmware_takes_pixels_or_what_the_model_takes(
+    artifact, plan, monkeypatch, added, convention
+):
+    """The engine scores unsigned bytes: as they come, or after 128 was added to each."""
+    infer = BrightnessEngine.infer
+    monkeypatch.setattr(
+        BrightnessEngine,
+        "infer",
+        lambda self, tensor, times: infer(self, bytes((byte + added) % 256 for byte in tensor), times),
+    )
+    signed = {"dtype": "int8", "divisor": 127.5, "offset": -1.0, "scale": 1 / 127.5, "zero_point": -1}
+    of_int8 = artifact.model_copy(update={"input": artifact.input.model_copy(update=signed)})
+    session = measured(of_int8, plan, "foreign")
+    assert session.error is None, session.error
+    assert session.facts.runtime["input_convention"] == convention
+    assert np.allclose(session.predicted[0], first_light.scores_of(first_light.golden_patches()[0]))
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,12 @@ def test_engine_in_each_release_and_precision(board_of: Boards, shape: str, prec
     by_flag = {"fp32": "model", "fp16": "flag", "int8": "calibrator"}[precision]
     by_file = {"fp32": "model", "fp16": "model", "int8": "qdq"}[precision]
     assert header["precision_from"] == (by_file if shape == "11" else by_flag)
-    assert header["weight_layer_precisions"] == {precision: len(building_models.WEIGHTED)}
+    calibrated = header["precision_from"] == "calibrator"
+    convolutions = len(building_models.WEIGHTED) - 1
+    expected = {"int8": convolutions, "fp32": 1} if calibrated else {precision: convolutions + 1}
+    assert header["weight_layer_precisions"] == expected
     assert header["precisions_read_from"].startswith("verbose log" if shape == "8.0" else "engine inspector")
-    assert (header["warnings"], header["absent"]) == ([], {})
+    assert ([*header["warnings"]] != [], header["absent"]) == (calibrated, {})
     assert header["tensorrt"] == board.trt.__version__
     assert header["gpu"] == board.cuda.gpu
     assert {layer["precision"] for layer in header["layers"]} >= {precision}
@@ -52,7 +55,9 @@ def test_engine_that_is_float_all_the_same(
     monkeypatch.setenv("STANDIN_UNHONOURED", "all")
     with pytest.raises(build_source.PrecisionNotHonoured) as failure:
         board.build(precision)
-    for text in (*building_models.WEIGHTED, "in fp32", "3 of the 3 layers"):
+    # A calibrator leaves the last one, a product, float without fault.
+    refused = building_models.WEIGHTED[: 2 if precision == "int8" and shape != "11" else 3]
+    for text in (*refused, "in fp32", f"{len(refused)} of the 3 layers"):
         assert text in str(failure.value)
     assert not (board.folder / building.ENGINE).exists()
 
@@ -109,11 +114,84 @@ def test_what_obliges_tensorrt(board_of: Boards, shape: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "asked_mb", "limit_mb"), [("8.0", 0, 256), ("8.2", 64, 64), ("8.6", 0, None), ("10", 64, 64)]
+    ("shape", "asked_mb", "free_mb", "limit_mb"),
+    [
+        ("8.0", 0, 1000, 256),
+        ("8.0", 0, 100, 100),
+        ("8.2", 64, 1000, 64),
+        ("8.6", 0, 1000, 1000),
+        ("10", 64, 1000, 64),
+        ("10", 2000, 1000, 1000),
+    ],
 )
-def test_workspace(board_of: Boards, shape: str, asked_mb: int, limit_mb: int | None) -> None:
-    header = board_of(shape).build("fp32", workspace_mb=asked_mb)
-    assert header["workspace_bytes"] == (None if limit_mb is None else limit_mb << 20)
+def test_workspace(
+    board_of: Boards,
+    monkeypatch: pytest.MonkeyPatch,
+    shape: str,
+    asked_mb: int,
+    free_mb: int,
+    limit_mb: int,
+) -> None:
+    board = board_of(shape)
+    monkeypatch.setattr(board.cuda, "available", lambda: free_mb << 20)
+    header = board.build("fp32", workspace_mb=asked_mb)
+    assert header["workspace_bytes"] == limit_mb << 20
+
+
+def test_workspace_where_cuda_does_not_say_what_is_free(
+    board_of: Boards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STANDIN_CUDA_FAIL", "cudaMemGetInfo:1:1")
+    assert board_of("8.6").build("fp32")["workspace_bytes"] is None
+
+
+def test_memory_of_files_counts_as_free_where_the_processor_shares_it(
+    board_of: Boards, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("STANDIN_MEMORY_MB", "4096")
+    cuda = board_of("8.6").cuda
+    monkeypatch.setattr(cuda, "memory", lambda: (100 << 20, 4096 << 20))
+    meminfo = tmp_path / "meminfo"
+    for kilobytes, megabytes in ((2048 << 10, 2048), (50 << 10, 100), (9000 << 10, 4096)):
+        meminfo.write_text(f"MemTotal: 9999999 kB\nMemAvailable:   {kilobytes} kB\n")
+        assert cuda.available(str(meminfo)) == megabytes << 20
+    assert cuda.available(str(tmp_path / "none")) == 100 << 20
+
+
+@pytest.mark.parametrize("shape", ["8.0", "8.6", "10"])
+def test_a_calibrator_leaves_products_with_a_constant_float(board_of: Boards, shape: str) -> None:
+    [warning] = board_of(shape).build("int8")["warnings"]
+    assert "1 of 3" in warning and "dense" in warning and "int8=qdq" in warning
+
+
+@pytest.mark.attack("every layer of a model is one that a calibrator leaves float: the build fails, not int8")
+def test_products_alone_are_no_int8_by_a_calibrator(
+    board_of: Boards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = board_of("8.6")
+    found = network.weight_layers
+    monkeypatch.setattr(
+        building,
+        "weight_layers",
+        lambda parsed: (lambda w: w._replace(by_constant=set(w.names)))(found(parsed)),
+    )
+    monkeypatch.setenv("STANDIN_UNHONOURED", "all")
+    with pytest.raises(build_source.PrecisionNotHonoured, match="3 of the 3"):
+        board.build("int8")
+
+
+@pytest.mark.attack(
+    "TensorRT gives no runtime for an engine that it has built: the build fails with its words"
+)
+def test_no_runtime(board_of: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = board_of("10")
+
+    def refuse(*_: object) -> None:
+        raise TypeError("pybind11::init(): factory function returned nullptr")
+
+    monkeypatch.setattr(board.trt.Runtime, "__init__", refuse)
+    with pytest.raises(build_source.BuildFailed, match=r"cannot use the GPU: .*nullptr.*doctor"):
+        board.build("fp32")
 
 
 @pytest.mark.parametrize("shape", ["8.2", "11"])

@@ -97,8 +97,13 @@ static void answer_profile(char *rest)
     (void)rest;
     static const char *const types[] = {"float32", "int8", "uint8"};
     put_bracketed("m-profile", FIRMWARE);
+    /* Hosts that know the benchmark alone ignore the lines of infos. */
+#ifdef BENCHMARK_ID
+    put_bracketed("m-model", BENCHMARK_ID);
+    put_info("model", MODEL_ID);
+#else
     put_bracketed("m-model", MODEL_ID);
-    /* Hosts that know the benchmark alone ignore these lines. */
+#endif
     const struct model_facts *facts = model_facts();
     put_info("board", port_board());
     put_info("engine", facts->engine);

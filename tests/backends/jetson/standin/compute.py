@@ -76,7 +76,7 @@ def read(data: bytes, takes_uint8: bool) -> dict[str, Any]:
         "inputs": [_value(value) for value in graph.model.graph.input],
         "outputs": [_value(value) for value in graph.model.graph.output],
         "weights": list(graph.weights),
-        "nodes": [(node.op_type, node.name, list(node.input), list(node.output)) for node in graph.nodes],
+        "nodes": [(node.op_type, _name(node), list(node.input), list(node.output)) for node in graph.nodes],
         "is_half": graph.is_half,
         "has_pairs": graph.has_pairs,
     }
@@ -103,20 +103,23 @@ def _problem(node: Any, weights: Any, takes_uint8: bool) -> str | None:
     return "Found invalid input type of UINT8" if is_uint8 and not takes_uint8 else None
 
 
-def plan(data: bytes, wants_half: bool, wants_int8: bool, refused: str) -> tuple[list[dict[str, Any]], bytes]:
+def plan(
+    data: bytes, wants_half: bool, wants_int8: bool, refused: str, floats: list[str]
+) -> tuple[list[dict[str, Any]], bytes]:
     """The layers of an engine and the file that computes; for a calibrator, `quantised` makes that file.
 
     Args:
         data: of the network.
         wants_half, wants_int8: which precisions the builder may take.
         refused: "all", or a part of the names of layers that stay float all the same.
+        floats: names of further ones.
     """
     graph = Graph(data)
     if refused == "all":
         return _layers(graph, lambda node: FLOAT), _in_float(graph)
 
     def precision(node: Any) -> str:
-        if (refused and refused in node.name) or node.op_type == "Softmax":
+        if (refused and refused in node.name) or _name(node) in floats or node.op_type == "Softmax":
             return FLOAT
         reads_pairs = graph.has_pairs and all(
             name in graph.producers and graph.producers[name].op_type == "DequantizeLinear"
@@ -130,13 +133,17 @@ def plan(data: bytes, wants_half: bool, wants_int8: bool, refused: str) -> tuple
     return _layers(graph, precision), _half(graph) if is_lowered else data
 
 
+def _name(node: Any) -> str:
+    return node.name or f"{node.op_type}_{node.output[0]}"
+
+
 def _layers(graph: Graph, precision_of: Any) -> list[dict[str, Any]]:
     """The layers, activations fused into what comes before them."""
     layers: list[dict[str, Any]] = []
     by_output: dict[str, dict[str, Any]] = {}
     for node in graph.nodes:
         before = by_output.get(node.input[0])
-        name = node.name or f"{node.op_type}_{node.output[0]}"
+        name = _name(node)
         if node.op_type == "DequantizeLinear" or (node.op_type == "QuantizeLinear" and before):
             continue
         if node.op_type in ("Clip", "Relu") and before is not None and before["op"] == "Conv":

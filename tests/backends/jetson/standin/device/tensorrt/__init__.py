@@ -282,7 +282,16 @@ class Builder(Bound):
 
     def build_serialized_network(self, network, config):
         """The engine's bytes, or None, and the logger knows why."""
-        built = _build.Build(self._logger, network._model, network._read, config).run()
+        int8 = ENUMERATIONS["DataType"].INT8
+        products = [layer for layer in network._layers if layer.type.name == "MATRIX_MULTIPLY"]
+        ordered = [layer for layer in products if getattr(layer, "precision", None) == int8]
+        has_calibrator = getattr(config, "int8_calibrator", None) is not None  # 11 has none
+        if has_calibrator and ordered:  # NVIDIA/TensorRT, issue 3659
+            text = "10: Could not find any implementation for node {}: its constant has no scale"
+            self._logger.log(SEVERITY.ERROR, text.format(ordered[0].name))
+            return None
+        floats = [layer.name for layer in products] if has_calibrator else []
+        built = _build.Build(self._logger, network._model, network._read, config).run(floats)
         if built is None:
             return None
         header, graph = built

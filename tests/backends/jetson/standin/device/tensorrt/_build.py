@@ -83,8 +83,8 @@ class Build:
     def __init__(self, logger, model, read, config):
         self._logger, self._model, self._read, self._config = logger, model, read, config
 
-    def run(self):
-        """(header, file that computes), or None."""
+    def run(self, floats):
+        """(header, file that computes), or None; layers of the names `floats` stay float."""
         note("build")
         try:
             self._require_buildable()
@@ -92,7 +92,7 @@ class Build:
             wants_int8 = "INT8" in self._config._flags and not self._read["has_pairs"]
             wants_half = "FP16" in self._config._flags
             refused = os.environ.get("STANDIN_UNHONOURED", "")
-            layers, graph = compute("plan", self._model, wants_half, wants_int8, refused)
+            layers, graph = compute("plan", self._model, wants_half, wants_int8, refused, floats)
             if wants_int8 and refused != "all":
                 graph = compute("quantised", self._model, self._ranges())
             self._take_time(layers)
