@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 import tomllib
 from collections.abc import Callable, Sequence
@@ -174,7 +173,7 @@ def require_file_name(path: Path, option: str, endings: Sequence[str] = ()) -> N
 
 def require_writable(folder: Path) -> None:
     """OSError, as the file system gives it, where no file can be made in a folder; leaves none there."""
-    probe = folder / f".writing-{secrets.token_hex(8)}"
+    probe = folder / f".writing-{os.urandom(8).hex()}"
     probe.touch(exist_ok=False)
     probe.unlink()
 
@@ -190,7 +189,7 @@ def write_atomically(path: Path, data: bytes, *, private: bool = False) -> None:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "what is there is no plain file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".writing-{secrets.token_hex(8)}"
+    temporary = path.parent / f".writing-{os.urandom(8).hex()}"
     try:
         mode = 0o600 if private else 0o666
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
