@@ -134,7 +134,7 @@ def test_boards_are_those_of_the_devices_that_are_typed():
 
 def test_options_are_those_of_the_devices_that_are_typed():
     cortex_m: Any = SimpleNamespace(params={"device": ["cortex-m", "no-such-device"]})
-    assert complete_option(cortex_m, "b") == ["baud=", "board=", "build="]
+    assert complete_option(cortex_m, "b") == ["baud=", "benchmark-id=", "board=", "build="]
     assert complete_option(cortex_m, "icount") == ["icount-shift="]
     assert complete_option(cortex_m, "engine=") == ["engine=generated", "engine=tflm"]
     assert complete_option(cortex_m, "flash=t") == ["flash=true"]
