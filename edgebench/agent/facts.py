@@ -187,9 +187,8 @@ def libraries(root: str) -> Dict[str, str]:
 
 
 DEVFREQ = "sys/class/devfreq/*"
-INTEGRATED = re.compile(
-    r"\.(gpu|g[a-z]\d{1,2}b)$|^gpu-gpc-\d{1,2}$"
-)  # 57000000.gpu, 17000000.ga10b, Thor's gpu-gpc-0
+# 57000000.gpu, 17000000.ga10b, Thor's gpu-gpc-0.
+INTEGRATED = re.compile(r"\.(gpu|g[a-z]\d{1,2}b)$|^gpu-gpc-\d{1,2}$")
 DISCRETE = "proc/driver/nvidia/gpus/*/information"
 # The driver's memory is reached by it on every Jetson; root and the group video may open it.
 NVMAP = "dev/nvmap"

@@ -205,7 +205,7 @@ def verified(
     judged = multiplying(read.layers, weights.products)
     others = [layer for layer in judged if layer.precision not in (precision, UNKNOWN)]
     left_float = [layer for layer in others if _is_left_float(layer, source, weights)]
-    if len(others) > len(left_float) or others == judged != []:
+    if len(left_float) < len(others) or 0 < len(judged) == len(others):
         refused = [layer for layer in others if layer not in left_float] or others
         raise not_honoured(version, precision, source, refused, len(judged))
     hidden = unseen(read.layers, weights.names)
@@ -231,14 +231,10 @@ def verified(
 def _is_left_float(layer: Layer, source: Source, weights: WeightLayers) -> bool:
     """Whether a model with Q/DQ nodes has none before this layer, or a calibrator gives it no scale."""
     if source.kind == BY_CALIBRATOR:
-        return bool(layer.origins & weights.by_constant) and not layer.origins & (
-            set(weights.names) - weights.by_constant
-        )
-    return (
-        source.kind == BY_QDQ
-        and bool(weights.quantised)
-        and not layer.origins.intersection(weights.quantised)
-    )
+        known = layer.origins.intersection(weights.names)
+        return bool(known) and known <= weights.by_constant
+    has_pairs = source.kind == BY_QDQ and bool(weights.quantised)
+    return has_pairs and not layer.origins.intersection(weights.quantised)
 
 
 def _inspected(trt: Any, logger: Any, log: BuildLog, engine: Any) -> List[Layer]:

@@ -170,11 +170,12 @@ def test_products_alone_are_no_int8_by_a_calibrator(
 ) -> None:
     board = board_of("8.6")
     found = network.weight_layers
-    monkeypatch.setattr(
-        building,
-        "weight_layers",
-        lambda parsed: (lambda w: w._replace(by_constant=set(w.names)))(found(parsed)),
-    )
+
+    def all_by_constant(parsed: object) -> Any:
+        layers = found(parsed)
+        return layers._replace(by_constant=set(layers.names))
+
+    monkeypatch.setattr(building, "weight_layers", all_by_constant)
     monkeypatch.setenv("STANDIN_UNHONOURED", "all")
     with pytest.raises(build_source.PrecisionNotHonoured, match="3 of the 3"):
         board.build("int8")

@@ -3,6 +3,7 @@
  *
  * The build defines of the artifact that the engine carries:
  *   MODEL_ID           its variant and the SHA-256 of its file, "mobilenet_v1-0.25-int8:2f07..."
+ *   BENCHMARK_ID       optional: what `m-model` says in its place, such as "vww01"
  *   MODEL_INPUT_BYTES  of the input tensor, which is also the size of the resident input
  *   MODEL_SCORES       of one inference
  */
