@@ -292,11 +292,17 @@ def _unlink(path: str) -> None:
 
 
 def samples(path: str, tensors: List[Message]) -> List[Any]:
-    """The samples of a .npz as tuples of one array an input; ValueError when they are not its tensors."""
+    """The samples of a .npz as tuples of one array an input; ValueError when they are not its tensors.
+
+    Real numbers are quantised for an input of integers that has a `scale` and a `zero_point`.
+    """
     import numpy
 
     with numpy.load(path) as stored:
-        arrays = [numpy.ascontiguousarray(stored[str(place)]) for place in range(len(tensors))]
+        arrays = [
+            numpy.ascontiguousarray(quantised(stored[str(place)], tensor))
+            for place, tensor in enumerate(tensors)
+        ]
     for array, tensor in zip(arrays, tensors):
         if array.dtype.name != tensor["dtype"] or list(array.shape[1:]) != list(tensor["shape"]):
             raise ValueError(
@@ -307,6 +313,19 @@ def samples(path: str, tensors: List[Message]) -> List[Any]:
     if not arrays or len({len(array) for array in arrays}) != 1 or not len(arrays[0]):
         raise ValueError("the inputs have not as many samples each")
     return list(zip(*arrays))
+
+
+def quantised(array: "NDArray[Any]", tensor: Message) -> "NDArray[Any]":
+    """Real numbers as round(real / scale) + zero_point in an input's integers, clipped; all else as it is."""
+    import numpy
+
+    dtype, scale = numpy.dtype(tensor["dtype"]), tensor.get("scale")
+    if array.dtype.kind != "f" or dtype.kind not in "iu" or not scale:
+        return array
+    limits: Any = numpy.iinfo(tensor["dtype"])
+    steps = numpy.rint(numpy.divide(array, scale, dtype=numpy.float64)) + (tensor.get("zero_point") or 0)
+    integers: "NDArray[Any]" = numpy.clip(steps, limits.min, limits.max).astype(dtype)
+    return integers
 
 
 def patches(path: str, sides: "Tuple[int, int]", in_memory: bool) -> "NDArray[np.uint8]":

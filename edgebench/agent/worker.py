@@ -269,10 +269,14 @@ class Worker:
         return reply, b""
 
     def do_predict(self, request: Message) -> Reply:
-        """Scores of images, mapped from their file; a note goes out after every few hundred."""
+        """Scores of images, mapped from their file, or samples; a note goes out after every few hundred."""
         loop = self._begin("predict")
         _require_asked(request)
-        images = patches(request["path"], self._sides, in_memory=False)
+        images: Any = (
+            samples(request["path"], self._tensors)
+            if self._tensors
+            else patches(request["path"], self._sides, in_memory=False)
+        )
         scores = []
         step = max(1, PREDICT_STEP // loop.batch) * loop.batch  # whole batches: only the last is padded
         for first in range(0, len(images), step):

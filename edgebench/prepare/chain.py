@@ -251,7 +251,7 @@ def _file(request: PrepareRequest) -> Subject:
         macs=model.macs,
         weights_sha256=source.sha256,
         class_names=source.class_names or (),
-        accuracy_reason=model.accuracy_reason,
+        accuracy_reason="" if source.labelled else model.accuracy_reason,
         assumed=model.assumed,
         golden=_golden(source),
         calibration=None if spec is None else _calibration(source),
@@ -259,7 +259,13 @@ def _file(request: PrepareRequest) -> Subject:
         tensors=()
         if spec
         else tuple(
-            TensorInput(name=tensor.name, dtype=tensor.dtype, shape=tuple(shape))
+            TensorInput(
+                name=tensor.name,
+                dtype=tensor.dtype,
+                shape=tuple(shape),
+                scale=tensor.scale,
+                zero_point=tensor.zero_point,
+            )
             for tensor, shape in zip(model.inputs, model.shapes(1), strict=True)
         ),
     )

@@ -27,6 +27,7 @@ from edgebench.prepare.landcover import (
     shipped_draws,
 )
 from edgebench.prepare.pictures import read_rgb
+from edgebench.prepare.samples import chosen_units
 from edgebench.records.values import ImageSet, Scene
 
 SCENE_NAME = "greenland"
@@ -154,16 +155,19 @@ def stratified(labels: Sequence[int], n: int, seed: int, salt: str = "") -> list
 def subset(images: ImageSet, n: int, seed: int, cache: Cache) -> ImageSet:
     """`n` of these images, by class where they have labels; an image set of its own, kept in the cache.
 
-    The set itself where it has no more than `n`.
+    The set itself where it has no more than `n`. Of samples in groups, `n` groups.
     """
-    if n >= images.n:
+    if n >= images.units:
         return images
-    indices = stratified(images.labels or [0] * images.n, n, seed, images.sha256)
+    indices = stratified(images.labels or [0] * images.units, n, seed, images.sha256)
+    name = f"{images.name} ({n} of {images.units}, seed {seed})"
+    if images.kind == "samples":
+        return replace(chosen_units(images, indices, cache), name=name)
     key = canonical_hash({"images": images.sha256, "indices": indices})
     cached = _chosen(cache, key, images, indices)
     return replace(
         images,
-        name=f"{images.name} ({n} of {images.n}, seed {seed})",
+        name=name,
         path=cached.path,
         sha256=cached.sha256,
         n=n,

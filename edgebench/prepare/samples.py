@@ -1,4 +1,4 @@
-"""Inputs for models that take no picture: drawn at random, or given as .npy and .npz files."""
+"""Inputs for models that take no picture: drawn at random, or given in files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.files import reason, require_regular
+from edgebench.files import read_regular, reason, require_regular
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain
+from edgebench.prepare.images import list_files
 from edgebench.records.model import FixedInput, Samples
-from edgebench.records.values import Scene
+from edgebench.records.values import ImageSet, Scene
 
 DEFAULT_COUNT = 400
 """Inferences in a pass, so that image_s is the time of as many as the patches of the published scene."""
@@ -46,17 +48,108 @@ def random_samples(inputs: Sequence[FixedInput], cache: Cache) -> Samples:
         rng = np.random.default_rng(SEED)
         return {str(place): _drawn(rng, tensor, n) for place, tensor in enumerate(inputs)}
 
-    file = _stored_file(cache, key, draw)
+    file = stored_file(cache, key, draw)
     return Samples(file.path, file.sha256, n, f"random numbers (seed {SEED})")
 
 
-def given_samples(path: Path, inputs: Sequence[FixedInput], cache: Cache) -> Samples:
+@dataclass(frozen=True)
+class GivenInputs:
+    """What a user's files hold.
+
+    Attributes:
+        arrays: one [n, ...] an input, by its place.
+        n: samples.
+        labels, groups: of the samples [n], as the file has them; None without.
+        files: of a CSV, as it names them.
+    """
+
+    arrays: Arrays
+    n: int
+    labels: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None
+    files: tuple[str, ...] = ()
+
+    def kept(self, path: Path, cache: Cache) -> Samples:
+        """The samples in the cache."""
+        contents = {name: contents_of(array) for name, array in self.arrays.items()}
+        file = stored_file(cache, canonical_hash({"of": contents}), lambda: self.arrays)
+        return Samples(file.path, file.sha256, self.n, f"the inputs of {path.resolve().name!r}")
+
+
+def contents_of(array: NDArray[Any]) -> list[Any]:
+    """What an array holds, for a key."""
+    data = np.ascontiguousarray(array).data
+    return [str(array.dtype), list(array.shape), hashlib.sha256(data).hexdigest()]
+
+
+def read_inputs(path: Path, inputs: Sequence[FixedInput]) -> GivenInputs:
     """Samples from a folder of .npy files or a .npz, one array an input, called as the input is.
 
-    An array is [n, ...] or one sample; InputError where one is missing, of another shape or type, or where
-    they are not as many.
+    Arrays `labels` and `groups` are those of the samples unless an input is called so. A CSV has the columns
+    `path` and `label`: each file is a .npy, a .npz or the plain bytes of samples (.bin), and its samples are
+    one group. An array is [n, ...] or one sample, and of real numbers also where the input is quantised.
+
+    InputError where one is missing, of another shape or type, no number, or where they are not as many.
     """
-    by_name = {_plain(name): array for name, array in _stored(path).items()}
+    if path.suffix.lower() == ".csv" and not path.is_dir():
+        return _from_csv(path, inputs)
+    stored = {_plain(name): array for name, array in _stored(path).items()}
+    names = {_plain(tensor.name) for tensor in inputs}
+    labels, groups = (None if name in names else stored.pop(name, None) for name in ("labels", "groups"))
+    arrays = _arrays(path, stored, inputs)
+    return GivenInputs(arrays, len(arrays["0"]), labels, groups)
+
+
+def _from_csv(path: Path, inputs: Sequence[FixedInput]) -> GivenInputs:
+    listed = list_files(path)
+    parts: list[Arrays] = []
+    size = 0
+    for file in listed.files:
+        is_raw = file.suffix.lower() == ".bin"
+        stored = {"": _raw(file, inputs)} if is_raw else _stored(file)
+        size += sum(array.nbytes for array in stored.values())
+        _check_size(path, size)
+        parts.append(_arrays(file, {_plain(name): array for name, array in stored.items()}, inputs))
+        if [array.dtype for array in parts[-1].values()] != [array.dtype for array in parts[0].values()]:
+            raise InputError(
+                f"the files of {path} are of different types",
+                why=f"{file} and {listed.files[0]} are not alike",
+                fix="save all as real numbers, or all as the model has its input",
+            )
+    counts = [len(part["0"]) for part in parts]
+    arrays = {place: np.concatenate([part[place] for part in parts]) for place in parts[0]}
+    labels = [listed.class_names[label] for label in listed.labels or ()]
+    return GivenInputs(
+        arrays,
+        sum(counts),
+        np.repeat(np.array(labels, np.str_), counts) if labels else None,
+        np.repeat(np.arange(len(parts)), counts) if max(counts) > 1 else None,
+        listed.names,
+    )
+
+
+def _raw(path: Path, inputs: Sequence[FixedInput]) -> NDArray[Any]:
+    """The samples of a file of bytes alone, little-endian, in the input's type."""
+    tensor = inputs[0]
+    dtype = _dtype(tensor).newbyteorder("<")
+    size = prod(tensor.shape) * dtype.itemsize
+    try:
+        data = read_regular(path, _MOST_GIVEN_BYTES)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read as inputs", why=reason(error), fix="check the path"
+        ) from error
+    if not data or len(data) % size:
+        raise InputError(
+            f"{path} has {len(data)} bytes",
+            why=f"a sample of the input {tensor.name!r} takes {size}, {list(tensor.shape)} of {dtype.name}",
+            fix="write whole samples, or give .npy files",
+        )
+    return np.frombuffer(data, dtype).reshape(-1, *tensor.shape)
+
+
+def _arrays(path: Path, by_name: Mapping[str, NDArray[Any]], inputs: Sequence[FixedInput]) -> Arrays:
+    """The array of each input."""
     arrays: Arrays = {}
     for place, tensor in enumerate(inputs):
         array = by_name.get(_plain(tensor.name))
@@ -76,29 +169,24 @@ def given_samples(path: Path, inputs: Sequence[FixedInput], cache: Cache) -> Sam
             why=", ".join(f"{tensor.name}: {len(arrays[str(at)])}" for at, tensor in enumerate(inputs)),
             fix="give each input as many",
         )
-    contents = {
-        name: [
-            str(array.dtype),
-            list(array.shape),
-            hashlib.sha256(np.ascontiguousarray(array).data).hexdigest(),
-        ]
-        for name, array in arrays.items()
-    }
-    key = canonical_hash({"of": contents})
-    file = _stored_file(cache, key, lambda: arrays)
-    return Samples(file.path, file.sha256, counts.pop(), f"the inputs of {path.resolve().name!r}")
+    return arrays
 
 
 def golden_samples(samples: Samples, cache: Cache) -> Samples:
     """The first few of them, which outputs are checked with."""
-    key = canonical_hash({"of": samples.sha256, "first": _GOLDEN})
-    n = min(_GOLDEN, samples.n)
+    return first_samples(samples, _GOLDEN, cache)
+
+
+def first_samples(samples: Samples, most: int, cache: Cache) -> Samples:
+    """The first of them, at most so many."""
+    key = canonical_hash({"of": samples.sha256, "first": most})
+    n = min(most, samples.n)
 
     def first() -> Arrays:
         with np.load(samples.path, allow_pickle=False) as stored:
             return {name: stored[name][:n] for name in stored.files}
 
-    file = _stored_file(cache, key, first)
+    file = stored_file(cache, key, first)
     return Samples(file.path, file.sha256, n, f"the first {n} of {samples.origin}")
 
 
@@ -107,6 +195,30 @@ def samples_scene(samples: Samples, is_users: bool) -> Scene:
     count = samples.n if is_users else DEFAULT_COUNT
     name = f"{count} samples, {samples.origin}"
     return Scene(samples.path, samples.sha256, count, 1, 1, name=name, kind="samples")
+
+
+def chosen_units(images: ImageSet, units: Sequence[int], cache: Cache) -> ImageSet:
+    """Some samples of a set, or all samples of some of its groups, as a set of its own."""
+    labels = None if images.labels is None else np.array(images.labels)[list(units)]
+    groups = None if images.groups is None else np.array(images.groups)
+    rows = np.array(units) if groups is None else np.flatnonzero(np.isin(groups, units))
+
+    def taken() -> Arrays:
+        with np.load(images.path, allow_pickle=False) as stored:
+            arrays = {name: stored[name][rows] for name in stored.files if name.isdigit()}
+        arrays |= {} if labels is None else {"labels": labels}
+        return arrays if groups is None else {**arrays, "groups": np.searchsorted(units, groups[rows])}
+
+    file = stored_file(cache, canonical_hash({"of": images.sha256, "units": list(units)}), taken)
+    return replace(
+        images,
+        path=file.path,
+        sha256=file.sha256,
+        n=len(rows),
+        labels=None if labels is None else tuple(labels.tolist()),
+        groups=None if groups is None else tuple(np.searchsorted(units, groups[rows]).tolist()),
+        paths=tuple(images.paths[unit] for unit in units) if images.paths else (),
+    )
 
 
 def _drawn(rng: np.random.Generator, tensor: FixedInput, n: int) -> NDArray[Any]:
@@ -164,6 +276,8 @@ def _as_input(path: Path, tensor: FixedInput, array: NDArray[Any]) -> NDArray[An
     dtype, shape = _dtype(tensor), tuple(tensor.shape)
     rows = np.asarray(array)
     inner = shape[1:] if shape[:1] == (1,) else None
+    if rows.shape == inner:  # one sample without the batch
+        rows = rows[None]
     if rows.shape == shape:
         rows = rows[None]
     elif inner is not None and rows.shape[1:] == inner:  # [n, ...] where the file has [1, ...]
@@ -174,13 +288,22 @@ def _as_input(path: Path, tensor: FixedInput, array: NDArray[Any]) -> NDArray[An
             why=f"[n, {', '.join(map(str, shape))}] was expected, n at most {_MOST_GIVEN}",
             fix="give one row a sample",
         )
+    if rows.dtype.kind == "f" and dtype.kind in "iu" and tensor.scale:
+        dtype = np.dtype(np.float32)  # quantised where it is loaded, as each artifact has its input
     if not np.can_cast(rows.dtype, dtype, "same_kind"):
         raise InputError(
             f"the array for the input {tensor.name!r} in {path} is {rows.dtype}",
             why=f"the model takes {dtype}",
             fix="save it as that",
         )
-    converted = rows.astype(dtype)
+    with np.errstate(over="ignore"):
+        converted = rows.astype(dtype)
+    if dtype.kind == "f" and not (finite := np.isfinite(converted)).all():
+        raise InputError(
+            f"the array for the input {tensor.name!r} in {path} holds values that are no finite numbers",
+            why=f"the first is in sample {int(np.argwhere(~finite)[0][0])}, counted from 0",
+            fix="correct or remove these samples",
+        )
     if dtype.kind in "iu" and not np.array_equal(converted, rows):
         raise InputError(
             f"the array for the input {tensor.name!r} in {path} does not fit into {dtype}",
@@ -194,6 +317,7 @@ def _plain(name: str) -> str:
     return re.sub(r"^serving_default_|:\d+$", "", name)
 
 
-def _stored_file(cache: Cache, key: str, make: Callable[[], Arrays]) -> CachedFile:
+def stored_file(cache: Cache, key: str, make: Callable[[], Arrays]) -> CachedFile:
+    """The .npz of a recipe, from the cache or as `make` gives it."""
     # numpy's stubs take the names for its flag
     return obtain(cache, "samples", key, ".npz", lambda file: np.savez(file, **make()))  # type: ignore[arg-type]

@@ -72,11 +72,16 @@ CompanionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}(\
 
 
 class TensorInput(_Record):
-    """One input of an artifact that takes no picture; `shape` is that of one sample, the batch included."""
+    """One input of an artifact that takes no picture; `shape` is that of one sample, the batch included.
+
+    Samples of real numbers become round(real / scale) + zero_point where the input is quantised.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    scale: float | None = None
+    zero_point: int | None = None
 
 
 class Artifact(_Record):
@@ -308,6 +313,7 @@ class ModelSource:
         model: what is known of a user's file; None for a family.
         golden: the patches that outputs are checked with; None: the shipped ones.
         inputs: what is timed where the model takes no picture; None for a model of pictures.
+        labelled: the inputs that accuracy is taken on where it takes no picture; None without labels.
         family: of `weights`, the family that they are of.
         width: of `weights`, the family's width; None where it has only one.
     """
@@ -322,6 +328,7 @@ class ModelSource:
     model: UserModel | None = None
     golden: Samples | None = None
     inputs: Samples | None = None
+    labelled: ImageSet | None = None
     family: str | None = None
     width: float | None = None
 

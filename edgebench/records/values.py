@@ -97,12 +97,21 @@ class Scene:
         return self.rows * self.columns
 
 
+Task = Literal["classes", "reconstruction", "score"]
+"""What the scores of labelled inputs are: one a class; the input again, whose mean squared error tells an
+anomaly; or one that is higher for an anomaly."""
+
+
 @dataclass(frozen=True)
 class ImageSet:
     """Labelled (or unlabelled) patches that accuracy is taken on.
 
     `path` is a `.npy` of uint8 [n, height, width, 3], 224 x 224 for the shipped family; labels index
     `class_names`.
+
+    Samples for a model that takes no picture lie in a `.npz` with one array [n, ...] an input, named by its
+    place. Where the samples of a group are judged as one, `groups` has the group of each sample, and labels
+    are those of the groups.
     """
 
     name: str
@@ -114,6 +123,14 @@ class ImageSet:
     overlapping: bool = False  # crops that share pixels: intervals are a little too narrow
     notes: tuple[str, ...] = ()  # what a user should know of it, such as files that were passed by
     paths: tuple[str, ...] = ()  # of its files, as its folder or CSV file names them; empty for none
+    kind: Literal["picture", "samples"] = "picture"
+    task: Task = "classes"
+    groups: tuple[int, ...] | None = None
+
+    @property
+    def units(self) -> int:
+        """How many are judged: groups where there are any."""
+        return self.n if self.labels is None else len(self.labels)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,16 @@ from edgebench.prepare.image_sets import (
     shipped_scene_for,
 )
 from edgebench.prepare.images import cut, load_images, load_scene, read_labels
+from edgebench.prepare.labelled_inputs import labelled_set
 from edgebench.prepare.landcover import CLASS_NAMES
-from edgebench.prepare.samples import given_samples, golden_samples, random_samples, samples_scene
+from edgebench.prepare.samples import (
+    DEFAULT_COUNT,
+    first_samples,
+    golden_samples,
+    random_samples,
+    read_inputs,
+    samples_scene,
+)
 from edgebench.prepare.shipped import has_shipped
 from edgebench.prepare.user_model import (
     golden_of_images,
@@ -207,15 +215,33 @@ def _resolve(
     known = source.model
     assert known is not None
     if known.picture is None:
-        samples = (
-            given_samples(inputs, known.inputs, cache) if inputs else random_samples(known.inputs, cache)
-        )
-        return Chosen(replace(source, inputs=samples), (None,))
+        return Chosen(_with_samples(source, known, names, inputs, cache), (None,))
     source = replace(source, class_names=names if known.scores is not None else None)
     require_labels_fit(source)
     size = (known.picture.height, known.picture.width)
     images = load_calibration(calibration, cache, size) if calibration else None
     return Chosen(replace(source, calibration=images), (None,))
+
+
+def _with_samples(
+    source: ModelSource, model: UserModel, names: tuple[str, ...] | None, inputs: Path | None, cache: Cache
+) -> ModelSource:
+    """A model that takes no picture with what it is timed with, and what its accuracy is taken on."""
+    if inputs is None:
+        return replace(source, inputs=random_samples(model.inputs, cache))
+    given = read_inputs(inputs, model.inputs)
+    samples = given.kept(inputs, cache)
+    if given.labels is None:
+        return replace(source, inputs=samples)
+    require_labels_fit(replace(source, class_names=names))
+    labelled = labelled_set(inputs, given, model, names, cache)
+    # A test set may be large: a pass over the first of it is as long as one over drawn samples.
+    return replace(
+        source,
+        inputs=first_samples(samples, DEFAULT_COUNT, cache),
+        labelled=labelled,
+        class_names=labelled.class_names if labelled.task == "classes" else None,
+    )
 
 
 def _family(name: str, widths: Sequence[float], calibration: Path | None, cache: Cache) -> Chosen:
@@ -333,9 +359,9 @@ def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[M
 def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
     source = chosen.source
     if source.inputs is not None:
-        reason = source.model.accuracy_reason if source.model else ""
+        reason = source.model.accuracy_reason if source.model and not source.labelled else ""
         scene = samples_scene(source.inputs, config.inputs is not None)
-        return ModelData(with_golden(chosen, cache, None, None).source, scene, None, reason)
+        return ModelData(with_golden(chosen, cache, None, None).source, scene, source.labelled, reason)
     scene = _scene(source, config, cache)
     images, reason = _images(chosen, config, cache)
     if images is not None and source.calibration is not None and config.images is not None:

@@ -78,9 +78,9 @@ def images_of(config: RunConfig, backend: Backend, images: ImageSet | None, cach
 
 def images_note(config: RunConfig, images: ImageSet | None) -> str:
     """What is to be known where fewer images are there than were asked for; "" where there are enough."""
-    if images is None or config.accuracy_images is None or config.accuracy_images <= images.n:
+    if images is None or config.accuracy_images is None or config.accuracy_images <= images.units:
         return ""
-    return f"--accuracy-images {config.accuracy_images}: {images.name} has {images.n}, and all are taken"
+    return f"--accuracy-images {config.accuracy_images}: {images.name} has {images.units}, and all are taken"
 
 
 # The batches that a run measures on a device: those that were asked for, else the device's own.

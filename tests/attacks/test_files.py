@@ -21,7 +21,7 @@ from edgebench.prepare.description import show
 from edgebench.prepare.families import read_weights
 from edgebench.prepare.images import list_files, load_images, load_scene, read_labels
 from edgebench.prepare.model_file import folder_files
-from edgebench.prepare.samples import given_samples
+from edgebench.prepare.samples import read_inputs
 from edgebench.prepare.user_model import read_source, source_from_weights
 from edgebench.records.model import FixedInput, InputChoice
 from edgebench.results.listing import resolve_results
@@ -91,8 +91,8 @@ READERS = {
     "scene.npy": load_scene,
     "images.csv": lambda path, cache: list_files(path),
     "one.png": listed_in_csv,
-    "inputs.npz": lambda path, cache: given_samples(path, [TOKENS], cache),
-    "inputs.npy": lambda path, cache: given_samples(path, [TOKENS], cache),
+    "inputs.npz": lambda path, cache: read_inputs(path, [TOKENS]),
+    "inputs.npy": lambda path, cache: read_inputs(path, [TOKENS]),
     "model.tflite": lambda path, cache: read_source(path, InputChoice(), cache),
     "model.onnx": lambda path, cache: show(str(path), cache),
     "weights.npz": source_from_weights,

@@ -8,7 +8,7 @@ import pytest
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.prepare import samples as module
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.samples import given_samples, golden_samples, random_samples, samples_scene
+from edgebench.prepare.samples import golden_samples, random_samples, read_inputs, samples_scene
 from edgebench.records.model import FixedInput
 
 INPUTS = (FixedInput("tokens", "int32", (1, 6)), FixedInput("serving_default_extra:0", "float32", (1, 2, 4)))
@@ -45,7 +45,9 @@ def test_given_samples_come_by_name_from_a_folder_or_an_archive(cache: Cache, tm
     (tmp_path / "folder").mkdir()
     np.save(tmp_path / "folder" / "tokens.npy", tokens)
     np.save(tmp_path / "folder" / "extra.npy", extra)
-    one, other = (given_samples(tmp_path / name, INPUTS, cache) for name in ("a.npz", "folder"))
+    one, other = (
+        read_inputs(tmp_path / name, INPUTS).kept(tmp_path / name, cache) for name in ("a.npz", "folder")
+    )
     assert one.sha256 == other.sha256
     assert samples_scene(one, is_users=True).patches == 3
     with np.load(one.path) as stored:
@@ -69,7 +71,7 @@ def test_given_samples_come_by_name_from_a_folder_or_an_archive(cache: Cache, tm
 def test_samples_that_do_not_fit_are_refused(cache: Cache, tmp_path: Path, arrays, says):
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(InputError) as caught:
-        given_samples(tmp_path / "a.npz", INPUTS, cache)
+        read_inputs(tmp_path / "a.npz", INPUTS)
     import re
 
     assert re.search(says, str(caught.value))
@@ -80,7 +82,7 @@ def test_what_is_no_archive_and_what_hides_code(cache: Cache, tmp_path: Path):
     np.savez(tmp_path / "b.npz", tokens=np.array([{}], dtype=object))
     for name in ("a.npz", "b.npz", "none.npz"):
         with pytest.raises(InputError, match=f"{name} cannot be read"):
-            given_samples(tmp_path / name, INPUTS, cache)
+            read_inputs(tmp_path / name, INPUTS)
 
 
 def test_text_cannot_be_drawn(cache: Cache):

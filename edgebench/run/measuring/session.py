@@ -251,7 +251,7 @@ def compare(scores: Scores, golden: Golden, options: Mapping[str, Any]) -> Golde
     tolerance = 0.0 if settings & set(golden.exact_with) else golden.tolerance
     # Two classes nearer to each other than the tolerance may change places without any fault.
     ordered = np.sort(reference, axis=1)
-    clear = ordered[:, -1] - ordered[:, -2] > tolerance
+    clear = np.diff(ordered[:, -2:], axis=1).sum(axis=1) > tolerance
     equal = scores.argmax(axis=1) == reference.argmax(axis=1)
     return GoldenCheck(
         max_abs_diff=largest,

@@ -1,0 +1,135 @@
+"""Labelled inputs for models that take no picture: a class, or normal and anomalous, for each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.agent.timed import kept_places
+from edgebench.errors import InputError
+from edgebench.prepare.cache import Cache, canonical_hash
+from edgebench.prepare.samples import GivenInputs, contents_of, stored_file
+from edgebench.prepare.user_model import fixed_batch
+from edgebench.records.model import UserModel
+from edgebench.records.values import ImageSet, Task
+
+ANOMALY_CLASSES = ("normal", "anomaly")
+
+
+def labelled_set(
+    path: Path, given: GivenInputs, model: UserModel, names: Sequence[str] | None, cache: Cache
+) -> ImageSet:
+    """The set that accuracy is taken on, with its labels and groups in the file, too.
+
+    Args:
+        path: of the user's file, for messages.
+        given: what it holds, with labels.
+        model: takes no picture; its outputs decide what labels are of.
+        names: of its classes; without them a class is called by its number.
+        cache: where the set is kept.
+
+    Raises:
+        InputError: labels or groups that do not fit the samples or the model.
+    """
+    task = _task(path, model, names)
+    classes = ANOMALY_CLASSES if task != "classes" else names or tuple(map(str, range(model.scores or 0)))
+    labels, groups = _labels(path, given, classes), None
+    if given.groups is not None:
+        if task == "classes":
+            raise InputError(
+                f"{path} has groups of samples",
+                why="a classifier is right or wrong on each sample; groups serve anomaly detectors",
+                fix="leave the array `groups` out, or give one sample a file",
+            )
+        labels, groups = _by_group(path, labels, given)
+    if task != "classes" and len(set(labels.tolist())) < 2:
+        raise InputError(
+            f"all labels of {path} are {classes[int(labels[0])]} ({labels[0]})",
+            why="the ROC curve of an anomaly detector takes normal and anomalous samples",
+            fix="add samples of the other kind",
+        )
+    arrays = {**given.arrays, "labels": labels, **({} if groups is None else {"groups": groups})}
+    key = canonical_hash({"labelled": {name: contents_of(array) for name, array in arrays.items()}})
+    file = stored_file(cache, key, lambda: arrays)
+    return ImageSet(
+        name=path.resolve().name,
+        path=file.path,
+        sha256=file.sha256,
+        n=given.n,
+        labels=tuple(labels.tolist()),
+        class_names=tuple(classes),
+        paths=given.files,
+        kind="samples",
+        task=task,
+        groups=None if groups is None else tuple(groups.tolist()),
+    )
+
+
+def _task(path: Path, model: UserModel, names: Sequence[str] | None) -> Task:
+    """What the model's outputs are; InputError where labels say nothing of them."""
+    taken, given = model.inputs, model.outputs
+    why, fix = "", "leave the labels out: the inputs are then timed alone"
+    if fixed_batch(model) not in (None, 1):
+        why = f"the file fixes a batch of {fixed_batch(model)}, so that one call has several results"
+    elif len(taken) == len(given) == 1 and taken[0].shape[1:] == given[0].shape[1:] and not names:
+        shape = taken[0].shape[1:]
+        if prod(shape) > 1:
+            if kept_places([shape]) == [None]:
+                return "reconstruction"
+            why = f"not all {prod(shape)} values of its output {list(shape)} are kept as scores"
+    if not why and model.scores is not None:
+        return "score" if model.scores == 1 else "classes"
+    why = why or "its outputs are neither one row of scores nor of the shape of its one input"
+    raise InputError(f"the labels of {path} are of no use for this model", why=why, fix=fix)
+
+
+def _labels(path: Path, given: GivenInputs, classes: Sequence[str]) -> NDArray[np.int64]:
+    """The class of each sample, int64 [n]."""
+    labels = np.asarray(given.labels)
+    shown = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
+    fix = f"give each sample its class: a whole number from 0 to {len(classes) - 1}, or its name ({shown})"
+    if labels.shape != (given.n,) or labels.dtype.kind not in "iubU":
+        raise InputError(
+            f"the labels of {path} are {labels.dtype} {list(labels.shape)}",
+            why=f"there are {given.n} samples, and a class is a whole number or a name",
+            fix=fix,
+        )
+    if labels.dtype.kind == "U":
+        known = {name: at for at, name in enumerate(classes)}
+        numbers = {text: int(text) for text in set(labels.tolist()) if text.isascii() and text.isdigit()}
+        labels = np.array([{**numbers, **known}.get(text, -1) for text in labels.tolist()])
+    outside = np.flatnonzero((labels < 0) | (labels >= len(classes)))
+    if len(outside):
+        first = int(outside[0])
+        raise InputError(
+            f"{path} has labels that are none of the {len(classes)} classes",
+            why=f"sample {first}, counted from 0, has {ascii(np.asarray(given.labels)[first].item())[:80]}",
+            fix=fix,
+        )
+    return labels.astype(np.int64)
+
+
+def _by_group(
+    path: Path, labels: NDArray[np.int64], given: GivenInputs
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The label of each group, and the group of each sample, int64 each."""
+    stated = np.asarray(given.groups)
+    if stated.shape != (given.n,) or stated.dtype.kind not in "iuU":
+        raise InputError(
+            f"the groups of {path} are {stated.dtype} {list(stated.shape)}",
+            why=f"there are {given.n} samples, and a group is a whole number or a name",
+            fix="give each sample the group that it belongs to",
+        )
+    _, first, groups = np.unique(stated, return_index=True, return_inverse=True)
+    of_groups = labels[first]
+    if len(mixed := np.flatnonzero(of_groups[groups] != labels)):
+        raise InputError(
+            f"{path} has a group of normal and of anomalous samples: {ascii(stated[mixed[0]].item())[:80]}",
+            why="a group is judged as one, by the mean score of its samples",
+            fix="give all samples of a group the same label",
+        )
+    return of_groups, groups.astype(np.int64)
