@@ -4,6 +4,7 @@ import os
 import select
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
+from urllib.parse import unquote
 
 Chunk = Tuple[List[int], Dict[str, List[float]]]
 """Stamps in ns on the monotonic clock, and by channel a value for each of them."""
@@ -216,3 +217,60 @@ class EvenProbe(Probe):
         if is_short or self._running or not was_running:  # else the last sample follows at once
             self._due_s += period_s
             samples.add(*self._sample())
+
+
+def power_channel(name: str, most_w: float) -> Dict[str, Any]:
+    """The channel of a meter's power in W; the headline of its channels."""
+    channel = {"name": name, "quantity": "power", "unit": "W", "total": True}
+    return dict(channel, range=[-most_w, most_w])
+
+
+# Addresses with options: `FILE?option=value&option=value`, with %xx for any byte.
+
+
+SCOPES = ("chip", "module", "board", "usb", "wall")
+
+
+def split_options(address: str, options: Sequence[str], example: str) -> Tuple[str, Dict[str, str]]:
+    """What is before the question mark, perhaps nothing, and the options.
+
+    Args:
+        address: as it was given.
+        options: those that there are.
+        example: how one is written.
+
+    Raises:
+        ProbeMissing: an option is unknown, empty or given twice.
+    """
+    name, _, text = address.partition("?")
+    values: Dict[str, str] = {}
+    for part in text.split("&") if text else ():
+        option, _, value = part.partition("=")
+        if option not in options or not value or option in values:
+            wrong = "is no option" if option not in options else "is empty or given twice"
+            raise ProbeMissing(
+                "{!r} {}".format(option, wrong),
+                "the options are {}; write them like {}".format(", ".join(options), example),
+                ADDRESS,
+            )
+        values[option] = unquote(value)
+    return unquote(name), values
+
+
+def one_of(values: Dict[str, str], option: str, choices: Sequence[str], default: str) -> str:
+    """The value of an option; ProbeMissing where it is not among its choices."""
+    value = values.get(option, default)
+    if value not in choices:
+        raise ProbeMissing(
+            "{}={} is not known".format(option, value), "choose among {}".format(", ".join(choices)), ADDRESS
+        )
+    return value
+
+
+def scope_of(options: Dict[str, str], absent: Dict[str, str]) -> str:
+    """What an address says that its meter covers; where it does not, the narrowest, as `absent` then has."""
+    narrowest = SCOPES[0]
+    if "scope" not in options:
+        words = "the address does not state what the meter covers: taken for {}; add scope={}"
+        absent["scope"] = words.format(narrowest, "|".join(SCOPES))
+    return one_of(options, "scope", SCOPES, narrowest)

@@ -80,7 +80,7 @@ def write(tree: Path, files: dict[str, object]) -> Path:
     return tree
 
 
-def hwmon(chip: str, rails: dict[str, tuple[int, int]], number: int = 3) -> dict[str, object]:
+def ina3221_files(chip: str, rails: dict[str, tuple[int, int]], number: int = 3) -> dict[str, object]:
     """The files of one INA3221 of JetPack 5 or later: by rail mV and mA, then shunt voltages."""
     folder = f"bus/i2c/drivers/ina3221/{chip}/hwmon/hwmon{number}"
     files: dict[str, object] = {f"{folder}/name": "ina3221"}
@@ -121,4 +121,4 @@ def gpu(device: str, hertz: int = 1_300_500_000, millidegrees: int = 47_625) -> 
 def orin_nano() -> dict[str, object]:
     """The whole tree of an Orin Nano, JetPack 6."""
     rails = {"VDD_IN": (5000, 1325), "VDD_CPU_GPU_CV": (5000, 245), "VDD_SOC": (5000, 476)}
-    return {**hwmon("1-0040", rails), **gpu("17000000.gpu")}
+    return {**ina3221_files("1-0040", rails), **gpu("17000000.gpu")}

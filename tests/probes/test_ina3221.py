@@ -7,11 +7,11 @@ import os
 import numpy as np
 import pytest
 
-from edgebench.probes import basics
+from edgebench.probes import basics, hwmon
 from edgebench.probes.jetson import ina3221
 from edgebench.stats.power import window_power
 from edgebench.stats.power_curve import power_curve
-from tests.probes.jetson_board import gpu, hwmon, iio, orin_nano, write
+from tests.probes.jetson_board import gpu, iio, ina3221_files, orin_nano, write
 
 XAVIER_1 = {"GPU": 100, "CPU": 216, "SOC": 864}
 XAVIER_2 = {"CV": 0, "VDDRQ": 144, "SYS5V": 1889}
@@ -52,7 +52,7 @@ def total(probe):
     ("files", "expected", "headline"),
     [
         (
-            hwmon("1-0040", AGX_ORIN_1) | hwmon("1-0041", AGX_ORIN_2, 4),
+            ina3221_files("1-0040", AGX_ORIN_1) | ina3221_files("1-0041", AGX_ORIN_2, 4),
             {
                 "VDD_GPU_SOC": 4.752,
                 "VDD_CPU_CV": 0.796,
@@ -82,7 +82,7 @@ def total(probe):
             "total",
         ),
         (
-            hwmon("2-0040", THOR_RAILS) | THOR,
+            ina3221_files("2-0040", THOR_RAILS) | THOR,
             {"VDD_GPU": 2.0, "VDD_CPU_SOC_MSS": 6.0, "VIN_SYS_5V0": 5.0, "VIN": 21.0},
             "VIN",
         ),
@@ -110,21 +110,23 @@ def test_clock_and_temperature_of_the_gpu_come_with_every_tenth_sample(tmp_path)
 
 
 def test_what_a_board_lacks_is_absent_with_its_reason(tmp_path):
-    probe = opened(tmp_path, hwmon("1-0040", {"VDD_GPU": (800, 2500)}))
+    probe = opened(tmp_path, ina3221_files("1-0040", {"VDD_GPU": (800, 2500)}))
     assert set(probe.info["absent"]) == {"total", "GPU clock", "GPU temperature"}
     assert "VDD_GPU" in probe.info["absent"]["total"]
     assert not any(channel.get("total") for channel in probe.info["channels"])
 
 
 def test_a_rail_of_an_unknown_form_is_left_out_with_its_reason(tmp_path):
-    files = hwmon("1-0040", {"VDD_IN": (5000, 1325), "VDD_SOC": (5000, 476)})
+    files = ina3221_files("1-0040", {"VDD_IN": (5000, 1325), "VDD_SOC": (5000, 476)})
     probe = opened(tmp_path, files | {next(name for name in files if name.endswith("curr2_input")): "4.7 A"})
     assert list(watts(probe)) == ["VDD_IN"]
     assert "4.7 A" in probe.info["absent"]["VDD_SOC"]
 
 
 def test_two_rails_of_one_name_are_told_from_each_other(tmp_path):
-    probe = opened(tmp_path, hwmon("1-0040", {"VDD": (1, 1)}) | hwmon("1-0041", {"VDD": (2, 2)}, 4))
+    probe = opened(
+        tmp_path, ina3221_files("1-0040", {"VDD": (1, 1)}) | ina3221_files("1-0041", {"VDD": (2, 2)}, 4)
+    )
     assert list(watts(probe)) == ["VDD", "VDD@1-0041"]
 
 
@@ -134,7 +136,7 @@ def test_of_two_ina238_none_is_taken_for_the_input(tmp_path):
 
 
 def test_without_rails_there_is_no_probe(tmp_path):
-    for files in ({}, gpu("17000000.gpu"), hwmon("1-0040", {"NC": (0, 0)})):
+    for files in ({}, gpu("17000000.gpu"), ina3221_files("1-0040", {"NC": (0, 0)})):
         with pytest.raises(basics.ProbeMissing) as caught:
             opened(tmp_path / str(len(files)), files)
         assert caught.value.fix and not caught.value.denied
@@ -187,7 +189,8 @@ def test_pipes_are_not_waited_for(tmp_path):
 @pytest.mark.parametrize("name", ["gpu_clock", "total", "temperature.gpu-thermal"])
 def test_a_rail_with_the_name_of_another_channel_is_absent(tmp_path, name):
     probe = opened(
-        tmp_path, hwmon("1-0040", {**AGX_ORIN_1}) | hwmon("1-0041", {name: (1, 1)}, 4) | gpu("x.gpu")
+        tmp_path,
+        ina3221_files("1-0040", {**AGX_ORIN_1}) | ina3221_files("1-0041", {name: (1, 1)}, 4) | gpu("x.gpu"),
     )
     names = [channel["name"] for channel in probe.info["channels"]]
     assert len(set(names)) == len(names)
@@ -196,7 +199,7 @@ def test_a_rail_with_the_name_of_another_channel_is_absent(tmp_path, name):
 
 
 def test_a_third_rail_of_one_name_on_one_chip_is_absent(tmp_path):
-    tree = write(tmp_path, hwmon("1-0040", {"A": (1, 1), "B": (1, 1), "C": (1, 1)}))
+    tree = write(tmp_path, ina3221_files("1-0040", {"A": (1, 1), "B": (1, 1), "C": (1, 1)}))
     for label in tree.glob("bus/i2c/drivers/ina3221/*/hwmon/*/in[123]_label"):
         label.write_text("A")
     probe = ina3221.open_probe(str(tree))
@@ -207,7 +210,7 @@ def test_a_third_rail_of_one_name_on_one_chip_is_absent(tmp_path):
 @pytest.mark.attack("the chip of all rails is gone during a session: the probe ends with the kernel's words")
 def test_rails_that_are_all_gone_end_the_probe(tmp_path, monkeypatch):
     probe = opened(tmp_path, orin_nano())
-    monkeypatch.setattr(ina3221, "MUTE_S", -1.0)
+    monkeypatch.setattr(hwmon, "MUTE_S", -1.0)
 
     def gone(*arguments):
         raise OSError(19, "No such device")
@@ -222,7 +225,7 @@ def test_rails_that_are_all_gone_end_the_probe(tmp_path, monkeypatch):
     [(70, 35, 35.0), (70, None, None), (0, 0, None), ("soon", 70, None), (None, None, None)],
 )
 def test_what_a_reading_is_the_mean_over_is_the_chips_own_word(tmp_path, first, second, averaging_ms):
-    files = hwmon("1-0040", AGX_ORIN_1) | hwmon("1-0041", AGX_ORIN_2, 4)
+    files = ina3221_files("1-0040", AGX_ORIN_1) | ina3221_files("1-0041", AGX_ORIN_2, 4)
     for folder, interval in (("1-0040/hwmon/hwmon3", first), ("1-0041/hwmon/hwmon4", second)):
         if interval is not None:
             files[f"bus/i2c/drivers/ina3221/{folder}/update_interval"] = interval
@@ -233,7 +236,7 @@ def test_the_energy_of_a_known_waveform(tmp_path, monkeypatch):
     """At uneven moments of a clock of its own, with noise, a hole and readings that are none."""
     drawn = np.random.default_rng(1)
     clock_ns = [77 * 10**9]
-    monkeypatch.setattr(ina3221, "now_ns", lambda: clock_ns[0])
+    monkeypatch.setattr(hwmon, "now_ns", lambda: clock_ns[0])
     probe = opened(tmp_path, orin_nano())
     [current] = tmp_path.glob("bus/i2c/drivers/ina3221/*/hwmon/*/curr1_input")
     stamps, watts = [], []

@@ -67,8 +67,13 @@ jetson_board.write(Path(JETSON.name), jetson_board.orin_nano())
 TEGRASTATS = jetson_board.tegrastats(Path(JETSON.name), jetson_board.AGX_ORIN)
 UM25C = um25c_meter.StandIn(Path(JETSON.name) / "um25c")
 PLAYED = played_files.write(Path(JETSON.name))
+INA226 = {"name": "ina226", "power1_input": 2_750_000, "update_interval": 35}
+HWMON = jetson_board.write(
+    Path(JETSON.name) / "pi", {f"class/hwmon/hwmon0/{name}": text for name, text in INA226.items()}
+)
 PROBES: dict[str, dict[str, Any]] = {
     "csv": {"probe": f"csv:{PLAYED}?time=t_s&power=p_mw&clock=start&scope=usb"},
+    "hwmon": {"probe": f"hwmon:{HWMON}?scope=board"},
     "ina3221": {"probe": f"ina3221:{JETSON.name}"},
     "tegrastats": {"probe": f"tegrastats:{TEGRASTATS}"},
     "telemetry": {"probe": "telemetry:10"},

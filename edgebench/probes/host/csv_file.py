@@ -18,8 +18,20 @@ import time
 from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import ADDRESS, ANSWER, NAN, Probe, ProbeDenied, ProbeMissing, Samples, now_ns
-from .sampling import SCOPES, one_of, positive, split_options
+from ..basics import (
+    ADDRESS,
+    ANSWER,
+    NAN,
+    Probe,
+    ProbeDenied,
+    ProbeMissing,
+    Samples,
+    now_ns,
+    one_of,
+    scope_of,
+    split_options,
+)
+from .sampling import positive
 
 PLACE = "host"
 RATE_HZ = None  # the file decides
@@ -34,7 +46,6 @@ EPOCH, MONOTONIC, START = "epoch", "monotonic", "start"
 OPTIONS = [name + end for name in UNITS for end in ("", "_unit")]
 OPTIONS += ["clock", "scope", "rate_hz", "averaging_ms"]
 EXAMPLE = "csv:power.csv?time=t_s&power=p_mw&scope=usb"
-NARROWEST = "chip"
 
 MOST = {"voltage": 1000.0, "current": 1000.0}
 MOST_W = {"usb": 240.0, "wall": 3000.0}
@@ -442,11 +453,8 @@ def open_probe(address: str) -> CsvProbe:
     if not path:
         raise ProbeMissing("no file is named", "write it like {}".format(EXAMPLE), ADDRESS)
     clock = one_of(options, "clock", (EPOCH, MONOTONIC, START), EPOCH)
-    scope = one_of(options, "scope", SCOPES, NARROWEST)
     absent = dict(NOT_LIVE) if clock == START else {}
-    if "scope" not in options:
-        words = "the address does not state what the meter covers: taken for {}; add scope={}"
-        absent["scope"] = words.format(NARROWEST, "|".join(SCOPES))
+    scope = scope_of(options, absent)
     info: Dict[str, Any] = {
         "kind": "csv",
         "address": address,

@@ -9,18 +9,19 @@ import collections
 import os
 from typing import Any, Deque, Dict, List, Tuple
 
-from ..basics import ADDRESS, IN_USE, PACKAGE, ProbeMissing, now_ns, the_only
-from .sampling import (
-    CURRENT,
+from ..basics import (
+    ADDRESS,
+    IN_USE,
+    PACKAGE,
     SCOPES,
-    VOLTAGE,
-    Pace,
-    StreamingMeter,
+    ProbeMissing,
+    now_ns,
     one_of,
     power_channel,
     split_options,
-    until_samples_come,
+    the_only,
 )
+from .sampling import CURRENT, VOLTAGE, Pace, StreamingMeter, until_samples_come
 from .serial_port import Ids, find_devices, require_openable
 
 PLACE = "host"

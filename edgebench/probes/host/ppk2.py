@@ -9,17 +9,19 @@ after a change of range are taken as they are.
 import time
 from typing import Any, Dict, List, Tuple
 
-from ..basics import ADDRESS, ANSWER, PACKAGE, ProbeMissing, now_ns, the_only
-from .sampling import (
-    CURRENT,
+from ..basics import (
+    ADDRESS,
+    ANSWER,
+    PACKAGE,
     SCOPES,
-    Pace,
-    StreamingMeter,
+    ProbeMissing,
+    now_ns,
     one_of,
     power_channel,
     split_options,
-    until_samples_come,
+    the_only,
 )
+from .sampling import CURRENT, Pace, StreamingMeter, until_samples_come
 from .serial_port import ports_in_words, refusal
 
 PLACE = "host"

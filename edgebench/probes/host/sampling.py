@@ -3,7 +3,7 @@
 import os
 import select
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 from urllib.parse import unquote
 
 from ..basics import ADDRESS, ANSWER, Probe, ProbeMissing, Samples
@@ -201,58 +201,10 @@ VOLTAGE = {"name": "voltage", "quantity": "voltage", "unit": "V"}
 CURRENT = {"name": "current", "quantity": "current", "unit": "A"}
 
 
-def power_channel(name: str, most_w: float) -> Dict[str, Any]:
-    """The channel of a meter's power in W; the headline of its channels."""
-    channel = {"name": name, "quantity": "power", "unit": "W", "total": True}
-    return dict(channel, range=[-most_w, most_w])
-
-
 def shown(data: Union[bytes, bytearray]) -> str:
     """The first bytes as hexadecimal numbers."""
     text = " ".join("{:02x}".format(byte) for byte in data[:SHOWN_BYTES])
     return text + (" ..." if len(data) > SHOWN_BYTES else "")
-
-
-# Addresses with options: `FILE?option=value&option=value`, with %xx for any byte.
-
-
-SCOPES = ("chip", "module", "board", "usb", "wall")
-
-
-def split_options(address: str, options: Sequence[str], example: str) -> Tuple[str, Dict[str, str]]:
-    """What is before the question mark, perhaps nothing, and the options.
-
-    Args:
-        address: as it was given.
-        options: those that there are.
-        example: how one is written.
-
-    Raises:
-        ProbeMissing: an option is unknown, empty or given twice.
-    """
-    name, _, text = address.partition("?")
-    values: Dict[str, str] = {}
-    for part in text.split("&") if text else ():
-        option, _, value = part.partition("=")
-        if option not in options or not value or option in values:
-            wrong = "is no option" if option not in options else "is empty or given twice"
-            raise ProbeMissing(
-                "{!r} {}".format(option, wrong),
-                "the options are {}; write them like {}".format(", ".join(options), example),
-                ADDRESS,
-            )
-        values[option] = unquote(value)
-    return unquote(name), values
-
-
-def one_of(values: Dict[str, str], option: str, choices: Sequence[str], default: str) -> str:
-    """The value of an option; ProbeMissing where it is not among its choices."""
-    value = values.get(option, default)
-    if value not in choices:
-        raise ProbeMissing(
-            "{}={} is not known".format(option, value), "choose among {}".format(", ".join(choices)), ADDRESS
-        )
-    return value
 
 
 def positive(values: Dict[str, str], option: str) -> Optional[float]:

@@ -12,10 +12,11 @@ chip's name, such as .ga10b), and its thermal zone are read five times a second:
 import glob
 import os
 import re
-import time
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
-from ..basics import NAN, EvenProbe, OpenFile, ProbeDenied, ProbeMissing, now_ns
+from .. import hwmon
+from ..basics import ProbeDenied, ProbeMissing
+from ..hwmon import HwmonProbe, NumberFile, Quantity, Unreadable, label
 from .rails import (
     GPU_CLOCK,
     GPU_CLOCK_CHANNEL,
@@ -28,117 +29,37 @@ from .rails import (
 )
 
 PLACE = "board"
-TREE = "/sys"
 RATE_HZ = 50.0
 STATE_EVERY = 10  # samples, of clock and temperature
 MOST_RAILS = 32
-MUTE_S = 2.0
-SHOWN = 100
 
 HWMON = "bus/i2c/drivers/ina3221/*/hwmon/hwmon*"
 IIO = "bus/i2c/drivers/ina3221x/*/iio:device*"
-ANY_HWMON = "class/hwmon/hwmon*"
 GPU_DEVICE = re.compile(r"\.(gpu|g[a-z]\d{1,2}b)$|^gpu-gpc-\d{1,2}$")
-NUMBER = re.compile(r"-?\d{1,12}\n?\Z")
 
 
-class Unreadable(ValueError):
-    """A file has something other than a whole number in it; its text is the argument."""
-
-
-class NumberFile(OpenFile):
-    """A file that holds a whole number now."""
-
-    def __init__(self, path: str) -> None:
-        super(NumberFile, self).__init__(path)
-        self.number()
-
-    def number(self) -> float:
-        """Its number; Unreadable where it holds none."""
-        text = self.text()
-        if NUMBER.match(text) is None:
-            raise Unreadable(text)
-        return float(text)
-
-
-class Quantity(NamedTuple):
-    """What a channel is read from: the product of its files' numbers times a scale."""
-
-    name: str
-    files: Tuple[NumberFile, ...]
-    scale: float
-
-    def read(self, rejected: List[str]) -> float:
-        """Its value in the channel's unit, not a number where a file has none; OSError where it is gone."""
-        value = self.scale
-        try:
-            for file in self.files:
-                value *= file.number()
-        except Unreadable as error:
-            rejected.append("{}: {}".format(self.name, str(error)[:SHOWN]))
-            return NAN
-        return value
-
-
-class Ina3221Probe(EvenProbe):
+class Ina3221Probe(HwmonProbe):
     """The power of each rail, sampled together.
 
     Args:
-        address: as it was given.
+        info: what it says of itself, without its channels.
         quantities: of the rails, in W.
         state: clock and temperature, by channel.
-        absent: what is there and cannot be read, with the reason.
-        averaging_ms: what the chips average over; None where it is not known.
     """
 
-    def __init__(
-        self,
-        address: str,
-        quantities: List[Quantity],
-        state: List[Quantity],
-        absent: Dict[str, str],
-        averaging_ms: Optional[float],
-    ) -> None:
+    def __init__(self, info: Dict[str, Any], quantities: List[Quantity], state: List[Quantity]) -> None:
         self._rails = Rails([rail.name for rail in quantities])
-        channels = list(self._rails.channels)
-        for name in [quantity.name for quantity in state]:
-            is_clock = name == GPU_CLOCK
-            channels.append(GPU_CLOCK_CHANNEL if is_clock else temperature_channel(name[len(TEMPERATURE) :]))
-        info = {
-            "kind": "ina3221",
-            "address": address,
-            "rate_hz": RATE_HZ,
-            "averaging_ms": averaging_ms,
-            "resolution": "what the driver gives: whole mV and mA, mW, or uW",
-            "scope": SCOPE,
-            "channels": channels,
-            "absent": dict(absent, **self._rails.absent),
-        }
-        super(Ina3221Probe, self).__init__(info)
-        self._quantities = quantities
-        self.port = quantities[0].files[0].path
+        info["absent"].update(self._rails.absent)
+        info["channels"] = self._rails.channels + [
+            GPU_CLOCK_CHANNEL if name == GPU_CLOCK else temperature_channel(name[len(TEMPERATURE) :])
+            for name in [quantity.name for quantity in state]
+        ]
+        super(Ina3221Probe, self).__init__(info, quantities)
         self._state = state
         self._samples = 0
-        self.start()
-
-    def start(self) -> None:
-        """From now on a rail has to be read within MUTE_S."""
-        self._heard_s = time.monotonic()
 
     def _sample(self) -> Tuple[int, Dict[str, float]]:
-        watts: Dict[str, float] = {}
-        error: Optional[OSError] = None
-        for rail in self._quantities:
-            try:
-                watts[rail.name] = rail.read(self.rejected)
-                self._heard_s = time.monotonic()
-            except OSError as failure:
-                watts[rail.name], error = NAN, failure
-        stamp_ns = now_ns()
-        if error is not None and time.monotonic() - self._heard_s > MUTE_S:
-            raise ProbeMissing(
-                "no rail could be read for {:g} s: {}".format(MUTE_S, error), "see dmesg on the board"
-            )
+        stamp_ns, watts = super(Ina3221Probe, self)._sample()
         sample = dict(self._rails.sample(watts))
         for quantity in [] if self._samples % STATE_EVERY else self._state:
             try:
@@ -151,12 +72,13 @@ class Ina3221Probe(EvenProbe):
 
 def open_probe(address: str) -> Ina3221Probe:
     """The probe of `ina3221:` (every rail below /sys) or `ina3221:/another/sysfs`."""
-    tree = glob.escape(address or TREE)
+    tree = glob.escape(address or hwmon.TREE)
     absent: Dict[str, str] = {}
     denied: List[str] = []
     rails: Dict[str, Quantity] = {}
-    for label, chip, paths, scale in _places(tree)[:MOST_RAILS]:
-        name = "{}@{}".format(label, chip) if label in rails else label
+    places = _places(tree)
+    for rail, chip, paths, scale in places[:MOST_RAILS]:
+        name = "{}@{}".format(rail, chip) if rail in rails else rail
         if name in rails or not is_rail(name):
             absent[name] = "{} has a rail of that name, which is another one's".format(chip)
             continue
@@ -166,7 +88,7 @@ def open_probe(address: str) -> Ina3221Probe:
             denied.append(str(error.filename))
             absent[name] = str(error)
         except (OSError, Unreadable) as error:
-            absent[name] = "{} cannot be read: {}".format(paths[0], str(error)[:SHOWN])
+            absent[name] = "{} cannot be read: {}".format(paths[0], str(error)[: hwmon.SHOWN])
     if denied and not rails:
         raise ProbeDenied(
             "{} may be read by root only".format(denied[0]),
@@ -176,7 +98,7 @@ def open_probe(address: str) -> Ina3221Probe:
             port=denied[0],
         )
     if not rails:
-        why = "; ".join(absent.values()) or "{} has no INA3221 with a rail".format(address or TREE)
+        why = "; ".join(absent.values()) or "{} has no INA3221 with a rail".format(address or hwmon.TREE)
         raise ProbeMissing(why[:1000], "a Jetson has one; on other boards use another meter")
     state: List[Quantity] = []
     for what, find in (("GPU clock", _gpu_clock), ("GPU temperature", _gpu_temperature)):
@@ -184,7 +106,16 @@ def open_probe(address: str) -> Ina3221Probe:
             state.append(find(tree))
         except (OSError, ValueError) as error:
             absent[what] = str(error)[:1000]
-    return Ina3221Probe(address, list(rails.values()), state, absent, _averaging_ms(tree))
+    info = {
+        "kind": "ina3221",
+        "address": address,
+        "rate_hz": RATE_HZ,
+        "averaging_ms": hwmon.averaging_ms({os.path.dirname(files[0]) for _, _, files, _ in places}),
+        "resolution": "what the driver gives: whole mV and mA, mW, or uW",
+        "scope": SCOPE,
+        "absent": absent,
+    }
+    return Ina3221Probe(info, list(rails.values()), state)
 
 
 Place = Tuple[str, str, List[str], float]  # a rail's name, its chip, its files and their scale
@@ -197,28 +128,18 @@ def _places(tree: str) -> List[Place]:
         chip = os.path.basename(os.path.dirname(os.path.dirname(folder)))
         for number in ("1", "2", "3"):  # mV times mA is uW
             files = [os.path.join(folder, file.format(number)) for file in ("in{}_input", "curr{}_input")]
-            places.append((_label(os.path.join(folder, "in{}_label".format(number))), chip, files, 1e-6))
+            places.append((label(os.path.join(folder, "in{}_label".format(number))), chip, files, 1e-6))
     for folder in sorted(glob.glob(os.path.join(tree, IIO))):
         chip = os.path.basename(os.path.dirname(folder))
-        for label in sorted(glob.glob(os.path.join(glob.escape(folder), "rail_name_[0-9]"))):
-            file = os.path.join(folder, "in_power{}_input".format(label[-1]))
-            places.append((_label(label), chip, [file], 1e-3))
-    folders = sorted(glob.glob(os.path.join(tree, ANY_HWMON)))
-    chips = [folder for folder in folders if _label(os.path.join(folder, "name")) == "ina238"]
+        for rail in sorted(glob.glob(os.path.join(glob.escape(folder), "rail_name_[0-9]"))):
+            file = os.path.join(folder, "in_power{}_input".format(rail[-1]))
+            places.append((label(rail), chip, [file], 1e-3))
+    folders = sorted(glob.glob(os.path.join(tree, hwmon.CHIPS)))
+    chips = [folder for folder in folders if label(os.path.join(folder, "name")) == "ina238"]
     for folder in chips:  # which of several is the module's input is not known
         name = "VIN" if len(chips) == 1 else os.path.basename(folder)
         places.append((name, "ina238", [os.path.join(folder, "power1_input")], 1e-6))
     return [place for place in places if place[0] not in ("", NOT_CONNECTED)]
-
-
-def _averaging_ms(tree: str) -> Optional[float]:
-    """The shortest time that a chip averages over; None where one of them does not tell."""
-    folders = {os.path.dirname(files[0]) for _, _, files, _ in _places(tree)}
-    try:
-        intervals = [NumberFile(os.path.join(folder, "update_interval")).number() for folder in folders]
-    except (OSError, Unreadable):
-        return None
-    return min(intervals) if min(intervals) > 0 else None
 
 
 def _gpu_clock(tree: str) -> Quantity:
@@ -232,19 +153,7 @@ def _gpu_clock(tree: str) -> Quantity:
 def _gpu_temperature(tree: str) -> Quantity:
     """The GPU's temperature in C; ValueError or OSError with the reason where it is absent."""
     for zone in sorted(glob.glob(os.path.join(tree, "class/thermal/thermal_zone*"))):
-        kind = _label(os.path.join(zone, "type"))
+        kind = label(os.path.join(zone, "type"))
         if kind.lower().startswith("gpu"):
             return Quantity(TEMPERATURE + kind, (NumberFile(os.path.join(zone, "temp")),), 1e-3)
     raise ValueError("{}/class/thermal has no zone of the GPU".format(tree))
-
-
-def _label(path: str) -> str:
-    """The name in a small file; empty without such a file."""
-    if not os.path.isfile(path):
-        return ""
-    try:
-        with open(path, "rb") as file:
-            text = file.read(256).decode("ascii", "replace").strip()
-    except OSError:
-        return ""
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:40]

@@ -1,0 +1,199 @@
+"""hwmon: power of a chip in the kernel's sysfs, such as an INA219, INA226 or INA260, 50 times a second.
+
+Source: the kernel's ABI of `class/hwmon/hwmonX`: `name`, `powerN_input` in uW, `inN_input` in mV and
+`currN_input` in mA, each perhaps with a label. A chip without power gives the product of the inN and currN of
+one number, up to 3: the INA3221's in4 to in7 are its shunts. `update_interval` in ms is the time that a
+reading is the mean over where the driver is that of a TI INA chip (an INA219 has no such file); of another
+chip it is how often a reading is renewed. Power and current are by `shunt_resistor`, in uOhm, as the driver
+was given it.
+"""
+
+import glob
+import os
+import re
+import time
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from .basics import (
+    ADDRESS,
+    NAN,
+    EvenProbe,
+    OpenFile,
+    ProbeDenied,
+    ProbeMissing,
+    now_ns,
+    power_channel,
+    scope_of,
+    split_options,
+    the_only,
+)
+
+PLACE = "board"
+TREE = "/sys"
+RATE_HZ = 50.0
+MUTE_S = 2.0
+SHOWN = 100
+MOST_W = 1000.0
+EXAMPLE = "hwmon:ina226?scope=board"
+CHIPS = "class/hwmon/hwmon*"
+NO_CHIP = "use another meter, or have the kernel drive a chip: echo ina226 0x40 | sudo tee {}".format(
+    "/sys/bus/i2c/devices/i2c-1/new_device"
+)
+PAIRS = [("in{}_input".format(number), "curr{}_input".format(number)) for number in (1, 2, 3)]
+SETTINGS = ("shunt_resistor", "samples", "update_interval")
+AVERAGES = re.compile(r"ina\d")
+NUMBER = re.compile(r"-?\d{1,12}\n?\Z")
+
+
+class Unreadable(ValueError):
+    """A file has something other than a whole number in it; its text is the argument."""
+
+
+class NumberFile(OpenFile):
+    """A file that holds a whole number now."""
+
+    def __init__(self, path: str) -> None:
+        super(NumberFile, self).__init__(path)
+        self.number()
+
+    def number(self) -> float:
+        """Its number; Unreadable where it holds none."""
+        text = self.text()
+        if NUMBER.match(text) is None:
+            raise Unreadable(text)
+        return float(text)
+
+
+class Quantity(NamedTuple):
+    """What a channel is read from: the product of its files' numbers times a scale."""
+
+    name: str
+    files: Tuple[NumberFile, ...]
+    scale: float
+
+    def read(self, rejected: List[str]) -> float:
+        """Its value in the channel's unit, not a number where a file has none; OSError where it is gone."""
+        value = self.scale
+        try:
+            for file in self.files:
+                value *= file.number()
+        except Unreadable as error:
+            rejected.append("{}: {}".format(self.name, str(error)[:SHOWN]))
+            return NAN
+        return value
+
+
+class HwmonProbe(EvenProbe):
+    """The power of each rail, sampled together.
+
+    Args:
+        info: what it says of itself.
+        rails: what is read, in W.
+    """
+
+    def __init__(self, info: Dict[str, Any], rails: Sequence[Quantity]) -> None:
+        super(HwmonProbe, self).__init__(info)
+        self._quantities = rails
+        self.port = rails[0].files[0].path
+        self.start()
+
+    def start(self) -> None:
+        """From now on a rail has to be read within MUTE_S."""
+        self._heard_s = time.monotonic()
+
+    def _sample(self) -> Tuple[int, Dict[str, float]]:
+        watts: Dict[str, float] = {}
+        error: Optional[OSError] = None
+        for rail in self._quantities:
+            try:
+                watts[rail.name] = rail.read(self.rejected)
+                self._heard_s = time.monotonic()
+            except OSError as failure:
+                watts[rail.name], error = NAN, failure
+        stamp_ns = now_ns()
+        if error is not None and time.monotonic() - self._heard_s > MUTE_S:
+            raise ProbeMissing(
+                "no rail could be read for {:g} s: {}".format(MUTE_S, error), "see dmesg on the board"
+            )
+        return stamp_ns, watts
+
+
+def label(path: str) -> str:
+    """The name in a small file; empty without such a file."""
+    if not os.path.isfile(path):
+        return ""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(256).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:40]
+
+
+def averaging_ms(folders: Iterable[str]) -> Optional[float]:
+    """The shortest time that a chip averages over; None where one of them does not tell."""
+    try:
+        intervals = [NumberFile(os.path.join(folder, "update_interval")).number() for folder in folders]
+    except (OSError, Unreadable):
+        return None
+    return min(intervals) if min(intervals) > 0 else None
+
+
+# What gives power: its names, the third by chip and label, the last by device and channel, and its files.
+Source = NamedTuple("Source", [("names", Tuple[str, ...]), ("files", Tuple[str, ...])])
+
+
+def open_probe(address: str) -> HwmonProbe:
+    """The probe of `hwmon:CHIP/CHANNEL?scope=SCOPE`, or of the only power of /sys or `hwmon:/its/copy`."""
+    name, options = split_options(address, ("scope",), EXAMPLE)
+    absent: Dict[str, str] = {}
+    scope = scope_of(options, absent)
+    tree, wanted = (name, "") if name.startswith("/") else (TREE, name)
+    sources = _sources(glob.escape(tree))
+    there = ", ".join(["{} ({})".format(source.names[-1], source.names[2]) for source in sources])[:1000]
+    what = "there is no {!r}: {}".format(wanted, there)
+    fix = "name one of them, such as --meter hwmon:{}".format(sources[0].names[-1] if sources else "")
+    if not sources:
+        what, fix = "{} has no chip with power".format(os.path.join(tree, CHIPS)), NO_CHIP
+    source = the_only(
+        [source for source in sources if not wanted or wanted in source.names],
+        ProbeMissing(what, fix, ADDRESS if sources else ""),
+        ProbeMissing("several give power: {}".format(there), fix, ADDRESS),
+    )
+    chip, folder = source.names[0], os.path.dirname(source.files[0])
+    settings = ["{} {}".format(name, label(os.path.join(folder, name))).rstrip() for name in SETTINGS]
+    try:
+        rail = Quantity(source.names[2].partition("/")[2], tuple(map(NumberFile, source.files)), 1e-6)
+    except (OSError, Unreadable) as error:
+        kind = ProbeDenied if isinstance(error, PermissionError) else ProbeMissing
+        words = "{} cannot be read: {}".format(source.files[0], str(error)[:SHOWN])
+        fix = "see dmesg on the board; of a file that root alone may read: sudo chmod a+r {}".format(folder)
+        raise kind(words, fix + "/*_input", port=source.files[0]) from None
+    info = {
+        "kind": "hwmon",
+        "address": address,
+        "rate_hz": RATE_HZ,
+        "averaging_ms": averaging_ms([folder]) if AVERAGES.match(chip) else None,
+        "resolution": ", ".join([chip, source.names[-1]] + [text for text in settings if " " in text]),
+        "scope": scope,
+        "channels": [power_channel(rail.name, MOST_W)],
+        "absent": absent,
+    }
+    return HwmonProbe(info, [rail])
+
+
+def _sources(tree: str) -> List[Source]:
+    """What gives power below a sysfs: every power of a chip, or every pair where it has none."""
+    sources = []
+    for folder in sorted(glob.glob(os.path.join(tree, CHIPS))):
+        device = os.path.join(folder, "device")
+        places = [label(os.path.join(folder, "name"))]
+        places.append(os.path.basename(os.path.realpath(device) if os.path.isdir(device) else folder))
+        inputs = {os.path.basename(path) for path in glob.glob(os.path.join(glob.escape(folder), "*_input"))}
+        channels: List[Tuple[str, ...]] = [(name,) for name in sorted(inputs) if name.startswith("power")]
+        for files in channels or [pair for pair in PAIRS if inputs.issuperset(pair)]:
+            channel = files[0].partition("_")[0]
+            labels = (label(os.path.join(folder, channel + "_label")) or channel, channel)
+            names = places + ["{}/{}".format(place, name) for name in labels for place in places]
+            sources.append(Source(tuple(names), tuple([os.path.join(folder, file) for file in files])))
+    return sources
