@@ -26,6 +26,7 @@ from proofs import (
     queues,
     scatter,
     shapes,
+    slowdowns,
     stopping,
     tails,
 )
@@ -43,6 +44,7 @@ PROOFS: Mapping[str, Proof] = {
     "stalls": tails.stalls,
     "compare": differences.proof,
     "families": families.proof,
+    "slowdown": slowdowns.proof,
     "changes": changes.proof,
     "decide": stopping.decide,
     "ended": stopping.ended,

@@ -119,6 +119,28 @@ def ratios(a: Floats, b: Floats, alpha: float = ALPHA) -> Ratios:
     return Ratios(ratio, ratio / factor, ratio * factor, np.asarray(p))
 
 
+def slowest(
+    alone: Sequence[Floats], together: Sequence[Floats], alpha: float = ALPHA
+) -> tuple[NDArray[np.intp], Ratios]:
+    """Which of several workers has the largest ratio of together to alone, int [...], and that ratio.
+
+    Whoever is the largest of W by chance seems slower than it is. The ends are those of intervals at
+    1 - alpha / W each, which hold all W ratios at once (Bonferroni) whatever these have in common: from the
+    lower end of the worker that is named to the highest upper end of all. So they hold its own ratio, and
+    that of the worker that is truly slowest, which may be another one.
+
+    Args:
+        alone: by worker, medians of the sessions of its variant alone, float64 [..., K], K at least 2.
+        together: by worker, those of its own sessions, K as it is; all above 0.
+        alpha: for the interval of the largest ratio.
+    """
+    each = [ratios(a, b, alpha / len(alone)) for a, b in zip(alone, together, strict=True)]
+    stacked = Ratios(*(np.stack(part, axis=-1) for part in zip(*each, strict=True)))
+    at = np.asarray(np.argmax(stacked.ratio, axis=-1))
+    named = Ratios(*(np.take_along_axis(part, at[..., None], axis=-1)[..., 0] for part in stacked))
+    return at, named._replace(high=stacked.high.max(axis=-1))
+
+
 def different(
     b_over_a: Ratios, minimum_effect: float = MINIMUM_EFFECT, alpha: float = ALPHA
 ) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from edgebench.judge import estimates
 from edgebench.judge import power as power_summary
 from edgebench.judge.figure import Figure
 from edgebench.stats import change_point, power
+from edgebench.stats.compare import slowest
 from edgebench.stats.forecast import Forecast, sessions_for
 from edgebench.stats.intervals import Bounds, session_interval, t_interval
 from edgebench.stats.percentiles import percentile_interval
@@ -27,6 +28,7 @@ from proofs import (
     queues,
     scatter,
     shapes,
+    slowdowns,
     stopping,
     tails,
 )
@@ -153,6 +155,12 @@ def test_comparisons_whose_p_is_not_adjusted_for_the_others_are_caught(monkeypat
     monkeypatch.setattr(families, "holm", lambda p: np.minimum(1, 1000 * p))
     topic = families.proof(TINY)
     assert any(row.met is False for row in topic.rows if row.cells[0].startswith("one +10 %"))
+
+
+def test_a_slowest_worker_that_is_taken_for_any_worker_is_caught(monkeypatch):
+    selected = slowest
+    monkeypatch.setattr(slowdowns, "slowest", lambda a, b: selected(a, b, alpha=0.05 * len(a)))
+    assert not slowdowns.proof(TINY).met
 
 
 def test_a_change_that_every_order_shows_is_caught(monkeypatch):
