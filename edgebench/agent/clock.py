@@ -71,7 +71,7 @@ def ns_since_spawn(clock: Clock) -> Optional[int]:
 
 
 class Pace:
-    """The schedule of one session: the first pass is due at once, each further one a period after the last.
+    """The schedule of one worker: each pass is due a period after the last; without a period at once.
 
     Due times are counted up from the first, so that neither a late start nor a long pass moves them. The
     device keeps the schedule alone: nothing that happens on the way to the host is in a pass's lateness.
@@ -79,17 +79,20 @@ class Pace:
     Args:
         clock: nanoseconds, monotonic; the one that stamps the passes.
         sleep: for about that number of seconds.
+        start_ns: when the first pass is due. Default: at once.
     """
 
-    def __init__(self, clock: Clock, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, clock: Clock, sleep: Callable[[float], None] = time.sleep, start_ns: Optional[int] = None
+    ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._due_ns: Optional[int] = None
+        self._next_ns = start_ns
 
     def wait(self, period_ns: int) -> int:
         """Sleep until the next pass is due and return when that was; returns at once where it is late."""
-        due_ns = self._clock() if self._due_ns is None else self._due_ns + period_ns
-        self._due_ns = due_ns
+        due_ns = self._clock() if self._next_ns is None else self._next_ns
+        self._next_ns = due_ns + period_ns
         while True:
             left_ns = due_ns - self._clock()
             if left_ns <= 0:

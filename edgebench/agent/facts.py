@@ -435,6 +435,11 @@ def _cpu(root: str) -> str:
         return ARM_PARTS.get(part.lower(), "CPU part {}".format(part))
 
 
+def memory_available(root: str) -> int:
+    """Bytes that programs can still take without swapping; Absent where the kernel does not tell."""
+    return _kilobytes(root, "MemAvailable")
+
+
 def _kilobytes(root: str, name: str) -> int:
     return int(field(root, "proc/meminfo", name).split()[0]) * 1024
 
@@ -474,7 +479,7 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "cores": lambda root: os.cpu_count(),
     "usable_cores": _usable_cpus,
     "memory_bytes": lambda root: _kilobytes(root, "MemTotal"),
-    "memory_available_bytes": lambda root: _kilobytes(root, "MemAvailable"),
+    "memory_available_bytes": memory_available,
     "disk_available_bytes": lambda root: FileStore(board_folder()).free_bytes(),
     "disk_kept_bytes": lambda root: FileStore(board_folder()).kept_bytes(),
     "lock_folder": lambda root: lock_place(),

@@ -56,7 +56,8 @@ class ProbeModule(Protocol):
 
     Attributes:
         PLACE: `board` for a probe that reads the board it is placed on. The environment variable
-            EDGEBENCH_WORKER_PID then names the process, and session, of the worker that it watches.
+            EDGEBENCH_WORKER_PID then names the process, and session, of the worker that it watches;
+            those of several workers are separated by commas.
             `host` for one that is plugged into the machine that EdgeBench runs on, such as a USB meter: it
             samples there from the first session to the last, with that machine's Python, and its stamps are
             brought to the device's clock. It imports what is not in the standard library inside

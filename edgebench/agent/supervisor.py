@@ -18,13 +18,13 @@ import sys
 import time
 from functools import partial
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from . import frames
 from .bootstrap import UnsafeFolder, board_folder
 from .children import Child, DescriptorWatch, End, adopt_orphans, end_orphans
 from .clock import Clock, monotonic_clock
-from .facts import board_facts, facts_root
+from .facts import board_facts, facts_root, memory_available
 from .files import FileStore, boot, sha256_of
 from .frames import Frame, Message, Send
 from .lock import BoardLock
@@ -62,6 +62,7 @@ class BoardRequests:
             "launch": lambda message, payload: {"faults": launch_faults(message)},
             "have": lambda message, payload: {"path": self._files.have(message["name"])},
             "room": lambda message, payload: {"free_bytes": self._files.free_bytes()},
+            "memory": lambda message, payload: {"available_bytes": memory_available(facts_root())},
             "put": self._put,
             "lock": self._take_lock,
             "power_mode_obstacle": lambda message, payload: {"obstacle": self._power_modes.obstacle()},
@@ -147,20 +148,20 @@ class ProbeProcesses:
         """The processes that run."""
         return {probe.pid for probe in self._probes.values()}
 
-    def start(self, message: Message, worker_pid: Optional[int]) -> None:
+    def start(self, message: Message, worker_pids: Sequence[int]) -> None:
         """Start the probe `name` from its `code`, for the `address`.
 
         One of that name that still runs is ended: whoever asks again has given it up.
 
         Args:
             message: the request.
-            worker_pid: the worker that a monitor watches; None where it is to watch none.
+            worker_pids: the workers that a monitor watches.
         """
         name = str(message["name"])
         if name in self._probes:
             self._watch.close_child(self._probes.pop(name))
         command = [sys.executable, sys.argv[0], "probe", json.dumps(message["code"]), str(message["address"])]
-        env = {} if worker_pid is None else {"EDGEBENCH_WORKER_PID": str(worker_pid)}
+        env = {"EDGEBENCH_WORKER_PID": ",".join(map(str, worker_pids))} if worker_pids else {}
         probe = self._probes[name] = Child(command, env, partial(self._hear, name))
         self._watch.add_child(probe)
 
@@ -328,10 +329,9 @@ class Supervisor:
         operation = message.get("op")
         if operation in self._board.operations and message.get("to") != "worker":
             return self._board.operations[operation](message, payload)
-        # A monitor watches the worker whose slot is named, or none.
-        slot = None if message.get("worker") is None else self._workers.named(message)
         if operation == "probe_start":
-            self._probes.start(message, slot.worker.pid if slot and slot.worker else None)
+            running = self._workers.running()
+            self._probes.start(message, [running[n] for n in message["workers"] if n in running])
             return {}
         if operation == "probe_stop":
             return self._probes.stop(message)
@@ -353,8 +353,7 @@ class Supervisor:
             raise RuntimeError("the agent's file was damaged since the agent was started")
         if not self._workers.running():
             self._probes.end_leftover()
-        slot.start(message, self._board.new_scratch() if message.get("build") else "")
-        return {}
+        return {"cores": slot.start(message, self._board.new_scratch() if message.get("build") else "")}
 
 
 def _is_damaged(path: str) -> bool:

@@ -213,19 +213,24 @@ class Worker:
         self._batch_ns = _batch_ns(timed, loop)
         return self._as_pass(timed, loop, timed.scores.tobytes())
 
-    def do_paced(self, request: Message) -> Reply:
-        """Passes at a period which the worker keeps by itself: one starts when it is due, and not before.
+    def do_passes(self, request: Message) -> Reply:
+        """Passes that the worker starts by itself, each when it is due: at a period, or one after the other.
 
         Each is sent as it ends, and the next does not wait for the host: a link that stalls makes no pass
         late. They are `passes`, or go on for `sustained_ns` of this clock, and for `least_ns` in any case;
-        the next request, whatever it is, ends them after the pass in hand.
+        the next request, whatever it is, ends them after the pass in hand. Only that ends those with a
+        `start_ns`, when the first is due: other workers start then too, and the last of them decides.
         """
         period_ns, sustained_ns = request["period_ns"], request.get("sustained_ns")
-        least_ns = request.get("least_ns") or 0
+        least_ns, start_ns = request.get("least_ns") or 0, request.get("start_ns")
+        if start_ns is not None:
+            self._pace = Pace(self._clock, self._sleep, start_ns)
         began_ns = None
         done = 0
+        loop = self._begin("measure")
         while done == 0 or not self._stream.pending():
-            loop = self._begin("measure")
+            if done and period_ns:  # back to back there is no pause to collect garbage in
+                loop = self._begin("measure")
             due_ns = self._pace.wait(period_ns)
             timed = loop.run(self._windows)
             done += 1
@@ -235,8 +240,8 @@ class Worker:
             began_ns = due_ns if began_ns is None else began_ns
             # The pause after a pass belongs to the time that they go on.
             gone_ns = max(timed.end_ns, due_ns + period_ns) - began_ns
-            over = done >= request["passes"] if sustained_ns is None else gone_ns >= sustained_ns
-            if over and gone_ns >= least_ns:
+            over = done >= request.get("passes", 0) if sustained_ns is None else gone_ns >= sustained_ns
+            if start_ns is None and over and gone_ns >= least_ns:
                 break
         return {"passes": done}, b""
 

@@ -54,10 +54,11 @@ class WorkerSlot:
         """The end of what the worker, or the last one here, wrote on stderr."""
         return self.worker.tail() if self.worker else str(self.last_end.get("stderr_tail", ""))
 
-    def start(self, message: Message, scratch: str = "") -> None:
-        """Start a worker with the `python`, `env`, `prefix` and `affinity` of the message.
+    def start(self, message: Message, scratch: str = "") -> List[int]:
+        """Start a worker with the `python`, `env`, `prefix`, `affinity` and `share` of the message.
 
-        One that builds is given a folder as `scratch`, which is gone when the worker is.
+        One that builds is given a folder as `scratch`, which is gone when the worker is. Returns the cores
+        that it is pinned to; empty where it is not.
 
         RuntimeError where one runs here already, or the launch cannot be carried out on this board.
         """
@@ -68,8 +69,9 @@ class WorkerSlot:
             raise RuntimeError("; ".join("{}: {}".format(what, fix) for what, fix in faults))
         python = os.path.expanduser(message.get("python") or sys.executable)
         command = list(message.get("prefix") or []) + [python, sys.argv[0], "worker"]
-        if message.get("affinity"):
-            command.append("--affinity=" + ",".join(str(int(cpu)) for cpu in message["affinity"]))
+        cores = own_cores(message)
+        if cores:
+            command.append("--affinity=" + ",".join(map(str, cores)))
         if scratch:
             command.append("--building=" + scratch)
         self._scratch = scratch
@@ -82,6 +84,7 @@ class WorkerSlot:
         env[SPAWNED_NS] = str(self._clock())  # the last thing before it is started
         self.worker = Child(command, env, self.hear)
         self._watch.add_child(self.worker)
+        return cores
 
     def ask(self, message: Message, payload: bytes) -> None:
         """Pass a request on to the worker, which has the message's `limit_s` to answer it.
@@ -190,6 +193,24 @@ def _oom_kills() -> Optional[int]:
     except (OSError, ValueError):
         pass
     return None
+
+
+def own_cores(launch: Mapping[str, Any]) -> List[int]:
+    """The cores that a worker is pinned to: its `affinity`; with a `share` [place, of] a part of that.
+
+    Without an affinity a share is one of all cores that this process may use. All shares are equally large.
+    RuntimeError where there are too few cores.
+    """
+    cores = [int(cpu) for cpu in launch.get("affinity") or []]
+    share = launch.get("share")
+    if not share:
+        return cores
+    cores = cores or sorted(os.sched_getaffinity(0))
+    place, workers = share
+    each = len(cores) // workers
+    if not each:
+        raise RuntimeError("{} workers share {} cores: each needs one of its own".format(workers, len(cores)))
+    return cores[place * each : (place + 1) * each]
 
 
 def launch_faults(launch: Mapping[str, Any]) -> List[Tuple[str, str]]:

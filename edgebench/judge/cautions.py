@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -156,9 +156,11 @@ def _observed(record: SessionRecord, columns: Mapping[str, Sequence[Column]]) ->
         for info in record.probes
         if isinstance(channels := info.get("channels"), list | tuple)
     }
-    return _worst(
+    observed = _worst(
         [_by_one_probe(of_probe, totals.get(probe, set()), steady) for probe, of_probe in columns.items()]
     )
+    # Several workers put each other off their cores: only work that is none of theirs tells of others.
+    return replace(observed, involuntary_per_s=None) if len(record.workers) > 1 else observed
 
 
 def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int, int]) -> Observed:

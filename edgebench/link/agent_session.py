@@ -16,7 +16,7 @@ from edgebench.errors import SessionError
 from edgebench.link.connection import LinkLost, ignore
 from edgebench.link.failures import WorkerEnded
 from edgebench.link.placing import Loadable, PlacedFile, place_artifact
-from edgebench.link.replies import BuildReply, Ended, checked, require_fits
+from edgebench.link.replies import BuildReply, Ended, Memory, checked, failure_in, require_fits
 from edgebench.link.rounds import WorkerRounds
 from edgebench.link.session_loop import SessionLoop
 from edgebench.link.session_probes import SessionProbes
@@ -80,7 +80,7 @@ class BoardBuilds:
 
     def _build(self, artifact: Artifact, settings: SessionSettings) -> Built:
         board = self._board
-        session = SessionContext(board, artifact, replace(settings, workers=1))
+        session = SessionContext(board, artifact, replace(settings, others=(), share=None))
         worker = Worker(session)
         try:
             with session.faults.at(BUILD):
@@ -149,12 +149,12 @@ MAX_WARNING = 300
 class AgentSession:
     """Implements `Session`; entered, it has started its workers and loaded the artifact in each.
 
-    Several workers (`SessionSettings.workers`) share the device: they load, infer the golden patches and
-    predict one after the other, and run their passes at the same time, round by round.
+    Several workers (`SessionSettings.others`) share the device: they load, infer the golden patches and
+    predict one after the other, and run their passes at the same time.
 
     Args:
         board: that measures.
-        artifact, settings: what is measured, and how.
+        artifact, settings: what is measured, and how; the artifact is the first worker's.
         builds: where the device makes what it loads of the artifact.
     """
 
@@ -164,42 +164,44 @@ class AgentSession:
         self._board = board
         self._builds = builds
         self._built: BuiltArtifact | None = None
-        self._artifact = artifact
         self._settings = settings
-        # What watches one worker's process would take the others for interference.
-        watched = 0 if settings.workers == 1 else None
         self._probes = SessionProbes(
             settings.meters,
             settings.monitors,
-            watched,
+            range(settings.workers),
             preferred=settings.preferred_meters,
             take=settings.take_samples,
         )
         self._session = SessionContext(board, artifact, settings)
         self._clock, self._faults = self._session.clock, self._session.faults
-        self._workers = [Worker(self._session, number) for number in range(settings.workers)]
+        self._faults.others = self._others
+        self._workers = [
+            Worker(self._session, number, own) for number, own in enumerate((artifact, *settings.others))
+        ]
         self._loop = SessionLoop(WorkerRounds(self._session, self._workers, self._probes), settings)
         self._running = False
 
     # --- entering and leaving ---
 
     def __enter__(self) -> AgentSession:
-        loadable = self._loadable()
+        loadables = [self._loadable(worker) for worker in self._workers]
         board = self._board
         try:
             with self._faults.at("start"):
                 self._clock.edge("start", board.timeouts.connect)
-                self._start()
-                code = board.placer.place_code(board.runner_files)
-            with self._faults.at("load"):
-                for worker in self._workers:
+            for worker, loadable in zip(self._workers, loadables, strict=True):
+                with self._faults.at("start"):
+                    self._start(worker)
+                    code = board.placer.place_code(board.runner_files)
+                with self._faults.at("load"):
                     worker.load(code, loadable)
             with self._faults.at("start"):
                 self._probes.start(board.connection, board.placer, board.timeouts.probe)
         except BaseException as error:
             self._stop(gently=False)
             if self._builds is not None:  # what lies there may not be what was built
-                self._builds.forget(self._artifact)
+                for worker in self._workers:
+                    self._builds.forget(worker.artifact)
             _tell_left_running(self._workers, error)
             raise
         return self
@@ -210,22 +212,48 @@ class AgentSession:
         self._faults.stopping = self._faults.stopping or isinstance(error, KeyboardInterrupt)
         self._stop(gently=error is None)
 
-    def _loadable(self) -> Loadable:
-        """What is to be loaded: the artifact, or what the device has made of it."""
+    def _loadable(self, worker: Worker) -> Loadable:
+        """What a worker is to load: its artifact, or what the device has made of it."""
         if self._builds is not None:
-            built = self._builds.of(self._artifact, self._settings)
-            self._built = built.artifact
+            built = self._builds.of(worker.artifact, self._settings)
+            self._built = self._built or built.artifact
             self._report("load")
             return built.loadable
         with self._faults.at("start"):
-            return place_artifact(self._board.placer, self._artifact)
+            return place_artifact(self._board.placer, worker.artifact)
 
-    def _start(self) -> None:
+    def _start(self, worker: Worker) -> None:
         self._running = True
-        for worker in self._workers:
-            worker.start()
-            # Before this the agent has ended what an earlier session left: what comes unasked is this one's.
-            self._board.connection.listen(self._hear)
+        if worker.number:
+            self._require_memory(worker)
+        worker.start()
+        # Before this the agent has ended what an earlier session left: what comes unasked is this one's.
+        self._board.connection.listen(self._hear)
+
+    def _require_memory(self, worker: Worker) -> None:
+        """SessionError where less memory is available than the first worker took; unknown is no obstacle."""
+        frame = self._board.connection.request({"op": "memory"}, self._board.timeouts.start)
+        taken = self._workers[0].memory.after_load_bytes
+        if failure_in(frame) or taken is None:
+            return
+        available = checked(Memory, frame.message).available_bytes
+        if available < taken:
+            raise SessionError(
+                f"{worker.name} does not fit in the device's memory",
+                status="out_of_memory",
+                stage="start",
+                why=f"{available >> 20} MiB are available, and worker 0 took {taken >> 20} MiB to load",
+                fix="measure fewer workers or a smaller variant, or close other programs",
+            )
+
+    def _others(self, ended: int) -> str:
+        """How far the other workers were when one of them ended, in words; "" without any."""
+        words = [
+            f"{worker.name}: {worker.stage}, {worker.passes} passes"
+            for worker in self._workers
+            if worker.number != ended
+        ]
+        return f" (meanwhile {'; '.join(words)})" if words else ""
 
     def _stop(self, gently: bool) -> None:
         """End the workers and the probes, whatever state they are in; nothing here replaces an error."""
@@ -244,10 +272,11 @@ class AgentSession:
 
     def golden(self) -> Scores:
         """Scores float32 [workers x golden, classes] of the golden patches, worker by worker."""
-        golden = self._artifact.golden
+        place = self._board.placer.place
         with self._faults.at("golden"):
-            path = self._board.placer.place(golden.patches, golden.patches_sha256)
-            answers = [worker.golden(path) for worker in self._workers]
+            golden = [worker.artifact.golden for worker in self._workers]
+            paths = [place(each.patches, each.patches_sha256) for each in golden]
+            answers = [worker.golden(path) for worker, path in zip(self._workers, paths, strict=True)]
         for _, patch_s in answers:
             if patch_s is not None:
                 self._settings.patch_took(patch_s)
@@ -329,7 +358,16 @@ class AgentSession:
             return facts
         # Each has figures of its own, and none stands for all.
         several = tuple(
-            WorkerFacts(worker.number, worker.cold, worker.warmup, worker.memory) for worker in self._workers
+            WorkerFacts(
+                worker.number,
+                worker.artifact.variant,
+                worker.artifact.sha256,
+                worker.cores,
+                worker.cold,
+                worker.warmup,
+                worker.memory,
+            )
+            for worker in self._workers
         )
         return replace(facts, cold=ColdFigures(), warmup=None, memory=MemoryFigures(), workers=several)
 

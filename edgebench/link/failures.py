@@ -156,6 +156,7 @@ class SessionFaults:
         stopping: whether a stop was asked for: what is silent then is not waited for.
         stage: of the session, in the words of SessionError.
         stderr_tail: what is known of the stderr of the worker that was asked last.
+        others: by the number of a worker that has ended, how far the others were, in words.
     """
 
     def __init__(self, connection: Connection, explain: Explain) -> None:
@@ -165,6 +166,7 @@ class SessionFaults:
         self.stopping = False
         self.stage = "start"
         self.stderr_tail = ""
+        self.others: Callable[[int], str] = lambda ended: ""
 
     def patience_s(self, limit_s: float) -> float:
         """How long an answer of the agent itself is waited for, where it may take `limit_s`."""
@@ -217,7 +219,10 @@ class SessionFaults:
             raise
         except (WorkerEnded, LinkLost, UnavailableError, NoPermissionError, ProtocolError) as error:
             ended = session_error(error, stage, self.stderr_tail)
-            raise (explained(ended, self.explain) if isinstance(error, WorkerEnded) else ended) from None
+            if isinstance(error, WorkerEnded):
+                ended = explained(ended, self.explain)
+                ended.why += self.others(error.end.worker)
+            raise ended from None
 
     @contextlib.contextmanager
     def _deferring(self) -> Iterator[None]:

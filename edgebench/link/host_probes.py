@@ -306,7 +306,7 @@ class HostProbes:
             return
         self._faults.pop(name, None)
         self._latest.pop(name, None)
-        self._probes[name] = probe = SessionProbes((name,), worker=None, take=self._take)
+        self._probes[name] = probe = SessionProbes((name,), workers=(), take=self._take)
         placer = Placer(connection, shares_files=True, timeout_s=self._timeouts.connect, name="this machine")
         probe.start(connection, placer, self._timeouts.probe, HOST)
 

@@ -145,7 +145,7 @@ def board_probe_findings(device: AgentDevice, target: Target) -> list[Finding]:
 def _meter_findings(
     device: AgentDevice, names: Sequence[str], preferred: Sequence[str], place: str
 ) -> list[Finding]:
-    probes = SessionProbes(names, worker=None, preferred=preferred)
+    probes = SessionProbes(names, workers=(), preferred=preferred)
     with device.sampling(probes, place):
         pass
     infos, reasons, _ = probes.facts()

@@ -241,6 +241,18 @@ class ClockReading(Reply):
     now_ns: Count
 
 
+class Started(Reply):
+    """A worker's process was started, pinned to these cores; none where it was not pinned."""
+
+    cores: Annotated[tuple[Count, ...], Field(max_length=4096)] = ()
+
+
+class Memory(Reply):
+    """What programs can still take on the device without swapping."""
+
+    available_bytes: Count
+
+
 class InjectedClock(Reply):
     """By how much a test has the device's clock moved (see edgebench.agent.clock)."""
 

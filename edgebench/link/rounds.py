@@ -1,14 +1,15 @@
-"""The workers of a session on a device with an agent, asked at the same time, round by round.
+"""The workers of a session on a device with an agent, asked at the same time.
 
 One round follows another when the last worker has answered: between them the device does nothing else, and
-the clocks can be matched. A Ctrl-C lets the passes in progress finish.
+the clocks can be matched. A Ctrl-C lets the passes in progress finish. Several workers start their steady
+passes by themselves, from one moment on: those are told from their stamps during which all of them ran.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.errors import SessionError
@@ -25,6 +26,9 @@ _log = logging.getLogger(__name__)
 MATCHING_S = 0.05
 """The pause before a paced pass in which there is time for a few round trips."""
 
+START_S = 0.1
+"""How long after their requests several workers start: by then each has its own, and waits."""
+
 FAILURES = (SessionError, WorkerEnded, LinkLost, ProtocolError)
 """What a request to a worker may end in."""
 
@@ -40,6 +44,49 @@ class Round:
 
     replies: list[tuple[int, Frame]] = field(default_factory=list)
     end: BaseException | None = None
+
+
+class Overlap:
+    """Tells the passes during which all workers of a session ran.
+
+    They run from the latest of their first starts to the earliest of their last ends. A pass is held back
+    until each worker has one that ended as late.
+
+    Args:
+        workers: how many there are.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._first_ns: dict[int, int] = {}  # by worker: when its first pass started
+        self._reached_ns: dict[int, int] = {}  # likewise: when its latest ended
+        self._held: list[Pass] = []
+
+    def take(self, measured: Pass) -> list[Pass]:
+        """One more pass; gives those of which it is known by now, `steady` or `outside`."""
+        self._first_ns.setdefault(measured.worker, measured.start_ns)
+        self._reached_ns[measured.worker] = measured.end_ns
+        self._held.append(measured)
+        if len(self._first_ns) < self._workers:
+            return []
+        begin_ns, end_ns = max(self._first_ns.values()), min(self._reached_ns.values())
+        held, self._held = self._held, []
+        known = []
+        for each in held:
+            if each.start_ns < begin_ns:
+                known.append(_outside(each))
+            else:
+                (known if each.end_ns <= end_ns else self._held).append(each)
+        return known
+
+    def rest(self) -> list[Pass]:
+        """Those that are still held back, when no further pass comes."""
+        held, self._held = self._held, []
+        return [_outside(each) for each in held]
+
+
+def _outside(measured: Pass) -> Pass:
+    return replace(measured, phase="outside", due_ns=None)
 
 
 class WorkerRounds:
@@ -102,18 +149,20 @@ class WorkerRounds:
         yield from _passes_of_round(warming, warm_up)
 
     def steady(self, plan: MeasurePlan, schedules: Sequence[Schedule]) -> Generator[Pass, None, None]:
-        """Each worker's passes, as its schedule has them."""
+        """Each worker's passes, as its schedule has them; of several workers those outside as well."""
 
         def steady_pass(at: int, frame: Frame) -> Pass:
-            taken = self._workers[at].as_pass(frame, self._counts[at], "steady", plan, schedules[at])
+            taken = self._workers[at].as_pass(frame, self._counts[at], "steady", plan)
             self._counts[at] += 1
             return taken
 
-        if plan.period_s is not None:
-            yield from self._paced(plan, schedules, steady_pass)
+        if plan.period_s is not None or len(self._workers) > 1:
+            yield from self._started_by_workers(plan, schedules, steady_pass)
             return
-        while not all(schedule.over for schedule in schedules):
-            yield from _passes_of_round(self._passes_at_once(), steady_pass)
+        [schedule] = schedules
+        while not schedule.over:
+            for taken in _passes_of_round(self._passes_at_once(), steady_pass):
+                yield _scheduled(taken, schedule)
 
     # --- requests to all workers at once ---
 
@@ -122,43 +171,64 @@ class WorkerRounds:
         self._match_clocks()
         return self._round("pass")
 
-    def _paced(
+    def _started_by_workers(
         self, plan: MeasurePlan, schedules: Sequence[Schedule], taken: Callable[[int, Frame], Pass]
     ) -> Generator[Pass, None, None]:
-        """All passes by one request a worker: the device keeps the period, nothing here makes a pass late.
+        """All passes by one request a worker: the device starts them, nothing here makes a pass late.
 
-        In the pause before the next passes no pass is in progress that an interrupt would have to wait
-        for.
+        Several workers start at one moment of the device's clock, and go on until the last one has its
+        passes. In the pause before the next passes no pass is in progress that an interrupt would have to
+        wait for.
         """
         limit_s = self._measure_s + (plan.period_s or 0.0)
+        several = len(self._workers) > 1
+        overlap = Overlap(len(self._workers))
         self._match_clocks()
-        # Every worker's pass is due when it is asked: any schedule describes the request.
-        requests = self._send("paced", limit_s, schedules[0].request)
+        fields: dict[str, Json] = dict(schedules[0].request)
+        if several:
+            start_ns = self._session.clock.device_ns() + round(START_S * 1e9)
+            fields = {"period_ns": fields["period_ns"] or 0, "start_ns": start_ns}
+        requests = self._send("passes", limit_s, fields)
+        ending = False
+
+        def known(place: int, frame: Frame) -> Generator[Pass, None, None]:
+            for each in overlap.take(taken(place, frame)):
+                yield (
+                    _scheduled(each, schedules[each.worker], asked=False) if each.phase == "steady" else each
+                )
+
         try:
             while requests:
-                try:
-                    request, frame = self._follow(requests, limit_s + AGENT_GRACE_S)
-                except KeyboardInterrupt as interrupt:
-                    working = {
-                        number: worker
-                        for number, worker in requests.items()
-                        if not schedules[worker].over and self._pause_s(schedules[worker]) == 0
-                    }
-                    if not working:
-                        raise
-                    yield from _passes_of_round(self._finish_after(interrupt, working, Round()), taken)
-                    return
+                request, frame = self._follow(requests, limit_s + AGENT_GRACE_S)
                 place = requests[request]
                 is_last = "progress" not in frame.message
-                if is_last != schedules[place].over:
+                if is_last != schedules[place].over and (is_last or not several):
                     raise ProtocolError(f"{'fewer' if is_last else 'more'} passes than requested")
                 if is_last:
                     del requests[request]
                     continue
-                yield taken(place, frame)
+                yield from known(place, frame)
+                if several and not ending and all(schedule.over for schedule in schedules):
+                    ending = True
+                    requests |= {worker.end_passes(): at for at, worker in enumerate(self._workers)}
                 pauses_s = [self._pause_s(schedule) for schedule in schedules if not schedule.over]
                 if pauses_s and min(pauses_s) > MATCHING_S:
                     self._match_clocks()
+            yield from overlap.rest()
+        except KeyboardInterrupt as interrupt:
+            in_hand = {
+                number: at
+                for number, at in requests.items()
+                if not schedules[at].over and self._pause_s(schedules[at]) == 0
+            }
+            last = self._finish_after(interrupt, in_hand, Round()) if in_hand else Round()
+            for at, frame in last.replies:
+                yield from known(at, frame)
+            yield from overlap.rest()
+            raise
+        except FAILURES:
+            yield from overlap.rest()
+            raise
         finally:
             self._connection.leave()
 
@@ -217,6 +287,12 @@ class WorkerRounds:
     def _pause_s(self, schedule: Schedule) -> float:
         """How long a worker waits before its next pass is due; 0 for a runner's own time."""
         return 0.0 if self.own_time else schedule.wait_s(self._session.clock.device_ns())
+
+
+def _scheduled(measured: Pass, schedule: Schedule, *, asked: bool = True) -> Pass:
+    """A pass with its due time and deadline, once its schedule has taken it in."""
+    times = schedule.take_in(measured.start_ns, measured.end_ns, measured.due_ns, asked=asked)
+    return replace(measured, due_ns=times[0], deadline_ns=times[1])
 
 
 def _passes_of_round(

@@ -77,15 +77,20 @@ class Schedule:
             return self._passes_ns
         return self._reached_ns - self._began_ns
 
-    def take_in(self, start_ns: int, end_ns: int, due_ns: int | None) -> tuple[int, int] | tuple[None, None]:
+    def take_in(
+        self, start_ns: int, end_ns: int, due_ns: int | None, *, asked: bool = True
+    ) -> tuple[int, int] | tuple[None, None]:
         """One more pass as the device stamped it; gives its due time and deadline where it is paced.
+
+        `asked` is whether an unpaced one was asked for when the one before it had been taken in.
 
         ProtocolError for a pass that did not start at its due time, and for a clock that stands still.
         """
         self._seen += 1
         if self.period_ns is None:
             self._began_ns = start_ns if self._began_ns is None else self._began_ns
-            self._require_moving_clock(start_ns)
+            if asked:
+                self._require_moving_clock(start_ns)
             self._reached_ns = end_ns
             self._passes_ns += end_ns - start_ns
             self._heard_s = self._host_s()
@@ -105,7 +110,7 @@ class Schedule:
         return 0.0 if self.next_due_ns is None else max(0, self.next_due_ns - now_ns) / 1e9
 
     def _require_moving_clock(self, start_ns: int) -> None:
-        """A pass is asked for when the one before it has been taken in: its start says how late it is."""
+        """The start of a pass that was asked for when the one before it was there says how late it is."""
         if self._began_ns is None or self._seen == 1:
             return
         limit_s = max(self._sustained_s or 0.0, self._least_s)

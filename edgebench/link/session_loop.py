@@ -108,6 +108,9 @@ class SessionLoop(Generic[Timed]):
         ]
         with contextlib.closing(client.steady(plan, schedules)) as steady:
             for timed in steady:
+                if timed.phase != "steady":
+                    yield timed
+                    continue
                 begin, end = self.windows_ns.steady or (timed.start_ns, timed.end_ns)
                 steady_ns = min(begin, timed.start_ns), max(end, timed.end_ns)
                 self.windows_ns = replace(self.windows_ns, steady=steady_ns)

@@ -35,7 +35,7 @@ class SessionProbes:
     Args:
         meters: each `kind:address`.
         monitors: likewise; no figure depends on them, so their reasons are kept apart.
-        worker: the one whose process a monitor watches; None where it is to watch none.
+        workers: those whose processes a monitor watches.
         preferred: further meters, each `kind:address`, the first that can be read is used.
         take: called with each chunk as it comes; without it they are kept until `drain`.
     """
@@ -44,7 +44,7 @@ class SessionProbes:
         self,
         meters: Sequence[str],
         monitors: Sequence[str] = (),
-        worker: int | None = 0,
+        workers: Sequence[int] = (0,),
         *,
         preferred: Sequence[str] = (),
         take: TakeSamples | None = None,
@@ -52,7 +52,7 @@ class SessionProbes:
         self._take = take
         self._began_s = time.monotonic()
         self._sample_bytes = 0  # that came since then
-        self._worker = worker
+        self._workers = list(workers)
         self._preferred = tuple(dict.fromkeys(name for name in preferred if name not in meters))
         self._monitors = tuple(dict.fromkeys(monitor for monitor in monitors if monitor not in meters))
         self._meters = tuple(dict.fromkeys(meters))
@@ -102,7 +102,7 @@ class SessionProbes:
         code = placer.place_code(registry.probe_files(module))
         message = {"op": "probe_start", "name": meter, "code": code, "address": address}
         self.running = True
-        reply = connection.request({**message, "worker": self._worker}, timeout_s).message
+        reply = connection.request({**message, "workers": self._workers}, timeout_s).message
         if "error" in reply:
             self._reasons[meter] = f"{meter}: the agent could not start it: {reply['error']}"
             return

@@ -28,6 +28,7 @@ from edgebench.link.replies import (
     Progressed,
     Scored,
     Span,
+    Started,
     Warmed,
     batch_ns,
     checked,
@@ -41,7 +42,7 @@ from edgebench.link.replies import (
     scores_in,
     stamps_in,
 )
-from edgebench.link.schedule import Schedule, Timeouts
+from edgebench.link.schedule import Timeouts
 from edgebench.records.model import Artifact
 from edgebench.records.session import (
     BurstTimes,
@@ -167,8 +168,12 @@ class Worker:
     Args:
         session: whose clock takes in requests and replies.
         number: of its slot in the agent; the workers of a session are counted from 0.
+        artifact: that it loads. Default: the session's.
 
     Attributes:
+        stage: of the session when the worker was asked last.
+        passes: that it has completed since the warm-up.
+        cores: that it was pinned to; empty where it was not.
         stderr_tail: the end of what the worker wrote there, as far as it is known by now.
         left_running: what it had started and did not end.
         runtime: what the runner says of its runtime, once loaded.
@@ -178,8 +183,12 @@ class Worker:
         cold, memory, warmup: what the replies so far say (see SessionFacts).
     """
 
-    def __init__(self, session: SessionContext, number: int = 0) -> None:
+    def __init__(self, session: SessionContext, number: int = 0, artifact: Artifact | None = None) -> None:
         self._session = session
+        self.artifact = artifact or session.artifact
+        self.stage = "start"
+        self.passes = 0
+        self.cores: tuple[int, ...] = ()
         self._timeouts = session.board.timeouts
         self._connection = session.board.connection
         self._placer = session.board.placer
@@ -220,10 +229,13 @@ class Worker:
             "env": {**launch.env, SESSION_NUMBER: str(settings.number)},
             "prefix": list(launch.prefix),
             "affinity": list(launch.affinity),
+            **({"share": [self.number, settings.workers]} if settings.share == "cores" else {}),
             **fields,
         }
-        if failure := failure_in(self._connection.request(message, self._timeouts.start)):
+        frame = self._connection.request(message, self._timeouts.start)
+        if failure := failure_in(frame):
             raise from_reply(*failure, "start", "", self.name)
+        self.cores = checked(Started, frame.message).cores
 
     def call(
         self,
@@ -247,9 +259,15 @@ class Worker:
     def send(self, operation: str, timeout_s: float, fields: Message) -> int:
         """Ask for something; the id of the request. The agent ends a worker that has not answered in time."""
         self._session.faults.raise_deferred()
+        self.stage = self._session.faults.stage
         self._session.clock.asked(self.number)
         request = {"to": "worker", "worker": self.number, "op": operation, "limit_s": timeout_s}
         return self._connection.send({**request, **fields})
+
+    def end_passes(self) -> int:
+        """Have passes that it starts by itself end; the one in hand still answers their own request."""
+        ending = {"op": "idle", "idle_s": 0.0, "limit_s": self._timeouts.measure}
+        return self._connection.send({"to": "worker", "worker": self.number, **ending})
 
     def wait(
         self,
@@ -338,7 +356,7 @@ class Worker:
             code: the runner's files on the device.
             loadable: likewise the artifact, or what was built of it.
         """
-        artifact = self._session.artifact
+        artifact = self.artifact
         companions = {
             name: {"path": file.path, "sha256": self._placer.unverified(file.sha256)}
             for name, file in loadable.companions.items()
@@ -379,11 +397,11 @@ class Worker:
 
     def golden(self, path: str) -> tuple[Scores, float | None]:
         """Scores float32 [golden, classes] of the golden patches at a path, and the seconds a patch took."""
-        golden = self._session.artifact.golden
+        golden = self.artifact.golden
         frame = self.call("golden", self._timeouts.golden, data=golden.patches_sha256, path=path)
         batch_ns = checked(GoldenScored, frame.message).batch_ns
         require_fits("a golden batch", batch_ns or 0, self._answer_span())
-        patch_s = batch_ns / 1e9 / self._session.artifact.batch if batch_ns else None
+        patch_s = batch_ns / 1e9 / self.artifact.batch if batch_ns else None
         return self.scores(frame, len(golden.scores)), patch_s
 
     def idle(
@@ -416,7 +434,7 @@ class Worker:
         Each burst has as long as a pass: one of a slow board is a single batch. `report` receives how many of
         how many are over.
         """
-        golden = self._session.artifact.golden
+        golden = self.artifact.golden
         frame = self.call(
             "burst",
             self._timeouts.measure + plan.burst_s + max(plan.pauses_s),
@@ -445,30 +463,28 @@ class Worker:
         index: int,
         phase: Literal["first", "steady"],
         plan: MeasurePlan,
-        schedule: Schedule | None = None,
     ) -> Pass:
-        """A pass; a schedule takes it in, and gives its due time."""
+        """A pass, with the due time of one that the worker started by itself."""
         reply = checked(Passed, frame.message)
-        due_ns = deadline_ns = waited_ns = None
-        if schedule is not None:
-            due_ns, deadline_ns = schedule.take_in(reply.start_ns, reply.end_ns, reply.due_ns)
-        batch = self._session.artifact.batch
+        waited_ns = None
+        batch = self.artifact.batch
         batches = -(-plan.scene.patches // batch)
         stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self.stages), batches)
         require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._answer_span())
         require_timed(reply.start_ns, reply.end_ns, stamps)
         self.clock_steps.take_in(stamps)
         rest = frame.payload[reply.stamps_bytes :]
-        scores = scores_in(rest, reply, plan.scene.patches, self._session.artifact.scores)
+        scores = scores_in(rest, reply, plan.scene.patches, self.artifact.scores)
         self._note_first_inference(reply)
         if reply.asked_ns is not None and not self.own_time:
-            # A paced worker waits until a pass is due, and receives no further request.
-            from_ns = max(reply.asked_ns, self._reached_ns, reply.due_ns or 0)
+            # One that starts its passes by itself waits until each is due; a later request ends them.
+            from_ns = max(self._reached_ns, reply.asked_ns if reply.due_ns is None else reply.due_ns)
             waited_ns = max(0, self.span.to_ns - from_ns)
         self._reached_ns = reply.end_ns
         self.memory = replace(self.memory, peak_bytes=reply.peak_bytes)
         stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, scores, batch)
-        taken = Pass(index, phase, *stamped, due_ns, deadline_ns, self.number, waited_ns)
+        taken = Pass(index, phase, *stamped, reply.due_ns, None, self.number, waited_ns)
+        self.passes += phase == "steady"
         if phase == "first":
             self._batch_ns = batch_ns(stamps)
             self.cold = replace(self.cold, first_pass_s=taken.image_ns / 1e9)
@@ -487,13 +503,13 @@ class Worker:
         self.warmup = WarmUp(reply.batches, reply.steady)
         if not len(stamps):
             return None
-        stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, None, self._session.artifact.batch)
+        stamped = (reply.start_ns, reply.end_ns, self.stages, stamps, None, self.artifact.batch)
         return Pass(1, "warmup", *stamped, worker=self.number)
 
     def scores(self, frame: Frame, patches: int) -> Scores:
         """Scores float32 [patches, classes]."""
         reply = checked(Scored, frame.message)
-        scores = scores_in(frame.payload, reply, patches, self._session.artifact.scores)
+        scores = scores_in(frame.payload, reply, patches, self.artifact.scores)
         self._note_first_inference(reply)
         return scores
 

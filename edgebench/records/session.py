@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from edgebench.records.model import BuiltArtifact
+from edgebench.records.model import Artifact, BuiltArtifact
 from edgebench.records.target import Launch
 from edgebench.records.values import ImageSet, Json, Report, Scene, Scores
 from edgebench.stats.interval import Count
@@ -253,6 +253,10 @@ class MeasurePlan(Pace):
     patches: int | None = None
 
 
+Share = Literal["naive", "cores"]
+"""How several workers share a device's cores: without limits, or each pinned to an equal part of them."""
+
+
 @dataclass(frozen=True)
 class SessionSettings:
     """What one session needs to know beside the artifact."""
@@ -268,7 +272,8 @@ class SessionSettings:
     monitors: tuple[str, ...] = ()  # probes that say nothing about power: no idle window, not in the key
     number: int = 0  # which session of its trial it is
     preferred_meters: tuple[str, ...] = ()  # of these one more meter, the first that the device can read
-    workers: int = 1  # processes that measure side by side, each with the artifact loaded
+    others: tuple[Artifact, ...] = ()  # each loaded by one more worker, which measures at the same time
+    share: Share | None = None  # how several workers share the device's cores
     report: Report = field(
         default=lambda stage, done, steps: None, compare=False, repr=False
     )  # for stages that are not in sight
@@ -276,6 +281,11 @@ class SessionSettings:
     patch_took: Callable[[float], None] = field(default=lambda patch_s: None, compare=False, repr=False)
     # Takes what the session's probes sample as it comes; what it is not called with is in `probe_chunks()`.
     take_samples: TakeSamples | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def workers(self) -> int:
+        """Processes that measure at the same time."""
+        return 1 + len(self.others)
 
 
 # What a session knows of itself: cold figures, memory, runtime, clock, probes, warnings.
@@ -348,7 +358,8 @@ class SessionWindows:
     idle: tuple[Moment, Moment] | None = None
     """The idle device, before the first pass. Unit: ns, device clock. Source: device clock."""
     steady: tuple[Moment, Moment] | None = None
-    """First steady pass to last. Unit: ns, device clock. Source: device clock."""
+    """First steady pass to last; of several workers the time when all of them ran. Unit: ns, device clock.
+    Source: device clock."""
     idle_after: tuple[Moment, Moment] | None = None
     """The idle device again, after the last steady pass and its pause. Unit: ns, device clock. Source: device
     clock."""
@@ -359,9 +370,17 @@ class SessionWindows:
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """What one of several workers knows of itself; as SessionFacts has it of a lone one."""
+    """What one of several workers knows of itself; as SessionFacts has it of a lone one.
+
+    Attributes:
+        variant, artifact_sha256: that it has loaded.
+        cores: that it was pinned to; empty where it was not.
+    """
 
     worker: int
+    variant: str = ""
+    artifact_sha256: str = ""
+    cores: tuple[int, ...] = ()
     cold: ColdFigures = field(default_factory=ColdFigures)
     warmup: WarmUp | None = None
     memory: MemoryFigures = field(default_factory=MemoryFigures)
@@ -422,7 +441,7 @@ class SessionFacts:
 # What a session times: passes over the scene, or windows over a patch that stays; on the device's clock.
 
 
-Phase: TypeAlias = Literal["first", "warmup", "steady"]
+Phase: TypeAlias = Literal["first", "warmup", "steady", "outside"]
 
 
 @dataclass(frozen=True)
@@ -431,7 +450,8 @@ class Pass:
 
     Attributes:
         index: 0 for the first (cold) pass, then counted on; steady passes follow it.
-        phase: `first`, `warmup` (batches, not a whole pass) or `steady`.
+        phase: `first`, `warmup` (batches, not a whole pass) or `steady`; `outside` for a later pass that lies
+            partly outside the time when all workers of the session ran.
         start_ns, end_ns: before the first batch's patchify, after the last score.
         stages: the stages' names in order, such as patchify, preprocess, infer.
         stamps_ns: int64 [batches, stages, 2], start and end of each stage of each batch.

@@ -481,7 +481,8 @@ class SessionRecord(_Record):
     tables: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = {}
     """SHA-256 of each Parquet file beside it, in hex, by the table's name. Source: the store."""
     workers: tuple[dict[str, Any], ...] = ({"worker": 0},)
-    """The workers that shared the session; one until devices are shared. Source: plan."""
+    """The workers of the session. Each of several has its variant, artifact_sha256, cores (numbers of those
+    that it was pinned to; empty where it was not), cold, warmup, memory and golden. Source: workers."""
     measured_patches: int | None = Field(default=None, ge=1)
     """How many patches of the scene it measured, as its device says it; null: as many as its passes or
     windows hold. Unit: patch. Source: the session."""
@@ -511,11 +512,12 @@ class PassRow:
     """One row a pass of the scene; the warm-up's batches are one row of phase `warmup`."""
 
     worker: Int16
-    """Worker of the session; 0 until devices are shared."""
+    """Worker of the session; 0 of a lone one."""
     pass_: Int32
     """Number of the pass in its session; 0 is the first, cold one."""
     phase: Word
-    """first (cold), warmup (batches, one row in passes) or steady."""
+    """first (cold), warmup (batches, one row in passes), steady, or outside: not wholly within the time when
+    all workers of the session ran."""
     start_ns: Int64
     """Before the first batch's patchify. Unit: ns."""
     end_ns: Int64
@@ -549,11 +551,12 @@ class BatchRow:
     """One row a batch, warm-up included."""
 
     worker: Int16
-    """Worker of the session; 0 until devices are shared."""
+    """Worker of the session; 0 of a lone one."""
     pass_: Int32
     """The pass that it belongs to."""
     phase: Word
-    """first (cold), warmup (batches, one row in passes) or steady."""
+    """first (cold), warmup (batches, one row in passes), steady, or outside: not wholly within the time when
+    all workers of the session ran."""
     batch: Int32
     """Number of the batch in its pass."""
     first_patch: Int32
@@ -575,7 +578,7 @@ class WindowRow:
     """One row a window, in sessions of devices that give windows and no passes; absent elsewhere."""
 
     worker: Int16
-    """Worker of the session; 0 until devices are shared."""
+    """Worker of the session; 0 of a lone one."""
     window: Int32
     """Number of the window in its session; 0 is the first, cold one."""
     phase: Word
@@ -613,7 +616,7 @@ class PredictionRow:
     """One row a patch and set."""
 
     worker: Int16
-    """Worker of the session; 0 until devices are shared."""
+    """Worker of the session; 0 of a lone one."""
     set: Word
     """scene (the last pass) or images."""
     index: Int32

@@ -38,6 +38,8 @@ from edgebench.session_stages import fault_of_stages
 
 
 PHASES = ("first", "warmup", "steady")
+OUTSIDE = "outside"
+"""The phase of a pass of several workers that lies partly outside the time when all of them ran."""
 MOST_INDEX = 2**31 - 1
 MOST_INFERENCES = 2**62 - 1
 MOST_INSTRUCTIONS = 2**62 - 1
@@ -147,7 +149,7 @@ def _fault_of_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None) ->
         (not 0 <= pass_.index <= MOST_INDEX, "its number is out of range"),
         (pass_.stages != stages, f"stages {pass_.stages} after {stages}"),
         (True, fault_of_stages(stages)),
-        (pass_.phase not in PHASES, f"its phase is {pass_.phase!r}"),
+        (pass_.phase not in (*PHASES, OUTSIDE), f"its phase is {pass_.phase!r}"),
         (True, fault),
     )
 

@@ -23,7 +23,19 @@ from tests.golden_text import assert_golden
 from tests.link.test_window_session import Board
 
 GOLDEN = Path(__file__).parent / "golden"
-VARYING = {"id", "re", "now_ns", "limit_s", "options", "code", "input", "env", "pause_s", "python"}
+VARYING = {
+    "id",
+    "re",
+    "now_ns",
+    "limit_s",
+    "options",
+    "code",
+    "input",
+    "env",
+    "pause_s",
+    "python",
+    "start_ns",
+}
 
 
 class Transcript:
@@ -31,6 +43,7 @@ class Transcript:
 
     def __init__(self):
         self.lines = []
+        self.replies = True
 
     def add(self, line):
         self.lines.append(line)
@@ -39,7 +52,7 @@ class Transcript:
         self.add(f"> {_words(message)}{' + bytes' if len(payload) else ''}")
 
     def heard(self, frame):
-        if "progress" not in frame.message and "event" not in frame.message:
+        if self.replies and "progress" not in frame.message and "event" not in frame.message:
             fields = ", ".join(sorted(set(frame.message) - {"re", "now_ns"}))
             self.add(f"    < {fields}{' + bytes' if frame.payload else ''}")
 
@@ -124,13 +137,16 @@ def test_agent_whose_runner_fails(rig, transcript, how, fault):
         ("plain", {}, {"images": True}),
         ("metered", {"host_metering": True, "idle_s": 0.05, "settle_s": 0.02}, {"least_s": 0.01}),
         ("paced", {"host_metering": True, "idle_s": 0.05}, {"period_s": 0.04}),
-        ("workers", {"workers": 2}, {}),
+        ("workers", {"others": 1}, {}),
         ("bursts", {"host_metering": True, "bursts": LoadBursts(0.01, (0.01, 0.01))}, {}),
     ],
 )
 def test_agent(rig, transcript, name, settings, plan):
     if plan.get("images"):
         plan = {**plan, "images": rig.images}
+    if "others" in settings:
+        settings = {**settings, "others": (rig.artifact(),)}
+        transcript.replies = False  # in which order several workers answer is chance
     with closing(rig.device()) as device:
         measure(device, rig.artifact(), replace(rig.settings(), **settings), rig.plan(passes=3, **plan))
     transcript.check(f"agent-{name}")

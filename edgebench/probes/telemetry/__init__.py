@@ -29,5 +29,5 @@ def open_probe(address: str) -> TelemetryProbe:
             "{!r} is no rate".format(text),
             "give a rate from {} to {} Hz, such as telemetry:1".format(*HZ_RANGE),
         )
-    worker = os.environ.get(WORKER_PID, "")
-    return TelemetryProbe(address, rate_hz, root or "/", int(worker) if worker.isdigit() else None)
+    pids = os.environ.get(WORKER_PID, "").split(",")
+    return TelemetryProbe(address, rate_hz, root or "/", [int(pid) for pid in pids if pid.isdigit()])

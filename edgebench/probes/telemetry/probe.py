@@ -1,7 +1,7 @@
 """The probe: all sources that the board has, sampled together at a low rate."""
 
 import time
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from ..basics import EvenProbe, ProbeMissing, now_ns
 from .sources import (
@@ -38,12 +38,12 @@ FINDERS: List[Tuple[str, Find]] = [
 class TelemetryProbe(EvenProbe):
     """Whatever the board tells, at `rate_hz`; a value that cannot be read any more is not a number."""
 
-    def __init__(self, address: str, rate_hz: float, root: str, worker: Optional[int]) -> None:
+    def __init__(self, address: str, rate_hz: float, root: str, workers: Sequence[int]) -> None:
         self._sources: List[Source] = []
         absent: Dict[str, str] = {}
         for name, find in FINDERS:
             try:
-                self._sources.append(find(root, worker))
+                self._sources.append(find(root, workers))
             except (OSError, ValueError, Absent) as error:
                 absent[name] = str(error)
         channels = [channel for source in self._sources for channel in source.channels]

@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..basics import NAN, OpenFile
 
@@ -19,8 +19,8 @@ class Source(NamedTuple):
     read: Callable[[], List[float]]
 
 
-Find = Callable[[str, Optional[int]], Source]
-"""Looks for a source below a root folder, for a worker's process; Absent with the reason without one."""
+Find = Callable[[str, Sequence[int]], Source]
+"""Looks for a source below a root folder, for the workers' processes; Absent with the reason without one."""
 
 
 class Absent(Exception):
@@ -87,20 +87,23 @@ def numbered_folders(folder: str, pattern: str) -> List[str]:
 # The worker that a monitor runs beside: its processes, and the cores that it may use.
 
 
-def _running(worker: Optional[int]) -> int:
-    if worker is None:
+def _running(workers: Sequence[int]) -> Sequence[int]:
+    if not workers:
         raise Absent("no worker runs in its session")
-    return worker
+    return workers
 
 
-def allowed_cores(root: str, worker: Optional[int]) -> Set[int]:
-    """The numbers of the cores that the worker may use; Absent where there is no worker."""
-    status = os.path.join(root, "proc", str(_running(worker)), "status")
-    with open(status, "rb") as file:
-        match = re.search(rb"^Cpus_allowed_list:\s*([0-9,-]+)", file.read(8192), re.MULTILINE)
-    if match is None:
-        raise Absent("{} does not say which cores the worker may use".format(status))
-    return core_numbers(match.group(1).decode("ascii"))
+def allowed_cores(root: str, workers: Sequence[int]) -> Set[int]:
+    """The numbers of the cores that any of the workers may use; Absent where there is no worker."""
+    cores: Set[int] = set()
+    for worker in _running(workers):
+        status = os.path.join(root, "proc", str(worker), "status")
+        with open(status, "rb") as file:
+            match = re.search(rb"^Cpus_allowed_list:\s*([0-9,-]+)", file.read(8192), re.MULTILINE)
+        if match is None:
+            raise Absent("{} does not say which cores the worker may use".format(status))
+        cores |= core_numbers(match.group(1).decode("ascii"))
+    return cores
 
 
 def core_numbers(text: str) -> Set[int]:
@@ -113,15 +116,15 @@ def core_numbers(text: str) -> Set[int]:
     return numbers
 
 
-def task_folders(root: str, worker: Optional[int]) -> List[str]:
-    """The folders with the threads of the worker's processes; Absent where there is no worker."""
-    leader, folder = _running(worker), os.path.join(root, "proc")
-    processes = {leader}  # of the worker's session: a launch prefix such as sudo stays in front of the worker
+def task_folders(root: str, workers: Sequence[int]) -> List[str]:
+    """The folders with the threads of the workers' processes; Absent where there is no worker."""
+    leaders, folder = set(_running(workers)), os.path.join(root, "proc")
+    processes = set(leaders)  # of their sessions: a launch prefix such as sudo stays in front of a worker
     for path in glob.glob(os.path.join(glob.escape(folder), "[0-9]*", "stat")):
         try:
             with open(path, "rb") as file:
                 fields = file.read(4096).rpartition(b")")[2].split()
-            if int(fields[3]) == leader:
+            if int(fields[3]) in leaders:
                 processes.add(int(os.path.basename(os.path.dirname(path))))
         except (OSError, ValueError, IndexError):
             continue
@@ -142,13 +145,13 @@ CPU = "sys/devices/system/cpu"
 THERMAL = "sys/class/thermal"
 
 
-def find_clocks(root: str, worker: Optional[int]) -> Source:
+def find_clocks(root: str, workers: Sequence[int]) -> Source:
     """The fastest and the slowest clock of the cores that the worker may use."""
     folder = os.path.join(root, CPU, "cpufreq")
     policies = numbered_folders(folder, "policy*")
     if not policies:
         raise Absent("{} has no policy: virtual machines have none".format(folder))
-    own = [policy for policy in policies if _has_worker_core(policy, root, worker)]
+    own = [policy for policy in policies if _has_worker_core(policy, root, workers)]
     names = ", ".join(map(os.path.basename, policies))
     foreign = "the worker may not use the cores of {}".format(names[:1000])
     files = open_numbers([os.path.join(policy, "scaling_cur_freq") for policy in own], foreign)
@@ -160,16 +163,16 @@ def find_clocks(root: str, worker: Optional[int]) -> Source:
     return watched(channels_of("clock", "MHz", "cpu_clock_max", "cpu_clock_min"), read)
 
 
-def _has_worker_core(policy: str, root: str, worker: Optional[int]) -> bool:
+def _has_worker_core(policy: str, root: str, workers: Sequence[int]) -> bool:
     """Whether the worker may use any of the policy's cores; also where that is not told."""
     try:
         cores = core_numbers(stripped_text(os.path.join(policy, "related_cpus")))
-        return not allowed_cores(root, worker).isdisjoint(cores)
+        return not allowed_cores(root, workers).isdisjoint(cores)
     except (OSError, ValueError, Absent):
         return True
 
 
-def find_temperatures(root: str, worker: Optional[int]) -> Source:
+def find_temperatures(root: str, workers: Sequence[int]) -> Source:
     """Thermal zones, and Edge TPUs on PCIe."""
     folder = os.path.join(root, THERMAL)
     zones, cards = numbered_folders(folder, "thermal_zone*"), numbered_folders(root, APEX)
@@ -190,14 +193,14 @@ def find_temperatures(root: str, worker: Optional[int]) -> Source:
     return Source(channels, lambda: [file.number() / 1000 for file in files])
 
 
-def find_load(root: str, worker: Optional[int]) -> Source:
+def find_load(root: str, workers: Sequence[int]) -> Source:
     """How many processes ran or waited to, over the last minute."""
     file = OpenFile(os.path.join(root, "proc/loadavg"))
     channels = channels_of("load", "processes", "load_1min")
     return watched(channels, lambda: [float(file.text().partition(" ")[0])])
 
 
-def find_memory(root: str, worker: Optional[int]) -> Source:
+def find_memory(root: str, workers: Sequence[int]) -> Source:
     """What the kernel can give without swapping."""
     file = OpenFile(os.path.join(root, "proc/meminfo"))
 
@@ -290,22 +293,22 @@ def _times_in(schedstat: bytes) -> Pair:
     return int(fields[0]), int(fields[1])
 
 
-def find_switches(root: str, worker: Optional[int]) -> Source:
+def find_switches(root: str, workers: Sequence[int]) -> Source:
     """Voluntary and involuntary context switches of the worker's threads."""
-    counters = ThreadCounters(task_folders(root, worker), "status", _switches_in)
+    counters = ThreadCounters(task_folders(root, workers), "status", _switches_in)
     names = ("voluntary_switches", "involuntary_switches")
     return Source(channels_of("context_switches", "switches", *names), counters.read)
 
 
-def find_waiting(root: str, worker: Optional[int]) -> Source:
+def find_waiting(root: str, workers: Sequence[int]) -> Source:
     """How long the worker's threads ran, and how long they waited for a core."""
-    counters = ThreadCounters(task_folders(root, worker), "schedstat", _times_in)
+    counters = ThreadCounters(task_folders(root, workers), "schedstat", _times_in)
     return Source(channels_of("time", "ns", "worker_running", "worker_waiting"), counters.read)
 
 
-def find_cores(root: str, worker: Optional[int]) -> Source:
+def find_cores(root: str, workers: Sequence[int]) -> Source:
     """How long the worker's cores worked, and how long a hypervisor gave them to others."""
-    allowed = allowed_cores(root, worker)
+    allowed = allowed_cores(root, workers)
     tick_ns = 1e9 / os.sysconf("SC_CLK_TCK")
     file = os.open(os.path.join(root, "proc/stat"), os.O_RDONLY)
 
@@ -348,7 +351,7 @@ FIRMWARE = "sys/devices/platform/soc/soc:firmware/get_throttled"
 SLOWS = re.compile("cpu|gpu|processor|devfreq|balanced|throttle|emergency", re.IGNORECASE)
 
 
-def find_firmware(root: str, worker: Optional[int]) -> Source:
+def find_firmware(root: str, workers: Sequence[int]) -> Source:
     """The Raspberry Pi firmware's bits."""
     file = OpenFile(os.path.join(root, FIRMWARE))
     return watched(channels_of("throttle", "bits", "throttle_flags"), lambda: [_bits(file.text())])
@@ -358,7 +361,7 @@ def _bits(text: str) -> float:
     return float(int(text, 16) & 0xFFFFFFFF)
 
 
-def find_counters(root: str, worker: Optional[int]) -> Source:
+def find_counters(root: str, workers: Sequence[int]) -> Source:
     """How often cores and package were throttled, added up."""
     folders = [os.path.join(core, "thermal_throttle") for core in numbered_folders(root, CPU + "/cpu[0-9]*")]
     paths = [os.path.join(folder, "core_throttle_count") for folder in folders if os.path.isdir(folder)]
@@ -371,7 +374,7 @@ def find_counters(root: str, worker: Optional[int]) -> Source:
     return Source(channels, lambda: [sum(file.number() for file in files)])
 
 
-def find_cooling(root: str, worker: Optional[int]) -> Source:
+def find_cooling(root: str, workers: Sequence[int]) -> Source:
     """The highest state of the cooling devices that slow a processor."""
     folder = os.path.join(root, THERMAL)
     paths = []

@@ -324,7 +324,7 @@ class MeterBench:
             file: takes the samples as they come.
         """
         place = HOST if registry.samples_on_host(meter) else BOARD
-        probes = SessionProbes((meter,), worker=None)
+        probes = SessionProbes((meter,), workers=())
         figures: RecordedFigures | None = None  # until the meter has said what it is
 
         def take() -> tuple[str, float] | None:

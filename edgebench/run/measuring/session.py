@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -110,6 +111,8 @@ class SessionWatch:
 
     def arrived(self, measurement: Pass | Window) -> None:
         """Take in a pass, the warm-up's batches, or a window."""
+        if measurement.phase == "outside":
+            return
         worker = 0 if isinstance(measurement, Window) else measurement.worker
         scene_s = _scene_s(measurement, self.shape.patches)
         if measurement.phase == "steady":
@@ -402,16 +405,20 @@ def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) 
     """Golden check, passes, accuracy: in this order, each kept as soon as it is there."""
     gathered.stage = "golden"
     scores = session.golden()
-    for worker_scores in _by_worker(scores, job):
-        gathered.checks.append(compare(worker_scores, job.artifact.golden, job.settings.options))
+    artifacts = (job.artifact, *job.settings.others)
+    each = _by_worker(scores, [len(artifact.golden.scores) for artifact in artifacts], "golden")
+    for artifact, worker_scores in zip(artifacts, each, strict=True):
+        gathered.checks.append(compare(worker_scores, artifact.golden, job.settings.options))
     for check in gathered.checks:
         require(check)
     gathered.stage = "measure"
     # Ctrl-C between two passes leaves the generator suspended: unless it is closed here, the facts are asked
     # for before the clock's last edge is taken and the probes have given their last samples.
     with closing(_closable(session.measure(job.plan))) as measurements:
-        for count, measurement in enumerate(measurements, 1):
-            _require_due(count, gathered, job)
+        counts = Counter(dict.fromkeys(range(job.settings.workers), 0))
+        for measurement in measurements:
+            counts[0 if isinstance(measurement, Window) else measurement.worker] += 1
+            _require_due(min(counts.values()), gathered, job)
             take_in(measurement, gathered, job.plan.scene.patches, job.settings.workers)
             gathered.samples.take_all(session.probe_chunks())
             watch.arrived(measurement)
@@ -424,16 +431,17 @@ def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) 
         finally:
             gathered.device_s += time.perf_counter() - start_s
         require_finite_scores(scores, "predict", "the images")
-        gathered.image_scores = _by_worker(scores, job)
+        gathered.image_scores = _by_worker(scores, [job.plan.images.n] * job.settings.workers, "predict")
 
 
 def _require_due(count: int, gathered: Gathered, job: Job) -> None:
     """SessionError for more passes or windows than any device gives for the steady ones that were asked for.
 
     A sustained session has no number of them, nor has one that has to last until it has lasted long enough.
+    Several workers go on until the last has its own: the one with the fewest counts.
     """
     plan, workers = job.plan, job.settings.workers
-    most = workers * (plan.passes + plan.warmup_cap + SPARE_MEASUREMENTS)
+    most = plan.passes + plan.warmup_cap + SPARE_MEASUREMENTS
     has_lasted = gathered.steady_s >= workers * SPARE_TIMES * (plan.least_s or 0.0)
     if plan.sustained_s is None and count > most and has_lasted:
         raise protocol_error(
@@ -442,14 +450,18 @@ def _require_due(count: int, gathered: Gathered, job: Job) -> None:
         )
 
 
-def _by_worker(scores: Scores, job: Job) -> list[Scores]:
-    """Scores that the workers gave one after the other, as one array each; SessionError for a part of one."""
-    workers = job.settings.workers
-    if len(scores) % workers:
+def _by_worker(scores: Scores, counts: Sequence[int], stage: str) -> list[Scores]:
+    """Scores that several workers gave one after the other, one array each; SessionError for a part of one.
+
+    `counts` are the rows of each. Those of a lone worker are left to whoever compares them.
+    """
+    if len(counts) == 1:
+        return [scores]
+    if len(scores) != sum(counts):
         raise protocol_error(
-            f"the device gave {len(scores)} rows of scores for {workers} workers", stage="predict"
+            f"the device gave {len(scores)} rows of scores, {sum(counts)} were due", stage=stage
         )
-    return np.split(scores, workers)
+    return np.split(scores, np.cumsum(counts)[:-1])
 
 
 def _closable(measurements: Iterator[Pass | Window]) -> Generator[Pass | Window, None, None]:

@@ -235,7 +235,7 @@ def _scene_scores(gathered: Gathered) -> list[tuple[int, Sequence[int], Scores]]
     last = {
         scene_pass.worker: scene_pass.scores
         for scene_pass in gathered.passes
-        if scene_pass.scores is not None
+        if scene_pass.scores is not None and scene_pass.phase != tables.OUTSIDE
     }
     if last:
         return [(worker, range(len(scores)), scores) for worker, scores in sorted(last.items())]
