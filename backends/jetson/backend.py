@@ -62,7 +62,14 @@ def _calibrates(request: PrepareRequest) -> bool:
     """
     if request.variant.precision != "int8" or request.options.get("int8") == "qdq":
         return False
-    if subject_of(request).precision == "fp32":
+    subject = subject_of(request)
+    if subject.precision == "fp32" and subject.tensors:
+        raise UnsupportedError(
+            f"{request.variant.name} cannot be calibrated on the board",
+            why="its calibrator takes pictures, and this model takes none",
+            fix="add --set int8=qdq: the ranges are then measured here",
+        )
+    if subject.precision == "fp32":
         return True
     if request.options.get("int8") == "calibrator":
         raise UnsupportedError(
@@ -112,7 +119,7 @@ def _companion(artifact: Artifact) -> Companion:
 
 def _calibration(request: PrepareRequest, spec: InputSpec, cache: Cache) -> Companion:
     """What the quantiser calibrates with, as the fp32 file takes it; one file for all batches."""
-    images = require_calibration(request, subject_of(request), "int8", "file")
+    images = require_calibration(request, subject_of(request))
     decides = {
         "format": KIND,
         "recipe": RECIPE_VERSION,

@@ -47,7 +47,7 @@ _TAKEN_AS_IT_IS = ("tflite", "onnx")
 
 @dataclass(frozen=True)
 class Images:
-    """Calibration images: uint8 [n, height, width, 3], had when they are needed."""
+    """Calibration images: uint8 [n, height, width, 3], or samples, had when they are needed."""
 
     name: str
     n: int
@@ -86,7 +86,7 @@ class Subject:
         weights_sha256: of the file, or the identity of random weights.
         tensors: the inputs of a model that takes no picture.
         assumed: of the inputs, because neither the file nor the user says it.
-        calibration: None where there is nothing to calibrate int8 with, for the reason in `uncalibrated`.
+        calibration: None where there is nothing to calibrate int8 with.
         is_shipped: whether it is the shipped family with its trained weights.
     """
 
@@ -102,7 +102,6 @@ class Subject:
     accuracy_reason: str
     golden: GoldenPatches
     calibration: Images | None
-    uncalibrated: str = ""
     assumed: tuple[str, ...] = ()
     tensors: tuple[TensorInput, ...] = ()
     is_shipped: bool = False
@@ -148,27 +147,15 @@ def require_batch(request: PrepareRequest) -> None:
         )
 
 
-def require_calibration(request: PrepareRequest, subject: Subject, method: str, file: str) -> Images:
-    """What int8 is calibrated with; UnsupportedError where there is nothing.
-
-    Args:
-        request: of int8.
-        subject: of that request.
-        method: what is calibrated.
-        file: what there could be instead that is quantised already.
-    """
+def require_calibration(request: PrepareRequest, subject: Subject) -> Images:
+    """What int8 is calibrated with; UnsupportedError where there is nothing."""
     if subject.calibration is not None:
         return subject.calibration
-    if subject.uncalibrated:
-        raise UnsupportedError(
-            f"{request.variant.name} cannot be made",
-            why=f"{method} is calibrated with pictures, and {subject.uncalibrated}",
-            fix=f"give a {file} that is quantised already",
-        )
+    things, where = ("inputs", "an .npz of them") if subject.tensors else ("pictures", "a folder of them")
     raise UnsupportedError(
-        f"{request.variant.name} cannot be made without calibration images",
-        why="int8 takes its ranges from pictures like those that the model will see",
-        fix="give a folder of them: --calibration DIR",
+        f"{request.variant.name} cannot be made without calibration {'images' if subject.spec else things}",
+        why=f"int8 takes its ranges from {things} like those that the model will see",
+        fix=f"give {where}: --calibration {'DIR' if subject.spec else 'FILE'}",
     )
 
 
@@ -254,8 +241,7 @@ def _file(request: PrepareRequest) -> Subject:
         accuracy_reason="" if source.labelled else model.accuracy_reason,
         assumed=model.assumed,
         golden=_golden(source),
-        calibration=None if spec is None else _calibration(source),
-        uncalibrated="" if spec else model.accuracy_reason,
+        calibration=_calibration(source),
         tensors=()
         if spec
         else tuple(
@@ -529,6 +515,7 @@ def artifact_of(
             fix="give --labels a file with one name a line, as many as the model has scores",
         )
     golden = subject.golden.file(cache)
+    quantised = file.note.get("tensors") or [{}] * len(subject.tensors)  # as a conversion left them
     return Artifact(
         variant=request.variant.name,
         batch=request.batch,
@@ -541,7 +528,10 @@ def artifact_of(
         outputs=None if names else len(scores[0]),
         accuracy_reason=subject.accuracy_reason,
         assumed=subject.assumed,
-        tensors=subject.tensors,
+        tensors=tuple(
+            TensorInput.model_validate({**tensor.model_dump(), **of_file})
+            for tensor, of_file in zip(subject.tensors, quantised, strict=True)
+        ),
         input_shapes=input_shapes,
         golden=Golden(
             patches=golden.path,

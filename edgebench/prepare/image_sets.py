@@ -27,7 +27,8 @@ from edgebench.prepare.landcover import (
     shipped_draws,
 )
 from edgebench.prepare.pictures import read_rgb
-from edgebench.prepare.samples import chosen_units
+from edgebench.prepare.samples import chosen_units, read_inputs
+from edgebench.records.model import FixedInput
 from edgebench.records.values import ImageSet, Scene
 
 SCENE_NAME = "greenland"
@@ -199,28 +200,46 @@ MOST = 500
 
 def load_calibration(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> ImageSet:
     """The calibration images, at most 500 of them, resized as the test images are."""
-    images = load_images(path, cache, size)
+    return _bounded(load_images(path, cache, size), cache)
+
+
+def load_calibration_inputs(path: Path, inputs: Sequence[FixedInput], cache: Cache) -> ImageSet:
+    """At most 500 samples for a model that takes no picture, from what `read_inputs` reads."""
+    samples = read_inputs(path, inputs).kept(path, cache)
+    name = path.resolve().name
+    given = ImageSet(name, samples.path, samples.sha256, samples.n, None, (), kind="samples")
+    return _bounded(given, cache)
+
+
+def _bounded(images: ImageSet, cache: Cache) -> ImageSet:
     if images.n <= MOST:
         return images
-    chosen = np.unique(np.linspace(0, images.n - 1, MOST).round().astype(int))
-    key = canonical_hash({"of": images.sha256, "chosen": chosen.tolist()})
-    file = _chosen(cache, key, images, chosen.tolist())
+    chosen = np.unique(np.linspace(0, images.n - 1, MOST).round().astype(int)).tolist()
+    if images.kind == "samples":
+        return chosen_units(images, chosen, cache)
+    key = canonical_hash({"of": images.sha256, "chosen": chosen})
+    file = _chosen(cache, key, images, chosen)
     labels = None if images.labels is None else tuple(images.labels[index] for index in chosen)
     return replace(images, path=file.path, sha256=file.sha256, n=len(chosen), labels=labels)
 
 
 def refuse_overlap(calibration: ImageSet, images: ImageSet) -> None:
-    """InputError when an image is in both sets, by its pixels: the accuracy would be flattered."""
+    """InputError when an image or a sample is in both sets: the accuracy would be flattered."""
     known = _digests(calibration)
     shared = [index for digest, index in _digests(images).items() if digest in known]
+    things = "images" if images.kind == "picture" else "samples"
     if shared:
         raise InputError(
-            f"{len(shared)} of the images are calibration images too",
+            f"{len(shared)} of the {things} are calibration {things} too",
             why=f"the first is number {min(shared) + 1} of {images.name}; the accuracy would be flattered",
-            fix="calibrate with images that are not tested, such as some of the training's",
+            fix=f"calibrate with {things} that are not tested, such as some of the training's",
         )
 
 
 def _digests(images: ImageSet) -> dict[bytes, int]:
-    pixels = np.load(images.path, mmap_mode="r")
-    return {hashlib.sha256(np.ascontiguousarray(row).data).digest(): at for at, row in enumerate(pixels)}
+    stored = np.load(images.path, mmap_mode="r")
+    arrays = [stored] if images.kind == "picture" else [stored[name] for name in stored if name.isdigit()]
+    rows = zip(*arrays, strict=True)
+    return {
+        hashlib.sha256(b"".join(part.tobytes() for part in row)).digest(): at for at, row in enumerate(rows)
+    }

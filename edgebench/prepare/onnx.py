@@ -116,7 +116,7 @@ class OnnxChain(Chain):
             inputs["recipe"] = FP16_VERSION
         if precision == "int8":
             form = self._form_of(request)
-            calibration = require_calibration(request, subject, "int8", "file")
+            calibration = require_calibration(request, subject)
             inputs |= {"calibration": calibration.identity, "form": form.quantisation()}
             inputs["recipe"] = QOPERATOR_VERSION if form.int8 == "qoperator" else RECIPE_VERSION
         return Recipe(self.name, inputs, ".onnx")
@@ -228,6 +228,7 @@ def _golden_patches(request: PrepareRequest, subject: Subject, cache: Cache) -> 
         "what": request.variant.model,
         "batch": request.batch,
         "shapes": [list(shape) for shape in subject.shapes],
+        "tensors": [tensor.model_dump() for tensor in subject.tensors],
         "golden": str(subject.golden.file(cache).path),
         "n": subject.golden.n,
     }

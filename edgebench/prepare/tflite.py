@@ -146,7 +146,7 @@ class TfliteChain(Chain):
         }
         if source.kind == "weights":
             if variant.precision == "int8":
-                require_calibration(request, subject, "int8", "file")
+                require_calibration(request, subject)
             # The user's images stand in the place of the shipped ones.
             inputs |= {"source": source.identity(), "calibration": None, "golden": None}
         return Recipe(_KIND, with_shipped_tools(inputs) if self._use_shipped else inputs, ".tflite")
@@ -162,6 +162,7 @@ class TfliteChain(Chain):
             "batch": request.batch,
             "shapes": [list(shape) for shape in subject.shapes],
             "input": subject.spec and subject.spec.model_dump(mode="json"),
+            "tensors": [tensor.model_dump() for tensor in subject.tensors],
             "golden": str(subject.golden.file(cache).path),
             "n": subject.golden.n,
             # A family's network can be resized, and single patches take less time than a padded batch.
@@ -177,7 +178,7 @@ class TfliteChain(Chain):
 def _file_recipe(request: PrepareRequest, subject: Subject) -> Recipe:
     _require_precision(request, subject)
     if subject.by_tensorflow and request.variant.precision == "int8":
-        require_calibration(request, subject, "post-training quantisation", ".tflite")
+        require_calibration(request, subject)
     require_batch(request)
     inputs = {
         "format": _KIND_OF_USERS_FILES,

@@ -13,6 +13,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.prepare.families import RANDOM_REASON, SIZE
 from edgebench.prepare.image_sets import (
     load_calibration,
+    load_calibration_inputs,
     refuse_overlap,
     shipped_images,
     shipped_scene,
@@ -118,7 +119,7 @@ def resolve_sources(
     if calibration is not None and all(model.source.calibration is None for model in chosen):
         raise UsageError(
             "--calibration is used by no model of this run",
-            why="the shipped family has images of its own for that; a model that takes no picture needs none",
+            why="the shipped family has images of its own for that",
             fix="leave it out, or add --model FILE",
         )
     for note in dict.fromkeys(note for model in chosen for note in model.notes):
@@ -215,6 +216,8 @@ def _resolve(
     known = source.model
     assert known is not None
     if known.picture is None:
+        ranges = load_calibration_inputs(calibration, known.inputs, cache) if calibration else None
+        source = replace(source, calibration=ranges)
         return Chosen(_with_samples(source, known, names, inputs, cache), (None,))
     source = replace(source, class_names=names if known.scores is not None else None)
     require_labels_fit(source)
@@ -361,6 +364,8 @@ def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
     if source.inputs is not None:
         reason = source.model.accuracy_reason if source.model and not source.labelled else ""
         scene = samples_scene(source.inputs, config.inputs is not None)
+        if source.labelled is not None and source.calibration is not None:
+            refuse_overlap(source.calibration, source.labelled)
         return ModelData(with_golden(chosen, cache, None, None).source, scene, source.labelled, reason)
     scene = _scene(source, config, cache)
     images, reason = _images(chosen, config, cache)

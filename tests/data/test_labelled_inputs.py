@@ -9,7 +9,7 @@ import pytest
 from edgebench.agent.files import samples
 from edgebench.errors import InputError
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.image_sets import subset
+from edgebench.prepare.image_sets import load_calibration_inputs, refuse_overlap, subset
 from edgebench.prepare.labelled_inputs import labelled_set
 from edgebench.prepare.samples import read_inputs
 from edgebench.prepare.user_model import understand
@@ -105,6 +105,19 @@ def test_the_samples_of_a_file_are_a_group(tmp_path: Path, cache: Cache):
     images = labelled(tmp_path / "l.csv", DETECTOR, cache)
     assert (images.labels, images.groups) == ((0, 1), (0, 0, 1, 1, 1, 1))
     assert images.paths == ("short.npy", "long.npy")
+
+
+def test_calibration_samples_are_bounded_and_none_of_the_tested(tmp_path: Path, cache: Cache):
+    tested = labelled(saved(tmp_path, x=ROWS, labels=[0, 1, 2, 2, 1, 0]), CLASSIFIER, cache)
+    many = np.arange(4 * 700, dtype=np.float32).reshape(700, 4) + 0.5
+    calibration = load_calibration_inputs(saved(tmp_path, x=many), CLASSIFIER.inputs, cache)
+    assert calibration.n == 500
+    refuse_overlap(calibration, tested)
+    many[699] = ROWS[4]
+    with pytest.raises(
+        InputError, match="1 of the samples are calibration samples too\nthe first is number 5"
+    ):
+        refuse_overlap(load_calibration_inputs(saved(tmp_path, x=many), CLASSIFIER.inputs, cache), tested)
 
 
 @pytest.mark.attack("labels or inputs of samples that cannot be: refused before anything starts")

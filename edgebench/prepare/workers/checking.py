@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgebench.agent.files import samples
 from edgebench.agent.pixels import preprocessing
 from edgebench.errors import InputError, UnsupportedError
 
@@ -108,18 +109,22 @@ def require_finite(scores: NDArray[Any], what: str) -> None:
 Feed = tuple[NDArray[Any], ...]
 
 
-def golden_feeds(path: Path, shapes: Sequence[Sequence[int]], spec: Mapping[str, Any] | None) -> list[Feed]:
+def golden_feeds(
+    path: Path,
+    shapes: Sequence[Sequence[int]],
+    spec: Mapping[str, Any] | None,
+    tensors: Sequence[Mapping[str, Any]],
+) -> list[Feed]:
     """What golden patches are to a model's inputs; the last call is padded with the last patch.
 
     Args:
         path: a .npy of uint8 [g, height, width, 3], or a .npz of samples.
         shapes: of the inputs, the batch included.
         spec: the input as `edgebench.records.model.InputSpec` has it, as a dict; None for samples.
+        tensors: the inputs of samples, as `edgebench.records.model.TensorInput` has them.
     """
     if spec is None:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = [stored[str(place)] for place in range(len(shapes))]
-        return list(zip(*arrays, strict=True))
+        return samples(str(path), [dict(tensor) for tensor in tensors])
     return list(picture_feeds(np.load(path, mmap_mode="r"), shapes[0], spec))
 
 

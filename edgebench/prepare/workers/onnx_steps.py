@@ -7,17 +7,17 @@ Jobs come in as JSON lines (see `edgebench.prepare.workers.processes`), one a fi
     {"what": text, "step": "int8", "base": path, "base_note": {...}, "calibration": path,
      "form": {"int8": "qdq", ...}, "outputs": {"int8": path}, ...}
 
-All have `"batch": 1, "shapes": [[...]], "golden": path, "n": 5`. Of a base, `kind` and what belongs to it
-are those of `edgebench.prepare.workers.keras.build_keras`, or `onnx` with `path` and `precision`;
-`input` is its InputSpec in the model's own layout, or null where the inputs are no picture, and `layout` the
-one that is wanted; `opset` is that of an export. `shapes` are those of the inputs in the model's own layout.
-The note of an output has `scores` [golden][scores] with what they were computed by, `input`, `checks` and
-`precision`; or `unsupported`.
+All have `"batch": 1, "shapes": [[...]], "tensors": [TensorInput], "golden": path, "n": 5`. Of a base,
+`kind` and what belongs to it are those of `edgebench.prepare.workers.keras.build_keras`, or `onnx` with
+`path` and `precision`; `input` is its InputSpec in the model's own layout, or null where the inputs are no
+picture, and `layout` the one that is wanted; `opset` is that of an export. `shapes` are those of the inputs
+in the model's own layout. The note of an output has `scores` [golden][scores] with what they were computed
+by, `input`, `checks` and `precision`, and as int8 `tensors`; or `unsupported`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +30,13 @@ from edgebench.errors import UnavailableError
 from edgebench.prepare.workers import checking as agreement
 from edgebench.prepare.workers import onnx_graph as graph
 from edgebench.prepare.workers import onnx_running as running
-from edgebench.prepare.workers.checking import golden_feeds, note_or_refusal, picture_feeds, require_finite
+from edgebench.prepare.workers.checking import (
+    Feed,
+    golden_feeds,
+    note_or_refusal,
+    picture_feeds,
+    require_finite,
+)
 from edgebench.prepare.workers.keras import build_keras, require_shapes
 from edgebench.prepare.workers.onnx_graph import integer_input
 from edgebench.prepare.workers.processes import Job, Report, serve
@@ -96,16 +102,25 @@ def _fp16(job: Job, output: Path) -> dict[str, Any]:
 
 
 def _int8(job: Job, output: Path) -> dict[str, Any]:
-    note, form, images = job["base_note"], job["form"], np.load(job["calibration"], mmap_mode="r")
-    spec = {**note["input"], **quantise(Path(job["base"]), output, images, note["input"], form)}
+    note, form, file = job["base_note"], job["form"], Path(job["calibration"])
+    spec, images = note["input"], np.load(file, mmap_mode="r")
+    feeds = None if spec else golden_feeds(file, job["shapes"], None, job["tensors"])
+    quantisation = quantise(Path(job["base"]), output, images if feeds is None else feeds, spec, form)
+    spec = spec and {**spec, **quantisation}
+    tensors = [{**tensor, **quantisation} for tensor in job["tensors"]]
     # Sums of integers are exact in any order, and without optimisations those of uint8 overflow on some
     # processors (see running.NO_SATURATION); pairs of Q and DQ round float operations, whose order matters.
     exact = form["int8"] == "qoperator" and form["activations"] == "uint8"
-    scores = _computed(job, output, spec, optimised=exact, uint8=exact)
+    scores = _computed({**job, "tensors": tensors}, output, spec, optimised=exact, uint8=exact)
     check = agreement.compare("int8", np.asarray(note["scores"], np.float32), scores)
     fix = "take fp16, or calibrate on more images that are like those it will see"
     agreement.require(check, str(job["what"]), fix)
-    return _note(job, "int8", scores, OPTIMISED if exact else AS_WRITTEN, spec, [*note["checks"], check])
+    reference = OPTIMISED if exact else AS_WRITTEN
+    quantised = [quantisation] if len(tensors) == 1 else None  # else the inputs stay what they are
+    return {
+        **_note(job, "int8", scores, reference, spec, [*note["checks"], check]),
+        "tensors": quantised,
+    }
 
 
 def _computed(
@@ -116,7 +131,7 @@ def _computed(
     if spec is not None:
         batch, sides = shapes[0][0], [spec["height"], spec["width"]]
         shapes = [[batch, *sides, 3] if spec["layout"] == "NHWC" else [batch, 3, *sides]]
-    feeds = golden_feeds(Path(job["golden"]), shapes, spec)
+    feeds = golden_feeds(Path(job["golden"]), shapes, spec, job["tensors"])
     return running.run(file, feeds, int(job["batch"]), optimised=optimised, uint8=uint8)[: job["n"]]
 
 
@@ -176,7 +191,8 @@ def export(job: Mapping[str, Any], output: Path) -> NDArray[np.float32]:
     require_shapes(network, job["shapes"])
     spec = job["input"]
     channels_last = None if spec is None else {**spec, "layout": "NHWC"}
-    scores = network.scores(golden_feeds(Path(job["golden"]), job["shapes"], channels_last), job["batch"])
+    feeds = golden_feeds(Path(job["golden"]), job["shapes"], channels_last, job["tensors"])
+    scores = network.scores(feeds, job["batch"])
 
     names = [INPUT_NAME] if len(job["shapes"]) == 1 else [f"input_{at}" for at in range(len(job["shapes"]))]
     signature = [
@@ -228,8 +244,8 @@ EXPLICIT = {
 def quantise(
     source: Path,
     output: Path,
-    calibration: NDArray[np.uint8],
-    spec: Mapping[str, Any],
+    calibration: NDArray[np.uint8] | Sequence[Feed],
+    spec: Mapping[str, Any] | None,
     form: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the int8 file: weights per channel, activations by their least and largest values.
@@ -237,12 +253,12 @@ def quantise(
     Args:
         source: ONNX fp32 at a static batch.
         output: a new file.
-        calibration: uint8 [n, height, width, 3].
-        spec: the float32 input, as `InputSpec` has it.
+        calibration: uint8 [n, height, width, 3]; or samples, one tuple of arrays a call.
+        spec: the float32 input, as `InputSpec` has it; None for samples.
         form: `int8`, `activations`, `exclude`, `integer_input` and `explicit` of `OnnxForm`.
 
     Returns:
-        What of the input is other than in `spec`: nothing, or `dtype`, `scale` and `zero_point`.
+        What of the one input is changed: nothing, or `dtype`, `scale` and `zero_point`.
     """
     import onnx
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
@@ -250,18 +266,23 @@ def quantise(
 
     model = onnx.load(source)
     graph.name_all(model)
-    (tensor,) = graph.inputs_of(model)
+    inputs = graph.inputs_of(model)
+    names = [str(tensor.name) for tensor in inputs]
     excluded = graph.names_to_exclude(model, form["exclude"])
-    name, shape = tensor.name, tuple(side.dim_value for side in tensor.type.tensor_type.shape.dim)
+    shape = tuple(side.dim_value for side in inputs[0].type.tensor_type.shape.dim)
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]  # the package has no types
         def __init__(self) -> None:
             # The last batch is filled up from the front: minima and maxima stay those of the whole set.
-            self._feeds = picture_feeds(calibration, shape, spec, cycle=True)
+            self._feeds = (
+                iter(calibration)
+                if spec is None
+                else picture_feeds(np.asarray(calibration), shape, spec, cycle=True)
+            )
 
-        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
+        def get_next(self) -> dict[str, NDArray[Any]] | None:
             feed = next(self._feeds, None)
-            return None if feed is None else {name: feed[0]}
+            return None if feed is None else dict(zip(names, feed, strict=True))
 
     integers = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}
     with TemporaryDirectory() as folder:
@@ -281,7 +302,7 @@ def quantise(
             **(EXPLICIT if form.get("explicit") else {}),
         )
     quantised = onnx.load(output)
-    quantisation = integer_input(quantised) if form["integer_input"] else None
+    quantisation = integer_input(quantised) if form["integer_input"] and len(inputs) == 1 else None
     graph.keep_used_domains(quantised)
     onnx.save(quantised, output)
     return quantisation or {}

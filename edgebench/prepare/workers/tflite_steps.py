@@ -3,14 +3,15 @@
 Jobs come in as JSON lines (see `edgebench.prepare.workers.processes`), one a model and batch::
 
     {"what": text, "kind": "family", ..., "batch": 1, "shapes": [[...]], "input": InputSpec or null,
-     "golden": path, "n": 5, "golden_batch": 1, "published": true, "calibration": path or null,
-     "outputs": {"fp32": path, "int8": path}}
+     "tensors": [TensorInput], "golden": path, "n": 5, "golden_batch": 1, "published": true,
+     "calibration": path or null, "outputs": {"fp32": path, "int8": path}}
 
 `kind` and what belongs to it are those of `edgebench.prepare.workers.keras.build_keras`, or `tflite`
 with `path`, a file that is taken as it is. `shapes` are those of the inputs; `input` is null where they are
 no picture. The golden patches are run at `golden_batch`, and `published` asks for the published quantisation
 of the input. Every output is written; its note has `scores` [golden][scores] with what they were computed
-by, `steps`, the outputs' scales, and where it was converted `input` and `check`; or `unsupported`.
+by, `steps`, the outputs' scales, and where it was converted `input`, `check` and as int8 `tensors`; or
+`unsupported`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _as_it_is(job: Job, precision: str, output: Path) -> dict[str, Any]:
     # Reference kernels are the yardstick of integers; of floats they only are slow.
     kernels = litert.REFERENCE if precision == "int8" else litert.WITHOUT_DELEGATES
     try:
-        scores = _scores(job, output, job["input"], kernels)
+        scores = _scores(job, output, job["input"], job["tensors"], kernels)
     except (RuntimeError, ValueError) as error:
         raise _not_run(str(job["what"]), error) from error
     require_finite(scores, str(job["what"]))
@@ -79,7 +80,9 @@ def _converted(job: Job, report: Report) -> dict[str, Any]:
 
     network = build_keras(job)
     require_shapes(network, job["shapes"])
-    float_scores = network.scores(_golden_feeds(job, job["input"]), job["golden_batch"])[: job["n"]]
+    float_scores = network.scores(_golden_feeds(job, job["input"], job["tensors"]), job["golden_batch"])[
+        : job["n"]
+    ]
     require_finite(float_scores, str(job["what"]))
     names = ["patches"] if job["kind"] == "family" else [f"input_{at}" for at in range(len(job["shapes"]))]
     specs = [
@@ -111,13 +114,16 @@ def _conversion(
             why=" ".join(str(error).split())[:500] or type(error).__name__,
             fix="use operations that TFLite has built in, or take another runtime (--device onnxruntime)",
         ) from error
-    quantised = _input_of(job, output)
+    quantised = _inputs_of(job, output)
     if precision == "int8" and job["published"]:
-        _require_published(quantised)
+        _require_published(quantised[0])
     is_int8 = precision == "int8"
-    spec = {**job["input"], **quantised} if is_int8 else job["input"]
+    spec, tensors = job["input"], job["tensors"]
+    if is_int8:
+        spec = spec and {**spec, **quantised[0]}
+        tensors = [{**tensor, **of_file} for tensor, of_file in zip(tensors, quantised, strict=False)]
     kernels = litert.REFERENCE if is_int8 else litert.WITHOUT_DELEGATES
-    scores = _scores(job, output, spec, kernels)
+    scores = _scores(job, output, spec, tensors, kernels)
     check = compare(_CHECKS[precision], float_scores, scores)
     # How well integers do is what the accuracy says: the agreement is stated, and forbids nothing.
     if not is_int8:
@@ -126,7 +132,8 @@ def _conversion(
         "scores": (scores if is_int8 else float_scores).tolist(),
         "reference": f"LiteRT {kernels}" if is_int8 else "Keras float32",
         "check": check,
-        "input": quantised,
+        "input": quantised[0],
+        "tensors": quantised if is_int8 and tensors else None,
         "steps": litert.output_scales(output),
     }
 
@@ -146,27 +153,37 @@ def _configure(
 
 
 def _representative(job: Job) -> Iterator[list[Any]]:
-    """The calibration images as inputs."""
+    """The calibration images, or samples, as inputs."""
+    if job["input"] is None:
+        yield from map(list, golden_feeds(Path(job["calibration"]), job["shapes"], None, job["tensors"]))
+        return
     # The last batch is filled up from the front: minima and maxima stay those of the whole set.
     patches = np.load(job["calibration"], mmap_mode="r")
     for feed in picture_feeds(patches, job["shapes"][0], job["input"], cycle=True):
         yield list(feed)
 
 
-def _golden_feeds(job: Job, spec: Mapping[str, Any] | None) -> Sequence[tuple[NDArray[Any], ...]]:
+def _golden_feeds(
+    job: Job, spec: Mapping[str, Any] | None, tensors: Sequence[Mapping[str, Any]]
+) -> Sequence[tuple[NDArray[Any], ...]]:
     shapes = [[job["golden_batch"], *shape[1:]] if shape else [] for shape in job["shapes"]]
-    return golden_feeds(Path(job["golden"]), shapes, spec)
+    return golden_feeds(Path(job["golden"]), shapes, spec, tensors)
 
 
 def _scores(
-    job: Job, file: Path, spec: Mapping[str, Any] | None, kernels: litert.Kernels
+    job: Job,
+    file: Path,
+    spec: Mapping[str, Any] | None,
+    tensors: Sequence[Mapping[str, Any]],
+    kernels: litert.Kernels,
 ) -> NDArray[np.float32]:
-    """Scores float32 [golden, scores] of the golden patches by a file whose input is as in `spec`."""
-    return litert.run(file, _golden_feeds(job, spec), job["golden_batch"], kernels=kernels)[: job["n"]]
+    """Scores float32 [golden, scores] of the golden patches by a file whose inputs are as described."""
+    feeds = _golden_feeds(job, spec, tensors)
+    return litert.run(file, feeds, job["golden_batch"], kernels=kernels)[: job["n"]]
 
 
-def _input_of(job: Job, file: Path) -> dict[str, Any]:
-    """Type and quantisation of the converted input; UnsupportedError where its shape is another."""
+def _inputs_of(job: Job, file: Path) -> list[dict[str, Any]]:
+    """Type and quantisation of the converted inputs; UnsupportedError where a shape is another."""
     tensors = litert.open_interpreter(file).get_input_details()
     shapes = [[int(side) for side in tensor["shape"]] for tensor in tensors]
     if shapes != job["shapes"]:
@@ -174,9 +191,11 @@ def _input_of(job: Job, file: Path) -> dict[str, Any]:
             f"{job['what']} changes its inputs when it is converted",
             why=f"they become {shapes}: {', '.join(str(tensor['name']) for tensor in tensors)}"[:300],
         )
-    quantisation = litert.quantisation(tensors[0]) if len(tensors) == 1 else None
-    scale, zero_point = quantisation or (None, None)
-    return {"dtype": np.dtype(tensors[0]["dtype"]).name, "scale": scale, "zero_point": zero_point}
+    quantisations = [litert.quantisation(tensor) or (None, None) for tensor in tensors]
+    return [
+        {"dtype": np.dtype(tensor["dtype"]).name, "scale": scale, "zero_point": zero_point}
+        for tensor, (scale, zero_point) in zip(tensors, quantisations, strict=True)
+    ]
 
 
 def _require_published(quantised: Mapping[str, Any]) -> None:

@@ -296,7 +296,7 @@ def test_several_inputs_and_outputs_are_checked_with_samples(tmp_path: Path, ses
         prepare_inputs(*own(source, batch=2))
     with pytest.raises(UnsupportedError) as caught:
         prepare_inputs(*own(source, "int8"))
-    assert "calibrated with pictures" in caught.value.why
+    assert "ranges from inputs" in caught.value.why and "--calibration FILE" in caught.value.fix
 
 
 def test_a_step_that_computes_something_else_makes_no_artifact(

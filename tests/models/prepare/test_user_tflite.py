@@ -10,6 +10,8 @@ import pytest
 from edgebench.errors import UnsupportedError
 from edgebench.prepare import chain
 from edgebench.prepare.cache import Cache, sha256_file
+from edgebench.prepare.chain import Chain
+from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, InputChoice, ModelSource, PrepareRequest
 from edgebench.records.values import Variant
@@ -133,3 +135,27 @@ def test_an_onnx_file_is_for_another_device(tower: Chosen):
     with pytest.raises(UnsupportedError) as caught:
         TfliteChain().recipe(request(source))
     assert "onnxruntime" in caught.value.fix
+
+
+@pytest.mark.parametrize("chain_of_int8", [TfliteChain(), OnnxChain(lambda _: OnnxForm())])
+@pytest.mark.parametrize("name", ["two", "autoencoder"])
+def test_int8_of_arrays_has_its_ranges_from_arrays(
+    tmp_path: Path, user_models: Path, session_cache: Cache, name: str, chain_of_int8: Chain
+):
+    rng = np.random.default_rng(3)
+    of_all: dict[str, Any] = {"two": {"tokens": (6,), "extra": (2, 4)}, "autoencoder": {"x": (640,)}}
+    shapes = of_all[name]
+    arrays: dict[str, Any] = {key: rng.normal(size=(20, *shape)) for key, shape in shapes.items()}
+    np.savez(tmp_path / "c.npz", **arrays)
+    calibrated = chosen(user_models / f"{name}.keras", session_cache, calibration=tmp_path / "c.npz").source
+    assert calibrated.calibration is not None and calibrated.calibration.n == 20
+    (artifact,) = chain_of_int8.prepare([request(calibrated, "int8")], session_cache, lambda _: None)
+    assert isinstance(artifact, Artifact), artifact
+    assert artifact.provenance["calibration"]["n"] == 20
+    is_integer = chain_of_int8.name == "tflite" or len(shapes) == 1
+    for tensor in artifact.tensors:
+        assert tensor.dtype == ("int8" if is_integer else "float32")
+        if name == "autoencoder":  # normal numbers reach about 4 either way
+            assert 6 < 255 * (tensor.scale or 0.0) < 12
+    with pytest.raises(UnsupportedError, match="without calibration inputs"):
+        chain_of_int8.recipe(request(replace(calibrated, calibration=None), "int8"))
