@@ -219,12 +219,6 @@ class EvenProbe(Probe):
             samples.add(*self._sample())
 
 
-def power_channel(name: str, most_w: float) -> Dict[str, Any]:
-    """The channel of a meter's power in W; the headline of its channels."""
-    channel = {"name": name, "quantity": "power", "unit": "W", "total": True}
-    return dict(channel, range=[-most_w, most_w])
-
-
 # Addresses with options: `FILE?option=value&option=value`, with %xx for any byte.
 
 

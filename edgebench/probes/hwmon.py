@@ -14,26 +14,15 @@ import re
 import time
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from .basics import (
-    ADDRESS,
-    NAN,
-    EvenProbe,
-    OpenFile,
-    ProbeDenied,
-    ProbeMissing,
-    now_ns,
-    power_channel,
-    scope_of,
-    split_options,
-    the_only,
-)
+from . import basics
+from .basics import ADDRESS, NAN, EvenProbe, OpenFile, ProbeDenied, ProbeMissing, now_ns, the_only
 
 PLACE = "board"
 TREE = "/sys"
 RATE_HZ = 50.0
 MUTE_S = 2.0
 SHOWN = 100
-MOST_W = 1000.0
+POWER = {"quantity": "power", "unit": "W", "total": True, "range": [-1000.0, 1000.0]}
 EXAMPLE = "hwmon:ina226?scope=board"
 CHIPS = "class/hwmon/hwmon*"
 NO_CHIP = "use another meter, or have the kernel drive a chip: echo ina226 0x40 | sudo tee {}".format(
@@ -145,9 +134,9 @@ Source = NamedTuple("Source", [("names", Tuple[str, ...]), ("files", Tuple[str, 
 
 def open_probe(address: str) -> HwmonProbe:
     """The probe of `hwmon:CHIP/CHANNEL?scope=SCOPE`, or of the only power of /sys or `hwmon:/its/copy`."""
-    name, options = split_options(address, ("scope",), EXAMPLE)
+    name, options = basics.split_options(address, ("scope",), EXAMPLE)
     absent: Dict[str, str] = {}
-    scope = scope_of(options, absent)
+    scope = basics.scope_of(options, absent)
     tree, wanted = (name, "") if name.startswith("/") else (TREE, name)
     sources = _sources(glob.escape(tree))
     there = ", ".join(["{} ({})".format(source.names[-1], source.names[2]) for source in sources])[:1000]
@@ -176,7 +165,7 @@ def open_probe(address: str) -> HwmonProbe:
         "averaging_ms": averaging_ms([folder]) if AVERAGES.match(chip) else None,
         "resolution": ", ".join([chip, source.names[-1]] + [text for text in settings if " " in text]),
         "scope": scope,
-        "channels": [power_channel(rail.name, MOST_W)],
+        "channels": [dict(POWER, name=rail.name)],
         "absent": absent,
     }
     return HwmonProbe(info, [rail])

@@ -12,7 +12,7 @@ from edgebench import registry
 from edgebench.testing import BackendContract, ProbeContract
 from tests.backends.jetson import stand_in_python
 from tests.link.old_python import OPENVINO_2021, python_of
-from tests.probes import jetson_board, played_files, um25c_meter
+from tests.probes import jetson_board, played_files, shelly_plug, um25c_meter
 
 
 def python_for_stick() -> str:
@@ -66,6 +66,7 @@ JETSON = tempfile.TemporaryDirectory(prefix="edgebench-test-jetson-")
 jetson_board.write(Path(JETSON.name), jetson_board.orin_nano())
 TEGRASTATS = jetson_board.tegrastats(Path(JETSON.name), jetson_board.AGX_ORIN)
 UM25C = um25c_meter.StandIn(Path(JETSON.name) / "um25c")
+SHELLY = shelly_plug.StandIn(shelly_plug.PLUS_PLUG)
 PLAYED = played_files.write(Path(JETSON.name))
 INA226 = {"name": "ina226", "power1_input": 2_750_000, "update_interval": 35}
 HWMON = jetson_board.write(
@@ -75,6 +76,7 @@ PROBES: dict[str, dict[str, Any]] = {
     "csv": {"probe": f"csv:{PLAYED}?time=t_s&power=p_mw&clock=start&scope=usb"},
     "hwmon": {"probe": f"hwmon:{HWMON}?scope=board"},
     "ina3221": {"probe": f"ina3221:{JETSON.name}"},
+    "shelly": {"probe": SHELLY.address, "window_s": 2.5},
     "tegrastats": {"probe": f"tegrastats:{TEGRASTATS}"},
     "telemetry": {"probe": "telemetry:10"},
     "um25c": {"probe": f"um25c:{UM25C.path}"},

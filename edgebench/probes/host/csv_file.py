@@ -18,19 +18,8 @@ import time
 from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import (
-    ADDRESS,
-    ANSWER,
-    NAN,
-    Probe,
-    ProbeDenied,
-    ProbeMissing,
-    Samples,
-    now_ns,
-    one_of,
-    scope_of,
-    split_options,
-)
+from .. import basics
+from ..basics import ADDRESS, ANSWER, NAN, Probe, ProbeDenied, ProbeMissing, Samples, now_ns
 from .sampling import positive
 
 PLACE = "host"
@@ -449,12 +438,12 @@ class CsvProbe(Probe):
 
 def open_probe(address: str) -> CsvProbe:
     """The probe of `csv:FILE?time=COLUMN&power=COLUMN`."""
-    path, options = split_options(address, OPTIONS, EXAMPLE)
+    path, options = basics.split_options(address, OPTIONS, EXAMPLE)
     if not path:
         raise ProbeMissing("no file is named", "write it like {}".format(EXAMPLE), ADDRESS)
-    clock = one_of(options, "clock", (EPOCH, MONOTONIC, START), EPOCH)
+    clock = basics.one_of(options, "clock", (EPOCH, MONOTONIC, START), EPOCH)
     absent = dict(NOT_LIVE) if clock == START else {}
-    scope = scope_of(options, absent)
+    scope = basics.scope_of(options, absent)
     info: Dict[str, Any] = {
         "kind": "csv",
         "address": address,

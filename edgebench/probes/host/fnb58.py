@@ -10,8 +10,8 @@ import struct
 import time
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ..basics import ADDRESS, ProbeDenied, ProbeMissing, now_ns, power_channel, the_only
-from .sampling import CURRENT, VOLTAGE, Pace, StreamingMeter, shown, until_samples_come
+from ..basics import ADDRESS, ProbeDenied, ProbeMissing, now_ns, the_only
+from .sampling import CURRENT, VOLTAGE, Pace, StreamingMeter, power_channel, shown, until_samples_come
 from .serial_port import Ids, rule_fix, usb_match
 
 # The packets of FNIRSI's USB meters: 64 bytes each way, the last a CRC-8 of those between the first and it.

@@ -9,19 +9,8 @@ import collections
 import os
 from typing import Any, Deque, Dict, List, Tuple
 
-from ..basics import (
-    ADDRESS,
-    IN_USE,
-    PACKAGE,
-    SCOPES,
-    ProbeMissing,
-    now_ns,
-    one_of,
-    power_channel,
-    split_options,
-    the_only,
-)
-from .sampling import CURRENT, VOLTAGE, Pace, StreamingMeter, until_samples_come
+from ..basics import ADDRESS, IN_USE, PACKAGE, SCOPES, ProbeMissing, now_ns, one_of, split_options, the_only
+from .sampling import CURRENT, VOLTAGE, Pace, StreamingMeter, power_channel, until_samples_come
 from .serial_port import Ids, find_devices, require_openable
 
 PLACE = "host"

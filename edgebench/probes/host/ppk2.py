@@ -9,19 +9,8 @@ after a change of range are taken as they are.
 import time
 from typing import Any, Dict, List, Tuple
 
-from ..basics import (
-    ADDRESS,
-    ANSWER,
-    PACKAGE,
-    SCOPES,
-    ProbeMissing,
-    now_ns,
-    one_of,
-    power_channel,
-    split_options,
-    the_only,
-)
-from .sampling import CURRENT, Pace, StreamingMeter, until_samples_come
+from ..basics import ADDRESS, ANSWER, PACKAGE, SCOPES, ProbeMissing, now_ns, one_of, split_options, the_only
+from .sampling import CURRENT, Pace, StreamingMeter, power_channel, until_samples_come
 from .serial_port import ports_in_words, refusal
 
 PLACE = "host"

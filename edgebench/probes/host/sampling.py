@@ -201,6 +201,12 @@ VOLTAGE = {"name": "voltage", "quantity": "voltage", "unit": "V"}
 CURRENT = {"name": "current", "quantity": "current", "unit": "A"}
 
 
+def power_channel(name: str, most_w: float) -> Dict[str, Any]:
+    """The channel of a meter's power in W; the headline of its channels."""
+    channel = {"name": name, "quantity": "power", "unit": "W", "total": True}
+    return dict(channel, range=[-most_w, most_w])
+
+
 def shown(data: Union[bytes, bytearray]) -> str:
     """The first bytes as hexadecimal numbers."""
     text = " ".join("{:02x}".format(byte) for byte in data[:SHOWN_BYTES])

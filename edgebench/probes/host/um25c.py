@@ -12,8 +12,8 @@ import struct
 import time
 from typing import Any, List, NamedTuple, Optional, Tuple
 
-from ..basics import ADDRESS, ANSWER, ProbeMissing, Samples, now_ns, power_channel, the_only
-from .sampling import CURRENT, GONE, SHOWN, VOLTAGE, PluggedMeter, shown
+from ..basics import ADDRESS, ANSWER, ProbeMissing, Samples, now_ns, the_only
+from .sampling import CURRENT, GONE, SHOWN, VOLTAGE, PluggedMeter, power_channel, shown
 from .serial_port import open_port, ports_in_words
 
 # The answers of a UM24C, UM25C or UM34C: frames of 130 bytes, big-endian and unsigned, without a checksum.

@@ -27,7 +27,7 @@ from edgebench.stats.power import MIN_PERIODS, NEARLY
 STEPS = (ADDRESS, PACKAGE, DEVICE, PERMISSION, IN_USE, ANSWER)
 """As far as a meter can come before it is open."""
 
-WIDER = "a meter at the board's supply can pass it too: um25c, fnb58, joulescope, ppk2"
+WIDER = "a meter at the board's supply can pass it too: um25c, fnb58, joulescope, ppk2, shelly"
 
 
 def meter_findings(recording: Recording, machine: str) -> list[Finding]:
