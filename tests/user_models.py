@@ -51,6 +51,27 @@ static("keywords", sound, layers.Dense(12, activation="softmax")(heard))
 series = tf.keras.Input((20, 6))
 static("lstm", series, layers.Dense(4, activation="softmax")(layers.LSTM(8)(series)))
 
+# int8 throughout, as microcontrollers take it: one input, two, and an operation that TFLM lacks.
+rng = np.random.default_rng(7)
+def quantised(name, function, *shapes):
+    call = tf.function(function).get_concrete_function(*map(tf.TensorSpec, shapes))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([call])
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    draw = lambda: [rng.standard_normal(shape, np.float32) for shape in shapes]
+    converter.representative_dataset = lambda: (draw() for _ in range(9))
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    converter.inference_input_type = converter.inference_output_type = tf.int8
+    open(name + "_int8.tflite", "wb").write(converter.convert())
+
+apart = rng.standard_normal((490, 12), np.float32)
+quantised("keywords", lambda x: tf.nn.softmax(tf.matmul(tf.reshape(x, (1, 490)), apart)), (1, 49, 10, 1))
+quantised("autoencoder", lambda x: tf.nn.relu(tf.matmul(x, apart)) @ apart.T, (1, 490))
+quantised("two", lambda x, y: tf.matmul(x, apart[:4]) + y, (1, 4), (1, 12))
+quantised("gelu", lambda x: tf.nn.gelu(tf.matmul(x, apart[:4]), approximate=True), (1, 4))
+# More than a small board holds: of flash, and of the RAM of an input.
+quantised("heavy", lambda x: tf.matmul(x, np.tile(apart, (1, 400))), (1, 490))
+quantised("wide", lambda x: tf.reduce_mean(x, 1), (1, 300_000))
+
 # An operation that TFLite has only with TensorFlow's own kernels.
 function = tf.function(lambda x: tf.linalg.det(x)[:, None]).get_concrete_function(tf.TensorSpec((1, 3, 3)))
 converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
@@ -66,8 +87,8 @@ tf.saved_model.save(Bare(), "bare_saved")
 
 
 def make_models(folder: Path) -> Path:
-    """tower (.keras, .tflite, tower_saved), flex.tflite and bare_saved; and as .keras and .tflite
-    two, autoencoder, keywords and lstm."""
+    """tower (.keras, .tflite, tower_saved), flex.tflite and bare_saved; as .keras and .tflite two,
+    autoencoder, keywords and lstm; keywords, autoencoder, two, gelu, heavy and wide as _int8.tflite."""
     done = subprocess.run(
         [sys.executable, "-c", _MAKE, str(folder), str(SIDE)], capture_output=True, text=True, timeout=300
     )

@@ -73,7 +73,7 @@ def why_not_taken(artifact: Artifact) -> str:
 
 def lack_of_room(artifact: Artifact, board: BoardDescription) -> str:
     """What does not fit onto a board, with both figures; "" where all of it does."""
-    patch_bytes = size_bytes(artifact.input)
+    patch_bytes = size_bytes(artifact)
     rooms = (
         ("the model has", artifact.size_bytes, "a model", board.model_bytes),
         ("one patch has", patch_bytes, "patches of the scene", board.scene_bytes),
@@ -93,7 +93,7 @@ def require_same(artifact: Artifact, model: ModelAnswer) -> None:
     edgetpu = operations.get("edgetpu") if isinstance(operations, dict) else None
     due = (
         ("its hash", model.sha256, artifact.sha256),
-        ("the size of its input", model.input_bytes, size_bytes(spec)),
+        ("the size of its input", model.input_bytes, size_bytes(artifact)),
         ("the type of its input", model.input_type, spec.dtype),
         ("the zero point of its input", model.input_zero_point, spec.zero_point),
         ("its number of scores", model.classes, artifact.scores),
@@ -148,7 +148,7 @@ class CoralMicroSession(BoardSession[Pass]):
         self._board = board
         self._artifact = artifact
         self._timeouts = timeouts
-        self._patch_bytes = size_bytes(artifact.input)
+        self._patch_bytes = size_bytes(artifact)
         self._host_patch_s: float | None = None  # what a patch took lately, with all that a call costs
         self._load_s: float | None = None
         self._plan: MeasurePlan | None = None

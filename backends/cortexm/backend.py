@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from edgebench.errors import (
     NoPermissionError,
     SessionError,
     UnavailableError,
-    UnsupportedError,
     UsageError,
 )
 from edgebench.link.clock_match import WrappingClock
@@ -31,13 +30,10 @@ from edgebench.link.window_session import (
     TimedInferences,
     WindowLengths,
     WindowSession,
-    input_bytes,
     window_stages_s,
 )
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.chain import Chain, PreparedByChain
-from edgebench.prepare.onnx import OnnxChain, OnnxForm
-from edgebench.prepare.tflite import TfliteChain
 from edgebench.probes.host.serial_port import ports_in_words
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionFacts, SessionSettings
@@ -46,6 +42,7 @@ from edgebench.records.values import Finding, ImageSet, Json, Progress, Scores
 from edgebench.session_stages import SessionStage
 from edgebench.stats.clock import RoundTrip
 
+from .artifacts import chain_of, refusal_of, tensor_of, with_printed_tolerance
 from .choices import BAUD, ENERGY_BAUD, FAST_BAUD
 from .conversation import Conversation, hex_line_s
 from .emulator import IN_QEMU
@@ -95,9 +92,9 @@ class SerialBoard:
         """Flush the line, and see that the board answers."""
         self._conversation.resynchronise()
 
-    def load(self, patch: NDArray[np.uint8]) -> None:
-        """Send the patch as the artifact's input."""
-        tensor = input_bytes(self._artifact.input, patch)
+    def load(self, patch: NDArray[Any]) -> None:
+        """Send the patch, or the sample, as the artifact's input."""
+        tensor = tensor_of(self._artifact, patch)
         if self.is_unsigned:
             tensor = (np.frombuffer(tensor, np.uint8) ^ 0x80).tobytes()  # int8 + 128
         self._conversation.load(tensor)
@@ -114,53 +111,6 @@ class SerialBoard:
     def round_trip(self) -> RoundTrip:
         """`timestamp%`, on the unwrapped clock."""
         return self._clock.round_trip(*self._conversation.timestamp())
-
-
-# The int8 artifacts that firmware carries: a .tflite for TFLM, or integer operations for generated C.
-
-
-PRINTED_ROUNDING = 0.0005
-"""Half of the last of the three decimals that a score is printed with."""
-
-# Generators need the shapes of what is quantised, and after a quantised pooling there are none; the float
-# tail is a thousandth of the work.
-_FLOAT_TAIL = ("Gemm", "GlobalAveragePool", "Softmax", "Squeeze")
-
-# Integer sums of uint8 are exact in any order, so that C and ONNX Runtime agree to the last bit.
-FORM = OnnxForm(int8="qoperator", activations="uint8", exclude=_FLOAT_TAIL)
-
-CHAIN = OnnxChain(lambda _: FORM)
-TFLITE = TfliteChain()
-
-
-def chain_of(options: Mapping[str, Json]) -> Chain:
-    """How the artifacts of an engine are prepared."""
-    return CHAIN if options.get("engine") == "generated" else TFLITE
-
-
-def with_printed_tolerance(outcome: Prepared) -> Prepared:
-    """The artifact with the tolerance of scores that are printed with three decimals.
-
-    UnsupportedError in its place where it takes no picture. The tolerance is the artifact's own and that half
-    of a decimal, whatever the firmware: TFLM agrees with LiteRT's reference kernels bit for bit, generated C
-    with ONNX Runtime, and a vendor's runtime with neither.
-    """
-    if not isinstance(outcome, Artifact):
-        return outcome
-    if outcome.tensors:
-        return UnsupportedError(
-            f"{outcome.variant} is not taken by cortex-m",
-            why="its input is no picture, and the line carries one picture at a time",
-            fix="take a model with one picture as its input",
-        )
-    golden = outcome.golden
-    return outcome.model_copy(
-        update={
-            "golden": golden.model_copy(
-                update={"tolerance": golden.tolerance + PRINTED_ROUNDING, "exact_with": ()}
-            )
-        }
-    )
 
 
 # A session at a serial line: the firmware that answers, and the windows that it is timed by.
@@ -208,7 +158,7 @@ class CortexMSession(WindowSession):
             keeps_input=profile.is_own,
         )
         self._profile = profile
-        self._may_take_pixels = not profile.is_own and artifact.input.dtype == "int8"
+        self._may_take_pixels = not profile.is_own and artifact.input_type == "int8"
 
     def golden(self) -> Scores:
         """Scores float32 [golden, classes], each patch loaded and inferred once.
@@ -508,7 +458,7 @@ class CortexMBackend(PreparedByChain, Backend):
 
     def chain_of(self, request: PrepareRequest) -> Chain:
         """That of the engine; UnsupportedError for what is not int8."""
-        if refusal := _refusal(request):
+        if refusal := refusal_of(request):
             raise refusal
         return chain_of(request.options)
 
@@ -519,7 +469,7 @@ class CortexMBackend(PreparedByChain, Backend):
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
         """By the chains of the requests' engines; then the firmware, where it is to be built."""
-        refusals = [_refusal(request) for request in requests]
+        refusals = [refusal_of(request) for request in requests]
         taken = [request for request, refusal in zip(requests, refusals, strict=True) if refusal is None]
         artifacts = zip(taken, super().prepare(taken, cache, progress), strict=True)
         outcomes = iter(
@@ -594,13 +544,3 @@ def _with_firmware(
     except EdgeBenchError as error:
         return error
     return outcome
-
-
-def _refusal(request: PrepareRequest) -> UnsupportedError | None:
-    if request.variant.precision == "int8" and request.batch == 1:
-        return None
-    return UnsupportedError(
-        f"{request.variant.name} at batch {request.batch} is not taken by cortex-m",
-        why="its firmware takes int8, one patch at a time",
-        fix="ask for --precision int8 and leave --batch out",
-    )

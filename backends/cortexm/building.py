@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgebench.errors import UsageError
+from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
 from edgebench.prepare.cache import Cache, canonical_hash, find, making, sha256_file, store
 from edgebench.records.values import Progress
 
@@ -91,6 +91,7 @@ _CORE_FLAGS = ("-Os", "-ffreestanding", "-Wall", "-Wextra", "-Werror")
 # What a generator wrote is compiled as it is, for speed; its warnings are nobody's here.
 _ENGINE_FLAGS = ("-O3", "-w")
 _LINK_FLAGS = ("-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections", "-Wl,--fatal-warnings")
+_MISSING_OPERATOR = re.compile(r"has no member named .Add(\w+)")
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
 
 
@@ -122,7 +123,8 @@ def build(
     Raises:
         UsageError: the board's serial port does not take the baud rate.
         UnavailableError: the cross-compiler is not installed.
-        UnsupportedError: it does not fit into the board's memory; `why` says by how much.
+        UnsupportedError: it does not fit into the board's memory (`why` says by how much), or the user's TFLM
+            lacks an operator.
         BuildError: the compiler or the linker ended with an error.
     """
     if problem := board.why_not_baud(options.baud):
@@ -172,7 +174,10 @@ def _compile(
     defines = [f"-D{name}={value}" if value else f"-D{name}" for name, value in all_defines.items()]
     shared = [*board.cpu_flags, *_FLAGS, *defines]
     engine_flags = [*shared, *_ENGINE_FLAGS, *include_flags(engine.includes)]
-    engine_objects = _compiled(compiler, engine_flags, engine.sources, "the engine's code", scratch)
+    try:
+        engine_objects = _compiled(compiler, engine_flags, engine.sources, "the engine's code", scratch)
+    except BuildError as error:
+        raise _lacks_operators(engine, error) from error
     core_flags = [*shared, *_CORE_FLAGS]
     core_objects = _compiled(compiler, core_flags, _core_sources(board), "the firmware's code", scratch)
     try:
@@ -215,6 +220,18 @@ def _compiled(
 def _call_graph(objects: Sequence[Path]) -> str:
     """The call graphs that the compiler wrote next to them."""
     return "".join(path.with_suffix(".ci").read_text() for path in objects)
+
+
+def _lacks_operators(engine: Engine, error: BuildError) -> EdgeBenchError:
+    """The compiler's error as one of operators that the user's TFLM has not, where it is that."""
+    names = sorted(set(_MISSING_OPERATOR.findall(error.why)))
+    if not names:
+        return error
+    return UnsupportedError(
+        f"{engine.model_id.partition(':')[0]} cannot be built with {engine.title}",
+        why=f"that TFLM lacks {', '.join(names)}",
+        fix="build a newer TFLM, or take a model without these operations",
+    )
 
 
 def _does_not_fit(board: Board, engine: Engine, error: BuildError) -> Exception:

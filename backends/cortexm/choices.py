@@ -1,7 +1,12 @@
-"""What users choose among by `--set` and by the commands' options. Imports nothing: shells complete by it."""
+"""What users choose among by `--set` and the commands' options. For shells, which complete by it."""
+
+from typing import Literal
 
 ENGINES = ("generated", "tflm")
 """C made of an ONNX file; TFLM, linked with the user's library."""
+
+BenchmarkId = Literal["ad01", "ic01", "kws01", "sww01", "strww01", "vww01"]
+"""By which MLPerf Tiny's runner chooses its test."""
 
 SERIAL_PATTERN = r"[0-9A-Za-z]{1,64}"
 """Serial numbers of ST-LINKs."""

@@ -20,7 +20,7 @@ from edgebench.records.values import Progress
 
 from .boards import FIRMWARE
 from .simulator.engine import INTERPRETER
-from .tflm_library import ADAPTER, DEFINES, TflmLibrary, run
+from .tflm_library import ADAPTER, DEFINES, ROOM, TflmLibrary, run
 
 # A model's operators as TFLM's resolver names them: only those are linked.
 
@@ -125,17 +125,14 @@ def brightness(input_bytes: int = 3072, scores: int = 5) -> Engine:
 
 
 def generated(artifact: Artifact, cache: Cache, progress: Progress) -> Engine:
-    """C that emx-onnx-cgen makes of an ONNX file with one picture in and one row of scores out.
+    """C that emx-onnx-cgen makes of an ONNX file with one input and one row of scores out.
 
     Raises:
         UnavailableError: the generator is not installed.
         UnsupportedError: the artifact is no such file.
         BuildError: the generator refuses it.
     """
-    if artifact.format != "onnx" or artifact.tensors or artifact.input.dtype not in _TYPES:
-        raise UnsupportedError(
-            f"{artifact.variant} cannot be made C", why="it is no ONNX file with a picture as its input"
-        )
+    _require_one_input(artifact, "onnx", "cannot be made C")
     version = version_of(_GENERATOR)
     if version is None:
         raise UnavailableError(
@@ -148,7 +145,7 @@ def generated(artifact: Artifact, cache: Cache, progress: Progress) -> Engine:
     return Engine(
         title,
         model_id(artifact),
-        artifact.batch * size_bytes(artifact.input),
+        size_bytes(artifact),
         artifact.scores,
         (FIRMWARE / "engines" / "generated" / "model_generated.c",),
         file.sha256,
@@ -156,47 +153,55 @@ def generated(artifact: Artifact, cache: Cache, progress: Progress) -> Engine:
             "GENERATED_FILE": f'"{file.path}"',
             "GENERATED_FUNCTION": _FUNCTION,
             "GENERATED_ENGINE": f'"{title}"',
-            "GENERATED_TYPE": _TYPES[artifact.input.dtype],
+            "GENERATED_TYPE": _TYPES[artifact.input_type],
         },
     )
 
 
-def tflm(artifact: Artifact, library: TflmLibrary, progress: Progress) -> Engine:
-    """TFLM with a .tflite with one picture in and one row of scores out.
+def _require_one_input(artifact: Artifact, format_: str, refusal: str) -> None:
+    """UnsupportedError for an artifact of another format, with several inputs or one of another type."""
+    if artifact.format == format_ and len(artifact.tensors) < 2 and artifact.input_type in _TYPES:
+        return
+    raise UnsupportedError(
+        f"{artifact.variant} {refusal}",
+        why=f"it is no .{format_} file with one input of {', '.join(_TYPES)}",
+        fix="take a model with one such input",
+    )
+
+
+def tflm(artifact: Artifact, library: TflmLibrary | None, progress: Progress) -> Engine:
+    """TFLM with a .tflite with one input and one row of scores out.
 
     Args:
         artifact: what is run; it is in flash as it is.
-        library: TFLM, for the board that the firmware is for.
+        library: TFLM, for the board that the firmware is for; None: the memory that the model takes of it is
+            set aside, and firmware of that infers nothing.
         progress: called with what is done.
 
     Raises:
         UnavailableError: what the arena needs cannot be found, because tflite-micro is not installed.
         UnsupportedError: the artifact is no such file, or TFLM cannot run it.
     """
-    if artifact.format != "tflite" or artifact.tensors or artifact.input.dtype not in _TYPES:
-        raise UnsupportedError(
-            f"{artifact.variant} cannot be run by TFLM",
-            why="it is no .tflite file with a picture as its input",
-        )
+    _require_one_input(artifact, "tflite", "cannot be run by TFLM")
     operators = resolver_names(inspect_model(artifact.path).operations, artifact.variant)
-    input_bytes = artifact.batch * size_bytes(artifact.input)
     arena = arena_bytes(artifact, progress)
+    title = "TFLM without its own code" if library is None else library.title
     defines = {
-        "TFLM_ENGINE": f'"{library.title}"',
+        "TFLM_ENGINE": f'"{title}"',
         "TFLM_ARENA_BYTES": str(arena),
         "TFLM_OPERATORS": " ".join(f"OPERATOR({name})" for name in operators),
         **dict(define.removeprefix("-D").partition("=")[::2] for define in DEFINES),
     }
     return Engine(
-        library.title,
+        title,
         model_id(artifact),
-        input_bytes,
+        size_bytes(artifact),
         artifact.scores,
-        (ADAPTER,),
-        canonical_hash({"library": library.identity, "defines": defines}),
+        (ROOM if library is None else ADAPTER,),
+        canonical_hash({"library": library and library.identity, "defines": defines}),
         {**defines, "TFLM_MODEL_FILE": f'"{artifact.path.absolute()}"'},
-        library.path,
-        library.includes,
+        None if library is None else library.path,
+        () if library is None else library.includes,
         arena,
         _TFLM_STACK_BYTES,
     )
@@ -230,7 +235,10 @@ def arena_bytes(artifact: Artifact, progress: Progress) -> int:
             raise
         except HelperError as error:
             what = f"{artifact.variant} cannot be run by TFLM"
-            raise UnsupportedError(what, why=error.why, fix=error.fix) from error
+            fix = (
+                error.fix or "take a model of the operations that TFLM has (its micro_mutable_op_resolver.h)"
+            )
+            raise UnsupportedError(what, why=error.why, fix=fix) from error
     if result["arena_bytes"] is None:
         raise EdgeBenchError(
             f"how much memory TFLM needs for {artifact.variant} cannot be found",

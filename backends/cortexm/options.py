@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from edgebench.contract import BackendOptions
 
 from .boards import BOARDS
-from .choices import BAUD, LEAST_BAUD, MOST_BAUD, SERIAL_PATTERN
+from .choices import BAUD, LEAST_BAUD, MOST_BAUD, SERIAL_PATTERN, BenchmarkId
 
 _EMULATED = frozenset(board.name for board in BOARDS if board.emulated)
 
@@ -30,7 +30,7 @@ class CortexMOptions(BackendOptions):
         max_length=100,
         description=f"what --build and --flash are for: {', '.join(board.name for board in BOARDS)}",
     )
-    benchmark_id: Literal["ad01", "ic01", "kws01", "sww01", "strww01", "vww01"] | None = Field(
+    benchmark_id: BenchmarkId | None = Field(
         default=None,
         description="what firmware that is built calls its model, so that MLPerf Tiny's runner takes it",
     )

@@ -93,8 +93,8 @@ class Profile:
                 "see that the port is that of the board whose ST-LINK is used (--set stlink=SERIAL)",
             )
         due = {
-            "input-type": artifact.input.dtype,
-            "input-bytes": str(size_bytes(artifact.input)),
+            "input-type": artifact.input_type,
+            "input-bytes": str(size_bytes(artifact)),
             "scores": str(artifact.scores),
         }
         wrong = [

@@ -95,6 +95,9 @@ VARIABLE = "EDGEBENCH_TFLM"
 
 ADAPTER = FIRMWARE / "engines" / "tflm" / "model_tflm.cc"
 
+ROOM = FIRMWARE / "engines" / "tflm" / "room.c"
+"""Takes the adapter's place where there is no TFLM: what the model takes of a board's memory."""
+
 DEFINES = ("-DTF_LITE_STATIC_MEMORY", "-DTF_LITE_DISABLE_X86_NEON", "-DTF_LITE_STRIP_ERROR_STRINGS")
 """Those of TFLM's own makefile that its headers depend on: the first decides a tensor's layout in memory."""
 

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,9 +232,21 @@ def fitted(spec: InputSpec, patch: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return picture
 
 
-def size_bytes(spec: InputSpec) -> int:
-    """Of one input."""
+def size_bytes(artifact: Artifact) -> int:
+    """How large one inference's input is: a picture, or all inputs of a sample."""
+    if artifact.tensors:
+        return sum(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize for tensor in artifact.tensors)
+    spec = artifact.input
     return spec.height * spec.width * 3 * np.dtype(spec.dtype).itemsize
+
+
+def stored_inputs(path: Path) -> NDArray[Any]:
+    """Pictures uint8 [n, height, width, 3] of a `.npy`, or samples [n, ...] of a `.npz` with one input."""
+    stored = np.load(path, mmap_mode="r")
+    if isinstance(stored, np.ndarray):
+        return stored
+    with stored:
+        return np.asarray(stored["0"])
 
 
 # A device that infers one resident patch again and again: what a session of windows asks of it.
@@ -261,8 +274,8 @@ class WindowBoard(Protocol):
     def resynchronise(self) -> None:
         """Before each phase: whatever was under way is over, and the next answer is the next command's."""
 
-    def load(self, patch: NDArray[np.uint8]) -> None:
-        """Make a patch uint8 [height, width, 3] the resident one."""
+    def load(self, patch: NDArray[Any]) -> None:
+        """Make a patch uint8 [height, width, 3], or a sample of the model's input, the resident one."""
 
     def infer(self, inferences: int, warm_ups: int, expected_s: float) -> TimedInferences:
         """Infer the resident patch; `expected_s` is how long all of it should take on the host's clock."""
@@ -345,12 +358,12 @@ class WindowSession(BoardSession[Window]):
         self._artifact = artifact
         self._lengths = lengths
         self._keeps_input = keeps_input
-        self._resident: NDArray[np.uint8] | None = None
+        self._resident: NDArray[Any] | None = None
         self._first_inference_s: float | None = None
         self._inference_s: float | None = None  # the latest estimate, on the board's clock
         self._host_inference_s: float | None = None  # the same on the host's
         self._plan: MeasurePlan | None = None
-        self._scene_patches: list[tuple[int, NDArray[np.uint8]]] = []
+        self._scene_patches: list[tuple[int, NDArray[Any]]] = []
         self._windows: list[Window] = []
         self._warm_ups = 0
 
@@ -392,14 +405,14 @@ class WindowSession(BoardSession[Window]):
 
     def golden(self) -> Scores:
         """Scores float32 [golden, classes], each patch loaded and inferred once."""
-        scores = self._scores_of(np.load(self._artifact.golden.patches), "golden", "load")
+        scores = self._scores_of(stored_inputs(self._artifact.golden.patches), "golden", "load")
         if self._host_inference_s is not None:
             self._settings.patch_took(self._host_inference_s)
         return scores
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of the images, each loaded and inferred once."""
-        return self._scores_of(np.load(images.path, mmap_mode="r"), "predict", "images")
+        return self._scores_of(stored_inputs(images.path), "predict", "images")
 
     def measure(self, plan: MeasurePlan) -> Generator[Window, None, None]:
         """The first window, cold; then steady ones, each after its warm-up, patch after patch."""
@@ -446,7 +459,7 @@ class WindowSession(BoardSession[Window]):
 
     # --- single patches ---
 
-    def _scores_of(self, patches: NDArray[np.uint8], stage: str, reported: SessionStage) -> Scores:
+    def _scores_of(self, patches: NDArray[Any], stage: str, reported: SessionStage) -> Scores:
         """Scores of each patch, after one inference."""
         with as_session_error(stage):
             self.ask(self._board.resynchronise)
@@ -458,8 +471,8 @@ class WindowSession(BoardSession[Window]):
         self._settings.report(reported, len(patches), len(patches))
         return np.stack(scores)
 
-    def _load(self, patch: NDArray[np.uint8]) -> None:
-        """Make a patch uint8 [height, width, 3] resident, unless it is."""
+    def _load(self, patch: NDArray[Any]) -> None:
+        """Make a patch or a sample resident, unless it is."""
         if self._resident is not None and np.array_equal(self._resident, patch):
             return
         self._resident = None
@@ -503,14 +516,20 @@ class WindowSession(BoardSession[Window]):
         return expected_s
 
 
-def _patches_of(plan: MeasurePlan) -> list[tuple[int, NDArray[np.uint8]]]:
-    """The patches that windows infer in turn, spread evenly over the scene, each with its place in it."""
-    scene = plan.scene
-    pixels = np.load(scene.path, mmap_mode="r")
-    patches = cut_patches(pixels, scene.patch, scene.patch_width, scene.stride)
-    count = min(plan.patches or len(patches), len(patches))
-    numbers = [index * len(patches) // count for index in range(count)]
-    return [(number, patches[number]) for number in numbers]
+def _patches_of(plan: MeasurePlan) -> list[tuple[int, NDArray[Any]]]:
+    """The patches that windows infer in turn, spread evenly over the scene, each with its place in it.
+
+    Samples are taken again from the first one, where a pass has more of them than there are.
+    """
+    scene, stored = plan.scene, stored_inputs(plan.scene.path)
+    patches: Sequence[NDArray[Any]] = (
+        list(stored)
+        if scene.kind == "samples"
+        else cut_patches(stored, scene.patch, scene.patch_width, scene.stride)
+    )
+    count = min(plan.patches or scene.patches, scene.patches)
+    numbers = [index * scene.patches // count for index in range(count)]
+    return [(number, patches[number % len(patches)]) for number in numbers]
 
 
 # How long the stages of a session of windows take, from the least to the most (pure).

@@ -116,6 +116,11 @@ class Artifact(_Record):
         return len(self.class_names) if self.outputs is None else self.outputs
 
     @property
+    def input_type(self) -> str:
+        """The dtype of its picture, or of its first other input; as numpy names it."""
+        return self.tensors[0].dtype if self.tensors else self.input.dtype
+
+    @property
     def as_variant(self) -> Variant:
         """The variant as its parts."""
         return Variant.parse(self.variant)

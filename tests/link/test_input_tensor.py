@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from edgebench.link.window_session import input_bytes, size_bytes
-from edgebench.records.model import InputSpec
+from edgebench.records.model import InputSpec, TensorInput
+from tests.fakes import made_artifact
 
 PATCH = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 14
 
@@ -34,4 +35,13 @@ def test_a_patch_of_another_size_is_resized_by_the_nearest_pixel():
 
 @pytest.mark.parametrize(("dtype", "width"), [("float32", 4), ("int8", 1)])
 def test_its_size_is_known_beforehand(dtype, width):
-    assert size_bytes(spec(dtype, -1)) == len(input_bytes(spec(dtype, -1), PATCH)) == 18 * width
+    picture = made_artifact().model_copy(update={"input": spec(dtype, -1)})
+    assert size_bytes(picture) == len(input_bytes(spec(dtype, -1), PATCH)) == 18 * width
+
+
+def test_a_samples_size_is_that_of_all_its_inputs():
+    tensors = (
+        TensorInput(name="sound", dtype="int8", shape=(1, 49, 10, 1)),
+        TensorInput(name="gain", dtype="float32", shape=(1, 3)),
+    )
+    assert size_bytes(made_artifact().model_copy(update={"tensors": tensors})) == 490 + 12

@@ -13,6 +13,7 @@ from .option_types import (
     EMULATED,
     REAL,
     BaudOption,
+    BenchmarkIdOption,
     BoardOption,
     EnergyOption,
     EngineOption,
@@ -34,6 +35,7 @@ def build(
     tflm: TflmOption = None,
     baud: BaudOption = None,
     energy: EnergyOption = False,
+    benchmark_id: BenchmarkIdOption = None,
     output: OutputOption = None,
 ) -> None:
     """Build firmware with a model; print the path of its .elf.
@@ -41,7 +43,7 @@ def build(
     What it takes of the board's memory goes to standard error. What does not fit
     is refused, with the bytes that are missing.
 
-    Example: edgebench cortexm build --board nucleo-h743zi2 --model brightness
+    Example: edgebench cortexm build --board nucleo-h743zi2 --model my_int8.tflite
     """
     from edgebench.files import require_file_name, write_atomically
 
@@ -51,7 +53,7 @@ def build(
     if output is not None:
         require_file_name(output, "-o")
     known = board_of(board)
-    image = build_image(known, model, engine, tflm, baud, energy)
+    image = build_image(known, model, engine, tflm, baud=baud, energy=energy, benchmark_id=benchmark_id)
     print_memory(stderr(), known, image)
     if output is not None:
         try:
@@ -66,24 +68,43 @@ def build(
 
 
 @app.command()
-def size(file: FileArgument, board: BoardOption = EMULATED, json_: JsonOption = False) -> None:
+def size(
+    file: FileArgument = None,
+    board: BoardOption = EMULATED,
+    model: ModelOption = None,
+    engine: EngineOption = None,
+    tflm: TflmOption = None,
+    json_: JsonOption = False,
+) -> None:
     """Show what firmware takes of a board's flash and RAM, section by section.
 
-    What does not fit is refused as it is by a run, with the bytes that are missing.
+    With --model it is built first; without your TFLM all but TFLM's own code is
+    counted. What does not fit is refused, with the bytes that are missing.
 
-    Example: edgebench cortexm size board.elf --board nucleo-h743zi2
+    Examples: edgebench cortexm size board.elf --board nucleo-h743zi2
+    edgebench cortexm size --model my_int8.tflite --board nucleo-h743zi2
     """
     from ..boards import board_of, read_firmware
-    from .image import print_memory, write_memory
+    from .image import build_image, print_memory, require_one, write_memory
 
     known = board_of(board)
-    _, firmware = read_firmware(file, known)
+    if (path := require_one(file, model, engine, tflm)) is None:
+        firmware = build_image(known, model, engine, tflm, to_run=False)
+    else:
+        _, firmware = read_firmware(path, known)
     (write_memory if json_ else print_memory)(stdout(), known, firmware)
 
 
 @app.command()
-def flash(file: FileArgument, board: BoardOption = REAL, serial: SerialOption = None) -> None:
-    """Flash a board over its ST-LINK, by OpenOCD.
+def flash(
+    file: FileArgument = None,
+    board: BoardOption = REAL,
+    model: ModelOption = None,
+    engine: EngineOption = None,
+    tflm: TflmOption = None,
+    serial: SerialOption = None,
+) -> None:
+    """Flash a board over its ST-LINK, by OpenOCD; with --model after a build.
 
     The file is checked against the board's memory first; it is verified, and the
     board is reset.
@@ -92,8 +113,13 @@ def flash(file: FileArgument, board: BoardOption = REAL, serial: SerialOption = 
     """
     from ..boards import board_of
     from ..firmware_supply import flash as flash_board
+    from ..firmware_supply import require_flashing
+    from .image import build_image, require_one
 
-    flash_board(board_of(board), file, say, serial=serial)
+    known = board_of(board)
+    path = require_one(file, model, engine, tflm)
+    require_flashing(known, serial)  # before anything is built
+    flash_board(known, path or build_image(known, model, engine, tflm).elf, say, serial=serial)
 
 
 app.command()(simulate)

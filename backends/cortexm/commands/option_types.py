@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..boards import BOARDS
-from ..choices import BAUD, ENERGY_BAUD, ENGINES, LEAST_BAUD, MOST_BAUD
+from ..choices import BAUD, ENERGY_BAUD, ENGINES, LEAST_BAUD, MOST_BAUD, BenchmarkId
 from ..tflm_library import VARIABLE
 
 EMULATED = next(board.name for board in BOARDS if board.emulated)
@@ -42,8 +42,9 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         "-m",
-        metavar="VARIANT",
-        help=f"An int8 variant, or {FIRST_LIGHT}: no network, for a board's first light. Default: {MODEL}",
+        metavar="FILE|VARIANT",
+        help="A .tflite (engine tflm) or .onnx (generated) of yours, an int8 variant, or "
+        f"{FIRST_LIGHT}: no network, for a board's first light. Default: {MODEL}",
     ),
 ]
 EngineOption = Annotated[
@@ -53,7 +54,7 @@ EngineOption = Annotated[
         metavar="NAME",
         autocompletion=_completion(ENGINES),
         help="generated: C made of an ONNX file; tflm: the TFLM that you built. "
-        "Default: tflm where --tflm says where it is, else generated",
+        "Default: tflm for a .tflite and where --tflm says where it is, else generated",
     ),
 ]
 TflmOption = Annotated[
@@ -79,7 +80,17 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE.elf", help="Copy it there. Default: it stays in the cache"),
 ]
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE.elf", help="Firmware, as `build` makes it.")]
+BenchmarkIdOption = Annotated[
+    BenchmarkId | None,
+    typer.Option(
+        "--benchmark-id",
+        help="By which MLPerf Tiny's runner chooses its test. Default: the model's name",
+    ),
+]
+FileArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="[FILE.elf]", help="Firmware, as `build` makes it; or give --model."),
+]
 SerialOption = Annotated[
     str | None,
     typer.Option("--serial", metavar="NUMBER", help="Serial number of the ST-LINK, if there are several."),

@@ -12,9 +12,9 @@ from contextlib import ExitStack, suppress
 from edgebench.errors import EdgeBenchError, UnavailableError
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.tflite import TfliteChain
-from edgebench.records.model import Artifact, PrepareRequest
-from edgebench.records.values import Variant
+from edgebench.records.model import Artifact
 
+from ..artifacts import request_of
 from ..engines import model_id
 from .clock import Clock
 from .engine import BoardReset, TflmEngine, version
@@ -119,8 +119,13 @@ def _send(port: Port, pieces: Iterable[bytes]) -> None:
 # A simulated microcontroller from its model to its last host.
 
 
-def run(variant: Variant, clock: Clock) -> None:
+def run(model: str, clock: Clock, benchmark_id: str | None = None) -> None:
     """Print the port, then serve until Ctrl-C.
+
+    Args:
+        model: a variant's name, or a .tflite file.
+        clock: of the board.
+        benchmark_id: what `m-model` says; None: the model.
 
     Raises:
         UnavailableError: tflite-micro is not installed, or the port cannot be had.
@@ -131,21 +136,23 @@ def run(variant: Variant, clock: Clock) -> None:
         port = Port()
         stack.callback(port.close)
         try:
-            artifact = _artifact(variant)
+            artifact = _artifact(model)
             engine = stack.enter_context(TflmEngine(artifact, _say))
             engine.start()
-            board = Board(lambda reason: Firmware(model_id(artifact), engine, clock, reason))
+            name = model_id(artifact)
+            board = Board(lambda reason: Firmware(name, engine, clock, reason, benchmark_id=benchmark_id))
             # Whoever reads the port may open it at once.
             print(port.name, flush=True)
-            _say(f"{variant.name} by {engine.facts.title}; Ctrl-C ends it")
+            _say(f"{artifact.variant} by {engine.facts.title}; Ctrl-C ends it")
             serve(port, board)
         except KeyboardInterrupt:
             _say("ended")
 
 
-def _artifact(variant: Variant) -> Artifact:
+def _artifact(model: str) -> Artifact:
     """The .tflite that firmware with TFLM carries, prepared as for a real board."""
-    [prepared] = TfliteChain().prepare([PrepareRequest(variant, 1, {})], Cache(), _say)
+    cache = Cache()
+    [prepared] = TfliteChain().prepare([request_of(model, "tflm", cache, _say)], cache, _say)
     if isinstance(prepared, EdgeBenchError):
         raise prepared
     return prepared

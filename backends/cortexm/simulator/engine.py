@@ -72,19 +72,21 @@ class TflmEngine:
     """An artifact and the process that infers it, while it is open.
 
     Args:
-        artifact: a .tflite of batch 1 with a picture as its input.
+        artifact: a .tflite of batch 1 with one input.
         progress: takes what went wrong in the process.
         interpreter: the module that is the process.
     """
 
     def __init__(self, artifact: Artifact, progress: Progress, interpreter: str = INTERPRETER) -> None:
         title = f"{_PACKAGE} {version()}"
-        input_type = artifact.input.dtype
-        if input_type not in _TYPES or artifact.batch != 1 or artifact.tensors:
+        input_type = artifact.input_type
+        if input_type not in _TYPES or artifact.batch != 1 or len(artifact.tensors) > 1:
             raise UnsupportedError(
-                f"{artifact.variant} cannot be simulated", why="its input is no single picture"
+                f"{artifact.variant} cannot be simulated",
+                why=f"it takes no single input of {', '.join(_TYPES)}",
+                fix="take a model with one such input, and batch 1",
             )
-        self.facts = EngineFacts(title, input_type, size_bytes(artifact.input), artifact.scores, None, None)
+        self.facts = EngineFacts(title, input_type, size_bytes(artifact), artifact.scores, None, None)
         self._model = str(artifact.path)
         self._progress = progress
         self._scratch = tempfile.TemporaryDirectory(prefix="edgebench-simulator-")

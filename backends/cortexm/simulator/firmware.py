@@ -190,6 +190,7 @@ class Firmware:
         reset_reason: as `m-info-[reset=...]` has it.
         board: as `m-info-[board=...]` has it.
         most_inferences: of one `infer`.
+        benchmark_id: what `m-model` says in the place of the model, which an `m-info-` line has then.
     """
 
     def __init__(
@@ -200,6 +201,7 @@ class Firmware:
         reset_reason: str = "power on",
         board: str = "simulator",
         most_inferences: int = MOST_INFERENCES,
+        benchmark_id: str | None = None,
     ) -> None:
         self._model_id = model_id
         self._engine = engine
@@ -207,6 +209,7 @@ class Firmware:
         self._reset_reason = reset_reason
         self._board = board
         self._most_inferences = most_inferences
+        self._benchmark_id = benchmark_id
         clock.restart()
         self._has_started = engine.start()
         self._tensor = ResidentInput(engine.facts.input_bytes)
@@ -270,9 +273,10 @@ class Firmware:
 
     def _profile(self) -> Iterator[str]:
         yield f"m-profile-[{_PROFILE}]"
-        yield f"m-model-[{self._model_id}]"
+        yield f"m-model-[{self._benchmark_id or self._model_id}]"
         facts = self._engine.facts
         infos = {
+            "model": self._model_id if self._benchmark_id else None,
             "board": self._board,
             "engine": facts.title,
             "input-type": facts.input_type,

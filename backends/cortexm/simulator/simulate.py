@@ -10,6 +10,7 @@ from edgebench.errors import UnsupportedError, UsageError
 from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.suggest import choose
 
+from ..choices import BenchmarkId
 from .clock import Clock
 
 _LONGEST_INFERENCE_MS = 3_600_000.0
@@ -18,6 +19,12 @@ _LONGEST_INFERENCE_MS = 3_600_000.0
 def simulate(
     depth: Annotated[float, typer.Option(help="Depth multiplier of the model: 0.25, 0.5 or 1.0.")] = 0.25,
     precision: Annotated[str, typer.Option(help="int8 or fp32: tflite-micro takes no fp16.")] = "int8",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", metavar="FILE", help="A .tflite of yours in place of --depth and --precision."
+        ),
+    ] = None,
     inference_ms: Annotated[
         float | None,
         typer.Option(
@@ -27,6 +34,10 @@ def simulate(
             show_default=False,
         ),
     ] = None,
+    benchmark_id: Annotated[
+        BenchmarkId | None,
+        typer.Option(help="By which MLPerf Tiny's runner chooses its test. Default: the model's name"),
+    ] = None,
 ) -> None:
     """Simulate a microcontroller: prints its port and serves hosts until Ctrl-C.
 
@@ -34,9 +45,9 @@ def simulate(
     infers by tflite-micro on this machine. Its laps are no microcontroller's.
 
     Examples: edgebench cortexm simulate
-    edgebench cortexm simulate --inference-ms 100
+    edgebench cortexm simulate --model my_int8.tflite --inference-ms 100
     """
-    variant = _variant(depth, precision)
+    named = _variant(depth, precision).name if model is None else model
     if inference_ms is not None and not 0 < inference_ms <= _LONGEST_INFERENCE_MS:
         raise UsageError(
             f"an inference cannot take {inference_ms:g} ms",
@@ -45,7 +56,7 @@ def simulate(
 
     from .board import run
 
-    run(variant, Clock(inference_ms=inference_ms))
+    run(named, Clock(inference_ms=inference_ms), benchmark_id)
 
 
 def _variant(depth: float, precision: str) -> Variant:
