@@ -65,6 +65,7 @@ class Backend(ABC):
     default_precisions: ClassVar[tuple[str, ...]] = ()  # of a run that names none; empty: all that it takes
     default_batch: ClassVar[int] = 1  # of a run that names none
     most_batch: ClassVar[int] = 1024  # patches in one inference; a larger batch is a usage error
+    shares_device: ClassVar[bool] = False  # whether several workers can measure on its device at once
     gives_windows: ClassVar[bool] = False  # whether its sessions give windows of a patch each, and no passes
     default_passes: ClassVar[int] = 10  # steady passes, or windows, of a session where the run names none
     default_patches: ClassVar[int | None] = None  # of the scene; None: its passes go through all of them

@@ -65,6 +65,7 @@ class CpuBackend(PreparedByChain, AgentBackend):
     description = "the processor of this machine or of a board, by LiteRT"
     precisions = ("fp32", "fp16", "int8")
     options_model = CpuOptions
+    shares_device = True
     chain = TfliteChain()
     board_packages = ("ai-edge-litert", "tflite-runtime", "tensorflow")
 

@@ -176,6 +176,7 @@ class JetsonBackend(TensorRtChecks):
     default_batch = 16  # as in the study that the shipped models are of
     most_batch = 64
     options_model = TensorRtOptions
+    shares_device = True
     meters: ClassVar[tuple[str, ...]] = ("ina3221", "tegrastats")
 
     def builds(self, options: Mapping[str, Json]) -> bool:

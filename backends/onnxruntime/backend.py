@@ -108,6 +108,7 @@ class OnnxRuntimeBackend(PreparedByChain, AgentBackend):
     description = "the processor of this machine or of a board, by ONNX Runtime"
     precisions = ("fp32", "fp16", "int8")
     options_model = OnnxRuntimeOptions
+    shares_device = True
     chain = OnnxChain(_form)
     board_packages = ("onnxruntime", "onnxruntime-gpu")
 

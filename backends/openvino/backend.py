@@ -134,6 +134,7 @@ class OpenVinoBackend(LibraryBackend):
     description = "processors, graphics and neural units, by OpenVINO"
     precisions = ("fp32", "fp16", "int8")
     options_model = OpenVinoOptions
+    shares_device = True
 
     def chain_of(self, request: PrepareRequest) -> Chain:
         """A user's .tflite as it is; all else as .onnx."""

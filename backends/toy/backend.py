@@ -56,6 +56,7 @@ class ToyBackend(AgentBackend):
     description = "a classifier by mean colour in numpy, for tests"
     precisions = ("fp32", "fp16", "int8")
     options_model = ToyOptions
+    shares_device = True
     for_tests = True
 
     def concurrency(self, options: Mapping[str, Json]) -> int:

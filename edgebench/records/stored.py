@@ -30,6 +30,7 @@ from edgebench.records.session import (
     ColdFigures,
     MemoryFigures,
     SessionWindows,
+    Share,
     WarmUp,
 )
 from edgebench.records.session import Moment as Ns
@@ -184,6 +185,25 @@ class ImagesRecord(_Record):
     """Whether crops share pixels, which makes intervals a little too narrow. Source: plan."""
 
 
+class WorkerPlan(_Record):
+    """One of several workers of a trial: the variant that it measures."""
+
+    variant: str
+    """Model and precision. Source: plan."""
+    depth_multiplier: float | None
+    """Width of the network; null for a model of one width. Source: plan."""
+    precision: str
+    """fp32, fp16 or int8; mixed for a file of several. Source: plan."""
+    artifact_bytes: Count | None = None
+    """Size of the file that the runtime loads. Unit: byte. Source: the artifact."""
+    artifact_sha256: str | None = None
+    """SHA-256 of that file, in hex. Source: the artifact."""
+    class_names: tuple[str, ...] = ()
+    """What the artifact's outputs stand for. Source: the artifact."""
+    alone: str = Field(pattern=r"^[0-9a-f]{16}$")
+    """Key of the trial of this variant alone, in the same rounds. Source: plan."""
+
+
 class TrialRecord(_Record):
     """One trial of the plan; `inputs` is what was hashed into `key`, less the names of users in paths."""
 
@@ -240,6 +260,11 @@ class TrialRecord(_Record):
     Source: the artifact."""
     passes: int | None = Field(default=None, ge=1)
     """Steady passes, or windows, planned a session of this trial; null for the experiment's. Source: plan."""
+    share: Share | None = None
+    """How several workers share the device's cores: naive, without limits, or cores, each pinned to an equal
+    part; null for one worker. Source: plan."""
+    workers: tuple[WorkerPlan, ...] = ()
+    """Several workers by their number, the first of this trial's variant; empty for one. Source: plan."""
 
     @property
     def concurrency(self) -> int:

@@ -173,7 +173,11 @@ def new_revision(
 
 
 def with_revision(
-    record: ExperimentRecord, target: Target, keys: Sequence[tuple[str, str]], note: str
+    record: ExperimentRecord,
+    target: Target,
+    keys: Sequence[tuple[str, str]],
+    note: str,
+    alone: Mapping[str, str] | None = None,
 ) -> ExperimentRecord:
     """The record with a new revision at its end; all else in it stays as it is.
 
@@ -182,6 +186,7 @@ def with_revision(
         target: the revision.
         keys: of each trial that is measured again, its key so far and its key in the revision.
         note: why it is measured again, for the record's warnings.
+        alone: likewise, by the key so far, of the trials of its workers' variants alone.
     """
     trials = {trial.key: trial for trial in record.trials}
     added = tuple(
@@ -190,6 +195,10 @@ def with_revision(
                 "key": key,
                 "target": target.name,
                 "inputs": revised_inputs(trials[before].inputs, target),
+                "workers": tuple(
+                    worker.model_copy(update={"alone": (alone or {}).get(worker.alone, worker.alone)})
+                    for worker in trials[before].workers
+                ),
             }
         )
         for before, key in keys

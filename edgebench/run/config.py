@@ -31,7 +31,12 @@ MOST_SESSIONS = 30
 
 _HOW_MANY_PASSES = frozenset({"passes", "sustained"})
 _METERS = frozenset({"meter", "no_meter"})
-_ONE_SOURCE = (frozenset({"device", "target"}), _HOW_MANY_PASSES, _METERS)
+_ONE_SOURCE = (
+    frozenset({"device", "target"}),
+    frozenset({"workers", "with_"}),
+    _HOW_MANY_PASSES,
+    _METERS,
+)
 """Settings that say one thing together, so that the first source with any of them says it alone:
 `--target nano` does not add to the project's devices, `--passes 5` ends a project's `sustained`."""
 
@@ -46,7 +51,7 @@ class Resolved:
     def as_record(self) -> dict[str, dict[str, Any]]:
         """`{setting: {value, origin}}`, as plain JSON values."""
         values = _adapter().dump_python(self.config, mode="json")
-        return {name: {"value": values[name], "origin": self.origins[name]} for name in values}
+        return {name.rstrip("_"): {"value": values[name], "origin": self.origins[name]} for name in values}
 
 
 @cache
@@ -89,7 +94,9 @@ def resolve(
     ]
     values: dict[str, Any] = {}
     origins = dict.fromkeys(run_settings(), "default")
-    for origin, layer in layers:
+    names = {setting.key: name for name, setting in run_settings().items()}
+    for origin, given in layers:
+        layer = {names.get(key, key): value for key, value in given.items()}
         for name in layer:
             if name not in run_settings():
                 raise UsageError(
@@ -110,7 +117,7 @@ def resolve(
         name = str(setting)
         origin = origins.get(name, "")
         # Under the name that its source has for it.
-        written = environment_name(name) if origin == "environment" else name
+        written = environment_name(name) if origin == "environment" else name.rstrip("_")
         written = run_settings()[name].flag if origin == "flag" else written
         raise UsageError(
             replace(refused, place=(written, *rest)).sentence(),

@@ -20,6 +20,7 @@ from edgebench.run.config import MIN_SESSIONS
 from edgebench.run.meters import require_meters_of_their_own
 from edgebench.run.model_choice import Chosen, available_variants, gather, notes_of, resolve_sources
 from edgebench.run.settings import RunConfig
+from edgebench.run.sharing import sharings_of
 from edgebench.run.targets import make_targets
 from edgebench.run.targets_file import read_targets
 from edgebench.run.trials import (
@@ -77,6 +78,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
     backends, targets = choose(config)
     require_meters_of_their_own(targets)
     require_patches_taken(config, backends.values())
+    sharings = sharings_of(config, backends, targets)
     for target in targets:
         batches_of(backends[target.device], config.batch)  # before anything is read
     variants = _offered(config, backends, targets)
@@ -135,7 +137,11 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         },
         config=config,
         images_for=lambda backend, own: images_of(config, backend, own.images if own else images, cache),
+        sharings=sharings,
     )
+    for part in (part for trial in trials for part in trial.alone):
+        if (lack := backends[part.target.device].missing(part.request)) is not None:
+            raise lack
     plan = Plan(
         trials=trials,
         scene=scene,
@@ -152,7 +158,7 @@ def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
         max_time_s=config.max_time,
         notes=(*dict.fromkeys(note for model in chosen for note in model.notes), *notes),
     )
-    return Built(plan, targets, backends)
+    return Built(plan, tuple({trial.target.name: trial.target for trial in trials}.values()), backends)
 
 
 def _offered(

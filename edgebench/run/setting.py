@@ -83,7 +83,12 @@ class DeclaredSetting:
     @property
     def flag(self) -> str:
         """On the command line."""
-        return f"--{self.name.replace('_', '-')}"
+        return f"--{self.key.replace('_', '-')}"
+
+    @property
+    def key(self) -> str:
+        """In a file: the name, less what keeps `with_` from being a word of Python."""
+        return self.name.rstrip("_")
 
     @property
     def environment(self) -> str:
@@ -105,7 +110,7 @@ class DeclaredSetting:
 
 def environment_name(name: str) -> str:
     """The environment variable of a setting."""
-    return f"EDGEBENCH_{name.upper()}"
+    return f"EDGEBENCH_{name.rstrip('_').upper()}"
 
 
 def declared_settings(declaration: type) -> Mapping[str, DeclaredSetting]:

@@ -56,6 +56,28 @@ class RunConfig:
             "FILE|DIR",
         ),
     ] = None
+    workers: Annotated[
+        Annotated[int, Bounds(ge=2, le=64)] | None,
+        Setting(WHAT, "Workers that measure each variant at once.", "N", "1"),
+    ] = None
+    with_: Annotated[
+        tuple[str, ...],
+        Setting(
+            WHAT,
+            "A further worker's variant, such as '1.0 int8'.",
+            "VARIANT",
+        ),
+    ] = ()
+    share: Annotated[
+        tuple[Literal["naive", "cores"], ...],
+        Setting(
+            WHAT,
+            "Cores of several workers: naive (no limits) or cores (an equal part each). Repeatable; each "
+            "value makes a target.",
+            "HOW",
+            "naive",
+        ),
+    ] = ()
     meter: Annotated[
         tuple[str, ...],
         Setting(

@@ -13,11 +13,12 @@ from edgebench.errors import UnsupportedError, UsageError
 from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.image_sets import subset
 from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
-from edgebench.records.session import Pace
+from edgebench.records.session import Pace, Share
 from edgebench.records.target import Target
 from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, ImageSet, Json, Scene, Variant
 from edgebench.run.meters import meters_of
 from edgebench.run.settings import RunConfig
+from edgebench.run.sharing import Sharing
 
 # How much a device measures: passes or windows, patches of the scene, images for accuracy.
 
@@ -121,6 +122,13 @@ class PlannedTrial:
     inputs: Mapping[str, Any]
     model_data: ModelData | None = None  # what it is timed and tested with; None: what the plan says
     passes: int | None = None  # steady passes, or windows, of a session; None: what the plan says
+    alone: tuple[PlannedTrial, ...] = ()  # of each of several workers: the trial of its variant alone
+
+    @property
+    def share(self) -> Share | None:
+        """How several workers share the device's cores; None for one worker."""
+        share: Share | None = self.inputs["settings"].get("sharing", {}).get("share")
+        return share
 
     @property
     def patches(self) -> int | None:
@@ -248,20 +256,25 @@ def make_trials(
     target_data: Mapping[str, ModelData] | None = None,
     config: RunConfig | None = None,
     images_for: ImagesFor | None = None,
+    sharings: Sequence[Sharing] = (),
 ) -> tuple[PlannedTrial, ...]:
     """The trials, in the order in which tables show them; `variants` are by target or backend.
 
     Without `batches` each backend's default is taken; UsageError for one that a backend does not take.
     `model_data` has, by the variants' family, what trials of other models than the shipped one need;
     `target_data`, by target, what those with pictures of their own do. `config` names how much the run
-    measures; without `images_for` accuracy is taken on all images.
+    measures; without `images_for` accuracy is taken on all images. With `sharings` each target has the trials
+    of all variants involved alone, and then, for each sharing, a target of its own with those together.
     """
     # Absent where they are not asked for: keys of back-to-back trials are what they always were.
     paced = {name: value for name, value in pace_of(config).pace_fields().items() if value is not None}
     trials: list[PlannedTrial] = []
     for target in targets:
         backend = backends[target.device]
-        for variant in variants[target.name if target.name in variants else target.device]:
+        chosen = tuple(variants[target.name if target.name in variants else target.device])
+        alone: dict[tuple[Variant, int], PlannedTrial] = {}
+        involved = [other for sharing in sharings for own in chosen for other in sharing.variants(own)]
+        for variant in dict.fromkeys((*chosen, *involved)):
             for batch in batches_of(backend, batches):
                 own = (target_data or {}).get(target.name) or (model_data or {}).get(variant.family)
                 source = SHIPPED if own is None else own.source
@@ -274,10 +287,28 @@ def make_trials(
                 measured = paced if patches is None else {**paced, "patches": patches}
                 inputs = _inputs(target, request, backend, timed, tested, measured)
                 passes = None if config is None else passes_of(config, backend, timed)
-                trials.append(
-                    PlannedTrial(key_of(inputs), target, variant, batch, request, inputs, own, passes)
+                alone[variant, batch] = PlannedTrial(
+                    key_of(inputs), target, variant, batch, request, inputs, own, passes
                 )
+        trials += alone.values()
+        for sharing in sharings:
+            shared = sharing.target(target)
+            trials += [
+                _together(sharing, shared, [alone[other, batch] for other in sharing.variants(variant)])
+                for variant, batch in alone
+                if variant in chosen
+            ]
     return tuple(trials)
+
+
+def _together(sharing: Sharing, target: Target, alone: Sequence[PlannedTrial]) -> PlannedTrial:
+    """The trial of several workers, whose variants `alone` measures; the first is its own."""
+    own, *others = alone
+    parts = [{name: other.inputs[name] for name in ("variant", "artifact")} for other in others]
+    workers = {"with": parts} if sharing.others else {"workers": sharing.workers}
+    settings = {**own.inputs["settings"], "sharing": {"share": sharing.share, **workers}}
+    inputs = {**own.inputs, "settings": settings}
+    return replace(own, key=key_of(inputs), target=target, inputs=inputs, alone=tuple(alone))
 
 
 def key_of(inputs: Mapping[str, Any]) -> str:

@@ -13,15 +13,13 @@ HEAD = """# Settings of `edgebench run`
 A flag overrides the environment, then `edgebench.toml` in the working folder, then
 `~/.config/edgebench/config.toml`, then the default. `--max-time` is `max_time` in these files and
 `EDGEBENCH_MAX_TIME` in the environment; lists there are separated by commas.
-`python -m tests.plan.settings_page` makes this page.
 """
 
 TAIL = """## Limits
 
-`EDGEBENCH_STAGE_TIMEOUT_S` is the time in seconds that a stage may take without progress: on the device
-(build, load, golden patches, scene, measuring, images), and on the host (reading, converting and checking
-models). A stage that takes longer is ended with all its processes. Default: on the device a limit per stage,
-on the host none (reading a model: 120 s of processor time; the Edge TPU's compiler: 600 s).
+`EDGEBENCH_STAGE_TIMEOUT_S` limits each stage, in seconds without progress, on the device and on the host
+(reading, converting and checking models). Default: a limit per stage on the device, none on the host (reading
+a model: 120 s of processor time; the Edge TPU's compiler: 600 s).
 """
 
 

@@ -30,6 +30,7 @@ from edgebench.records.stored import (
     RunRecord,
     SceneRecord,
     TrialRecord,
+    WorkerPlan,
 )
 from edgebench.records.values import ImageSet, Progress, Scene
 from edgebench.results.listing import find_unfinished, is_finished
@@ -66,7 +67,7 @@ def prepare_trials(built: Built, cache: Cache, progress: Progress) -> PreparedTr
     """
     prepared: dict[str, Prepared] = {}
     for target in built.targets:
-        trials = [trial for trial in built.plan.trials if trial.target is target]
+        trials = [trial for trial in built.plan.trials if trial.target is target and not trial.alone]
         try:
             requests = [trial.request for trial in trials]
             outcomes = built.backends[target.device].prepare(requests, cache, progress)
@@ -84,6 +85,10 @@ def prepare_trials(built: Built, cache: Cache, progress: Progress) -> PreparedTr
         }
         for variant, failure in failures.items():
             progress(f"{target.name} {variant} cannot be prepared: {reason_of(failure)}")
+    for trial in built.plan.trials:
+        if trial.alone:  # workers load what is prepared for each alone
+            parts = [prepared[each.key] for each in trial.alone]
+            prepared[trial.key] = next((part for part in parts if not isinstance(part, Artifact)), parts[0])
     return prepared
 
 
@@ -310,7 +315,7 @@ class Campaign:
             images_reason="" if plan.images else "no images were given (--images)",
             targets=self.built.targets,
             trials=tuple(
-                _trial_record(trial, prepared[trial.key], plan, requested=trial.key in requested_keys)
+                _trial_record(trial, prepared, plan, requested=trial.key in requested_keys)
                 for trial in plan.trials
             ),
             profiles=self.profiles,
@@ -387,13 +392,17 @@ def _images_record(images: ImageSet | None) -> ImagesRecord | None:
     return ImagesRecord(labelled=images.labels is not None, **_same_fields(images, ImagesRecord))
 
 
-def _trial_record(trial: PlannedTrial, prepared: Prepared, plan: Plan, *, requested: bool) -> TrialRecord:
+def _trial_record(
+    trial: PlannedTrial, outcomes: PreparedTrials, plan: Plan, *, requested: bool
+) -> TrialRecord:
+    prepared = outcomes[trial.key]
     common: dict[str, Any] = {
         **_same_fields(trial.variant, TrialRecord),
         **_same_fields(trial, TrialRecord),
         "target": trial.target.name,
         "variant": trial.variant.name,
         "passes": None if trial.passes == plan.passes else trial.passes,
+        "workers": tuple(_worker_plan(each, outcomes[each.key]) for each in trial.alone),
     }
     if trial.model_data is not None:
         scene, images = trial.model_data.scene, trial.model_data.images
@@ -417,6 +426,14 @@ def _trial_record(trial: PlannedTrial, prepared: Prepared, plan: Plan, *, reques
         "companions": _hashes(prepared.companions),
     }
     return TrialRecord(**common)
+
+
+def _worker_plan(alone: PlannedTrial, prepared: Prepared) -> WorkerPlan:
+    common = {**_same_fields(alone.variant, WorkerPlan), "variant": alone.variant.name, "alone": alone.key}
+    if isinstance(prepared, Artifact):
+        common |= {"artifact_bytes": prepared.size_bytes, "artifact_sha256": prepared.sha256}
+        common["class_names"] = prepared.class_names
+    return WorkerPlan(**common)
 
 
 _OF_ARTIFACT = ("class_names", "accuracy_reason", "assumed", "mark", "provenance")

@@ -242,6 +242,8 @@ class Lane:
                 idle_s=idle_window_s(trial.target),
                 monitors=on_board(monitors),
                 number=n,
+                others=tuple(self.trials.artifacts[each.key] for each in trial.alone[1:]),
+                share=trial.share,
             ),
             plan=session_plan(
                 plan, trial, None if self.trials.standing[trial.key].has_images else plan.images_of(trial)

@@ -138,14 +138,15 @@ class LaneTrials:
         """
         owed = self._owed(trials)
         for trial, other in zip(trials, revised, strict=True):
-            self.artifacts[other.key] = self.artifacts[trial.key]
+            for part, new in ((trial, other), *zip(trial.alone, other.alone, strict=True)):
+                self.artifacts[new.key] = self.artifacts[part.key]
             # What this run knows of it, that it was given up above all, is more than the store does.
             if other.key not in self.standing:
                 self.standing[other.key] = self.standing_of(other.key)
             if (cost := self.costs.of(trial.key)) is not None:
                 self.costs.learn(other.key, replace(cost, measured=False))
-        new = {trial.key: other for trial, other in zip(trials, revised, strict=True)}
-        order = [new.get(key, trial) for key, trial in self.by_key.items()]
+        new_trials = {trial.key: other for trial, other in zip(trials, revised, strict=True)}
+        order = [new_trials.get(key, trial) for key, trial in self.by_key.items()]
         self.by_key.clear()
         self.by_key.update((trial.key, trial) for trial in order)
         name = revised[0].target.name
@@ -296,8 +297,14 @@ class TargetRevisions:
         target = new_revision(record, name, identity, differs)
         revised = [_revised(trial, target) for trial in trials]
         note = f"{name}: measured again as target {target.name}, because {listed}"
-        keys = [(trial.key, new.key) for trial, new in zip(trials, revised, strict=True)]
-        self.store.extend(with_revision(record, target, keys, note))
+        pairs = list(zip(trials, revised, strict=True))
+        keys = [(trial.key, new.key) for trial, new in pairs]
+        alone = {
+            part.key: own.key
+            for trial, new in pairs
+            for part, own in zip(trial.alone, new.alone, strict=True)
+        }
+        self.store.extend(with_revision(record, target, keys, note, alone))
         self._recorded[target.name] = [identity]
         self.note(note)
         return revised
@@ -329,4 +336,6 @@ class TargetRevisions:
 def _revised(trial: PlannedTrial, target: Target) -> PlannedTrial:
     """The trial as one of that revision of its target."""
     inputs = revised_inputs(trial.inputs, target)
-    return replace(trial, key=key_of(inputs), inputs=inputs, target=replace(trial.target, name=target.name))
+    alone = tuple(_revised(each, target) for each in trial.alone)
+    revised = replace(trial.target, name=target.name)
+    return replace(trial, key=key_of(inputs), inputs=inputs, target=revised, alone=alone)
