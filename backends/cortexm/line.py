@@ -212,7 +212,8 @@ class EnergyBuild(LineFault):
             "the firmware is an energy build: its stamps are pulses of a pin, not laps",
             awaited=awaited,
             came=came,
-            fix="flash a performance build",
+            fix="flash a performance build (`cortexm build` without --energy): pulses are for a power "
+            "analyser with MLPerf Tiny's own runner",
         )
 
 
