@@ -14,6 +14,7 @@ from edgebench.errors import InputError, UnavailableError, UnsupportedError, Usa
 from edgebench.prepare.samples import samples_scene
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target
+from edgebench.records.values import ImageSet
 from edgebench.run.measuring.session import compare, require
 from tests.backends.cortexm.board_faults import FaultyBoard
 from tests.backends.cortexm.first_light import SHORT
@@ -148,6 +149,11 @@ def test_a_session_on_firmware_that_has_it(prepared, fault):
         ):
             scores = session.golden()
             require(compare(scores, artifact.golden, {}))
+            golden = artifact.golden
+            labelled = ImageSet(
+                "given", golden.patches, golden.patches_sha256, len(scores), None, (), kind="samples"
+            )
+            assert np.array_equal(session.predict(labelled), scores)
             windows = list(session.measure(MeasurePlan(scene, 3, 2, images=None, patches=2)))
             facts = session.facts()
     # Two of 400 samples take turns; the first is golden, too.
