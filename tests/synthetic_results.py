@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from edgebench.records.stored import (
     SessionRecord,
     SessionTables,
     TrialRecord,
+    WorkerPlan,
 )
 from edgebench.records.target import Target
 from edgebench.records.values import Variant
@@ -91,6 +92,8 @@ def made_experiment(
     size_mm: tuple[float, float, float] | None = None,
     period_s: float | None = None,
     hostile: bool = False,
+    together: Sequence[Sequence[str]] = (),
+    slower: float = 1.8,
 ) -> Path:
     """An experiment `folder/name`; returns its path.
 
@@ -110,6 +113,9 @@ def made_experiment(
         unsupported: variants that the device does not take.
         period_s: seconds between two steady passes (paced mode).
         hostile: markup in every text that comes from outside.
+        together: variants of workers that share the first target, each several a trial of its own; the trials
+            alone are those of `variants`.
+        slower: how many times as long passes together take; the last worker's 10 % more.
     """
     text = HOSTILE if hostile else ""
     failed, crashed_once, not_run, unsupported = map(set, (failed, crashed_once, not_run, unsupported))
@@ -136,6 +142,19 @@ def made_experiment(
         )
         for target in named
         for variant in variants
+    )
+    shared = {_shared_target(workers): workers for workers in together}
+    alone = {trial.variant: trial for trial in trials if trial.target == next(iter(named))}
+    trials += tuple(
+        alone[workers[0]].model_copy(
+            update={
+                "key": key_of(workers[0], target, batch),
+                "target": target,
+                "share": "naive",
+                "workers": tuple(_worker_plan(alone[variant]) for variant in workers),
+            }
+        )
+        for target, workers in shared.items()
     )
     record = ExperimentRecord(
         name=name,
@@ -179,6 +198,16 @@ def made_experiment(
                 size_mm=size_mm,
             )
             for target in named
+        )
+        + tuple(
+            Target(
+                name=target,
+                device=targets[0],
+                options={"threads": 1},
+                meters=(METER,) if power else (),
+                settings=_shared_settings(workers),
+            )
+            for target, workers in shared.items()
         ),
         trials=trials,
         profiles=tuple(dict(profile) for profile in profiles),
@@ -201,9 +230,17 @@ def made_experiment(
                     store.write_session(_crashed(trial, n, text), SessionTables())
                     continue
                 level_s = levels[trial.variant] * (1 + session_spread * made.standard_normal())
-                measured = _passes(level_s, passes, rows * columns, batch, concurrency, made, period_s)
+                size = (rows * columns, batch, concurrency, made, period_s)
+                measured = _passes(level_s, passes, *size)
                 last = _scores(trial, scene_labels, seed)
                 steady = (measured[2].start_ns, measured[-1].end_ns)
+                if trial.workers:
+                    longer = [slower] * (len(trial.workers) - 1) + [1.1 * slower]
+                    each = [
+                        _passes(levels[plan.variant] * times * level_s / levels[trial.variant], passes, *size)
+                        for plan, times in zip(trial.workers, longer, strict=True)
+                    ]
+                    measured, steady = _overlapping(each)
                 frames = SessionTables()
                 frames.passes, frames.batches = tables.pass_rows(measured)
                 parts = [tables.prediction_rows("scene", last, [int(one) for one in scene_labels])]
@@ -224,6 +261,8 @@ def made_experiment(
                 session = _measured(
                     trial, n, level_s, text, {"idle": idle, "steady": steady}, infos, predicted
                 )
+                if trial.workers:
+                    session = _of_workers(session, trial)
                 with store.scratch() as folder:
                     chunks = [_power(idle, steady, rate_hz, made)] if idle is not None else []
                     chunks += [_switches(steady)] if disturbed else []
@@ -280,6 +319,70 @@ def _passes(
         )
         clock_ns = max(clock_ns + period_ns, end_ns) if paced else end_ns + 1_000_000
     return found
+
+
+def _shared_settings(workers: Sequence[str]) -> dict[str, Any]:
+    """As a run of these workers has them: copies of the first, or the first with another."""
+    is_copies = len(set(workers)) == 1
+    others = len(workers) if is_copies else workers[1].removeprefix("mobilenet_v1-")
+    return {"workers" if is_copies else "with": others, "share": "naive"}
+
+
+def _shared_target(workers: Sequence[str]) -> str:
+    return f"cpu[{','.join(f'{name}={value}' for name, value in _shared_settings(workers).items())}]"
+
+
+def _worker_plan(alone: TrialRecord) -> WorkerPlan:
+    fields = {name: getattr(alone, name) for name in WorkerPlan.model_fields if name != "alone"}
+    return WorkerPlan(**fields, alone=alone.key)
+
+
+def _overlapping(each: Sequence[Sequence[Pass]]) -> tuple[list[Pass], tuple[int, int]]:
+    """The passes of workers that start together, each going on until all have theirs, and the common time."""
+    begin_ns = max(passes[2].start_ns for passes in each)
+    last_ns = max(passes[-1].end_ns - passes[2].start_ns for passes in each)
+    moved = []
+    for worker, passes in enumerate(each):
+        by_ns = begin_ns - passes[2].start_ns
+        period_ns = passes[-1].end_ns - passes[2].start_ns + 1_000_000
+        steady = passes[2:]
+        for again in range(1 + last_ns // period_ns):
+            moved += [
+                replace(
+                    one,
+                    index=one.index + again * len(steady),
+                    worker=worker,
+                    start_ns=one.start_ns + by_ns + again * period_ns,
+                    end_ns=one.end_ns + by_ns + again * period_ns,
+                    stamps_ns=one.stamps_ns + by_ns + again * period_ns,
+                )
+                for one in (steady if again else passes)
+            ]
+    lasts = [[one.end_ns for one in moved if one.worker == worker][-1] for worker in range(len(each))]
+    common = (begin_ns, min(lasts))
+    found = [
+        replace(one, phase="outside") if one.phase == "steady" and one.end_ns > common[1] else one
+        for one in moved
+    ]
+    return found, common
+
+
+def _of_workers(session: SessionRecord, trial: TrialRecord) -> SessionRecord:
+    """The record of several workers, each with its own figures; the session has none."""
+    workers: tuple[dict[str, Any], ...] = tuple(
+        {
+            "worker": number,
+            "variant": plan.variant,
+            "artifact_sha256": plan.artifact_sha256,
+            "cores": [],
+            "cold": session.cold,
+            "warmup": session.warmup,
+            "memory": session.memory,
+            "golden": session.golden.model_dump() if session.golden else None,
+        }
+        for number, plan in enumerate(trial.workers)
+    )
+    return session.model_copy(update={"workers": workers, "cold": {}, "memory": {}, "warmup": {}})
 
 
 def _scores(trial: TrialRecord, labels: np.ndarray, seed: int) -> np.ndarray:

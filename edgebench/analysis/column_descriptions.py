@@ -12,14 +12,14 @@ from functools import cache
 
 import pandas as pd
 
-from edgebench.analysis.frames import FIGURES
+from edgebench.analysis.frames import FIGURES, WORKER_KINDS
 from edgebench.errors import UsageError
 from edgebench.judge.columns import trial_columns
 from edgebench.judge.comparison import Difference, MetricComparison
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import Mission
 from edgebench.judge.pairing import ComparedTrial, Unpaired
-from edgebench.judge.trial_summary import PowerFigure, Published, Verdict
+from edgebench.judge.trial_summary import Accuracy, PowerFigure, Published, Sharing, Verdict, WorkerSummary
 from edgebench.records.described import Described, texts_of
 from edgebench.records.stored import SessionRecord, TrialRecord
 from edgebench.records.target import Target
@@ -107,6 +107,20 @@ def _of_mission() -> Columns:
             described[f"{column}{end}"] = Described(meaning, "mission", figure.base_unit)
     described["reasons"] = Described("Why figures are missing: a dict, by the column's name.", "mission")
     return described
+
+
+def _of_workers() -> Columns:
+    texts = {**texts_of(WorkerSummary), "share": texts_of(Sharing)["share"]}
+    of_accuracy = texts_of(Accuracy)
+    right = "Share of the labelled images that its own artifact gets right."
+    texts["accuracy"] = Described(right, "predictions.parquet")
+    for name in ("low", "high", "n"):
+        texts[f"accuracy_{name}"] = of_accuracy[name]
+    for name in WORKER_KINDS:
+        figure, _, end = name.rpartition("_")
+        if name not in texts:
+            texts[name] = Described(_ENDS[f"_{end}"], "passes.parquet", texts[figure].unit)
+    return {name: texts[name] for name in WORKER_KINDS}
 
 
 _PUBLISHED = {
@@ -206,6 +220,7 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
         "sessions": Described("Sessions whose windows the meter saw.", "sessions"),
         **{name: text for name, text in _from(PowerFigure).items() if not name.endswith("_sessions")},
     },
+    "workers": _of_workers,
     "published": lambda: {
         name: Described(text, "results/reference") if text else texts_of(Published)[name]
         for name, text in _PUBLISHED.items()
@@ -234,7 +249,7 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
 }
 FRAMES = (
     "trials", "sessions", "passes", "batches", "windows", "probes", "predictions", "summaries", "reasons",
-    "verdicts", "mission", "rails", "published", "boards", "comparison", "differences", "unpaired",
+    "verdicts", "mission", "rails", "workers", "published", "boards", "comparison", "differences", "unpaired",
 )  # fmt: skip
 """Those of `Results`, then those of `edgebench.published`, `boards` and `compare`."""
 

@@ -137,6 +137,36 @@ def rail_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     return frame_of(rows, _RAIL_KINDS)
 
 
+# Workers that shared a device: one row a trial and worker, where a summary has one a trial (pure).
+
+
+_INTERVALS = ("image_s", "infer_s", "slowdown")
+WORKER_KINDS = {
+    **dict.fromkeys(("trial", "target", "variant"), "str"),
+    **{"worker": "int64", "share": "str", "cores": "object", "alone": "str"},
+    **{f"{name}{end}": "float64" for name in _INTERVALS for end in ("", "_low", "_high")},
+    **dict.fromkeys(("load_s", "memory_bytes", "in_flight"), "float64"),
+    **dict.fromkeys(("accuracy", "accuracy_low", "accuracy_high"), "float64"),
+    **{"accuracy_n": "Int64", "slowdown_reason": "str"},
+}
+
+
+def worker_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
+    """By trial, then worker. Figures are float64, NaN where missing."""
+    rows = []
+    for summary in summaries:
+        for worker in summary.workers if summary.sharing else ():
+            row = {**worker, "share": summary.sharing.share if summary.sharing else ""}
+            for name in _INTERVALS:
+                figure = worker[name] or {}
+                row |= {name: figure.get("median"), f"{name}_low": figure.get("low")}
+                row[f"{name}_high"] = figure.get("high")
+            right = worker["accuracy"] or {}
+            row |= {f"accuracy_{name}": right.get(name) for name in ("low", "high", "n")}
+            rows.append(row | {"accuracy": right["k"] / right["n"] if right.get("n") else None})
+    return frame_of(rows, WORKER_KINDS)
+
+
 # Frames of several results under one another, with a column that says of which result a row is (pure).
 
 

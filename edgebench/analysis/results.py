@@ -19,6 +19,7 @@ from edgebench.analysis.frames import (
     several,
     summary_frame,
     verdict_frame,
+    worker_frame,
 )
 from edgebench.analysis.plots import Plots
 from edgebench.errors import StoredResultError, UsageError
@@ -102,8 +103,8 @@ class Results(StoredResults):
 
     `edgebench.load` makes it. Frames, each read when it is first asked for: `trials`, `sessions`, `passes`,
     `batches`, `windows`, `probes`, `predictions`. Computed from them: `summaries()`, `reasons()`,
-    `verdicts(profiles)`, `mission(profile)`, `rails()`; drawn: `plot.latency()` and the rest. docs/columns.md
-    has every column with its type, its unit and its meaning.
+    `verdicts(profiles)`, `mission(profile)`, `rails()`, `workers()`; drawn: `plot.latency()` and the rest.
+    docs/columns.md has every column with its type, its unit and its meaning.
 
     Attributes:
         path: the result folder.
@@ -213,6 +214,17 @@ class Results(StoredResults):
         unknown_lag_s (how late its readings may be, where not known) and peak_high_w (the peak at most then).
         """
         return rail_frame(self.trial_summaries())
+
+    def workers(self) -> pd.DataFrame:
+        """The figures of each of several workers on a device: one row a trial and worker; no row without any.
+
+        Figures are float64, NaN where missing; `slowdown` is the time of an image over that of the variant
+        alone, and `slowdown_reason` says why it, or its interval, is missing. Nothing is pooled over workers.
+
+        Raises:
+            StoredResultError: a stored table is damaged.
+        """
+        return worker_frame(self.trial_summaries())
 
     @property
     def plot(self) -> Plots:

@@ -52,7 +52,8 @@ def show_judged(
     from edgebench.judge.answers import answers
     from edgebench.judge.verdict import exit_code
     from edgebench.report.page import front
-    from edgebench.report.terminal import print_front, print_sections
+    from edgebench.report.sharing import workers_table
+    from edgebench.report.terminal import print_blocks, print_front, print_sections
 
     if json_:
         print_json(judged, axes)
@@ -67,7 +68,10 @@ def show_judged(
 
             missions = brief_missions(judged.results, judged.summaries, judged.profiles)
             print_sections(console, [margins(first.matrix), *sections(judged, beyond, missions)])
-        elif axes:
+        elif (workers := workers_table(judged.summaries)).rows:
+            console.print()
+            print_blocks(console, [workers])
+        if axes and not details:
             from edgebench.report.answer import pareto_sentences
             from edgebench.report.terminal import lines
 

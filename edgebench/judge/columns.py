@@ -111,7 +111,7 @@ def _columns(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     yield from _of_other_rails(summaries)
     held = {heading for metric in METRICS.values() for heading in (metric.name, *csv_fields(metric))}
     for name in summary_schema():
-        if name not in {*_IDENTITY, *held, *NO_COLUMN, "cold", "power", "published", "workers"}:
+        if name not in {*_IDENTITY, *held, *NO_COLUMN, "cold", "power", "published", "workers", "sharing"}:
             yield from _of_field(name)
     yield Column(
         "workers", "How many workers shared the sessions.", "", "session.json",
@@ -172,7 +172,7 @@ def _of_metric(metric: Metric, summaries: Sequence[TrialSummary]) -> Iterator[Co
             described, get = _described("power", part), attrgetter("primary_rail")
             text = f"By the primary meter and rail: {described['description']}"
         elif part and not part.isdigit():
-            described = {**_described(metric.json_place, part), "x-source": metric.source}
+            described = {**_described(metric.json_place, part, metric.name), "x-source": metric.source}
             # The figure's first part also says what the figure is.
             text = f"{metric.name}: {described['description']}"
             text = text if at else f"{metric.sentence} {described['description']}"
@@ -214,7 +214,14 @@ def _of_settings(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
 
 def _of_other_rails(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
     """What each meter and rail sees that is not the primary one; their figures are never added up."""
-    fields = [field for metric in METRICS.values() for field in (metric.rail, *metric.rail_bounds) if field]
+    is_shared = any(summary.sharing for summary in summaries)
+    fields = [
+        field
+        for metric in METRICS.values()
+        if is_shared or not metric.together
+        for field in (metric.rail, *metric.rail_bounds)
+        if field
+    ]
     rails = [rail for summary in summaries for rail in summary.power or () if not rail.primary]
     for place in dict.fromkeys((rail.meter, rail.channel) for rail in rails):
         meter, channel = place
@@ -270,13 +277,18 @@ def summary_schema() -> Mapping[str, Schema]:
     texts = {
         name: Described(metric.sentence, metric.source, metric.unit_text) for name, metric in METRICS.items()
     }
-    fields: Mapping[str, Schema] = object_schema(TrialSummary, {"TrialSummary": texts})["properties"]
+    more = {"TrialSummary": texts, "Sharing": texts}
+    fields: Mapping[str, Schema] = object_schema(TrialSummary, more)["properties"]
     return fields
 
 
-def _described(name: str, part: str = "") -> Schema:
-    """The schema of a field of the summary, or of a part of the record, or of the records, in it."""
+def _described(name: str, part: str = "", within: str = "") -> Schema:
+    """The schema of a field of the summary, or of a part of the record, or of the records, in it.
+
+    `within` names the record in that record, if there is such a one, that has the part.
+    """
     field = summary_schema()[name]
+    field = field.get("properties", {}).get(within, field)
     return dict(field.get("items", field)["properties"][part] if part else field)
 
 
@@ -319,6 +331,8 @@ def missing_reasons(trial: TrialSummary) -> dict[str, str]:
     for metric in METRICS.values():
         name = metric.json_place
         value = held[name]
+        if name == "sharing" and value is not None:
+            name, value = f"{name}.{metric.name}", metric.value(trial)
         if value is None:
             reasons.setdefault(name, trial.unpublished(metric.name) or metric.missing(trial) or unmeasured)
         elif isinstance(value, Interval) and (value.low is None or value.high is None):

@@ -12,7 +12,7 @@ import numpy as np
 
 from edgebench.errors import StoredResultError
 from edgebench.judge.trial_summary import RequestLatency
-from edgebench.records.stored import PACED_COLUMNS
+from edgebench.records.stored import PACED_COLUMNS, SessionRecord
 from edgebench.results.layout import session_folder
 from edgebench.results.rows import Rows, union_ns
 from edgebench.stats.intervals import trial_median
@@ -147,6 +147,36 @@ def without_images(steady: SteadyPasses) -> SteadyPasses:
     if len(steady.infer_s) < len(steady.image_s):
         return replace(steady, image_s=(), infer_s=(), at_s=(), stages_ms={})
     return replace(steady, image_s=())
+
+
+# Several workers: the images that all of them finished in the time when all ran.
+
+
+def images_together(
+    passes: Rows, records: Sequence[SessionRecord], scene_patches: int
+) -> dict[int, tuple[float, float]]:
+    """By session, the images that all workers finished in the common time, and that time in seconds.
+
+    A pass at an edge of that time counts with the share of it that is inside: one worker's pass ends with the
+    common time, and without the others' shares half an image of each would be missing on average.
+
+    Args:
+        passes: the trial's rows of all workers.
+        records: its finished sessions.
+        scene_patches: that the scene has.
+    """
+    start_ns, end_ns = passes.whole("start_ns"), passes.whole("end_ns")
+    images = passes.floats("patches") / scene_patches
+    measured = passes.equal("phase", "steady") | passes.equal("phase", "outside")
+    together = {}
+    for record in records:
+        if (common_ns := record.windows_ns.get("steady")) and common_ns[0] < common_ns[1]:
+            own = measured & (passes.whole("session") == record.n) & (end_ns > start_ns)
+            inside_ns = np.minimum(end_ns[own], common_ns[1]) - np.maximum(start_ns[own], common_ns[0])
+            shares = np.maximum(inside_ns, 0) / (end_ns[own] - start_ns[own])
+            count = float((shares * images[own]).sum())
+            together[record.n] = count, (common_ns[1] - common_ns[0]) / 1e9
+    return together
 
 
 # A request's own latency, where a device has several in flight: from submission to completion.

@@ -178,7 +178,7 @@ Form = Literal[
 ]  # fmt: skip
 """How a value is printed; `edgebench.report.tables.FORMS` does it."""
 
-ShownIn = Literal["matrix", "latency", "start", "accuracy", "power"]
+ShownIn = Literal["matrix", "latency", "start", "accuracy", "power", "sharing"]
 
 
 @dataclass(frozen=True)
@@ -239,6 +239,7 @@ class Metric:
         most: the most that is of use, in the base unit: no looser limit lets a trial pass.
         usual: whether results are compared by it where no metric is named: `speed` for the first of these in
             the catalogue that both results have, `also` for each that both have; empty for no.
+        together: whether it is of several workers that share a device, and one worker has nothing of it.
     """
 
     name: str
@@ -267,6 +268,7 @@ class Metric:
     of_a_pass: bool = False
     most: float = math.inf
     usual: Literal["speed", "also", ""] = ""
+    together: bool = False
 
     def value(self, trial: TrialSummary) -> Any:
         """A number, an Interval, an Accuracy, a mapping by stage, ...; None where it is missing."""
@@ -297,7 +299,7 @@ class Metric:
     @property
     def of_machine(self) -> bool:
         """Whether its figure is that of the machine that was measured, as times, power and energy are."""
-        return self.of_a_pass or (self.unit in ("s", "ms", "W", "J") and not self.of_board)
+        return self.of_a_pass or (self.unit in ("s", "ms", "W", "J", "images/s") and not self.of_board)
 
     @property
     def unit(self) -> str:

@@ -358,6 +358,27 @@ def power_figures(
     return PowerOfTrial(marked, tuple(curves), drifts[first])
 
 
+def of_all_workers(figures: Sequence[PowerFigure]) -> tuple[PowerFigure, ...]:
+    """The figures of a shared device: energy is that of an image of any worker, and none's own."""
+    return tuple(
+        replace(
+            figure,
+            together_energy_j=figure.energy_j,
+            together_low_j=figure.energy_low_j,
+            together_high_j=figure.energy_high_j,
+            together_energy_j_sessions=figure.energy_j_sessions,
+            energy_j_sessions=(),
+            energy_j=None,
+            energy_low_j=None,
+            energy_high_j=None,
+            net_energy_j=None,
+            net_low_j=None,
+            net_high_j=None,
+        )
+        for figure in figures
+    )
+
+
 def power_reason(records: Sequence[SessionRecord]) -> str:
     """Why a meter, or every meter, gave nothing, as the sessions say; empty where they say nothing."""
     reasons = {

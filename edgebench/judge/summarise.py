@@ -30,26 +30,31 @@ from edgebench.judge.latency import (
     REQUEST_COLUMNS,
     SteadyPasses,
     SteadyRequests,
+    images_together,
     steady_passes,
     steady_requests,
     steady_windows,
     without_images,
 )
-from edgebench.judge.power import power_figures, power_reason, steady_times
+from edgebench.judge.metrics.sharing import with_slowdowns
+from edgebench.judge.power import of_all_workers, power_figures, power_reason, steady_times
 from edgebench.judge.power_limits import with_power_doubts
 from edgebench.judge.stopping import rule_of, with_end
 from edgebench.judge.trial_summary import (
     EMULATED,
     Accuracy,
     FailedSessions,
+    Sharing,
+    Throughput,
     TrialStatus,
     TrialSummary,
+    WorkerSummary,
     mark_of,
     planned_fields,
     timed_with,
     times_images,
 )
-from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord
+from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord, WorkerPlan
 from edgebench.results.layout import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported_target
@@ -57,7 +62,7 @@ from edgebench.results.revisions import continuation
 from edgebench.results.rows import Rows
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval
-from edgebench.stats.intervals import session_interval, trial_median
+from edgebench.stats.intervals import session_interval, session_medians, trial_median
 
 # How far a trial came, and what ended those of its sessions that did not end well.
 
@@ -154,7 +159,7 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
         )
         for trial in experiment.trials
     ]
-    unended = with_power_doubts([part.summary() for part in parts])
+    unended = with_slowdowns(with_power_doubts([part.summary() for part in parts]))
     summaries = [
         with_end(summary, part.records, rule, results.run)
         for summary, part in zip(unended, parts, strict=True)
@@ -165,14 +170,16 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
 
 def summarise_one(results: StoredResults, key: str) -> TrialSummary:
     """The summary of one trial alone, without its agreement with another and its drop below it; reads no
-    other trial.
+    other trial but, of one with several workers, those of their variants alone.
 
     ValueError when it is no trial of the experiment, StoredResultError as `summarise`.
     """
     experiment = results.experiment
-    trials = tuple(trial for trial in experiment.trials if trial.key == key)
-    if not trials:
+    wanted = next((trial for trial in experiment.trials if trial.key == key), None)
+    if wanted is None:
         raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
+    alone = {worker.alone for worker in wanted.workers}
+    trials = wanted, *(trial for trial in experiment.trials if trial.key in alone)
     return summarise(StoredResults(results.path, experiment.model_copy(update={"trials": trials})))[0]
 
 
@@ -235,10 +242,15 @@ class _Part:
         shown = exported_target(target) if target else None
         doubts = board_doubts(target, ok)
         rows = self.windows if steady.unit == "windows" else self.passes
-        power = None if emulated else power_figures(ok, probes, steady_times(ok, rows, steady.images))
+        together = images_together(self.passes, ok, scene.patches) if self.several else {}
+        counted = {number: count for number, (count, _) in together.items()}
+        times = steady_times(ok, self._of_worker(rows, None), counted if self.several else steady.images)
+        power = None if emulated else power_figures(ok, probes, times)
+        if power and self.several:
+            power = replace(power, figures=of_all_workers(power.figures))
         images = self.predictions("images")
         on_scene = self.predictions("scene")
-        accuracy = self._accuracy(images)
+        accuracy = self._accuracy(images, trial.class_names)
         built = next((record.built for record in ok if record.built), None)
         cold = {
             name: tuple(
@@ -292,6 +304,7 @@ class _Part:
             workers=tuple(self._of_one(worker) for worker in self.workers)
             if self.several
             else next((record.workers for record in reversed(ok)), ()),
+            sharing=self._sharing(together) if self.several else None,
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
@@ -389,6 +402,26 @@ class _Part:
         """Whether several workers shared the device."""
         return len(self.workers) > 1
 
+    def _sharing(self, together: Mapping[int, tuple[float, float]]) -> Sharing:
+        """What the workers come to together; their slowdowns take other trials."""
+        images_per_s = () if self.emulated else tuple(count / s for count, s in together.values() if count)
+        peaks = [_figures(record.workers, "memory", "peak_bytes") for record in self.ok]
+        whole = tuple(int(sum(each)) for each in peaks if len(each) == len(self.workers))
+        rate = self._interval([[each] for each in images_per_s])
+        return Sharing(
+            share=self.trial.share or "",
+            images_per_s=Throughput(**vars(rate)) if rate else None,
+            together_bytes=round(_mean(whole) or 0) if whole else None,
+            images_per_s_values=images_per_s,
+            together_bytes_values=whole,
+        )
+
+    def _plan(self, worker: int) -> WorkerPlan:
+        """What a worker loads: the trial's own variant where its record does not say."""
+        plans, trial = self.trial.workers, self.trial
+        known = WorkerPlan(variant=trial.variant, class_names=trial.class_names)
+        return plans[worker] if 0 <= worker < len(plans) else known
+
     def predictions(self, set_name: str, worker: int | None = None) -> Predictions | None:
         """The predictions of `images` or `scene`: of a lone worker, or of the one that is named."""
         if worker is None and self.several:
@@ -397,13 +430,14 @@ class _Part:
         experiment, trial = self.experiment, self.trial
         source = experiment.images_of(trial) if set_name == "images" else experiment.scene_of(trial)
         names = source.class_names if source else ()
-        return predictions_of(rows, set_name, [each.n for each in self.ok], names, trial.class_names)
+        classes = trial.class_names if worker is None else self._plan(worker).class_names
+        return predictions_of(rows, set_name, [each.n for each in self.ok], names, classes)
 
-    def _accuracy(self, images: Predictions | None) -> Accuracy | None:
+    def _accuracy(self, images: Predictions | None, classes: Sequence[str]) -> Accuracy | None:
         tested = self.experiment.images_of(self.trial)
         if images is None or tested is None or self.trial.accuracy_reason:
             return None
-        return accuracy_of(images, self.trial.class_names, overlapping=tested.overlapping)
+        return accuracy_of(images, classes, overlapping=tested.overlapping)
 
     def _of_one(self, worker: int) -> dict[str, Any]:
         """The figures of one of several workers as plain data.
@@ -411,21 +445,29 @@ class _Part:
         They are never pooled: what one of them took depends on what the others did meanwhile, and the median
         over all of their passes would be the latency of none.
         """
-        steady, requests = self._steady(worker), self._requests(worker)
-        accuracy = self._accuracy(self.predictions("images", worker))
+        steady, plan = self._steady(worker), self._plan(worker)
+        requests = self._requests(worker)
         entries = [entry for each in self.ok for entry in each.workers if _number(entry) == worker]
-        intervals = {"image_s": self._interval(steady.image_s), "infer_s": self._interval(steady.infer_s)}
-        return {
-            "worker": worker,
-            **{name: interval and asdict(interval) for name, interval in intervals.items()},
-            "request_ms": None if requests.latency is None else asdict(requests.latency),
-            "in_flight": requests.mean_in_flight,
-            "stages_ms": steady.stages_ms,
-            "load_s": None if self.emulated else _mean(_figures(entries, "cold", "load_s")),
-            "memory_bytes": _mean(_figures(entries, "memory", "peak_bytes")),
-            "accuracy": None if accuracy is None else asdict(accuracy),
-            "warnings": [caution.sentence() for caution in cautions((), steady)],
-        }
+        cores = next((entry.get("cores") for entry in reversed(entries)), None)
+        figures = WorkerSummary(
+            trial=self.trial.key,
+            target=self.trial.target,
+            worker=worker,
+            variant=plan.variant,
+            alone=plan.alone,
+            cores=tuple(core for core in cores if isinstance(core, int)) if isinstance(cores, list) else (),
+            image_s=self._interval(steady.image_s),
+            infer_s=self._interval(steady.infer_s),
+            request_ms=requests.latency,
+            in_flight=requests.mean_in_flight,
+            stages_ms=steady.stages_ms,
+            load_s=None if self.emulated else _mean(_figures(entries, "cold", "load_s")),
+            memory_bytes=_mean(_figures(entries, "memory", "peak_bytes")),
+            accuracy=self._accuracy(self.predictions("images", worker), plan.class_names),
+            warnings=tuple(caution.sentence() for caution in cautions((), steady)),
+            medians_s=tuple(session_medians(steady.latency_s)),
+        )
+        return asdict(figures)
 
     def _interval(self, values: Sequence[Sequence[float]]) -> Interval | None:
         return session_interval(values, self.confidence) if values else None

@@ -285,6 +285,15 @@ class PowerFigure:
     peak_high_w: float | None = None
     """Where its lag is not known: the largest sample of the steady windows and of so long a time around them.
     Unit: W. Source: probes.parquet."""
+    together_energy_j: float | None = None
+    """Of several workers: energy of the time when all ran, by the images that all finished in it. Mean over
+    the sessions. Unit: J. Source: probes.parquet, passes.parquet."""
+    together_low_j: float | None = None
+    """Lower end of the interval of together_energy_j. Unit: J. Source: probes.parquet."""
+    together_high_j: float | None = None
+    """Upper end of the interval of together_energy_j. Unit: J. Source: probes.parquet."""
+    together_energy_j_sessions: tuple[float, ...] = ()
+    """together_energy_j by session. Unit: J. Source: probes.parquet."""
 
 
 @dataclass(frozen=True)
@@ -306,6 +315,107 @@ class Paced:
     time. Unit: s. Source: derived by fit."""
     by_session: tuple[tuple[int, int], ...] = ()
     """Misses and passes of each session, in order; empty where nothing kept them. Source: derived by fit."""
+
+
+ALONE = "one worker had the device: --workers N or --with VARIANT adds others"
+"""Why a trial has nothing of what several workers come to together."""
+
+
+@dataclass(frozen=True)
+class Slowdown(Interval):
+    """A worker's session medians over those of its variant alone, in the same run with the same options.
+
+    Of a trial it is its slowest worker's, with an interval that being selected does not bias
+    (`edgebench.stats.compare.slowest`).
+    """
+
+    median: float
+    """Mean of its session medians over the mean of those of its variant alone. Source: passes.parquet."""
+    low: float | None
+    """Lower end of the ratio's interval at 95 %; null below three sessions a side. Source:
+    passes.parquet."""
+    high: float | None
+    """Upper end; of a trial the highest of all its workers. Source: passes.parquet."""
+    worker: Count = 0
+    """The worker's number. Source: session.json."""
+    variant: str = ""
+    """What it runs. Source: experiment.json."""
+
+
+@dataclass(frozen=True)
+class Throughput(Interval):
+    """Images that all workers of a device finish a second."""
+
+    median: float
+    """Mean over the sessions of the images that all workers finished in the time when all ran, by that time;
+    a pass at its edge counts with its share inside. Unit: images/s. Source: passes.parquet."""
+    low: float | None
+    """Lower end of its interval at 95 %; null when the sessions are too few. Unit: images/s. Source:
+    passes.parquet."""
+    high: float | None
+    """Upper end. Unit: images/s. Source: passes.parquet."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What several workers on one device cost each other, and come to together."""
+
+    share: str
+    """How they share the cores: naive (without limits) or cores (each pinned to an equal part); empty where
+    that was not kept. Source: experiment.json."""
+    images_per_s: Throughput | None = None
+    together_bytes: Count | None = None
+    slowdown: Slowdown | None = None
+    slowdown_reason: str = ""
+    """Why slowdown is null; empty where it is not. Source: sessions."""
+    images_per_s_values: tuple[float, ...] = ()
+    """images_per_s, one value a session. Unit: images/s. Source: passes.parquet."""
+    together_bytes_values: tuple[int, ...] = ()
+    """together_bytes, one value a session. Unit: byte. Source: session.json."""
+
+
+@dataclass(frozen=True)
+class WorkerSummary:
+    """One of several workers that shared a device; nothing of it is pooled with the others."""
+
+    trial: str
+    """Key of its trial. Source: experiment.json."""
+    target: str
+    """Its target. Source: experiment.json."""
+    worker: Count
+    """Its number. Source: session.json."""
+    variant: str
+    """What it runs. Source: experiment.json."""
+    alone: str
+    """Key of the trial that measures its variant alone; empty without one. Source: experiment.json."""
+    cores: tuple[Count, ...]
+    """Numbers of the cores that it was pinned to; empty where it was not. Source: session.json."""
+    image_s: Interval | None
+    """Latency per image while all workers ran. Unit: s. Source: passes.parquet."""
+    infer_s: Interval | None
+    """Inference time per image while all workers ran. Unit: s. Source: passes.parquet."""
+    request_ms: RequestLatency | None
+    """Latency per request, where several are in flight. Unit: ms. Source: batches.parquet."""
+    in_flight: float | None
+    """Mean number of its requests in flight. Source: batches.parquet."""
+    stages_ms: dict[str, float]
+    """Time of each stage a patch. Unit: ms. Source: passes.parquet."""
+    load_s: float | None
+    """Load of the artifact, mean over sessions. Unit: s. Source: session.json."""
+    memory_bytes: float | None
+    """Peak resident memory, mean over sessions. Unit: byte. Source: session.json."""
+    accuracy: Accuracy | None
+    """Of its own artifact. Source: predictions.parquet."""
+    warnings: tuple[str, ...]
+    """What a reader should mind, one sentence each. Source: sessions."""
+    medians_s: tuple[float, ...] = ()
+    """Median latency of each session. Unit: s. Source: passes.parquet."""
+    alone_medians_s: tuple[float, ...] = ()
+    """Those of the trial of its variant alone. Unit: s. Source: passes.parquet."""
+    slowdown: Slowdown | None = None
+    """Its latency over that of its variant alone; null where that is not known. Source: passes.parquet."""
+    slowdown_reason: str = ""
+    """Why slowdown, or its interval, is null; empty where neither is. Source: sessions."""
 
 
 @dataclass(frozen=True)
@@ -449,7 +559,9 @@ class TrialSummary:
     memory_bytes_values: tuple[int, ...] = ()
     """Peak resident memory, one value a session. Unit: byte. Source: session.json."""
     workers: tuple[dict[str, Any], ...] = ()
-    """The workers that shared the sessions. Source: session.json."""
+    """The workers that shared the sessions; of several each with its figures. Source: session.json."""
+    sharing: Sharing | None = None
+    """What several workers cost each other and come to together; null for one worker. Source: sessions."""
     paced: Paced | None = None
     """Deadlines of paced passes (--period); null when passes ran back to back. Source: derived by fit."""
     sustained: Sustained | None = None

@@ -19,7 +19,7 @@ from edgebench.judge.figure import Certainty, Figure
 from edgebench.judge.metric import Sampled, Stated
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
-from edgebench.judge.trial_summary import EMULATED, TrialSummary, Verdict
+from edgebench.judge.trial_summary import ALONE, EMULATED, TrialSummary, Verdict
 
 # What published figures can say about a limit.
 #
@@ -100,7 +100,8 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         (summary.emulated, EMULATED),
         (unmeasured, f"{unmeasured}: {summary.reason}" if summary.reason else unmeasured),
         (metric.of_machine, summary.other_machine),
-        (not (metric.of_board or metric.is_power), summary.unpooled),
+        (metric.together and summary.sharing is None, ALONE),
+        (not (metric.of_board or metric.is_power or metric.together), summary.unpooled),
     )
     if missing := next((reason for holds, reason in reasons if holds and reason), ""):
         return Figure(reason=missing)

@@ -273,12 +273,18 @@ def document(
             "experiment": _experiment(results),
             "run": None if results.run is None else results.run.model_dump(mode="json"),
             "trials": [_trial(summary) for summary in summaries],
+            "workers": worker_rows(summaries),
             "verdicts": verdicts,
             **({} if beyond is None else vars(beyond)),
             **({} if played is None else _missions(played)),
         }
     )
     return plain
+
+
+def worker_rows(summaries: Sequence[TrialSummary]) -> list[dict[str, Any]]:
+    """One row a worker of the trials with several (`WorkerSummary`)."""
+    return [dict(worker) for summary in summaries if summary.sharing for worker in summary.workers]
 
 
 def _missions(played: Sequence[BriefMissions]) -> dict[str, Any]:

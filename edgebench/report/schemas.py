@@ -18,7 +18,7 @@ from edgebench.judge.columns import summary_schema
 from edgebench.judge.comparison import ResultsComparison
 from edgebench.judge.metric import BYTE_UNITS
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.trial_summary import Verdict
+from edgebench.judge.trial_summary import Verdict, WorkerSummary
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
 from edgebench.report.forms import CONDITIONS, IDENTITY
@@ -147,6 +147,11 @@ def _result() -> Schema:
             "The last run of the experiment, as run.json has it; null without one.", "run.json"
         ).schema({**run, "type": ["object", "null"]}),
         "trials": _list_of(entry, "One entry a planned trial.", "sessions"),
+        "workers": _list_of(
+            object_schema(WorkerSummary),
+            "One entry a worker of the trials with several; empty where one worker had the device.",
+            "sessions",
+        ),
         "verdicts": _list_of(
             object_schema(Verdict),
             "One entry a trial, profile and requirement; empty when no profile was asked for.",

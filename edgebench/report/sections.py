@@ -27,6 +27,7 @@ from edgebench.report.environment import command_line, environment, golden, tele
 from edgebench.report.missions import FIGURES, BriefMissions, mission_table
 from edgebench.report.notes import Trials
 from edgebench.report.page import Section, incomplete_text, is_published
+from edgebench.report.sharing import sharing_section
 from edgebench.report.tables import meter_text, rail_text, scopes_note
 from edgebench.results.redaction import exported
 from edgebench.stats.intervals import MIN_SESSIONS
@@ -44,6 +45,7 @@ def sections(judged: Judged, answers: Answers, missions: Sequence[BriefMissions]
         _changes(judged, answers, trials),
         _missions(missions, summaries),
         _latency(summaries, trials),
+        sharing_section(summaries, trials),
         _power(summaries, trials),
         _accuracy(judged, trials),
         _warnings(judged, trials),

@@ -18,7 +18,7 @@ from edgebench.judge.metric import Metric, Shown
 if TYPE_CHECKING:
     from edgebench.judge.trial_summary import TrialSummary
 
-_FIRST = ("times", "accuracy", "power", "board", "schedule")
+_FIRST = ("times", "accuracy", "power", "board", "schedule", "sharing")
 """The files whose columns come first, in this order; the others follow by name."""
 
 

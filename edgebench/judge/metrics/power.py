@@ -21,7 +21,7 @@ def _declared(trial: TrialSummary) -> dict[str, float | str]:
     return dict([*figures, *((f"{power.kind}_source", power.source) for power in trial.declared_power)])
 
 
-def _of_rail(
+def of_rail(
     name: str, sentence: str, field: str, units: Mapping[str, float] = ENERGY_UNITS, **fields: Any
 ) -> Metric:
     """A field of the meter and rail that a board's power is judged by; columns have it and its interval."""
@@ -51,7 +51,8 @@ def rail_interval(rail: PowerFigure, name: str) -> Interval | None:
     return rail_value(rail, next(metric for metric in METRICS if metric.name == name))
 
 
-def _metered(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+def metered(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    """What meters say of the requirement's power or energy, or what was declared."""
     from edgebench.judge.power_limits import power_figure
 
     return power_figure(trial, asked, certainty)
@@ -64,7 +65,7 @@ _SAMPLING = (
 """What of a meter and rail the rows of trials say besides its figures."""
 
 METRICS = (
-    _of_rail(
+    of_rail(
         "power_mean_w",
         "Mean power within the steady passes, or of whole cycles, as the primary meter and rail see it.",
         "mean_w",
@@ -72,7 +73,7 @@ METRICS = (
         label="Mean power",
         statistics=("median",),
         brought_by="--meter KIND, or --declared-power POWER",
-        judged=_metered,
+        judged=metered,
         conditions=("averaging_s",),
         missing=attrgetter("power_reason"),
         csv={
@@ -86,7 +87,7 @@ METRICS = (
         compared=ByRail("mean_w_sessions"),
         rail_bounds=("mean_low_w", "mean_high_w"),
     ),
-    _of_rail(
+    of_rail(
         "power_peak_w",
         "Highest power over the steady windows, as the primary meter and rail see it.",
         "peak_w",
@@ -94,12 +95,12 @@ METRICS = (
         label="Peak power",
         statistics=("max",),
         brought_by="--meter KIND, or --declared-power POWER",
-        judged=_metered,
+        judged=metered,
         conditions=("averaging_s",),
         csv={"peak_w": "", "p99_w": "p99_w", "peak_high_w": "peak_high_w"},
         shown=(Shown("matrix", where_present=True), Shown("power", "Peak, W")),
     ),
-    _of_rail(
+    of_rail(
         "power_idle_w",
         "Mean power of the idle device, before and after the passes, as the primary meter and rail see it.",
         "idle_w",
@@ -108,7 +109,7 @@ METRICS = (
         csv={"idle_w": "", "idle_drift_w": "idle_drift_w"},
         shown=(Shown("power", "Idle, W"),),
     ),
-    _of_rail(
+    of_rail(
         "energy_j",
         "Energy of an image, idle power included: of each session its mean power times the mean time of an "
         "image over the same passes, or whole cycles at a period; the mean over the sessions. image_s is a "
@@ -117,14 +118,14 @@ METRICS = (
         label="Energy per image",
         statistics=("median",),
         brought_by="--meter KIND",
-        judged=_metered,
+        judged=metered,
         shown=(Shown("matrix", form="interval", where_present=True), Shown("power", "Energy, J", "interval")),
         compared=ByRail("energy_j_sessions"),
         usual="also",
         of_a_pass=True,
         rail_bounds=("energy_low_j", "energy_high_j"),
     ),
-    _of_rail(
+    of_rail(
         "energy_cycle_j",
         "Energy of a cycle of the profile's schedule, of a device that stays on between its images.",
         "energy_j",
@@ -135,7 +136,7 @@ METRICS = (
         conditions=("schedule",),
         csv={},
     ),
-    _of_rail(
+    of_rail(
         "net_energy_j",
         "Energy of an image above that of the idle device.",
         "net_energy_j",

@@ -23,6 +23,7 @@ from edgebench.report.plots.panels import Picture
 from edgebench.report.plots.power import power_over_time_picture
 from edgebench.report.plots.scene import scene_picture
 from edgebench.report.plots.sessions import minutes_picture, sessions_picture
+from edgebench.report.plots.sharing import timeline_picture
 from edgebench.results.load import StoredResults
 
 FIGURE_FORMS = ("svg", "png", "pdf")
@@ -52,6 +53,7 @@ def pictures(
         ("stages", ""): stages_picture(summaries),
         ("scene", ""): scene_picture(results, summaries),
         ("sustained", ""): minutes_picture(summaries),
+        ("timeline", ""): timeline_picture(results, summaries),
         ("energy", ""): energy_picture(summaries),
         ("power-over-time", ""): power_over_time_picture(results, summaries, profiles),
     }
