@@ -115,7 +115,8 @@ _RAIL_KINDS = {
     **dict.fromkeys(("samples", "rejected", "sessions"), "int64"),
     **dict.fromkeys(
         ("mean_w", "mean_low_w", "mean_high_w", "peak_w", "peak_high_w", "p99_w", "idle_w", "idle_drift_w",
-         "energy_j", "energy_low_j", "energy_high_j", "net_energy_j", "net_low_j", "net_high_j"),
+         "energy_j", "energy_low_j", "energy_high_j", "net_energy_j", "net_low_j", "net_high_j",
+         "together_energy_j", "together_low_j", "together_high_j"),
         "float64",
     ),
     **{"reason": "str", "uncovered": "str", "unknown_lag_s": "float64"},

@@ -416,11 +416,10 @@ class _Part:
             together_bytes_values=whole,
         )
 
-    def _plan(self, worker: int) -> WorkerPlan:
-        """What a worker loads: the trial's own variant where its record does not say."""
-        plans, trial = self.trial.workers, self.trial
-        known = WorkerPlan(variant=trial.variant, class_names=trial.class_names)
-        return plans[worker] if 0 <= worker < len(plans) else known
+    def _plan(self, worker: int) -> WorkerPlan | None:
+        """What a worker loads; None where the trial's record does not say, as of one variant for all."""
+        plans = self.trial.workers
+        return plans[worker] if 0 <= worker < len(plans) else None
 
     def predictions(self, set_name: str, worker: int | None = None) -> Predictions | None:
         """The predictions of `images` or `scene`: of a lone worker, or of the one that is named."""
@@ -430,7 +429,8 @@ class _Part:
         experiment, trial = self.experiment, self.trial
         source = experiment.images_of(trial) if set_name == "images" else experiment.scene_of(trial)
         names = source.class_names if source else ()
-        classes = trial.class_names if worker is None else self._plan(worker).class_names
+        plan = None if worker is None else self._plan(worker)
+        classes = plan.class_names if plan else trial.class_names
         return predictions_of(rows, set_name, [each.n for each in self.ok], names, classes)
 
     def _accuracy(self, images: Predictions | None, classes: Sequence[str]) -> Accuracy | None:
@@ -453,8 +453,8 @@ class _Part:
             trial=self.trial.key,
             target=self.trial.target,
             worker=worker,
-            variant=plan.variant,
-            alone=plan.alone,
+            variant=(plan or self.trial).variant,
+            alone=plan.alone if plan else "",
             cores=tuple(core for core in cores if isinstance(core, int)) if isinstance(cores, list) else (),
             image_s=self._interval(steady.image_s),
             infer_s=self._interval(steady.infer_s),
@@ -463,7 +463,7 @@ class _Part:
             stages_ms=steady.stages_ms,
             load_s=None if self.emulated else _mean(_figures(entries, "cold", "load_s")),
             memory_bytes=_mean(_figures(entries, "memory", "peak_bytes")),
-            accuracy=self._accuracy(self.predictions("images", worker), plan.class_names),
+            accuracy=self._accuracy(self.predictions("images", worker), (plan or self.trial).class_names),
             warnings=tuple(caution.sentence() for caution in cautions((), steady)),
             medians_s=tuple(session_medians(steady.latency_s)),
         )

@@ -41,6 +41,7 @@ WHAT = {
     "verdicts": "One row a trial and requirement (`Results.verdicts(profiles)`).",
     "mission": "One row a trial and profile (`Results.mission(profile)`).",
     "rails": "One row a trial and rail of a meter (`Results.rails()`).",
+    "workers": "One row a trial and worker, of devices that several share (`Results.workers()`).",
     "published": "One row a published figure (`edgebench.published().figures`).",
     "boards": "One row a board, by its name (`edgebench.boards()`).",
     "comparison": "One row a pair of trials and metric (`edgebench.compare(a, b).table`).",
@@ -110,6 +111,9 @@ def frames(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     first, *others = synthetic_results.QUARTER
     failing = synthetic_results.made_experiment(folder, name="failing", failed=[first], unsupported=others)
     paced = synthetic_results.made_experiment(folder, name="paced", variants=[first], period_s=1.0)
+    shared = synthetic_results.made_experiment(
+        folder, name="shared", variants=[first], together=[[first, first]], sessions=2
+    )
     for path in (made, failing, paced):
         results = edgebench.load(path)
         for name in ("trials", "sessions", "passes", "batches", "windows", "probes", "predictions"):
@@ -125,6 +129,7 @@ def frames(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
             rails = tuple(replace(rail, primary=False, channel="other") for rail in summary.power or ())
             several = replace(summary, settings={"threads": 2}, power=(*(summary.power or ()), *rails))
             yield "summaries", summary_frame([several])
+    yield "workers", edgebench.load(shared).workers()
     yield "summaries", summary_frame(judge_published([]).summaries)
     yield "published", edgebench.published().figures
     yield "boards", edgebench.boards()

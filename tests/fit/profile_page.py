@@ -86,7 +86,7 @@ def _quantities() -> str:
         [
             *head,
             "",
-            f"A limit on {', '.join(least)} is a minimum, any other a maximum. [Columns](columns.md)",
+            f"A limit on {' or '.join(least)} is a minimum, any other a maximum. [Columns](columns.md)",
             "defines each. Units:",
             "",
             *units,

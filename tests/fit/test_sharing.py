@@ -1,0 +1,162 @@
+"""Workers that share a device: what they cost each other and come to together, from made records."""
+
+import json
+
+import numpy as np
+import pytest
+
+import edgebench
+from edgebench.judge.columns import missing_reasons
+from edgebench.judge.comparison import compare_results, session_values
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.metrics.sharing import slowest_worker
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.summarise import summarise, summarise_one, trial_json
+from edgebench.judge.trial_summary import ALONE
+from edgebench.judge.verdict import figure_of
+from edgebench.report.forms import document, export_csv
+from edgebench.report.plots.pictures import figures_of
+from edgebench.report.sharing import slowdown_matrices
+from edgebench.report.words import sort_value
+from edgebench.results.load import load
+from edgebench.stats.compare import compare
+from tests.synthetic_results import QUARTER, made_experiment
+
+FIRST, SECOND = QUARTER[:2]
+
+
+def made(folder, **fields):
+    together = [[FIRST, FIRST], [FIRST, SECOND]]
+    return made_experiment(
+        folder, variants=[FIRST, SECOND], together=together, **{"sessions": 5, "passes": 8, **fields}
+    )
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("results"), power=True)
+
+
+@pytest.fixture(scope="module")
+def summaries(path):
+    return summarise(load(path))
+
+
+def asked(summary, name, unit, limit=1.0):
+    requirement = {"name": name, "quantity": name, "unit": unit, "limit": limit}
+    return figure_of(summary, Requirement.model_validate(requirement))
+
+
+def test_a_worker_is_compared_with_its_variant_alone(summaries):
+    fp32, fp16, _, mixed = summaries
+    for worker, lone in zip(mixed.workers, (fp32, fp16), strict=True):
+        together = worker["medians_s"]
+        alone = [float(np.median(session)) for session in lone.image_s_values]
+        stated = compare(alone, together, lower_is_better=True)
+        slowdown = worker["slowdown"]
+        assert (slowdown["median"], slowdown["low"], slowdown["high"]) == pytest.approx(
+            (stated.ratio, stated.low, stated.high)
+        )
+        assert worker["variant"] == lone.variant and worker["alone"] == lone.key
+
+
+def test_a_trials_slowdown_is_its_slowest_workers_with_a_wider_interval(summaries):
+    mixed = summaries[3]
+    slowest = max((worker["slowdown"] for worker in mixed.workers), key=lambda each: each["median"])
+    shown = mixed.sharing.slowdown
+    assert (shown.worker, shown.variant, shown.median) == (1, SECOND, slowest["median"])
+    assert shown.low < slowest["low"] and shown.high > slowest["high"]
+    figure = asked(mixed, "slowdown", "1")
+    assert (figure.value, figure.low, figure.high) == (shown.median, shown.low, shown.high)
+    assert f"the slowest of 2 workers is worker 1, {SECOND}" in figure.note
+    surer = slowest_worker(mixed.workers, 0.99)
+    assert surer and surer.high and surer.high > shown.high
+
+
+def test_images_memory_and_energy_are_those_of_all_workers(path, summaries):
+    copies = summaries[2]
+    per_s = sum(1 / worker["image_s"]["median"] for worker in copies.workers)
+    # Between passes of the made workers is 1 ms.
+    assert copies.sharing.images_per_s.median == pytest.approx(per_s, rel=0.01)
+    assert copies.sharing.together_bytes == sum(worker["memory_bytes"] for worker in copies.workers)
+    rail = copies.primary_rail
+    assert rail.energy_j is None and asked(copies, "energy_j", "J").reason == copies.unpooled
+    energy = asked(copies, "together_energy_j", "J")
+    assert energy.value == pytest.approx(rail.mean_w / copies.sharing.images_per_s.median, rel=0.01)
+    assert energy.scope == "chip"
+    assert asked(copies, "together_bytes", "MB").value == pytest.approx(copies.sharing.together_bytes)
+    assert asked(copies, "images_per_s", "images/s").value == copies.sharing.images_per_s.median
+
+
+def test_one_worker_has_none_of_it_and_one_reason_for_all(summaries):
+    lone = summaries[0]
+    for name, unit in (("slowdown", "1"), ("images_per_s", "images/s"), ("together_energy_j", "J")):
+        assert asked(lone, name, unit).reason == ALONE
+    assert lone.sharing is None
+    assert [name for name, reason in missing_reasons(lone).items() if reason == ALONE] == ["sharing"]
+
+
+def test_a_slowdown_that_is_not_known_says_why(tmp_path):
+    failing = summarise(load(made(tmp_path, failed=[SECOND], sessions=2)))[3]
+    first, second = failing.workers
+    assert first["slowdown"]["low"] is None and "2 sessions" in first["slowdown_reason"]
+    assert second["slowdown"] is None and f"{SECOND} alone: " in second["slowdown_reason"]
+    assert failing.sharing and failing.sharing.slowdown is None
+    reason = failing.sharing.slowdown_reason
+    assert reason.startswith("worker 1: ") and missing_reasons(failing)["sharing.slowdown"] == reason
+    assert asked(failing, "slowdown", "1").reason == reason
+
+
+def test_one_trial_read_by_itself_and_one_read_back_say_the_same(path, summaries):
+    assert summarise_one(load(path), summaries[3].key).sharing == summaries[3].sharing
+    document = json.loads(json.dumps(trial_json(summaries[3]), allow_nan=False))
+    assert document["sharing"]["slowdown"]["worker"] == 1
+
+
+def test_every_worker_has_a_row_and_every_trial_one(path, summaries):
+    results = edgebench.load(path)
+    rows = results.workers()
+    assert list(zip(rows["trial"], rows["worker"], strict=True)) == [
+        (summary.key, worker) for summary in summaries[2:] for worker in (0, 1)
+    ]
+    assert rows["slowdown"].notna().all() and (rows["share"] == "naive").all()
+    assert len(results.summaries()) == len(summaries) == len(export_csv(summaries, []).splitlines()) - 1
+    assert results.summaries()["slowdown_worker"].tolist()[2:] == [1.0, 1.0]
+    whole = document(load(path), summaries, [])
+    assert [row["trial"] for row in whole["workers"]] == rows["trial"].tolist()
+    assert len(whole["trials"]) == len(summaries)
+
+
+def test_the_matrix_says_who_is_slowed_down_by_whom(summaries):
+    [matrix] = slowdown_matrices(summaries)
+    assert [column.heading for column in matrix.columns[1:]] == ["0.25 fp32", "0.25 fp16"]
+    assert [row[0] for row in matrix.rows] == ["0.25 fp32", "0.25 fp16"]
+    assert sort_value(matrix.rows[0][2]) == repr(summaries[3].workers[0]["slowdown"]["median"])
+    assert matrix.rows[1][2] == "-"  # two fp16 were not measured together
+
+
+def test_only_shared_devices_have_a_timeline(path, tmp_path):
+    assert "timeline" in figures_of(judge_folder(path))
+    assert "timeline" not in figures_of(judge_folder(made_experiment(tmp_path)))
+
+
+def test_a_shared_trial_is_another_than_a_lone_one_of_its_variant(path, tmp_path):
+    slower = made(tmp_path, slower=2.4, seed=8)
+    compared = compare_results([load(path), load(slower)], metrics=["slowdown"])
+    pairs = {(pair.a.target, pair.b.target) for pair in compared.results[0].pairs}
+    assert {a for a, _ in pairs} == {"cpu", "cpu[workers=2,share=naive]", "cpu[with=0.25-fp16,share=naive]"}
+    assert all(a == b for a, b in pairs)
+    [lone, _, *shared] = [pair.comparisons[0] for pair in compared.results[0].pairs]
+    assert lone.word == "not compared" and ALONE in lone.reason
+    for item in shared:
+        assert (item.word, item.a_n) == ("worse", 5)
+        assert item.difference == pytest.approx(2.4 / 1.8, rel=0.03)
+    usual = compare_results([load(path), load(slower)]).results[0].pairs[2].comparisons
+    assert {"images_per_s", "slowdown"} <= {item.metric for item in usual}
+
+
+def test_values_a_session_scatter_as_the_ratio_does(summaries):
+    values = np.array(session_values(METRICS["slowdown"], summaries[3]))
+    assert values.mean() == pytest.approx(summaries[3].sharing.slowdown.median)
+    assert not session_values(METRICS["slowdown"], summaries[0])
