@@ -11,6 +11,7 @@
     results.plot.latency()                  # matplotlib axes
     edgebench.compare("before", "after")    # better, worse, the same or undecided
     edgebench.concat(["before", "after"])   # several results as one
+    edgebench.scan("results")               # all results of a folder, opened as a question needs them
     edgebench.published().figures           # what others published, with its sources
     edgebench.boards()                      # what makers declare of boards: mass, size, power
     edgebench.columns("summaries")          # what each column of a frame holds, with its unit
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from edgebench.analysis.frames import boards
     from edgebench.analysis.published import published
     from edgebench.analysis.results import Results, load
+    from edgebench.analysis.scan import scan
 
 _HOMES = {
     "Results": "results",
@@ -42,6 +44,7 @@ _HOMES = {
     "concat": "concatenation",
     "load": "results",
     "published": "published",
+    "scan": "scan",
 }
 """Public name -> the module of edgebench.analysis that has it."""
 
@@ -55,6 +58,7 @@ __all__ = [
     "concat",
     "load",
     "published",
+    "scan",
 ]
 
 

@@ -44,9 +44,7 @@ class PlotsOfSeveral(TrialPlots):
         that is not followed, and where no trial has it.
         """
         targets, variants = several(target), several(variant)
-        stored = [
-            StoredResult(each.path, each.experiment, created_s(each.experiment)) for each in self._results
-        ]
+        stored = [StoredResult(each.path, created_s(each.experiment)) for each in self._results]
         series = history(
             sorted(stored, key=lambda result: result.begun_s, reverse=True),
             metric=metric,

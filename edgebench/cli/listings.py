@@ -31,12 +31,12 @@ def results(
     reason.
     """
     from edgebench.report.history import print_results
-    from edgebench.results.listing import list_results, overview
+    from edgebench.results.listing import list_results
 
     folder = output_dir_setting(output_dir)
     with busy("reading results"):
         stored, unreadable = list_results(folder)
-        rows = [overview(result, latest=number == 0) for number, result in enumerate(stored[:last])]
+        rows = [result.overview(latest=number == 0) for number, result in enumerate(stored[:last])]
     print_results(stdout(), rows, unreadable, folder, as_json=json_)
 
 

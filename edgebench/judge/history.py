@@ -21,7 +21,7 @@ from edgebench.judge.summarise import summarise_one
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import SessionRecord, TrialRecord
 from edgebench.results.layout import SCHEMA_VERSION, TRIAL_FILE, trial_folder
-from edgebench.results.listing import StoredResult, UnreadableResult
+from edgebench.results.listing import ListedResult, StoredResult, UnreadableResult
 from edgebench.results.load import StoredResults
 from edgebench.results.record_reading import read_bounded
 from edgebench.results.redaction import exported
@@ -313,8 +313,6 @@ def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect
     )
 
 
-def targets_of(results: Iterable[StoredResult]) -> list[str]:
+def targets_of(results: Iterable[ListedResult]) -> list[str]:
     """The targets that results have, each once, without the settings of a sweep."""
-    return list(
-        dict.fromkeys(swept_name(target) for result in results for target in result.experiment.targets)
-    )
+    return list(dict.fromkeys(target for result in results for target in result.indexed.overview.targets))

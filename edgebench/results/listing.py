@@ -1,20 +1,83 @@
-"""All results of a folder, in order of time, and what else in it cannot be read."""
+"""All results of a folder, in order of time, and what else in it cannot be read.
+
+What a list says of each result is kept in an index in the cache: a result is opened again once one of its
+records has another size, time or place on the disk.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cache, cached_property
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from edgebench.errors import StoredResultError
-from edgebench.records.stored import ExperimentRecord, RunRecord, SessionStatus
-from edgebench.results.layout import EXPERIMENT_FILE, TRIAL_FILE, WRITING_PREFIX, check_name, trial_folder
+from edgebench.prepare.cache import Cache, canonical_hash
+from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus
+from edgebench.results.layout import (
+    EXPERIMENT_FILE,
+    RUN_FILE,
+    SESSIONS_FOLDER,
+    TRIAL_FILE,
+    TRIALS_FOLDER,
+    WRITING_PREFIX,
+    check_name,
+    trial_folder,
+)
 from edgebench.results.record_reading import read_experiment, read_run, read_sessions
 from edgebench.results.revisions import planned_keys, planned_name, swept_name
 from edgebench.suggest import choose
+from edgebench.version import __version__
+
+
+@dataclass(frozen=True)
+class ResultOverview:
+    """One result in the list."""
+
+    result: str
+    """The folder's name, which commands take for RESULTS. Source: results."""
+    path: str
+    """The folder. Source: results."""
+    begun_utc: str | None
+    """When it began, ISO 8601; null where that is not known. Source: experiment.json."""
+    latest: bool
+    """Whether `latest` means it. Source: results."""
+    targets: tuple[str, ...]
+    """Names of its targets. Source: experiment.json."""
+    variants: int
+    """How many variants it has. Source: experiment.json."""
+    trials: int
+    """How many trials were planned. Source: experiment.json."""
+    measured: int
+    """How many of them have a finished session. Source: session.json."""
+    ended: str | None
+    """How its last run ended; null where nothing says so. Source: run.json."""
+    profiles: tuple[str, ...]
+    """Those that it was run with. Source: experiment.json."""
+    verdicts: dict[str, dict[str, int]] | None
+    """By profile, how many trials came to which verdict; null where the run did not record them. Source:
+    run.json."""
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What the index holds of a result whose experiment.json can be read.
+
+    Attributes:
+        created_s: when it began as its record says, seconds since 1970.
+        overview: its line of the list, without path, date and whether it is the latest.
+        sessions: by the trial's key, the numbers of its sound sessions.
+    """
+
+    created_s: float
+    overview: ResultOverview
+    sessions: dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -23,13 +86,16 @@ class StoredResult:
 
     Attributes:
         path: the folder.
-        experiment: what its experiment.json says.
         begun_s: when it began, seconds since 1970; 0 where that is not known.
     """
 
     path: Path
-    experiment: ExperimentRecord
     begun_s: float
+
+    @cached_property
+    def experiment(self) -> ExperimentRecord:
+        """What its experiment.json says, read when it is first asked for; errors of `read_experiment`."""
+        return read_experiment(self.path)
 
     @property
     def begun_utc(self) -> str:
@@ -37,6 +103,18 @@ class StoredResult:
         if not self.begun_s:
             return ""
         return datetime.fromtimestamp(self.begun_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True)
+class ListedResult(StoredResult):
+    """One of a folder, with what the index holds of it."""
+
+    indexed: Indexed
+
+    def overview(self, *, latest: bool) -> ResultOverview:
+        """Its line of the list."""
+        begun_utc, path = self.begun_utc or None, str(self.path)
+        return replace(self.indexed.overview, path=path, begun_utc=begun_utc, latest=latest)
 
 
 @dataclass(frozen=True)
@@ -62,31 +140,128 @@ def unreadable_reason(unreadable: Sequence[UnreadableResult]) -> str:
     return f"{len(unreadable)} cannot be read: {unreadable[0].result}: {unreadable[0].reason}"
 
 
-def list_results(output_dir: Path) -> tuple[list[StoredResult], list[UnreadableResult]]:
+def list_results(output_dir: Path) -> tuple[list[ListedResult], list[UnreadableResult]]:
     """The results directly under a folder, newest first, and those that cannot be read, by name.
 
     A folder without an experiment.json is neither. No folder has no results; StoredResultError for one that
-    may not be read.
+    may not be read. What did not change since the last listing is taken from the index in the cache.
     """
-    dated: list[tuple[float, int, str, StoredResult]] = []
+    dated: list[tuple[float, int, str, ListedResult]] = []
     unreadable: list[UnreadableResult] = []
-    now_s = time.time()
+    now_s, index = time.time(), _Index(output_dir)
     for folder in _folders(output_dir):
         if not os.path.isfile(folder / EXPERIMENT_FILE):  # noqa: PTH113  # what may not be looked into is none
             continue
         try:
-            record = read_experiment(folder)
-            written_ns = (folder / EXPERIMENT_FILE).stat().st_mtime_ns
-        except StoredResultError as error:
-            unreadable.append(UnreadableResult.of(folder, error))
-            continue
+            written_ns, state = _state(folder)
+            known = index.entry(folder, state)
         except OSError as error:
             unreadable.append(UnreadableResult(folder.name, error.strerror or str(error)))
             continue
-        begun_s = begun_at(created_s(record), written_ns / 1e9, now_s)
-        dated.append((begun_s, written_ns, folder.name, StoredResult(folder, record, begun_s)))
+        if isinstance(known, UnreadableResult):
+            unreadable.append(known)
+            continue
+        begun_s = begun_at(known.created_s, written_ns / 1e9, now_s)
+        dated.append((begun_s, written_ns, folder.name, ListedResult(folder, begun_s, known)))
+    index.keep()
     dated.sort(key=lambda entry: entry[:3], reverse=True)
     return [result for *_, result in dated], sorted(unreadable, key=lambda entry: entry.result)
+
+
+class _Index:
+    """What the last listing found in a folder: by the name of a result, its records' state and what they say.
+
+    An index that is missing, damaged or of another version of EdgeBench is as an empty one.
+    """
+
+    def __init__(self, output_dir: Path) -> None:
+        self._cache = Cache()
+        self._key = canonical_hash({"folder": str(output_dir.absolute()), "edgebench": __version__})
+        try:
+            stored = self._cache.recipe(_INDEX, self._key) or {}
+            self._before = _entries().validate_python(stored.get("results", {}))
+        except ValidationError:
+            self._before = {}
+        self._now: dict[str, tuple[str, Indexed | UnreadableResult]] = {}
+
+    def entry(self, folder: Path, state: str) -> Indexed | UnreadableResult:
+        """What is known of a result in this state of its records."""
+        before = self._before.get(folder.name)
+        if before is None or before[0] != state:
+            before = state, _indexed(folder)
+        self._now[folder.name] = before
+        return before[1]
+
+    def keep(self) -> None:
+        """Write what was found, where it differs from what was there; a cache that is full forgets it."""
+        if self._now != self._before:
+            results = {name: (state, asdict(found)) for name, (state, found) in self._now.items()}
+            self._cache.remember(_INDEX, self._key, {"results": results})
+
+
+_INDEX = "results-index"
+
+
+@cache
+def _entries() -> TypeAdapter[dict[str, tuple[str, Indexed | UnreadableResult]]]:
+    return TypeAdapter(dict[str, tuple[str, Indexed | UnreadableResult]])
+
+
+def _state(folder: Path) -> tuple[int, str]:
+    """When its experiment.json was written, in ns since 1970, and what changes once a record does.
+
+    A session's folder is renamed into place and not written again, so the time of the folder above it tells
+    of each new or removed one. OSError where a record may not be looked at.
+    """
+    written = os.stat(folder / EXPERIMENT_FILE)  # noqa: PTH116  # text, no objects: a lab has 10,000 results
+    parts = [_place(written)]
+    trials = os.path.join(folder, TRIALS_FOLDER)  # noqa: PTH118
+    keys = sorted(os.listdir(trials)) if os.path.isdir(trials) else []  # noqa: PTH112, PTH208
+    for path in (
+        f"{folder}{os.sep}{RUN_FILE}",
+        *(f"{trials}{os.sep}{key}{os.sep}{SESSIONS_FOLDER}" for key in keys),
+    ):
+        try:
+            parts.append(_place(os.stat(path)))  # noqa: PTH116
+        except (FileNotFoundError, NotADirectoryError):
+            parts.append(path)
+    return written.st_mtime_ns, hashlib.blake2b("/".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def _place(status: os.stat_result) -> str:
+    return f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
+
+
+def _indexed(folder: Path) -> Indexed | UnreadableResult:
+    """A result, read from its records alone: no table is read and nothing is judged."""
+    try:
+        experiment = read_experiment(folder)
+    except StoredResultError as error:
+        return UnreadableResult.of(folder, error)
+    try:
+        run = read_run(folder)
+    except StoredResultError:  # a run.json that is damaged is as none
+        run = None
+    records = {trial.key: read_sessions(folder, trial.key)[0] for trial in experiment.trials}
+    taken = [trial for trial in experiment.trials if trial.status != "unsupported"]
+    overview = ResultOverview(
+        result=folder.name,
+        path="",
+        begun_utc=None,
+        latest=False,
+        targets=tuple(dict.fromkeys(map(swept_name, experiment.targets))),
+        variants=len({trial.variant for trial in experiment.trials}),
+        trials=len(taken),
+        measured=sum(
+            trial.status == "planned" and _is_measured(records[trial.key], experiment, trial.key, run)
+            for trial in taken
+        ),
+        ended=None if run is None else run.ended or ("error" if run.faults else None),
+        profiles=tuple(str(profile.get("name", "")) for profile in experiment.profiles),
+        verdicts=None if run is None else _recorded_verdicts(run, experiment),
+    )
+    sessions = {key: tuple(record.n for record in found) for key, found in records.items()}
+    return Indexed(created_s(experiment), overview, sessions)
 
 
 def _folders(output_dir: Path) -> Iterator[Path]:
@@ -144,9 +319,11 @@ def is_done(
     return in_time or ended_by_rule(key, run)
 
 
-def _is_measured(folder: Path, record: ExperimentRecord, key: str, run: RunRecord | None) -> bool:
-    """The same of a trial's sessions on disk."""
-    statuses = [session.status for session in read_sessions(folder, key)[0]]
+def _is_measured(
+    sessions: Sequence[SessionRecord], record: ExperimentRecord, key: str, run: RunRecord | None
+) -> bool:
+    """The same of a trial's sessions as they are on disk."""
+    statuses = [session.status for session in sessions]
     return is_done(key, statuses, run, least=record.least_sessions, most=record.sessions)
 
 
@@ -159,64 +336,6 @@ def is_given_up(statuses: Sequence[SessionStatus]) -> bool:
     """Whether the last sessions failed again and again, or gave other outputs."""
     last = [status for status in statuses if status != "interrupted"][-2:]
     return last[-1:] == ["golden_mismatch"] or (len(last) == 2 and "ok" not in last)
-
-
-# What a list says of each result, from its records alone: no table is read and nothing is judged.
-
-
-@dataclass(frozen=True)
-class ResultOverview:
-    """One result in the list."""
-
-    result: str
-    """The folder's name, which commands take for RESULTS. Source: results."""
-    path: str
-    """The folder. Source: results."""
-    begun_utc: str | None
-    """When it began, ISO 8601; null where that is not known. Source: experiment.json."""
-    latest: bool
-    """Whether `latest` means it. Source: results."""
-    targets: tuple[str, ...]
-    """Names of its targets. Source: experiment.json."""
-    variants: int
-    """How many variants it has. Source: experiment.json."""
-    trials: int
-    """How many trials were planned. Source: experiment.json."""
-    measured: int
-    """How many of them have a finished session. Source: session.json."""
-    ended: str | None
-    """How its last run ended; null where nothing says so. Source: run.json."""
-    profiles: tuple[str, ...]
-    """Those that it was run with. Source: experiment.json."""
-    verdicts: dict[str, dict[str, int]] | None
-    """By profile, how many trials came to which verdict; null where the run did not record them. Source:
-    run.json."""
-
-
-def overview(result: StoredResult, *, latest: bool) -> ResultOverview:
-    """The line of one result; a run.json that is damaged is as none."""
-    experiment = result.experiment
-    try:
-        run = read_run(result.path)
-    except StoredResultError:
-        run = None
-    taken = [trial for trial in experiment.trials if trial.status != "unsupported"]
-    measured = sum(
-        trial.status == "planned" and _is_measured(result.path, experiment, trial.key, run) for trial in taken
-    )
-    return ResultOverview(
-        result=result.path.name,
-        path=str(result.path),
-        begun_utc=result.begun_utc or None,
-        latest=latest,
-        targets=tuple(dict.fromkeys(map(swept_name, experiment.targets))),
-        variants=len({trial.variant for trial in experiment.trials}),
-        trials=len(taken),
-        measured=measured,
-        ended=None if run is None else run.ended or ("error" if run.faults else None),
-        profiles=tuple(str(profile.get("name", "")) for profile in experiment.profiles),
-        verdicts=None if run is None else _recorded_verdicts(run, experiment),
-    )
 
 
 def _recorded_verdicts(run: RunRecord, experiment: ExperimentRecord) -> dict[str, dict[str, int]] | None:
@@ -260,7 +379,9 @@ def resolve_results(text: str, output_dir: Path) -> Path:
         return _newest(path.parent)
     if not path.exists() and len(path.parts) == 1 and (output_dir / path / EXPERIMENT_FILE).exists():
         path = output_dir / path
-    if not path.exists() and (known := [LATEST, *(folder.name for folder, _ in _experiments(output_dir)[0])]):
+    if not path.exists() and (
+        known := [LATEST, *(result.path.name for result in list_results(output_dir)[0])]
+    ):
         raise StoredResultError(f"there is no result folder {path}", fix=choose(text, known))
     read_experiment(path)
     return path
@@ -268,14 +389,14 @@ def resolve_results(text: str, output_dir: Path) -> Path:
 
 def _newest(folder: Path) -> Path:
     """The newest experiment in a folder; StoredResultError without one."""
-    experiments, left_out = _experiments(folder)
-    if not experiments:
+    results, unreadable = list_results(folder)
+    if not results:
         raise StoredResultError(
-            f"no result in {folder} can be read" if left_out else f"nothing was measured yet in {folder}",
-            why=left_out,
+            f"no result in {folder} can be read" if unreadable else f"nothing was measured yet in {folder}",
+            why=unreadable_reason(unreadable),
             fix="measure first: edgebench run --device NAME; or say where with --output-dir",
         )
-    return experiments[0][0]
+    return results[0].path
 
 
 def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -> Path:
@@ -290,7 +411,9 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
         path = output_dir / check_name(name)
         experiments = [(path, read_experiment(path))] if path.exists() else []
     else:
-        experiments, left_out = _experiments(output_dir)
+        results, unreadable = list_results(output_dir)
+        experiments = [(result.path, result.experiment) for result in results]
+        left_out = unreadable_reason(unreadable)
     same = [(path, record) for path, record in experiments if planned_keys(record) == run_keys]
     if same:
         return next((path for path, record in same if not is_finished(path, record)), same[0][0])
@@ -332,17 +455,9 @@ def is_finished(path: Path, record: ExperimentRecord) -> bool:
     unfinished = {
         trial.target
         for trial in record.trials
-        if trial.status == "planned" and not _is_measured(path, record, trial.key, run)
+        if trial.status == "planned"
+        and not _is_measured(read_sessions(path, trial.key)[0], record, trial.key, run)
     }
     # A target whose device became another one is measured to its end as one of its revisions.
     finished = {planned_name(target) for target in record.targets if target.name not in unfinished}
     return unfinished.issubset(target.name for target in record.targets if planned_name(target) in finished)
-
-
-def _experiments(output_dir: Path) -> tuple[list[tuple[Path, ExperimentRecord]], str]:
-    """The sound experiments directly under a folder, newest first, and why others are left out.
-
-    What is none is passed over, and so is what may not be read, such as a disk's lost+found.
-    """
-    results, unreadable = list_results(output_dir)
-    return [(result.path, result.experiment) for result in results], unreadable_reason(unreadable)

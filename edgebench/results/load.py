@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -66,21 +66,22 @@ class Source:
         trial: the number of its trial among the keys.
         session: the session's number.
         path: the file, which is absent when the session had nothing to put in it.
+        root: the result's folder, which no link may leave.
         sha256: of its bytes, as the session's record has it; None where the record knows of no such file.
     """
 
     trial: int
     session: int
     path: Path
+    root: Path
     sha256: str | None = None
 
 
+AnySource = TypeVar("AnySource", bound=Source)
+
+
 def read_rows(
-    name: str,
-    sources: Sequence[Source],
-    keys: list[str],
-    root: Path,
-    columns: Sequence[str] | None = None,
+    name: str, sources: Sequence[Source], keys: list[str], columns: Sequence[str] | None = None
 ) -> Rows:
     """The rows of all `sources` that exist, in order, with `trial` (words) and `session` in front.
 
@@ -88,39 +89,61 @@ def read_rows(
         name: passes, batches, windows, probes or predictions.
         sources: the files.
         keys: the trials' keys, the words of `trial`.
-        root: the experiment's folder, which no link may leave.
         columns: of the table, when not all are wanted; StoredResultError when a file lacks one, except
             for those that not every session has (of a stage): they are missing there.
 
     Raises:
         StoredResultError: a file is truncated, damaged or has other columns; it says which, and the fix.
     """
-    read = partial(_read_table, name=name, root=root, columns=columns, budget=MemoryBudget())
-    with ThreadPoolExecutor(_READERS) as pool:  # reading is Arrow's work, outside the interpreter's lock
-        found = [
-            (source, table)
-            for source, table in zip(sources, pool.map(read, sources), strict=True)
-            if table is not None
-        ]
-    read_sources = [source for source, _ in found]
-    tables = [table for _, table in found]
+    read_sources, tables = _read_tables(name, sources, columns)
     rows = [table.num_rows for table in tables]
-    del found
-    joined = joined_rows(name, tables, columns)
-    if (fault := first_fault(name, joined)) is not None:
-        row, why = fault
-        raise _damaged(read_sources[int(np.searchsorted(np.cumsum(rows), row, side="right"))].path, why)
+    joined = _possible(name, read_sources, tables, columns)
     code = np.min_scalar_type(-len(keys) - 1)  # few trials take a byte a row
     trials = np.repeat(np.array([source.trial for source in read_sources], dtype=code), rows)
     sessions = np.repeat(np.array([source.session for source in read_sources], dtype=np.int32), rows)
     return Rows({"trial": Words(trials, tuple(keys)), "session": sessions, **joined})
 
 
+def read_arrow(
+    name: str, sources: Sequence[AnySource], columns: Sequence[str] | None = None
+) -> tuple[list[AnySource], list[pa.Table]]:
+    """The same as Arrow tables, one for each of the sources that exist, with the errors of `read_rows`."""
+    read_sources, tables = _read_tables(name, sources, columns)
+    _possible(name, read_sources, list(tables), columns)
+    return read_sources, tables
+
+
+def _read_tables(
+    name: str, sources: Sequence[AnySource], columns: Sequence[str] | None
+) -> tuple[list[AnySource], list[pa.Table]]:
+    """The sources that exist and their tables, whose values were not looked at yet."""
+    read = partial(_read_table, name=name, columns=columns, budget=MemoryBudget())
+    with ThreadPoolExecutor(_READERS) as pool:  # reading is Arrow's work, outside the interpreter's lock
+        found = [
+            (source, table)
+            for source, table in zip(sources, pool.map(read, sources), strict=True)
+            if table is not None
+        ]
+    return [source for source, _ in found], [table for _, table in found]
+
+
+def _possible(
+    name: str, sources: Sequence[Source], tables: list[pa.Table], columns: Sequence[str] | None
+) -> Rows:
+    """The rows of all tables, which are empty afterwards; StoredResultError for an impossible row."""
+    ends = np.cumsum([table.num_rows for table in tables])
+    joined = joined_rows(name, tables, columns)
+    if (fault := first_fault(name, joined)) is not None:
+        row, why = fault
+        raise _damaged(sources[int(np.searchsorted(ends, row, side="right"))].path, why)
+    return joined
+
+
 def _read_table(
-    source: Source, name: str, root: Path, columns: Sequence[str] | None, budget: MemoryBudget
+    source: Source, name: str, columns: Sequence[str] | None, budget: MemoryBudget
 ) -> pa.Table | None:
     path = source.path
-    size = regular_file(path, root)
+    size = regular_file(path, source.root)
     if size is None:
         if source.sha256 is None:
             return None
@@ -362,12 +385,13 @@ class StoredResults:
                 at,
                 record.n,
                 layout.session_folder(self.path, key, record.n) / f"{name}.parquet",
+                self.path,
                 record.tables.get(name),
             )
             for at, (key, records) in enumerate(records_by_key.items())
             for record in records
         ]
-        return read_rows(name, sources, list(records_by_key), self.path, columns)
+        return read_rows(name, sources, list(records_by_key), columns)
 
     @cached_property
     def image_paths(self) -> dict[str, tuple[str, ...]]:

@@ -43,7 +43,7 @@ def predictions(path, values=1_000_000):
 
 def read(path, name, columns=None):
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return frames.read_rows(name, [frames.Source(0, 0, path, digest)], [KEY], path.parent, columns)
+    return frames.read_rows(name, [frames.Source(0, 0, path, path.parent, digest)], [KEY], columns)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,12 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from edgebench.judge.history import followed_metrics, history, targets_of
 from edgebench.results import load as frames
-from edgebench.results.listing import StoredResult, list_results
+from edgebench.results.listing import list_results
 from tests.fit.histories import FP32, VARIANT, put_result
 
 
@@ -138,13 +137,15 @@ def test_another_metric_and_only_the_trials_that_are_wanted(nightly):
     assert followed(nightly, metric="energy_j") == []
 
 
-def test_targets_without_settings(made):
+def test_targets_without_settings(made, tmp_path):
     _, (experiment, _) = made
     swept = replace(experiment.targets[0], name="nano[power_mode=10W]", settings={"power_mode": "10W"})
     again = replace(experiment.targets[0], name="nano (2)", revision_of="nano")
+    (tmp_path / "made").mkdir()
+    record = experiment.model_copy(update={"targets": (swept, again)})
+    (tmp_path / "made" / "experiment.json").write_text(record.model_dump_json())
 
-    stored = StoredResult(Path("made"), experiment.model_copy(update={"targets": (swept, again)}), 0.0)
-    assert targets_of([stored]) == ["nano"]
+    assert targets_of(list_results(tmp_path)[0]) == ["nano"]
 
 
 @pytest.mark.parametrize("factor", [1e16, 0.0])

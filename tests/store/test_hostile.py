@@ -213,9 +213,9 @@ def test_a_table_that_was_made_to_do_harm_is_one_message(path, table):
         for _ in range(rng.randint(1, 3)):
             damaged[rng.randrange(len(sound))] = rng.randrange(256)
         file.write_bytes(damaged)
-        sources = [frames.Source(0, 1, file, hashlib.sha256(damaged).hexdigest())]
+        sources = [frames.Source(0, 1, file, path, hashlib.sha256(damaged).hexdigest())]
         try:
-            assert isinstance(frames.read_rows(table, sources, [KEY], path), Rows)
+            assert isinstance(frames.read_rows(table, sources, [KEY]), Rows)
         except StoredResultError as error:
             assert str(file) in error.what
             refused += 1
