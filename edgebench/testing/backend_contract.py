@@ -458,6 +458,50 @@ class BackendContract:
         with closing(kit.opened(self.pass_limit_s)) as device:
             yield from _signal_rows(kit, device, signal.SIGSTOP, "timeout")
 
+    @check("agent", "golden")
+    def test_two_workers(self, kit: BackendKit) -> Iterator[object]:
+        """Two on one device: golden scores of each, passes that overlap, and the end of one ends both."""
+        if not kit.backend.shares_device:
+            pytest.skip(f"{kit.name} does not declare shares_device")
+        artifact, before = kit.artifact(), workers()
+        golden, plan = artifact.golden, kit.plan(artifact)
+        subject = "a session of two workers"
+        with kit.sound_session(subject, artifact, others=(artifact,)) as session:
+            for place, scores in enumerate(np.split(session.golden(), 2)):
+                words = f"worker {place} of two computes other golden scores"
+                fix = "let no process depend on another's files, buffers or device memory"
+                yield near(scores, np.array(golden.scores), artifact, words, fix)
+            steady = [timed for timed in session.measure(plan) if timed.phase == "steady"]
+        by_worker = [[timed for timed in steady if getattr(timed, "worker", 0) == n] for n in (0, 1)]
+        yield (
+            all(len(mine) >= plan.passes for mine in by_worker)
+            or f"{subject}: {[len(mine) for mine in by_worker]} passes overlapped, {plan.passes} were due"
+            "; fix: let two processes infer at the same time, or leave shares_device out"
+        )
+        if kit.target.host is None:
+            yield from _killed_rows(kit, artifact, workers() - before)
+
+
+def _killed_rows(kit: BackendKit, artifact: Artifact, left: set[int]) -> Iterator[object]:
+    """What becomes of two workers when one of them is killed; `left` are those of a session before."""
+    yield not left or f"{len(left)} workers outlive a session of two; fix: let each end with its session"
+    before, error = workers(), None
+    try:
+        with kit.session(artifact, others=(artifact,)) as session:
+            session.golden()
+            passes = session.measure(kit.plan(artifact, passes=1000))
+            next(passes)
+            os.kill(max(workers() - before), signal.SIGKILL)
+            list(passes)
+    except SessionError as ending:
+        error = ending
+    yield (
+        (error is not None and error.status == "crash")
+        or f"one of two workers was killed, and the session ended with {error}, expected a crash"
+        "; fix: let no worker carry on the work of another"
+    )
+    yield workers() <= before or "a worker outlives the other one; fix: let it end with its session"
+
 
 def look() -> None:
     """Load one backend, ask for its inputs and print as JSON the loaded modules and the inputs' hashes.

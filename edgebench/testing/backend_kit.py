@@ -231,18 +231,24 @@ class BackendKit(Kit):
         except (UnavailableError, NoPermissionError) as error:
             self.missing(error.one_line)
 
-    def session(self, artifact: Artifact, device: Device | None = None) -> AbstractContextManager[Session]:
-        """A session without probes. Default: on the open device."""
-        settings = SessionSettings(artifact.batch, self.options, self.target.launch)
+    def session(
+        self, artifact: Artifact, device: Device | None = None, others: tuple[Artifact, ...] = ()
+    ) -> AbstractContextManager[Session]:
+        """A session without probes, of several workers with `others`. Default: on the open device."""
+        settings = SessionSettings(artifact.batch, self.options, self.target.launch, others=others)
         return (device or self.device).session(artifact, settings)
 
     @contextmanager
     def sound_session(
-        self, subject: str, artifact: Artifact, device: Device | None = None
+        self,
+        subject: str,
+        artifact: Artifact,
+        device: Device | None = None,
+        others: tuple[Artifact, ...] = (),
     ) -> Iterator[Session]:
         """A session whose early end fails the test."""
         try:
-            with self.session(artifact, device) as session:
+            with self.session(artifact, device, others) as session:
                 yield session
         except SessionError as error:
             fail(ended(subject, error))

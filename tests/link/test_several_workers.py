@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from edgebench.errors import SessionError
+from edgebench.records.target import Launch
 from tests.link.rig import make_rig
 
 
@@ -110,3 +111,52 @@ def test_telemetry_watches_every_worker(rig, device):
     assert {"involuntary_switches", "worker_running"} <= {channel.name for channel in telemetry.channels}
     assert len(used_s) == 2
     assert max(samples) > 0
+
+
+def test_each_worker_loads_its_own_artifact_and_is_checked_by_its_own_scores(rig, device):
+    settings = replace(rig.settings(), others=(rig.artifact("int8", depth=0.25),))
+    with device.session(rig.artifact(), settings) as session:
+        own, other = np.split(session.golden(), 2)
+        facts = session.facts()
+    assert np.allclose(own, rig.artifact().golden.scores, atol=1e-3)
+    assert not np.array_equal(own, other)
+    assert np.allclose(other, settings.others[0].golden.scores, atol=0.1)
+    assert [worker.variant for worker in facts.workers] == ["mobilenet_v1-1.0-fp32", "mobilenet_v1-0.25-int8"]
+
+
+def test_cores_are_divided_evenly_and_each_worker_is_pinned_to_its_own(rig, device):
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) < 2:
+        pytest.skip("one core cannot be divided")
+    agent = psutil.Process(device._connection._process.pid)
+    with device.session(rig.artifact(), two_workers(rig, share="cores")) as session:
+        pinned = [worker.cores for worker in session.facts().workers]
+        assert sorted(map(tuple, (child.cpu_affinity() for child in agent.children()))) == pinned
+    half = len(usable) // 2
+    assert pinned == [tuple(usable[:half]), tuple(usable[half : 2 * half])]
+
+
+@pytest.mark.attack("more workers are to be pinned than a board has cores: nothing is started")
+def test_more_workers_than_cores_end_before_anything_starts(rig, device):
+    settings = replace(two_workers(rig, share="cores"), launch=Launch(affinity=(0,)))
+    agent = psutil.Process(device._connection._process.pid)
+    with pytest.raises(SessionError, match="2 workers share 1 cores") as caught:
+        device.session(rig.artifact(), settings).__enter__()
+    assert (caught.value.stage, agent.children()) == ("start", [])
+
+
+@pytest.mark.attack("a second worker does not fit in a board's memory: the session ends with both figures")
+def test_a_worker_that_does_not_fit_in_memory_is_not_started(rig, tmp_path, monkeypatch):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 1000000 kB\nMemAvailable: 2048 kB\n")
+    monkeypatch.setenv("EDGEBENCH_BOARD_ROOT", str(tmp_path))
+    opened = rig.device()
+    try:
+        with pytest.raises(SessionError) as caught:
+            opened.session(rig.artifact(), two_workers(rig)).__enter__()
+        agent = psutil.Process(opened._connection._process.pid)
+        assert not agent.children()
+    finally:
+        opened.close()
+    assert (caught.value.status, caught.value.stage) == ("out_of_memory", "start")
+    assert re.search(r"2 MiB are available, and worker 0 took \d+ MiB", caught.value.why)

@@ -56,6 +56,12 @@ pytestmark = pytest.mark.slow
             "        os.abort()\n\n",
             "the worker crashed (SIGABRT), expected a message",
         ),
+        (
+            "test_two_workers",
+            "return Model(",
+            "__import__('fcntl').flock(os.open(path, os.O_RDONLY), 6)  # exclusive\n    return Model(",
+            "a session of two workers",
+        ),
     ],
 )
 def test_runners_in_sessions(caught, tmp_path, test, old, new, words):
