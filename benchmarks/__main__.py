@@ -30,6 +30,7 @@ from benchmarks import (
     report_page,
     requirement_fit,
     serial_loads,
+    sharing,
     statistics,
     telemetry,
     tensorrt_runner,
@@ -42,6 +43,7 @@ from edgebench.run.measuring.execution import host_facts
 SECTIONS = {
     "help": help_time,
     "worker": worker_cost,
+    "sharing": sharing,
     "harness": harness,
     "image": image_s,
     "coral": coral,
