@@ -147,16 +147,29 @@ def require_batch(request: PrepareRequest) -> None:
         )
 
 
-def require_calibration(request: PrepareRequest, subject: Subject) -> Images:
-    """What int8 is calibrated with; UnsupportedError where there is nothing."""
+def require_calibration(
+    request: PrepareRequest, subject: Subject, method: str = "int8", file: str = "file"
+) -> Images:
+    """What int8 is calibrated with; UnsupportedError where there is nothing.
+
+    `method` and `file` are of the sentence that keys of trials hold.
+    """
     if subject.calibration is not None:
         return subject.calibration
-    things, where = ("inputs", "an .npz of them") if subject.tensors else ("pictures", "a folder of them")
-    raise UnsupportedError(
-        f"{request.variant.name} cannot be made without calibration {'images' if subject.spec else things}",
+    name, things = request.variant.name, "inputs" if subject.tensors else "pictures"
+    error = UnsupportedError(
+        f"{name} cannot be made without calibration {'images' if subject.spec else things}",
         why=f"int8 takes its ranges from {things} like those that the model will see",
-        fix=f"give {where}: --calibration {'DIR' if subject.spec else 'FILE'}",
+        fix="give an .npz of them: --calibration FILE"
+        if subject.tensors
+        else "give a folder of them: --calibration DIR",
     )
+    if subject.tensors:  # what was written when arrays could not calibrate
+        error.in_key = (
+            f"{name} cannot be made\n{method} is calibrated with pictures, and {subject.accuracy_reason}\n"
+            f"give a {file} that is quantised already"
+        )
+    raise error
 
 
 def _network(request: PrepareRequest) -> Subject:

@@ -365,7 +365,11 @@ def _artifact_inputs(backend: Backend, request: PrepareRequest) -> dict[str, Any
     try:
         return backend.prepare_inputs(request)
     except UnsupportedError as error:
-        return {"unsupported": str(error), "source": request.source.identity(), "batch": request.batch}
+        return {
+            "unsupported": error.in_key or str(error),
+            "source": request.source.identity(),
+            "batch": request.batch,
+        }
 
 
 def _options_of_key(backend: Backend, options: Mapping[str, Json]) -> dict[str, Json]:
