@@ -12,6 +12,7 @@ from rich.console import Console
 
 from edgebench.errors import UsageError
 from proofs import (
+    areas,
     best,
     changes,
     coverage,
@@ -38,6 +39,7 @@ PROOFS: Mapping[str, Proof] = {
     "coverage": coverage.proof,
     "scatter": scatter.proof,
     "flags": shapes.proof,
+    "areas": areas.proof,
     "best": best.proof,
     "percentiles": tails.proof,
     "maxima": tails.maxima,

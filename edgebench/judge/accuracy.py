@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgebench.judge.trial_summary import Accuracy, AccuracyDrop, Agreement, TrialSummary
 from edgebench.records.stored import ExperimentRecord, TrialRecord
 from edgebench.results.rows import Rows
+from edgebench.stats.auc import Floats
 from edgebench.stats.compare import mcnemar, paired_difference, wilson
 
 MAX_CONFUSION = 200
@@ -50,18 +51,39 @@ def predictions_of(
         labelled_as: the class names that labels index; empty where there are no labels.
         classes: the artifact's class names, which predictions index.
     """
-    session = rows.whole("session")
-    mine = rows.equal("set", set_name) & np.isin(session, sessions)
-    if not mine.any():
+    last = _last_of(rows, set_name, sessions)
+    if last is None:
         return None
-    last = rows.take(mine & (session == session[mine].max()))
-    index, first = np.unique(last.whole("index"), return_index=True)
-    label, predicted = (last.whole(name)[first] for name in ("label", "predicted"))
+    index, label, predicted = (last.whole(name) for name in ("index", "label", "predicted"))
     if reason := _labels_reason(label, predicted, labelled_as, classes):
         return Predictions(index, np.full(len(label), -1, np.int64), predicted, reason)
     # One more at the end, so that -1 stays -1.
     translated = np.array([*(list(classes).index(name) for name in labelled_as), -1], dtype=np.int64)
     return Predictions(index, translated[label], predicted)
+
+
+def _last_of(rows: Rows, set_name: str, sessions: Sequence[int]) -> Rows | None:
+    """The rows of a set in the last session that has any, one an image and in their order."""
+    session = rows.whole("session")
+    mine = rows.equal("set", set_name) & np.isin(session, sessions)
+    if not mine.any():
+        return None
+    last = rows.take(mine & (session == session[mine].max()))
+    return last.take(np.unique(last.whole("index"), return_index=True)[1])
+
+
+def scored_of(rows: Rows, sessions: Sequence[int]) -> tuple[Floats, Floats] | None:
+    """The scores of normal and of anomalous units, float64 [n] and [m], of rows with `scores`.
+
+    None without both kinds.
+    """
+    last = _last_of(rows, "images", sessions)
+    if last is None:
+        return None
+    scores = np.array([row[0] if len(row) else np.nan for row in np.asarray(last["scores"])], np.float64)
+    label = np.where(np.isfinite(scores), last.whole("label"), -1)
+    normal, anomalous = scores[label == 0], scores[label == 1]
+    return (normal, anomalous) if len(normal) and len(anomalous) else None
 
 
 def _labels_reason(

@@ -23,7 +23,7 @@ import numpy as np
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.accuracy import drop_of
 from edgebench.judge.columns import missing_reasons
-from edgebench.judge.metric import BYTE_UNITS, ByCount, ByImages, ByRail, BySession, Exactly, Metric
+from edgebench.judge.metric import BYTE_UNITS, ByArea, ByCount, ByImages, ByRail, BySession, Exactly, Metric
 from edgebench.judge.metrics import METRICS, compared_metrics
 from edgebench.judge.pairing import (
     ComparedTrial,
@@ -41,6 +41,7 @@ from edgebench.records.stored import SceneRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported, exported_path
 from edgebench.stats import compare as session_compare
+from edgebench.stats.auc import difference as area_difference
 from edgebench.stats.compare import (
     ALPHA,
     GATE_SESSIONS,
@@ -99,7 +100,7 @@ class MetricComparison:
     """Lower end of the interval of difference at 1 - alpha; null without one. Source: fit."""
     high: float | None = None
     """Upper end of the interval of difference at 1 - alpha; null without one. Source: fit."""
-    test: Literal["Welch", "McNemar", "Fisher", ""] = ""
+    test: Literal["Welch", "McNemar", "Fisher", "DeLong", ""] = ""
     """The test; empty where nothing was tested. Source: fit."""
     p: float | None = None
     """p of that test alone, two-sided. Source: fit."""
@@ -386,6 +387,8 @@ def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
         value = value.median
     elif hasattr(value, "k"):
         value = value.k / value.n if value.n else None
+    elif hasattr(value, "area"):
+        value = value.area
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -409,6 +412,8 @@ def compare_metric(
             item = ways.by_rails(field)
         case ByImages(of):
             item = ways.by_images(of)
+        case ByArea():
+            item = ways.by_areas()
         case ByCount():
             item = ways.by_shares(blank)
         case Exactly():
@@ -602,6 +607,25 @@ class _Ways:
         if is_same_set:
             note = "predictions of both sides cannot be matched image by image"
         return self.by_shares(replace(counted, note=f"{note}{overlap}"))
+
+    def by_areas(self) -> MetricComparison:
+        """By the scores of both: sample by sample where they are of one set."""
+        of_a, of_b, sides = self.a.scored(), self.b.scored(), (self.a.images, self.b.images)
+        if of_a is None or of_b is None:
+            return replace(self.blank, reason=self.missing_figure())
+        paired = sides[0] is not None and sides[1] is not None and sides[0].sha256 == sides[1].sha256
+        paired = paired and list(map(len, of_a)) == list(map(len, of_b))
+        delta, p = area_difference(of_a, of_b, paired=paired)
+        counted = replace(
+            self.blank,
+            scale="points",
+            a_n=sum(map(len, of_a)),
+            b_n=sum(map(len, of_b)),
+            of="images",
+            test="DeLong",
+            note="" if paired else "not of the same samples: the sets may differ in how hard they are",
+        )
+        return self.by_points(counted, (100 * delta.area, 100 * delta.low, 100 * delta.high), p)
 
     def by_shares(self, counted: MetricComparison) -> MetricComparison:
         """Two shares of different things, such as the sessions that failed, tested against each other."""

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.comparison import figure_of, session_values
-from edgebench.judge.metric import SHARE_UNITS, ByCount, ByImages, Metric
+from edgebench.judge.metric import SHARE_UNITS, ByArea, ByCount, ByImages, Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import TrialIdentity, conditions_of, trial_identity
 from edgebench.judge.summarise import summarise_one
@@ -224,7 +224,8 @@ def _members(
         scene, rail = experiment.scene_of(trial), summary.primary_rail
         # Power and energy of a board are not those of its chip.
         scope = rail.scope if followed.rail and rail is not None else ""
-        images = experiment.images_of(trial) if followed.comparison == ByImages("images") else None
+        of_images = followed.comparison in (ByImages("images"), ByArea())
+        images = experiment.images_of(trial) if of_images else None
         conditions = conditions_of(stored, shown, {trial.key: target})
         point = HistoryPoint(
             result=result.path.name,

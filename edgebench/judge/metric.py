@@ -102,6 +102,11 @@ class ByCount:
 
 
 @dataclass(frozen=True)
+class ByArea:
+    """Compared between results as areas under ROC curves, by the scores of normal and anomalous units."""
+
+
+@dataclass(frozen=True)
 class Exactly:
     """Compared between results as two exact numbers, which no test is needed for."""
 
@@ -169,12 +174,12 @@ def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:
     return f"{IMPOSSIBLE} {name} = {least:g}: only values above 0 are possible" if least <= 0 else ""
 
 
-Compared = BySession | ByRail | ByImages | ByCount | Exactly
+Compared = BySession | ByRail | ByImages | ByArea | ByCount | Exactly
 """How the metric of two trials is compared; `edgebench.judge.comparison` does it."""
 
 Form = Literal[
     "interval", "percent", "right of n", "points", "k of n", "p", "bytes", "number", "milliseconds", "median",
-    "p99", "count",
+    "p99", "count", "area",
 ]  # fmt: skip
 """How a value is printed; `edgebench.report.tables.FORMS` does it."""
 

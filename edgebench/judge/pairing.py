@@ -17,11 +17,12 @@ from pydantic import ConfigDict
 from pydantic.json_schema import SkipJsonSchema
 
 from edgebench.errors import UsageError
-from edgebench.judge.accuracy import Predictions, predictions_of
+from edgebench.judge.accuracy import Predictions, predictions_of, scored_of
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import ExperimentRecord, ImagesRecord, SceneRecord, SessionRecord, TrialRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.revisions import planned_name
+from edgebench.stats.auc import Floats
 from edgebench.suggest import choose, short
 
 
@@ -99,6 +100,14 @@ class ComparedTrial(TrialIdentity):
         numbers = [record.n for record in self.sessions]
         labels = source.class_names if source else ()
         return predictions_of(rows, set_name, numbers, labels, self.trial.class_names)
+
+    def scored(self) -> tuple[Floats, Floats] | None:
+        """The scores of normal and anomalous samples of a lone worker; reads them from disk."""
+        if self.summary.auc is None:
+            return None
+        columns = ["worker", "set", "index", "label", "scores"]
+        rows = self.results.rows("predictions", columns, [self.key])
+        return scored_of(rows, [record.n for record in self.sessions])
 
 
 def trial_identity(trial: TrialSummary | TrialIdentity, target: str) -> Hashable:

@@ -15,6 +15,7 @@ from edgebench.judge.accuracy import (
     accuracy_of,
     against_fp32,
     predictions_of,
+    scored_of,
 )
 from edgebench.judge.cautions import (
     board_doubts,
@@ -44,6 +45,7 @@ from edgebench.judge.trial_summary import (
     EMULATED,
     Accuracy,
     FailedSessions,
+    RocArea,
     Sharing,
     Throughput,
     TrialStatus,
@@ -60,6 +62,7 @@ from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported_target
 from edgebench.results.revisions import continuation
 from edgebench.results.rows import Rows
+from edgebench.stats.auc import area_of
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_interval, session_medians, trial_median
@@ -143,7 +146,11 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
     experiment = results.experiment
     passes, windows, probes = map(results.rows_of_trials, ("passes", "windows", "probes"))
     # The scores are most of it and are not needed.
-    predicted = results.rows_of_trials("predictions", ["worker", "set", "index", "label", "predicted"])
+    columns = ["worker", "set", "index", "label", "predicted"]
+    sets = [experiment.images_of(trial) for trial in experiment.trials]
+    if any(images and images.task != "classes" for images in sets):
+        columns.append("scores")
+    predicted = results.rows_of_trials("predictions", columns)
     rule = rule_of(experiment)
     parts = [
         _Part(
@@ -250,7 +257,7 @@ class _Part:
             power = replace(power, figures=of_all_workers(power.figures))
         images = self.predictions("images")
         on_scene = self.predictions("scene")
-        accuracy = self._accuracy(images, trial.class_names)
+        accuracy, area = self._accuracy(images, trial.class_names), self._area()
         built = next((record.built for record in ok if record.built), None)
         cold = {
             name: tuple(
@@ -271,7 +278,13 @@ class _Part:
             stages_ms=steady.stages_ms,
             cold={name: _mean(values) for name, values in cold.items()},
             accuracy=accuracy,
-            accuracy_reason="" if accuracy else self._accuracy_reason(images, reason),
+            accuracy_reason=""
+            if accuracy
+            else "an anomaly detector is judged by auc"
+            if self.detects
+            else self._accuracy_reason(images, reason),
+            auc=area,
+            auc_reason="" if area else self._area_reason(reason),
             scene_accuracy=accuracy_of(on_scene, trial.class_names, overlapping=False) if on_scene else None,
             agreement=None,
             power=power.figures if power else None,
@@ -423,7 +436,7 @@ class _Part:
 
     def predictions(self, set_name: str, worker: int | None = None) -> Predictions | None:
         """The predictions of `images` or `scene`: of a lone worker, or of the one that is named."""
-        if worker is None and self.several:
+        if (worker is None and self.several) or (set_name == "images" and self.detects):
             return None
         rows = self.predicted if worker is None else self._of_worker(self.predicted, worker)
         experiment, trial = self.experiment, self.trial
@@ -438,6 +451,21 @@ class _Part:
         if images is None or tested is None or self.trial.accuracy_reason:
             return None
         return accuracy_of(images, classes, overlapping=tested.overlapping)
+
+    @property
+    def detects(self) -> bool:
+        """Whether it was tested as an anomaly detector."""
+        tested = self.experiment.images_of(self.trial)
+        return tested is not None and tested.task != "classes"
+
+    def _area(self) -> RocArea | None:
+        scored = None
+        if self.detects and not self.several:
+            scored = scored_of(self.predicted, [each.n for each in self.ok])
+        return scored and RocArea(*area_of(*scored), len(scored[0]), len(scored[1]))
+
+    def _area_reason(self, reason: str) -> str:
+        return self._accuracy_reason(None, reason) if self.detects else TrialSummary.auc_reason
 
     def _of_one(self, worker: int) -> dict[str, Any]:
         """The figures of one of several workers as plain data.

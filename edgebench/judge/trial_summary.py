@@ -131,6 +131,23 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
+class RocArea:
+    """The area under the ROC curve of an anomaly detector, with its 95 % interval (`edgebench.stats.auc`)."""
+
+    area: Share
+    """Share of pairs in which the anomalous one scores higher; a tie is a half. Source: predictions.parquet.
+    """
+    low: Share
+    """Lower end of the interval. Source: predictions.parquet."""
+    high: Share
+    """Upper end of the interval. Source: predictions.parquet."""
+    normal: Positive
+    """Normal samples, or groups of them. Source: predictions.parquet."""
+    anomalous: Positive
+    """Anomalous ones. Source: predictions.parquet."""
+
+
+@dataclass(frozen=True)
 class Agreement:
     """How often a variant predicts what the fp32 variant of its depth on the same target predicts."""
 
@@ -515,6 +532,9 @@ class TrialSummary:
     accuracy: Accuracy | None = None
     accuracy_reason: str = ""
     """Why accuracy is null; empty when it is not. Source: sessions."""
+    auc: RocArea | None = None
+    auc_reason: str = "an anomaly detector has it, by --inputs with labels"
+    """Why auc is null; empty when it is not. Source: sessions."""
     scene_accuracy: Accuracy | None = None
     agreement: Agreement | None = None
     power: tuple[PowerFigure, ...] | None = None

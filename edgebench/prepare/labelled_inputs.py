@@ -14,8 +14,8 @@ from edgebench.errors import InputError
 from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.samples import GivenInputs, contents_of, stored_file
 from edgebench.prepare.user_model import fixed_batch
-from edgebench.records.model import UserModel
-from edgebench.records.values import ImageSet, Task
+from edgebench.records.model import TensorInput, UserModel
+from edgebench.records.values import ImageSet, Scores, Task
 
 ANOMALY_CLASSES = ("normal", "anomaly")
 
@@ -67,6 +67,31 @@ def labelled_set(
         task=task,
         groups=None if groups is None else tuple(groups.tolist()),
     )
+
+
+def anomaly_scores(images: ImageSet, scores: Scores, tensors: Sequence[TensorInput]) -> Scores:
+    """An anomaly detector's score of each group or sample, float32 [units, 1]; else the scores themselves.
+
+    That of a reconstruction is the mean squared error over all values, as in MLPerf Tiny's reference for ad01
+    (mlcommons/tiny, benchmark/training/anomaly_detection); that of a group is the mean over its samples.
+
+    Args:
+        images: that were predicted.
+        scores: float32 [n, scores] of the samples.
+        tensors: the inputs, whose quantisation gives the real values of samples that are integers.
+    """
+    if images.task == "classes":
+        return scores
+    errors = scores.astype(np.float64)
+    if images.task == "reconstruction":
+        with np.load(images.path, allow_pickle=False) as stored:
+            taken = stored["0"].astype(np.float64).reshape(scores.shape)
+            if stored["0"].dtype.kind in "iu" and tensors[0].scale:
+                taken = (taken - (tensors[0].zero_point or 0)) * tensors[0].scale
+        errors = ((taken - errors) ** 2).mean(axis=1, keepdims=True)
+    if images.groups is not None:
+        errors = (np.bincount(images.groups, errors[:, 0]) / np.bincount(images.groups))[:, None]
+    return errors.astype(np.float32)
 
 
 def _task(path: Path, model: UserModel, names: Sequence[str] | None) -> Task:

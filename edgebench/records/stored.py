@@ -35,6 +35,7 @@ from edgebench.records.session import (
 )
 from edgebench.records.session import Moment as Ns
 from edgebench.records.target import Target
+from edgebench.records.values import Task
 from edgebench.session_stages import STAGE_NAME
 from edgebench.stats.clock import ClockFit
 from edgebench.stats.interval import Count
@@ -183,6 +184,9 @@ class ImagesRecord(_Record):
     """The classes that the labels index. Source: plan."""
     overlapping: bool = False
     """Whether crops share pixels, which makes intervals a little too narrow. Source: plan."""
+    task: Task = "classes"
+    """What scores are: of classes; a reconstruction, whose mean squared error shows an anomaly; or one that
+    is higher for an anomaly. Predictions of the latter two hold that one number. Source: plan."""
 
 
 class WorkerPlan(_Record):

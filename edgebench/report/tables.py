@@ -43,6 +43,7 @@ FORMS: Mapping[Form, tuple[str, Callable[[Any], str]]] = {
     "median": ("median", words.number),
     "p99": ("p99", words.number),
     "count": ("", words.count),
+    "area": ("", lambda figure: words.estimate(figure.area, figure.low, figure.high)),
 }
 """Which field of the value is printed, the value itself where that is empty, and how."""
 

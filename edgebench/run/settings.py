@@ -300,13 +300,19 @@ class RunConfig:
     ] = None
     accuracy_images: Annotated[
         Annotated[int, Bounds(ge=1, le=10_000_000)] | None,
-        Setting(PICTURES, "Use N of --images, evenly per class.", "N", "the device's, often all"),
+        Setting(
+            PICTURES,
+            "Use N of --images or labelled --inputs, evenly per class.",
+            "N",
+            "the device's, often all",
+        ),
     ] = None
     inputs: Annotated[
         Path | None,
         Setting(
             PICTURES,
-            "Inputs for a model that takes no picture: .npy files or a .npz, one array per input.",
+            "Inputs for a model that takes no picture: a .npz or .npy files, one array per input, with "
+            "`labels` for accuracy; or a CSV of files and labels.",
             "DIR|FILE",
             "random ones",
         ),
@@ -315,7 +321,7 @@ class RunConfig:
         Path | None,
         Setting(
             PICTURES,
-            "Pictures for int8 calibration (a folder or CSV), none of them in --images.",
+            "Pictures (a folder or CSV) or inputs (as --inputs) for int8 calibration, none of them tested.",
             "DIR",
         ),
     ] = None

@@ -10,10 +10,10 @@ from edgebench.agent.files import samples
 from edgebench.errors import InputError
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.image_sets import load_calibration_inputs, refuse_overlap, subset
-from edgebench.prepare.labelled_inputs import labelled_set
+from edgebench.prepare.labelled_inputs import anomaly_scores, labelled_set
 from edgebench.prepare.samples import read_inputs
 from edgebench.prepare.user_model import understand
-from edgebench.records.model import InputChoice, ModelFacts, TensorFacts, UserModel
+from edgebench.records.model import InputChoice, ModelFacts, TensorFacts, TensorInput, UserModel
 from edgebench.records.values import ImageSet
 
 SCALE, ZERO_POINT = 0.5, -3
@@ -160,3 +160,16 @@ def test_what_cannot_be_is_refused(tmp_path: Path, cache: Cache, model: UserMode
     with pytest.raises(InputError, match=says) as caught:
         labelled(saved(tmp_path, **{"x": ROWS, **arrays}), model, cache)
     assert caught.value.fix and "\x1b" not in str(caught.value)
+
+
+def test_a_reconstruction_is_judged_by_its_mean_squared_error(tmp_path: Path, cache: Cache):
+    given = {"labels": [0, 0, 1, 1, 1, 0], "groups": [0, 0, 1, 1, 1, 2]}
+    outputs = ROWS + np.array([[1], [3], [0], [0], [6], [2]], np.float32)
+    tensor = TensorInput(name="x", dtype="int8", shape=(1, 4), scale=SCALE, zero_point=ZERO_POINT)
+    images = labelled(saved(tmp_path, x=ROWS, **given), DETECTOR, cache)
+    assert anomaly_scores(images, outputs, [tensor]).ravel().tolist() == [5, 12, 4]
+    stored = (ROWS / SCALE + ZERO_POINT).astype(np.int8)  # what the model takes, as integers
+    images = labelled(saved(tmp_path, x=stored, **given), DETECTOR, cache)
+    assert anomaly_scores(images, outputs, [tensor]).ravel().tolist() == [5, 12, 4]
+    alone = labelled(saved(tmp_path, x=ROWS, labels=given["labels"]), SCORER, cache)
+    assert anomaly_scores(alone, outputs[:, :1], [tensor]).tolist() == outputs[:, :1].tolist()

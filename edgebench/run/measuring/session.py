@@ -20,6 +20,7 @@ from edgebench.interruption import held_interrupt
 from edgebench.link.failures import Explain, unexplained
 from edgebench.link.host_lag import bursts_for, response_of, settle_s
 from edgebench.link.host_probes import HostProbes
+from edgebench.prepare.labelled_inputs import anomaly_scores
 from edgebench.records.model import Golden
 from edgebench.records.session import Pass, SessionFacts, Window
 from edgebench.records.stored import Failure, GoldenCheck, SessionStatus, SessionTables
@@ -431,7 +432,10 @@ def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) 
         finally:
             gathered.device_s += time.perf_counter() - start_s
         require_finite_scores(scores, "predict", "the images")
-        gathered.image_scores = _by_worker(scores, [job.plan.images.n] * job.settings.workers, "predict")
+        gathered.image_scores = [
+            anomaly_scores(job.plan.images, of_worker, job.artifact.tensors)
+            for of_worker in _by_worker(scores, [job.plan.images.n] * job.settings.workers, "predict")
+        ]
 
 
 def _require_due(count: int, gathered: Gathered, job: Job) -> None:

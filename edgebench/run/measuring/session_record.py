@@ -281,10 +281,11 @@ def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
         for worker, patches, scores in _scene_scores(gathered)
     ]
     if plan.images is not None:
-        predictions += [
-            tables.prediction_rows("images", scores, plan.images.labels, worker)
-            for worker, scores in enumerate(gathered.image_scores)
-        ]
+        for worker, scores in enumerate(gathered.image_scores):
+            rows = tables.prediction_rows("images", scores, plan.images.labels, worker)
+            if plan.images.task != "classes":  # one score alone is no class
+                rows["predicted"] = np.int16(-1)
+            predictions.append(rows)
     if predictions:
         session_tables.predictions = tables.concat(predictions)
     return session_tables
