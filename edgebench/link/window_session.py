@@ -14,13 +14,14 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from edgebench.agent.files import quantised
 from edgebench.agent.frames import ProtocolError
 from edgebench.agent.pixels import preprocessing, resizing
 from edgebench.agent.pixels import windows as cut_patches
 from edgebench.link.clock_match import BETWEEN_TRIPS, ROUND_TRIPS, BoardFault, ClockTrips, as_session_error
 from edgebench.link.schedule import Schedule, Timeouts
 from edgebench.link.session_loop import SessionLoop, Timed
-from edgebench.records.model import Artifact, InputSpec
+from edgebench.records.model import Artifact, InputSpec, TensorInput
 from edgebench.records.session import (
     BurstTimes,
     ColdFigures,
@@ -240,13 +241,16 @@ def size_bytes(artifact: Artifact) -> int:
     return spec.height * spec.width * 3 * np.dtype(spec.dtype).itemsize
 
 
-def stored_inputs(path: Path) -> NDArray[Any]:
-    """Pictures uint8 [n, height, width, 3] of a `.npy`, or samples [n, ...] of a `.npz` with one input."""
+def stored_inputs(path: Path, tensors: Sequence[TensorInput]) -> NDArray[Any]:
+    """Pictures uint8 [n, height, width, 3] of a `.npy`, or samples [n, ...] of a `.npz` with one input.
+
+    Samples of real numbers are quantised as the input of the artifact is.
+    """
     stored = np.load(path, mmap_mode="r")
     if isinstance(stored, np.ndarray):
         return stored
     with stored:
-        return np.asarray(stored["0"])
+        return quantised(np.asarray(stored["0"]), tensors[0].model_dump())
 
 
 # A device that infers one resident patch again and again: what a session of windows asks of it.
@@ -405,21 +409,23 @@ class WindowSession(BoardSession[Window]):
 
     def golden(self) -> Scores:
         """Scores float32 [golden, classes], each patch loaded and inferred once."""
-        scores = self._scores_of(stored_inputs(self._artifact.golden.patches), "golden", "load")
+        scores = self._scores_of(
+            stored_inputs(self._artifact.golden.patches, self._artifact.tensors), "golden", "load"
+        )
         if self._host_inference_s is not None:
             self._settings.patch_took(self._host_inference_s)
         return scores
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of the images, each loaded and inferred once."""
-        return self._scores_of(stored_inputs(images.path), "predict", "images")
+        return self._scores_of(stored_inputs(images.path, self._artifact.tensors), "predict", "images")
 
     def measure(self, plan: MeasurePlan) -> Generator[Window, None, None]:
         """The first window, cold; then steady ones, each after its warm-up, patch after patch."""
         with as_session_error("measure"):
             self.ask(self._board.resynchronise)
         self._plan = plan
-        self._scene_patches = _patches_of(plan)
+        self._scene_patches = _patches_of(plan, self._artifact.tensors)
         yield from super().measure(plan)
 
     # --- windows ---
@@ -516,12 +522,12 @@ class WindowSession(BoardSession[Window]):
         return expected_s
 
 
-def _patches_of(plan: MeasurePlan) -> list[tuple[int, NDArray[Any]]]:
+def _patches_of(plan: MeasurePlan, tensors: Sequence[TensorInput]) -> list[tuple[int, NDArray[Any]]]:
     """The patches that windows infer in turn, spread evenly over the scene, each with its place in it.
 
     Samples are taken again from the first one, where a pass has more of them than there are.
     """
-    scene, stored = plan.scene, stored_inputs(plan.scene.path)
+    scene, stored = plan.scene, stored_inputs(plan.scene.path, tensors)
     patches: Sequence[NDArray[Any]] = (
         list(stored)
         if scene.kind == "samples"
