@@ -130,7 +130,8 @@ def as_watts(
     quantity: str, t_ns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Stamps int64 [n] and power float64 [n] in W of a channel of power in W or of energy in J."""
-    values = np.where(np.abs(values) < MOST_READING, values, np.nan)
+    if len(values) and not (values.min() > -MOST_READING and values.max() < MOST_READING):
+        values = np.where(np.abs(values) < MOST_READING, values, np.nan)
     if quantity == "power":
         return t_ns, values
     # A counter: the mean power of each interval, stamped at its end; one that runs back says nothing. It goes
@@ -413,9 +414,10 @@ def session_power(
     averaging_ms = recorded_number(info.get("averaging_ms")) or None
     t_ns, watts = rail_watts(rail, rows)
     is_number = np.isfinite(watts)
-    time = time.seen_until(_reach_ns(t_ns[is_number]))
+    numbers = (t_ns, watts) if is_number.all() else (t_ns[is_number], watts[is_number])
+    time = time.seen_until(_reach_ns(numbers[0]))
     start_ns, end_ns = int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1])
-    stuck, absent = _stuck(t_ns[is_number], watts[is_number], start_ns), info.get("absent")
+    stuck, absent = _stuck(*numbers, start_ns), info.get("absent")
     within = (t_ns >= start_ns) & (t_ns <= end_ns)
     lost = int((within & ~is_number).sum())
     unread = stuck
@@ -428,7 +430,7 @@ def session_power(
     averaging_s = averaging_ms / 1e3 if averaging_ms and rail.quantity == "power" else None
     reach = _Reach.of(info, averaging_s) if rail.quantity == "power" else _Reach(None, is_known=True)
     # Of stamps that are early a reading is of the time around it: as of one that ends later.
-    curve = power_curve(t_ns + np.int64(round(reach.ahead_s * 1e9)), watts)
+    curve = power_curve(numbers[0] + np.int64(round(reach.ahead_s * 1e9)), numbers[1])
     window = passes_power(curve, time.spans_ns, reach.reach_s)
     if time.period_s is not None and window.mean_w is not None:
         note = f"mean and energy are those of whole periods of {time.period_s:g} s, pauses included"

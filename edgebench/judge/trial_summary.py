@@ -663,9 +663,9 @@ class TrialSummary:
 
     def once(self, about: Hashable, compute: Callable[[], T]) -> T:
         """What is computed of the trial, kept under `about` for the other profiles that ask for it."""
-        if about not in self.figures_of_values:
-            self.figures_of_values[about] = compute()
-        kept: T = self.figures_of_values[about]
+        kept: T | None = self.figures_of_values.get(about)
+        if kept is None:
+            kept = self.figures_of_values[about] = compute()
         return kept
 
     @property

@@ -161,15 +161,21 @@ def judge(summary: TrialSummary, profile: Profile) -> list[Verdict]:
 
 def judge_all(summaries: Sequence[TrialSummary], profiles: Sequence[Profile]) -> list[Verdict]:
     """Every trial against every profile: by trial, then profile, then requirement."""
-    implied = [profile.implied for profile in profiles]
+    alike: dict[Any, Requirement] = {}  # by question, whose hash takes long, the first that asks it
+    asked = []
+    for profile in profiles:
+        for place, each in enumerate(profile.judged):
+            question = id(alike.setdefault((each.limit, *each.question), each))
+            asked.append((profile.name, each, question, place < len(profile.requirements)))
     verdicts = []
     for summary in summaries:
-        for profile, on_schedule in zip(profiles, implied, strict=True):
-            verdicts += [judge_one(summary, profile.name, each) for each in profile.requirements]
-            if on_schedule is not None:
-                load = judgement(summary, on_schedule).figure
-                if any(isinstance(end, float) and end > 1 for end in (load.value, load.low, load.high)):
-                    verdicts.append(judge_one(summary, profile.name, on_schedule))
+        answers = {id(each): judgement(summary, each) for each in alike.values()}
+        for name, each, question, is_stated in asked:
+            load = answers[question].figure
+            ends = () if is_stated else (load.value, load.low, load.high)
+            # That its schedule is kept, which a profile need not state, counts where it may not be.
+            if is_stated or any(isinstance(end, float) and end > 1 for end in ends):
+                verdicts.append(_verdict(summary, name, each, answers[question]))
     return verdicts
 
 
@@ -263,9 +269,7 @@ def _judged(summary: TrialSummary, requirement: Requirement, certainty: Certaint
     return Judgement(figure, word, margin, _reason(word, figure))
 
 
-def judge_one(summary: TrialSummary, profile: str, requirement: Requirement) -> Verdict:
-    """One trial against one requirement of the profile of that name."""
-    judged = judgement(summary, requirement)
+def _verdict(summary: TrialSummary, profile: str, requirement: Requirement, judged: Judgement) -> Verdict:
     figure = judged.figure
     return Verdict(
         summary.key,

@@ -297,13 +297,13 @@ def _readings_of(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
         return WindowPower(reason="the window has no length")
     inside = curve.within(start_ns, end_ns)
     samples = len(inside.watts)
-    at_s = inside.seconds_from(start_ns)
-    gap_s = float(np.diff(np.concatenate(([0.0], at_s, [window_s]))).max())
+    gap_s = float(np.diff(np.concatenate(([start_ns], inside.t_ns, [end_ns]))).max()) / 1e9
     if samples < 2:
         gap = gap_s if samples else None
         reason = f"{samples} samples lie in the window"
         return WindowPower(window_s=window_s, samples=samples, reason=reason, longest_gap_s=gap)
-    effective_hz = (samples - 1) / float(at_s[-1] - at_s[0])
+    first_s, last_s = ((inside.t_ns[[0, -1]] - np.int64(start_ns)) / 1e9).tolist()
+    effective_hz = (samples - 1) / (last_s - first_s)
     missing_s = max(int(curve.t_ns[0]) - start_ns, end_ns - int(curve.t_ns[-1])) / 1e9
     around = _with_neighbours(curve, start_ns, end_ns)
     hole_s = float(np.diff(around.t_ns).max()) / 1e9

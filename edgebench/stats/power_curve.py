@@ -122,8 +122,8 @@ def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
     ends = int(at_s.searchsorted(averaging_s))
     edges_s = np.concatenate((at_s[: at_s.searchsorted(last_s)], at_s[ends:] - averaging_s))
     edges_s.sort(kind="stable")  # two rows in order, which takes no longer than to merge them
-    first_w = np.append(watts[:ends], np.interp(averaging_s, at_s, watts))
-    energy_j = highest_j = float(np.trapezoid(first_w, np.append(at_s[:ends], averaging_s)))
+    first_w = np.concatenate((watts[:ends], [np.interp(averaging_s, at_s, watts)]))
+    energy_j = highest_j = float(np.trapezoid(first_w, np.concatenate((at_s[:ends], [averaging_s]))))
     begin_s = 0.0
     for first in range(0, len(edges_s) - 1, BLOCK):
         begins_s = edges_s[first : first + BLOCK + 1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from edgebench.judge.answers import answers
 from edgebench.judge.decision import RelaxedLimit, relaxed_limit
 from edgebench.judge.profile import Profile
-from edgebench.judge.verdict import judge, judge_all, judge_one
+from edgebench.judge.verdict import judge, judge_all, judgement
 from edgebench.records.target import DeclaredBoot, DeclaredPower
 from tests.fit.summaries import STEADY, meter, summary
 
@@ -187,12 +187,11 @@ def test_a_trial_passes_the_relaxed_limit_and_none_much_nearer(data):
     asked = data.draw(st.sampled_from(QUANTITIES[quantity]))
     limit = data.draw(st.floats(0.01, 0.99 if quantity == "accuracy" else 50.0))
     (requirement,) = of({"quantity": quantity, "limit": limit, **asked}).requirements
-    verdict = judge_one(tried, "mine", requirement)
-    assume(verdict.verdict in ("fail", "inconclusive"))
+    assume(judgement(tried, requirement).word in ("fail", "inconclusive"))
     change = relaxed_limit(tried, requirement)
 
     def under(limit):
-        return judge_one(tried, "mine", requirement.model_copy(update={"limit": limit})).verdict
+        return judgement(tried, requirement.model_copy(update={"limit": limit})).word
 
     if isinstance(change, RelaxedLimit):
         assert under(change.to) == "pass"

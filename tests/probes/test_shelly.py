@@ -42,7 +42,7 @@ def opened(plug, options=""):
 
 
 def spoiling(*pieces, first=3, count=1):
-    """Answers so many of the requests from that number on with these pieces."""
+    """Answers `count` requests from number `first` on with these pieces."""
     return lambda number, path: pieces if first <= number < first + count else None
 
 
