@@ -416,7 +416,7 @@ class _Part:
         return len(self.workers) > 1
 
     def _sharing(self, together: Mapping[int, tuple[float, float]]) -> Sharing:
-        """What the workers come to together; their slowdowns take other trials."""
+        """The figures of all workers together; their slowdowns take other trials."""
         images_per_s = () if self.emulated else tuple(count / s for count, s in together.values() if count)
         peaks = [_figures(record.workers, "memory", "peak_bytes") for record in self.ok]
         whole = tuple(int(sum(each)) for each in peaks if len(each) == len(self.workers))

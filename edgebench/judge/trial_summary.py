@@ -335,7 +335,7 @@ class Paced:
 
 
 ALONE = "one worker had the device: --workers N or --with VARIANT adds others"
-"""Why a trial has nothing of what several workers come to together."""
+"""Why a trial has no figures of several workers together."""
 
 
 @dataclass(frozen=True)
@@ -375,7 +375,7 @@ class Throughput(Interval):
 
 @dataclass(frozen=True)
 class Sharing:
-    """What several workers on one device cost each other, and come to together."""
+    """What several workers on one device cost each other, and their figures together."""
 
     share: str
     """How they share the cores: naive (without limits) or cores (each pinned to an equal part); empty where
@@ -387,6 +387,9 @@ class Sharing:
     """Why slowdown is null; empty where it is not. Source: sessions."""
     images_per_s_values: tuple[float, ...] = ()
     """images_per_s, one value a session. Unit: images/s. Source: passes.parquet."""
+    slowdown_values: tuple[float, ...] = ()
+    """One value a session, whose mean is slowdown and whose scatter is that of the ratio. Source:
+    passes.parquet."""
     together_bytes_values: tuple[int, ...] = ()
     """together_bytes, one value a session. Unit: byte. Source: session.json."""
 
@@ -581,7 +584,7 @@ class TrialSummary:
     workers: tuple[dict[str, Any], ...] = ()
     """The workers that shared the sessions; of several each with its figures. Source: session.json."""
     sharing: Sharing | None = None
-    """What several workers cost each other and come to together; null for one worker. Source: sessions."""
+    """What several workers cost each other and have together; null for one worker. Source: sessions."""
     paced: Paced | None = None
     """Deadlines of paced passes (--period); null when passes ran back to back. Source: derived by fit."""
     sustained: Sustained | None = None

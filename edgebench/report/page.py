@@ -329,7 +329,11 @@ def _disturbed(summaries: Sequence[TrialSummary], trials: Trials) -> str:
     ]
     if not found:
         return ""
-    sessions = sum(each.latency.sessions for each in summaries if each.latency)
+    counts = [(each.latency, each.sharing) for each in summaries]
+    sessions = sum(
+        latency.sessions if latency else len(sharing.images_per_s_values) if sharing else 0
+        for latency, sharing in counts
+    )
     worst = words.grouped((key, caution.count or caution.of) for key, caution in found)
     reasons = words.grouped((_DISTURBED[caution.flag], key) for key, caution in found)
     why = "; ".join(

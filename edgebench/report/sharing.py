@@ -114,5 +114,5 @@ def sharing_section(summaries: Sequence[TrialSummary], trials: Trials) -> Sectio
     ]
     worst = max((each.median for each in slowest), default=None)
     gist = f"{words.counted(len(shared), 'trial')} of several workers"
-    gist += "" if worst is None else f", slowed down up to {words.number(worst)} times"
+    gist += "" if worst is None else f", slowdown up to {words.number(worst)}"
     return Section("sharing", "Sharing the device", gist, blocks)

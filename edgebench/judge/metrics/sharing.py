@@ -1,4 +1,4 @@
-"""Several workers on one device: what they cost each other, and what they come to together."""
+"""Several workers on one device: what they cost each other, and their figures together."""
 
 from __future__ import annotations
 
@@ -83,8 +83,14 @@ def _slowed(summary: TrialSummary, by_key: Mapping[str, TrialSummary]) -> TrialS
     reasons = [
         f"worker {each['worker']}: {each['slowdown_reason']}" for each in workers if not each["slowdown"]
     ]
+    values = next(
+        (_by_session(each) for each in workers if slowdown and each["worker"] == slowdown.worker), ()
+    )
     sharing = replace(
-        summary.sharing, slowdown=slowdown, slowdown_reason="" if slowdown else "; ".join(reasons)
+        summary.sharing,
+        slowdown=slowdown,
+        slowdown_reason="" if slowdown else "; ".join(reasons),
+        slowdown_values=values,
     )
     return replace(summary, workers=tuple(workers), sharing=sharing)
 
@@ -118,20 +124,18 @@ def _slowdown(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure
     return Figure(slowdown.median, slowdown.low, slowdown.high, reason=few, note=note)
 
 
-def _by_session(trial: TrialSummary) -> list[list[float]]:
-    """Of the slowest worker, values whose mean is its slowdown and whose standard error is that of a ratio.
+def _by_session(worker: Mapping[str, Any]) -> tuple[float, ...]:
+    """Values whose mean is a worker's slowdown and whose standard error is that of the ratio.
 
     The k-th session together less the k-th alone, each as a share of its mean (delta method).
     """
     import numpy as np
 
-    if trial.sharing is None or (slowdown := trial.sharing.slowdown) is None:
-        return []
-    worker = next(each for each in trial.workers if each["worker"] == slowdown.worker)
     pairs = zip(worker["medians_s"], worker["alone_medians_s"], strict=False)
     together, alone = np.array(list(pairs), np.float64).T
     ratio = together.mean() / alone.mean()
-    return [[float(each)] for each in ratio * (1 + together / together.mean() - alone / alone.mean())]
+    values = ratio * (1 + together / together.mean() - alone / alone.mean())
+    return tuple(map(float, values))
 
 
 def _missing(trial: TrialSummary, why: str) -> str:
@@ -170,7 +174,7 @@ METRICS = (
         source="passes.parquet",
         statistics=("median",),
         judged=_slowdown,
-        compared=BySession(_by_session),
+        compared=BySession(lambda trial: [[each] for each in getattr(trial.sharing, "slowdown_values", ())]),
         usual="also",
         csv={
             "slowdown": "median",
