@@ -1,5 +1,7 @@
 """The boards' own Pythons, 3.6 to 3.13, at the far end of a real SSH: agent, worker, runner and runtime."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,30 @@ def test_python_3_6_and_the_toy(rig, ssh_board):
         assert (caught.value.status, caught.value.signal) == ("crash", "SIGSEGV")
     finally:
         device.close()
+
+
+@pytest.mark.parametrize("share", ["naive", "cores"])
+def test_python_3_6_and_two_workers(rig, ssh_board, share):
+    others = (rig.artifact("int8", depth=0.25),)
+    settings = replace(rig.settings(), others=others, share=share, monitors=("telemetry:10",))
+    device = rig.far(ssh_board, python_for(TOY))
+    try:
+        with device.session(rig.artifact(), settings) as session:
+            own, other = np.split(session.golden(), 2)
+            passes = list(session.measure(rig.plan(passes=3, warmup_cap=20)))
+            facts = session.facts()
+    finally:
+        device.close()
+    golden.require(golden.compare(own, rig.artifact().golden, settings.options))
+    golden.require(golden.compare(other, others[0].golden, settings.options))
+    begin_ns, end_ns = facts.windows_ns.steady
+    for worker in (0, 1):
+        steady = [each for each in passes if (each.worker, each.phase) == (worker, "steady")]
+        assert len(steady) >= 3
+        assert all(begin_ns <= each.start_ns < each.end_ns <= end_ns for each in steady)
+    assert all(bool(worker.cores) == (share == "cores") for worker in facts.workers)
+    [telemetry] = facts.probes
+    assert "worker_running" in {channel.name for channel in telemetry.channels}
 
 
 @pytest.mark.parametrize("board", LITERT, ids=lambda board: board.name)
