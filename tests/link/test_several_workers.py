@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -160,3 +161,17 @@ def test_a_worker_that_does_not_fit_in_memory_is_not_started(rig, tmp_path, monk
         opened.close()
     assert (caught.value.status, caught.value.stage) == ("out_of_memory", "start")
     assert re.search(r"2 MiB are available, and worker 0 took \d+ MiB", caught.value.why)
+
+
+def test_an_interrupt_lets_the_passes_in_progress_finish_and_keeps_them(rig, device):
+    taken = []
+    with pytest.raises(KeyboardInterrupt), device.session(rig.artifact(), two_workers(rig)) as session:
+        timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        for each in session.measure(rig.plan(passes=100_000, warmup_cap=0)):
+            taken.append(each)
+    timer.join()
+    ran = [[each for each in taken if each.worker == worker and each.index] for worker in (0, 1)]
+    assert all(mine[-1].end_ns > session.facts().windows_ns.steady[1] - 1 for mine in ran)
+    with device.session(rig.artifact(), two_workers(rig)) as session:  # nothing of it is left
+        assert session.golden().shape == (20, 5)

@@ -2,13 +2,17 @@
 
 import os
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from edgebench.errors import UsageError
+from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord, WorkerPlan
 from edgebench.records.target import Launch
 from edgebench.records.values import Variant
 from edgebench.run.config import resolve
+from edgebench.run.measuring.host_trials import TargetRevisions
 from edgebench.run.settings import RunConfig
 from edgebench.run.sharing import sharings_of
 from edgebench.run.trials import make_trials
@@ -110,3 +114,61 @@ def test_with_is_written_so_in_a_file_and_in_the_environment():
     resolved = resolve({"workers": 2}, project={"with": ["int8"]})
     assert (resolved.config.workers, resolved.config.with_) == (2, ())
     assert "with" in resolved.as_record()
+
+
+def test_a_revision_measures_the_workers_variants_alone_under_its_own_keys():
+    trials = plan(with_=("1.0 int8",))
+    named: dict[str, Any] = dict.fromkeys(("name", "created_utc", "edgebench_version"), "")
+    counted: dict[str, Any] = dict.fromkeys(("seed", "sessions", "passes"), 1)
+    store: Any = Store(
+        ExperimentRecord(
+            **named,
+            **counted,
+            command=(),
+            targets=tuple(trial.target for trial in trials[1:]),
+            scene=SceneRecord(name="s", sha256="0" * 64, height=9, width=9, patch=9, rows=1, columns=1),
+            trials=tuple(recorded(trial) for trial in trials),
+        )
+    )
+    revise = TargetRevisions(store, lambda note: None)
+    alone = revise(trials[:2], {"board": "B"})
+    [together] = revise(trials[2:], {"board": "B"})
+    assert [each.key for each in together.alone] == [each.key for each in alone]
+    assert [worker.alone for worker in store.record.trials[-1].workers] == [each.key for each in alone]
+    assert store.record.trials[-1].key == together.key
+
+
+class Store:
+    def __init__(self, record):
+        self.record = record
+
+    def extend(self, record):
+        self.record = record
+
+    def has(self, keys):
+        return False
+
+    def finished(self, key):
+        return [SimpleNamespace(device={"board": "A"}, runtime={})]
+
+
+def recorded(trial):
+    names = {"depth_multiplier": trial.variant.depth_multiplier, "precision": trial.variant.precision}
+    workers = tuple(
+        WorkerPlan(
+            variant=each.variant.name,
+            depth_multiplier=each.variant.depth_multiplier,
+            precision=each.variant.precision,
+            alone=each.key,
+        )
+        for each in trial.alone
+    )
+    return TrialRecord(
+        key=trial.key,
+        target=trial.target.name,
+        variant=trial.variant.name,
+        batch=1,
+        inputs=trial.inputs,
+        workers=workers,
+        **names,
+    )
