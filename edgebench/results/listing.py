@@ -182,15 +182,20 @@ class _Index:
             self._before = _entries().validate_python(stored.get("results", {}))
         except ValidationError:
             self._before = {}
-        self._now: dict[str, tuple[str, Indexed | UnreadableResult]] = {}
+        self._now: dict[str, tuple[str, Indexed]] = {}
 
     def entry(self, folder: Path, state: str) -> Indexed | UnreadableResult:
         """What is known of a result in this state of its records."""
         before = self._before.get(folder.name)
-        if before is None or before[0] != state:
-            before = state, _indexed(folder)
-        self._now[folder.name] = before
-        return before[1]
+        if before is not None and before[0] == state:
+            self._now[folder.name] = before
+            return before[1]
+        found, is_whole = _indexed(folder)
+        # What could not be read may be readable next time, with the same size and time. A name that is not
+        # UTF-8 is no text that an index can hold.
+        if is_whole and isinstance(found, Indexed) and folder.name.isprintable():
+            self._now[folder.name] = state, found
+        return found
 
     def keep(self) -> None:
         """Write what was found, where it differs from what was there; a cache that is full forgets it."""
@@ -203,8 +208,8 @@ _INDEX = "results-index"
 
 
 @cache
-def _entries() -> TypeAdapter[dict[str, tuple[str, Indexed | UnreadableResult]]]:
-    return TypeAdapter(dict[str, tuple[str, Indexed | UnreadableResult]])
+def _entries() -> TypeAdapter[dict[str, tuple[str, Indexed]]]:
+    return TypeAdapter(dict[str, tuple[str, Indexed]])
 
 
 def _state(folder: Path) -> tuple[int, str]:
@@ -225,24 +230,25 @@ def _state(folder: Path) -> tuple[int, str]:
             parts.append(_place(os.stat(path)))  # noqa: PTH116
         except (FileNotFoundError, NotADirectoryError):
             parts.append(path)
-    return written.st_mtime_ns, hashlib.blake2b("/".join(parts).encode(), digest_size=16).hexdigest()
+    return written.st_mtime_ns, hashlib.blake2b(os.fsencode("/".join(parts)), digest_size=16).hexdigest()
 
 
 def _place(status: os.stat_result) -> str:
     return f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
 
 
-def _indexed(folder: Path) -> Indexed | UnreadableResult:
-    """A result, read from its records alone: no table is read and nothing is judged."""
+def _indexed(folder: Path) -> tuple[Indexed | UnreadableResult, bool]:
+    """A result, from its records alone: no table is read. And whether all of them could be read."""
     try:
         experiment = read_experiment(folder)
     except StoredResultError as error:
-        return UnreadableResult.of(folder, error)
+        return UnreadableResult.of(folder, error), False
     try:
         run = read_run(folder)
     except StoredResultError:  # a run.json that is damaged is as none
         run = None
-    records = {trial.key: read_sessions(folder, trial.key)[0] for trial in experiment.trials}
+    read = {trial.key: read_sessions(folder, trial.key) for trial in experiment.trials}
+    records = {key: sessions for key, (sessions, _) in read.items()}
     taken = [trial for trial in experiment.trials if trial.status != "unsupported"]
     overview = ResultOverview(
         result=folder.name,
@@ -261,7 +267,7 @@ def _indexed(folder: Path) -> Indexed | UnreadableResult:
         verdicts=None if run is None else _recorded_verdicts(run, experiment),
     )
     sessions = {key: tuple(record.n for record in found) for key, found in records.items()}
-    return Indexed(created_s(experiment), overview, sessions)
+    return Indexed(created_s(experiment), overview, sessions), not any(warned for _, warned in read.values())
 
 
 def _folders(output_dir: Path) -> Iterator[Path]:

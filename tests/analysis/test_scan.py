@@ -125,3 +125,29 @@ def test_a_damaged_index_is_made_again(lab: Path, content: bytes) -> None:
     index.write_bytes(content)
     assert [each.overview(latest=False) for each in list_results(lab)[0]] == before
     assert index.read_bytes() == sound
+
+
+@pytest.mark.attack("a result has a name that is not UTF-8: it is listed, and the index keeps the others")
+def test_a_name_that_is_not_utf_8(lab: Path) -> None:
+    (lab / "a").rename(Path(os.fsdecode(os.fsencode(lab) + b"/a\xff")))
+    (lab / "b" / "trials" / os.fsdecode(b"\xff")).mkdir()
+    for _ in range(2):
+        assert len(list_results(lab)[0]) == 3
+    [index] = Path(os.environ["EDGEBENCH_CACHE_DIR"]).glob("recipes/results-index/*.json")
+    assert set(json.loads(index.read_text())["results"]) == {"b", "c"}
+
+
+def test_what_could_not_be_read_is_looked_at_again(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(folder: Path) -> object:
+        raise StoredResultError(f"{folder} cannot be read", why="too many open files")
+
+    with monkeypatch.context() as full:
+        full.setattr(listing, "read_experiment", refused)
+        assert list_results(lab)[0] == []
+    path = lab / "c" / "trials" / INT8 / "sessions" / "000" / "session.json"
+    sound = path.read_text()
+    path.write_text(sound[:100])
+    assert {each.path.name: each.indexed.sessions[INT8] for each in list_results(lab)[0]}["c"] == (1, 2)
+    path.write_text(sound)
+    found = {each.path.name: each.indexed.sessions[INT8] for each in list_results(lab)[0]}
+    assert found == {"a": (0, 1, 2), "b": (0, 1), "c": (0, 1, 2)}
