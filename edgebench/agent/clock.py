@@ -79,22 +79,29 @@ class Pace:
     Args:
         clock: nanoseconds, monotonic; the one that stamps the passes.
         sleep: for about that number of seconds.
-        start_ns: when the first pass is due. Default: at once.
+        over: whether no further pass is wanted.
+
+    Attributes:
+        next_ns: when the next pass is due; None where that is at once.
     """
 
     def __init__(
-        self, clock: Clock, sleep: Callable[[float], None] = time.sleep, start_ns: Optional[int] = None
+        self,
+        clock: Clock,
+        sleep: Callable[[float], None] = time.sleep,
+        over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._next_ns = start_ns
+        self._over = over
+        self.next_ns: Optional[int] = None
 
     def wait(self, period_ns: int) -> int:
-        """Sleep until the next pass is due and return when that was; returns at once where it is late."""
-        due_ns = self._clock() if self._next_ns is None else self._next_ns
-        self._next_ns = due_ns + period_ns
+        """Sleep until the next pass is due and return when that is; at once where it is late, or over."""
+        due_ns = self._clock() if self.next_ns is None else self.next_ns
+        self.next_ns = due_ns + period_ns
         while True:
             left_ns = due_ns - self._clock()
-            if left_ns <= 0:
+            if left_ns <= 0 or self._over():
                 return due_ns
             self._sleep(left_ns / 1e9)

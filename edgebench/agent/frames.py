@@ -162,9 +162,9 @@ class FrameStream:
             self._waiting = self._decoder.feed(data)
         return self._waiting.pop(0)
 
-    def pending(self) -> bool:
-        """Whether there is something to read: a frame, a part of one, or the end."""
-        return bool(self._waiting) or bool(select.select([self._read_from], [], [], 0)[0])
+    def pending(self, wait_s: float = 0.0) -> bool:
+        """Whether there is something to read, at most `wait_s` later: a frame, a part of one, or the end."""
+        return bool(self._waiting) or bool(select.select([self._read_from], [], [], wait_s)[0])
 
     def write(self, message: Message, payload: Buffer = b"") -> None:
         """Send one frame, all of it."""

@@ -199,12 +199,14 @@ def own_cores(launch: Mapping[str, Any]) -> List[int]:
     """The cores that a worker is pinned to: its `affinity`; with a `share` [place, of] a part of that.
 
     Without an affinity a share is one of all cores that this process may use. All shares are equally large.
-    RuntimeError where there are too few cores.
+    RuntimeError where there are too few cores, or this system pins no process to any.
     """
     cores = [int(cpu) for cpu in launch.get("affinity") or []]
     share = launch.get("share")
     if not share:
         return cores
+    if not hasattr(os, "sched_setaffinity"):
+        raise RuntimeError("workers cannot share cores: this system does not pin a process to some of them")
     cores = cores or sorted(os.sched_getaffinity(0))
     place, workers = share
     each = len(cores) // workers

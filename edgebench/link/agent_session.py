@@ -246,14 +246,16 @@ class AgentSession:
                 fix="measure fewer workers or a smaller variant, or close other programs",
             )
 
-    def _others(self, ended: int) -> str:
-        """How far the other workers were when one of them ended, in words; "" without any."""
+    def _others(self, failed: int | None) -> str:
+        """How far the workers but the failed one were, in words; "" in a session of one worker."""
+        if len(self._workers) == 1:
+            return ""
         words = [
             f"{worker.name}: {worker.stage}, {worker.passes} passes"
             for worker in self._workers
-            if worker.number != ended
+            if worker.number != failed
         ]
-        return f" (meanwhile {'; '.join(words)})" if words else ""
+        return f" (meanwhile {'; '.join(words)})"
 
     def _stop(self, gently: bool) -> None:
         """End the workers and the probes, whatever state they are in; nothing here replaces an error."""

@@ -162,6 +162,11 @@ class SessionClock(ClockTrips):
         trips = self.trips
         return device_at(time.monotonic_ns(), trips[:ROUND_TRIPS], trips[-BETWEEN_TRIPS:])
 
+    @property
+    def latest_trip_s(self) -> float:
+        """How long the latest round trips to the agent took, the longest of them."""
+        return max(trip.received_ns - trip.sent_ns for trip in self.trips[-BETWEEN_TRIPS:]) / 1e9
+
     def asked(self, worker: int = 0) -> None:
         """A worker is about to be asked for something, which one `note_reply` or several answer."""
         self._asked[worker] = (time.monotonic_ns(), self.latest_ns)

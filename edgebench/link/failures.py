@@ -156,7 +156,8 @@ class SessionFaults:
         stopping: whether a stop was asked for: what is silent then is not waited for.
         stage: of the session, in the words of SessionError.
         stderr_tail: what is known of the stderr of the worker that was asked last.
-        others: by the number of a worker that has ended, how far the others were, in words.
+        others: by the number of a worker that has failed, how far the others were, in words; without one, how
+            far each was.
     """
 
     def __init__(self, connection: Connection, explain: Explain) -> None:
@@ -166,7 +167,7 @@ class SessionFaults:
         self.stopping = False
         self.stage = "start"
         self.stderr_tail = ""
-        self.others: Callable[[int], str] = lambda ended: ""
+        self.others: Callable[[int | None], str] = lambda failed: ""
 
     def patience_s(self, limit_s: float) -> float:
         """How long an answer of the agent itself is waited for, where it may take `limit_s`."""
@@ -221,7 +222,7 @@ class SessionFaults:
             ended = session_error(error, stage, self.stderr_tail)
             if isinstance(error, WorkerEnded):
                 ended = explained(ended, self.explain)
-                ended.why += self.others(error.end.worker)
+            ended.why += self.others(error.end.worker if isinstance(error, WorkerEnded) else None)
             raise ended from None
 
     @contextlib.contextmanager

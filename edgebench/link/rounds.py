@@ -27,7 +27,7 @@ MATCHING_S = 0.05
 """The pause before a paced pass in which there is time for a few round trips."""
 
 START_S = 0.1
-"""How long after their requests several workers start: by then each has its own, and waits."""
+"""How long after their requests several workers start at least: by then each has its own, and waits."""
 
 FAILURES = (SessionError, WorkerEnded, LinkLost, ProtocolError)
 """What a request to a worker may end in."""
@@ -49,23 +49,29 @@ class Round:
 class Overlap:
     """Tells the passes during which all workers of a session ran.
 
-    They run from the latest of their first starts to the earliest of their last ends. A pass is held back
-    until each worker has one that ended as late.
+    They run from the latest of their first starts to the earliest of their last ends. Paced ones are due at
+    the same times: a worker's time goes on from when its first is due until its last has its whole period.
+    A pass is held back until each worker has one that ended as late.
 
     Args:
         workers: how many there are.
+        period_ns: of paced passes; None back to back.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, period_ns: int | None = None) -> None:
         self._workers = workers
+        self._period_ns = period_ns
         self._first_ns: dict[int, int] = {}  # by worker: when its first pass started
         self._reached_ns: dict[int, int] = {}  # likewise: when its latest ended
         self._held: list[Pass] = []
 
     def take(self, measured: Pass) -> list[Pass]:
         """One more pass; gives those of which it is known by now, `steady` or `outside`."""
-        self._first_ns.setdefault(measured.worker, measured.start_ns)
-        self._reached_ns[measured.worker] = measured.end_ns
+        begin_ns, end_ns = measured.start_ns, measured.end_ns
+        if self._period_ns is not None and measured.due_ns is not None:
+            begin_ns, end_ns = measured.due_ns, max(end_ns, measured.due_ns + self._period_ns)
+        self._first_ns.setdefault(measured.worker, begin_ns)
+        self._reached_ns[measured.worker] = end_ns
         self._held.append(measured)
         if len(self._first_ns) < self._workers:
             return []
@@ -182,12 +188,14 @@ class WorkerRounds:
         """
         limit_s = self._measure_s + (plan.period_s or 0.0)
         several = len(self._workers) > 1
-        overlap = Overlap(len(self._workers))
+        overlap = Overlap(len(self._workers), schedules[0].period_ns)
         self._match_clocks()
         fields: dict[str, Json] = dict(schedules[0].request)
         if several:
-            start_ns = self._session.clock.device_ns() + round(START_S * 1e9)
+            start_s = max(START_S, 2.0 * self._session.clock.latest_trip_s)
+            start_ns = self._session.clock.device_ns() + round(start_s * 1e9)
             fields = {"period_ns": fields["period_ns"] or 0, "start_ns": start_ns}
+            limit_s += start_s
         requests = self._send("passes", limit_s, fields)
         ending = False
 
@@ -210,7 +218,7 @@ class WorkerRounds:
                 yield from known(place, frame)
                 if several and not ending and all(schedule.over for schedule in schedules):
                     ending = True
-                    requests |= {worker.end_passes(): at for at, worker in enumerate(self._workers)}
+                    requests |= {worker.end_passes(limit_s): at for at, worker in enumerate(self._workers)}
                 pauses_s = [self._pause_s(schedule) for schedule in schedules if not schedule.over]
                 if pauses_s and min(pauses_s) > MATCHING_S:
                     self._match_clocks()

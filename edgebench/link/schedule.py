@@ -5,6 +5,7 @@ Paced passes are the device's own to start (agent/worker.py): the host only chec
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,11 +41,11 @@ class Schedule:
         self._sustained_s = plan.sustained_s
         self._least_s = plan.least_s or 0.0
         self._host_s = host_s
-        self._host_began_s = host_s()
         self._began_ns: int | None = None
         self._reached_ns = 0
         self._passes_ns = 0  # the time within passes
-        self._heard_s = 0.0  # when the pass before was taken in, on the host's clock
+        self._heard_s = host_s()  # when the pass before was taken in
+        self._gone_s = 0.0  # by then, on the host's clock
         self._seen = 0
 
     @property
@@ -89,11 +90,13 @@ class Schedule:
         self._seen += 1
         if self.period_ns is None:
             self._began_ns = start_ns if self._began_ns is None else self._began_ns
-            if asked:
-                self._require_moving_clock(start_ns)
+            self._require_moving_clock(start_ns)
             self._reached_ns = end_ns
             self._passes_ns += end_ns - start_ns
-            self._heard_s = self._host_s()
+            heard_s = self._host_s()
+            # One that the device started by itself may have waited on a link that stood still.
+            self._gone_s += min(heard_s - self._heard_s, math.inf if asked else SLACK_S / 2)
+            self._heard_s = heard_s
             return None, None
         if due_ns is None or due_ns > start_ns or due_ns != (self.next_due_ns or due_ns):
             raise ProtocolError(f"a paced pass due at {due_ns}, started at {start_ns}")
@@ -110,14 +113,13 @@ class Schedule:
         return 0.0 if self.next_due_ns is None else max(0, self.next_due_ns - now_ns) / 1e9
 
     def _require_moving_clock(self, start_ns: int) -> None:
-        """The start of a pass that was asked for when the one before it was there says how late it is."""
+        """Compare the start of a pass with when the one before it was there, on the host's clock."""
         if self._began_ns is None or self._seen == 1:
             return
         limit_s = max(self._sustained_s or 0.0, self._least_s)
-        gone_s = self._heard_s - self._host_began_s
         said_s = (start_ns - self._began_ns) / 1e9
-        if limit_s and gone_s > 1.1 * max(limit_s, said_s) + SLACK_S:
-            raise ProtocolError(f"its clock says that {said_s:.1f} s have passed in {gone_s:.1f} s")
+        if limit_s and self._gone_s > 1.1 * max(limit_s, said_s) + SLACK_S:
+            raise ProtocolError(f"its clock says that {said_s:.1f} s have passed in {self._gone_s:.1f} s")
 
 
 # How long each stage of a session may take before it counts as hung; generous, because boards are slow.

@@ -264,9 +264,9 @@ class Worker:
         request = {"to": "worker", "worker": self.number, "op": operation, "limit_s": timeout_s}
         return self._connection.send({**request, **fields})
 
-    def end_passes(self) -> int:
+    def end_passes(self, limit_s: float) -> int:
         """Have passes that it starts by itself end; the one in hand still answers their own request."""
-        ending = {"op": "idle", "idle_s": 0.0, "limit_s": self._timeouts.measure}
+        ending = {"op": "idle", "idle_s": 0.0, "limit_s": limit_s}
         return self._connection.send({"to": "worker", "worker": self.number, **ending})
 
     def wait(
@@ -301,7 +301,10 @@ class Worker:
         """Take in a reply, and when it came; SessionError where it says that the request failed."""
         if failure := failure_in(frame):
             faults = self._session.faults
-            raise explained(from_reply(*failure, faults.stage, self.ask_tail(), self.name), faults.explain)
+            reply = from_reply(*failure, faults.stage, self.ask_tail(), self.name)
+            error = explained(reply, faults.explain)
+            error.why += faults.others(self.number)
+            raise error
         self._session.clock.note_reply(checked(ClockReading, frame.message).now_ns, self.number)
         return frame
 

@@ -21,6 +21,7 @@ HOW_LONG: Panel = "For how long"
 PICTURES: Panel = "Pictures and model"
 OUTPUT: Panel = "Results and output"
 PANELS: tuple[Panel, ...] = (WHAT, DEVICE, HOW_LONG, PICTURES, OUTPUT)
+MOST_WORKERS = 64
 SESSIONS_LIMIT = 1000
 """The most sessions a trial that a run takes."""
 
@@ -57,7 +58,7 @@ class RunConfig:
         ),
     ] = None
     workers: Annotated[
-        Annotated[int, Bounds(ge=2, le=64)] | None,
+        Annotated[int, Bounds(ge=2, le=MOST_WORKERS)] | None,
         Setting(WHAT, "Workers that measure each variant at once.", "N", "1"),
     ] = None
     with_: Annotated[

@@ -12,10 +12,8 @@ from edgebench.prepare import families as catalogue
 from edgebench.records.session import Share
 from edgebench.records.target import Target
 from edgebench.records.values import PRECISIONS, Variant
-from edgebench.run.settings import RunConfig
+from edgebench.run.settings import MOST_WORKERS, RunConfig
 from edgebench.run.targets import settings_text
-
-MOST_WORKERS = 64
 
 
 @dataclass(frozen=True)
@@ -108,15 +106,22 @@ def sharings_of(
                     why=backend.precision_reasons.get(other.precision, ""),
                     fix=f"it takes {', '.join(backend.precisions)}",
                 )
-        # How many cores another machine has is known when its agent is asked to start the workers.
-        cores = target.launch.affinity or (() if target.host else _usable_cores())
-        if "cores" in config.share and cores and workers > len(cores):
-            raise UsageError(
-                f"--share cores: {workers} workers and {len(cores)} usable cores",
-                why="each worker is pinned to cores of its own",
-                fix=f"use at most {len(cores)} workers, or --share naive",
-            )
+        # How many cores another machine has is known once its agent is connected.
+        cores = target.launch.affinity or (None if target.host else _usable_cores())
+        if "cores" in config.share and cores is not None:
+            require_cores(workers, len(cores))
     return tuple(Sharing(share, workers, others) for share in dict.fromkeys(config.share or ("naive",)))
+
+
+def require_cores(workers: int, cores: int) -> None:
+    """UsageError where a device has too few usable cores for workers that share them; 0: it pins none."""
+    if workers > cores:
+        why = "each worker is pinned to cores of its own" if cores else "this system pins no process to cores"
+        raise UsageError(
+            f"--share cores: {workers} workers and {cores or 'no'} usable cores",
+            why=why,
+            fix=f"use at most {cores} workers, or --share naive" if cores > 1 else "use --share naive",
+        )
 
 
 def _other(text: str) -> Other:

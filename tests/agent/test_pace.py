@@ -62,3 +62,15 @@ def test_a_sleep_that_ends_early_is_slept_on():
     pace._sleep = short
     assert pace.wait(PERIOD) == first + PERIOD == time.now_ns
     assert time.sleeps == 3
+
+
+def test_a_pause_ends_when_no_further_pass_is_wanted():
+    time = Time()
+    pace = Pace(time.clock, time.sleep, over=lambda: time.now_ns > 5_400_000_000)
+    first = pace.wait(PERIOD)
+
+    def doze(seconds):
+        time.now_ns += round(0.5 * seconds * 1e9)
+
+    pace._sleep = doze
+    assert pace.wait(PERIOD) == first + PERIOD > time.now_ns

@@ -125,3 +125,17 @@ def test_a_host_that_stood_still_takes_in_paced_passes_without_a_complaint():
     passes_schedule.take_in(0, SECOND, 0)
     passes_schedule.take_in(2 * SECOND, 3 * SECOND, 2 * SECOND)
     assert passes_schedule.over
+
+
+def test_the_clock_of_passes_that_the_device_starts_by_itself_is_bounded_by_the_hosts_too():
+    host = iter(range(1000))
+    crawling = schedule(sustained_s=5.0, host=lambda: next(host))
+    with pytest.raises(ProtocolError, match=r"0\.0 s have passed in 6\d"):
+        for taken in range(100):
+            crawling.take_in(taken, taken + 1, None, asked=False)
+    # A link that stood still gives what it held back all at once.
+    now = iter([0.0, 1.0, *[90.0] * 90, *range(91, 200)])
+    held_back = schedule(sustained_s=150.0, least_s=0.1, host=lambda: next(now))
+    for taken in range(150):
+        held_back.take_in(taken * SECOND, (taken + 1) * SECOND, None, asked=False)
+    assert held_back.over

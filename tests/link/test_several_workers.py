@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from edgebench.errors import SessionError
+from edgebench.link.clock_match import SessionClock
 from edgebench.records.target import Launch
 from tests.link.rig import make_rig
 
@@ -74,6 +75,25 @@ def test_two_paced_workers_each_keep_the_period(rig, device):
     assert len(phases) == 1  # one schedule for both
 
 
+def test_paced_workers_run_the_same_passes_and_end_in_the_pause_after_the_last(rig):
+    device = rig.device(measure=1.5)  # shorter than a pause
+    try:
+        with device.session(rig.artifact(), two_workers(rig)) as session:
+            passes = of_each(session.measure(rig.plan(passes=2, period_s=2.0, warmup_cap=0)))
+    finally:
+        device.close()
+    for mine in passes:
+        assert [each.phase for each in mine if each.phase not in ("first", "warmup")] == ["steady"] * 2
+
+
+def test_a_slow_link_delays_the_common_start(rig, device, monkeypatch):
+    monkeypatch.setattr(SessionClock, "latest_trip_s", 0.4)
+    with device.session(rig.artifact(), two_workers(rig)) as session:
+        passes = list(session.measure(rig.plan(passes=1, period_s=0.1, warmup_cap=0)))
+    begin_ns = min(each.due_ns for each in passes if each.phase == "steady")
+    assert begin_ns - max(each.end_ns for each in passes if each.phase == "first") > 700_000_000
+
+
 def test_two_workers_go_on_until_each_has_lasted_long_enough_for_a_meter(rig, device):
     with device.session(rig.artifact(), two_workers(rig, host_metering=True)) as session:
         passes = of_each(session.measure(rig.plan(passes=1, least_s=0.15, warmup_cap=0)))
@@ -99,6 +119,25 @@ def test_the_end_of_one_of_two_workers_ends_the_session(rig, device):
     # The next session has both slots again.
     with device.session(rig.artifact(), two_workers(rig)) as session:
         assert session.golden().shape == (20, 5)
+
+
+def test_a_failed_reply_and_a_lost_link_say_how_far_the_workers_were(rig, device):
+    options = rig.options(fault="raise", fault_stage="measure", delay_us=2000)
+    settings = replace(two_workers(rig), options=options)
+    with pytest.raises(SessionError) as caught, device.session(rig.artifact(), settings) as session:
+        list(session.measure(rig.plan(passes=1)))
+    assert re.search(r"asked to fail \(meanwhile worker [01]: measure, 0 passes\)", caught.value.why)
+    with (
+        pytest.raises(SessionError) as caught,
+        device.session(rig.artifact(), two_workers(rig)) as session,
+    ):
+        passes = session.measure(rig.plan(passes=1000))
+        while next(passes).phase != "steady":
+            pass
+        psutil.Process(device._connection._process.pid).kill()
+        list(passes)
+    assert caught.value.status == "lost_connection"
+    assert re.search(r"meanwhile worker 0: measure, \d+ passes; worker 1: measure, \d+", caught.value.why)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="telemetry reads /proc")

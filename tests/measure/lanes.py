@@ -16,7 +16,16 @@ from tests.measure.test_lane_group import MemoryStore
 
 
 def experiment(
-    store, open_device, hosts, *, sessions=2, depths=(0.25,), observer=None, retries=1, settings=()
+    store,
+    open_device,
+    hosts,
+    *,
+    sessions=2,
+    depths=(0.25,),
+    observer=None,
+    retries=1,
+    settings=(),
+    sharings=(),
 ):
     """One target a name in `hosts` (name -> host), each a device of its own; those of a sweep share it."""
     backend = FakeBackend(precisions=("int8",))
@@ -38,6 +47,7 @@ def experiment(
         batches=(1,),
         scene=made_scene(),
         images=made_images(),
+        sharings=sharings,
     )
     plan = Plan(trials, made_scene(), made_images(), sessions=sessions, passes=2, seed=1, retries=retries)
     artifacts = backend.prepare([trial.request for trial in trials], Cache(Path("unused")), print)

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from edgebench import interruption, registry
+from edgebench.errors import UsageError
 from edgebench.link.host_probes import HostProbes, HostSamples
+from edgebench.run.sharing import Sharing
 from tests.fakes import FakeDevice, FakeSession, made_pass
 from tests.measure.lanes import StrictStore, Watching, by_target, experiment
 from tests.measure.test_lane_group import MemoryStore, statuses
@@ -193,6 +195,18 @@ def test_retries_as_configured():
     assert run(["load"] * 99, 1) == ["load_failed"] * 2
     # Failures with good sessions between them are not held against the trial.
     assert run(["crash", "ok", "crash", "ok"], 1).count("ok") == 3
+
+
+def test_workers_without_cores_enough_are_refused_before_the_first_session():
+    class Small(FakeDevice):
+        def describe(self):
+            return {"usable_cores": [0, 1]}
+
+    device, store = Small(), MemoryStore()
+    run = experiment(store, lambda trial: device, {"a": "board"}, sharings=[Sharing("cores", 3)])
+    with pytest.raises(UsageError, match="3 workers and 2 usable cores"):
+        run.run()
+    assert not store.records and not device.opened
 
 
 def test_a_device_that_becomes_another_one_gives_other_targets_no_sessions_anew():

@@ -21,6 +21,7 @@ from edgebench.report.schemas import schema
 from edgebench.run.measuring.execution import prepare_trials, require_any, unsupported_requests
 from edgebench.run.planner import Built
 from edgebench.run.settings import RunConfig
+from edgebench.run.sharing import Other, Sharing
 from edgebench.run.trials import ModelData, Plan, make_trials
 from tests.cli.conftest import make_field
 from tests.fakes import FakeBackend, made_artifact, made_images, made_scene
@@ -47,7 +48,10 @@ class Preparing(FakeBackend):
 
 
 def built(
-    *backends: Preparing, variants: Sequence[Variant], model_data: dict[str, ModelData] | None = None
+    *backends: Preparing,
+    variants: Sequence[Variant],
+    model_data: dict[str, ModelData] | None = None,
+    sharings: Sequence[Sharing] = (),
 ) -> Built:
     targets = tuple(Target(backend.name, backend.name) for backend in backends)
     by_name = {backend.name: backend for backend in backends}
@@ -60,6 +64,7 @@ def built(
         scene=scene,
         images=images,
         model_data=model_data,
+        sharings=sharings,
     )
     return Built(Plan(trials, scene, images, sessions=1, passes=1, seed=7), targets, by_name)
 
@@ -74,6 +79,17 @@ def test_what_fails_is_said_and_the_others_have_their_artifacts(tmp_path: Path):
     (text,) = notes
     assert text.startswith("fake mobilenet_v1-0.25-int8 cannot be prepared: int8 failed; its process ended")
     require_any(plan.plan, prepared)
+
+
+def test_a_variant_of_with_that_the_device_does_not_take_refuses_the_run(tmp_path: Path):
+    sharings = [Sharing("naive", 2, (Other(precision="int8"),))]
+    backend = Preparing("fake", {QUARTER_INT8: REFUSAL})
+    plan = built(backend, variants=[QUARTER], sharings=sharings)
+    with pytest.raises(UsageError, match=r"--with: fake does not take mobilenet_v1-0\.25-int8") as caught:
+        prepare_trials(plan, Cache(tmp_path), lambda _: None)
+    assert "12 MB of 8 MB" in caught.value.why and caught.value.fix
+    backend.outcomes[QUARTER] = REFUSAL  # then it is a result of the variant itself
+    assert set(prepare_trials(plan, Cache(tmp_path), lambda _: None).values()) == {REFUSAL}
 
 
 def test_a_target_that_cannot_prepare_fails_its_own_trials_alone(tmp_path: Path):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from edgebench.agent.worker_slots import own_cores
 from edgebench.errors import UsageError
 from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord, WorkerPlan
 from edgebench.records.target import Launch
@@ -106,6 +107,15 @@ def test_the_launchs_cores_are_those_that_are_divided():
     target = replace(make_targets({"fake": backend}, [], [])[0], launch=Launch(affinity=(0,)))
     with pytest.raises(UsageError, match="2 workers and 1 usable cores"):
         sharings_of(RunConfig(workers=2, share=("cores",)), {"fake": backend}, [target])
+
+
+def test_a_system_without_affinities_cannot_share_cores(monkeypatch):
+    monkeypatch.delattr(os, "sched_setaffinity")
+    monkeypatch.delattr(os, "sched_getaffinity")
+    with pytest.raises(UsageError, match="2 workers and no usable cores"):
+        plan(workers=2, share=("cores",))
+    with pytest.raises(RuntimeError, match="does not pin a process"):
+        own_cores({"share": [0, 2]})
 
 
 def test_with_is_written_so_in_a_file_and_in_the_environment():

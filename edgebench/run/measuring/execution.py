@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,8 +88,20 @@ def prepare_trials(built: Built, cache: Cache, progress: Progress) -> PreparedTr
     for trial in built.plan.trials:
         if trial.alone:  # workers load what is prepared for each alone
             parts = [prepared[each.key] for each in trial.alone]
+            _require_supported(trial, parts)
             prepared[trial.key] = next((part for part in parts if not isinstance(part, Artifact)), parts[0])
     return prepared
+
+
+def _require_supported(trial: PlannedTrial, parts: Sequence[Prepared]) -> None:
+    """UsageError for a variant of --with that the device does not take next to one that it does take."""
+    for alone, part in zip(trial.alone, parts, strict=True):
+        if isinstance(parts[0], Artifact) and isinstance(part, UnsupportedError):
+            raise UsageError(
+                f"--with: {alone.target.name} does not take {alone.variant.name}",
+                why=part.what + (f" ({part.why})" if part.why else ""),
+                fix=part.fix or "leave that --with out, or name another variant",
+            )
 
 
 def require_any(plan: Plan, prepared: PreparedTrials) -> None:

@@ -43,6 +43,7 @@ from edgebench.run.measuring.progress import (
 from edgebench.run.measuring.session import SessionWatch, measure_session
 from edgebench.run.measuring.session_record import Job, Measured, unmeasured_session, unwritable_session
 from edgebench.run.meters import idle_window_s, meters_of, monitors_of, on_board, on_host
+from edgebench.run.sharing import require_cores
 from edgebench.run.trials import Plan, PlannedTrial, Turn
 
 ExplainTrial = Callable[[PlannedTrial, SessionError], SessionError | None]
@@ -145,7 +146,11 @@ class Lane:
                 continue
             try:
                 device = self._device(trial)
-                name = self._revise(name, identity_of(device.describe(), {}))
+                facts = device.describe()
+                usable = facts.get("usable_cores")
+                if trial.share == "cores" and not trial.target.launch.affinity and isinstance(usable, list):
+                    require_cores(len(trial.alone), len(usable))
+                name = self._revise(name, identity_of(facts, {}))
                 self.trials.placement[name] = device.placement_cost
             except StoredResultError:
                 raise
