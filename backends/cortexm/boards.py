@@ -213,7 +213,7 @@ def does_not_fit(firmware: str, board: Board, overflows: Mapping[str, int]) -> U
             f"{region} takes {more:,} bytes more than the board's {sizes[region]:,}"
             for region, more in overflows.items()
         ),
-        fix="take a smaller model, another engine or a board with more memory",
+        fix="take a smaller model, a larger board, or --engine tflm where generated C is too large",
     )
 
 

@@ -144,19 +144,24 @@ class ScannedTable:
     def _read(self, columns: Sequence[str] | None, labels: Sequence[_Labels]) -> pa.Table:
         """All rows of some files, with their labels in front; each file as its session's record knows it."""
         wanted = None if columns is None else [column for column in columns if column not in _LABELS]
+        own = [field for field in self.schema if field.name not in _LABELS]
+        read = [own[0].name] if wanted == [] else wanted  # one tells how many rows there are
         sources: list[_File] = []
         for (name, key), members in groupby(labels, key=itemgetter(0, 1)):
             root = self._results[name].path
             tables = {record.n: record.tables for record in read_sessions(root, key)[0]}
-            sources += [
-                _File(0, n, self._path(name, key, n), root, tables[n].get(self._name), name, key)
-                for *_, n in members
-                if n in tables
-            ]
-        found, parts = read_arrow(self._name, sources, wanted)
+            for *_, n in members:
+                path = self._path(name, key, n)
+                if n not in tables:
+                    raise StoredResultError(
+                        f"{path.parent} is gone, or its record is damaged",
+                        why="it was sound when its folder was scanned",
+                        fix="scan the folder again",
+                    )
+                sources.append(_File(0, n, path, root, tables[n].get(self._name), name, key))
+        found, parts = read_arrow(self._name, sources, read)
         rows = [part.num_rows for part in parts]
-        own = [field for field in self.schema if field.name not in _LABELS]
-        fixed = pa.schema([field for field in own if wanted is None or field.name in wanted])
+        fixed = pa.schema([field for field in own if read is None or field.name in read])
         whole = pa.concat_tables([fixed.empty_table(), *parts], promote_options="default")
         label_columns = (
             _repeated([file.result for file in found], rows),
@@ -165,7 +170,7 @@ class ScannedTable:
         )
         for place, (name, values) in enumerate(zip(_LABELS, label_columns, strict=True)):
             whole = whole.add_column(place, name, values)
-        return whole
+        return whole if wanted is None else whole.select([*_LABELS, *wanted])
 
 
 class Scan:
@@ -222,6 +227,9 @@ def scan(*folders: str | Path) -> Scan:
         unreadable += damaged
         for result in stored:
             name = result.path.name
+            if not name.isprintable():
+                unreadable.append(UnreadableResult(name, "its name holds what is no text"))
+                continue
             names = chain([name], (f"{name} ({number})" for number in count(2)))
             named[next(free for free in names if free not in named)] = result
     if not named:

@@ -178,6 +178,7 @@ def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
     is_list, share, is_share = isinstance(limit, list | tuple), metric.share_of, metric.unit == "1"
     values = [each for each in (limit if is_list else [limit]) if isinstance(each, int | float)]
     number = min((each for each in values if abs(each) <= MOST), default=1.0)
+    most = metric.units["1"] if share else metric.most if metric.better == "higher" else math.inf
     write = "write three numbers, such as [10, 70, 80]" if metric.is_size else "write a positive number"
     of_share = 'write a share, such as 0.9, or a percentage with unit = "%"'
     no_share = f"no number of {share.split(' ')[-1]}s shows a share of none"
@@ -195,8 +196,8 @@ def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
         ),
         (number <= 0, f"limit {number} is not above 0", write),
         (
-            share and number * scale > metric.units["1"],
-            f"limit {number:g} is more than every {share}",
+            number * scale > most,
+            f"limit {number:g} is more than every {share or metric.name}",
             of_share if is_share else f"write {metric.unit}, such as 2.0",
         ),
         (

@@ -285,7 +285,7 @@ def _as_input(path: Path, tensor: FixedInput, array: NDArray[Any]) -> NDArray[An
     if rows.shape[1:] != shape or not 0 < len(rows) <= _MOST_GIVEN:
         raise InputError(
             f"the array for the input {tensor.name!r} in {path} is {list(array.shape)}",
-            why=f"[n, {', '.join(map(str, shape))}] was expected, n at most {_MOST_GIVEN}",
+            why=f"[n, {', '.join(map(str, inner or shape))}] was expected, n at most {_MOST_GIVEN}",
             fix="give one row a sample",
         )
     if rows.dtype.kind == "f" and dtype.kind in "iu" and tensor.scale:

@@ -135,6 +135,9 @@ def test_a_name_that_is_not_utf_8(lab: Path) -> None:
         assert len(list_results(lab)[0]) == 3
     [index] = Path(os.environ["EDGEBENCH_CACHE_DIR"]).glob("recipes/results-index/*.json")
     assert set(json.loads(index.read_text())["results"]) == {"b", "c"}
+    scanned = edgebench.scan(lab)
+    assert set(scanned.results) == {"b", "c"} and len(scanned.unreadable) == 1
+    assert set(scanned.passes.to_pandas(["result"])["result"]) == {"b", "c"}
 
 
 def test_what_could_not_be_read_is_looked_at_again(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,3 +154,19 @@ def test_what_could_not_be_read_is_looked_at_again(lab: Path, monkeypatch: pytes
     path.write_text(sound)
     found = {each.path.name: each.indexed.sessions[INT8] for each in list_results(lab)[0]}
     assert found == {"a": (0, 1, 2), "b": (0, 1), "c": (0, 1, 2)}
+
+
+def test_labels_alone_have_a_row_each(lab: Path) -> None:
+    scanned = edgebench.scan(lab)
+    frame = scanned.passes.to_pandas(["trial", "session"], filter=RESULT == "b")
+    assert list(frame.columns) == ["trial", "session"]
+    assert len(frame) == len(scanned.passes.to_pandas(filter=RESULT == "b"))
+
+
+def test_a_result_that_is_gone_since_the_scan_is_named(lab: Path) -> None:
+    scanned = edgebench.scan(lab)
+    shutil.rmtree(lab / "b")
+    with pytest.raises(StoredResultError, match="is gone") as error:
+        scanned.passes.to_table(filter=RESULT == "b")
+    assert str(lab / "b") in error.value.what
+    assert len(scanned.passes.to_table(filter=RESULT == "a"))

@@ -67,7 +67,7 @@ def test_defaults_follow_the_quantity():
         text = f'name = "x"\n[[requirements]]\nname = "r"\nquantity = "{name}"\nlimit = {limit}\n'
         requirement = parse_profile(text.encode(), "x.toml").requirements[0]
         assert (requirement.statistic, requirement.unit) == (about.statistics[0], next(iter(about.units)))
-        assert requirement.at_least == (name == "accuracy")
+        assert requirement.at_least == (name in ("accuracy", "auc", "images_per_s"))
         assert requirement.scale == 1.0
 
 
@@ -162,6 +162,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         ('quantity = "deadline_misses"\nlimit = 0\n', 'limit = 1 with unit = "%" takes some 380'),
         ('quantity = "failed_sessions"\nlimit = 0\n', "no number of sessions shows a share of none"),
         ('quantity = "failed_sessions"\nlimit = 5\n', "more than every session"),
+        ('quantity = "auc"\nlimit = 90\n', "more than every auc\nwrite a share, such as 0.9"),
         ('quantity = "accuracy_drop"\nlimit = 101\n', "more than every image\nwrite points, such as 2.0"),
         ("limits = 4\nlimit = 4\n", "unknown key 'limits'"),
         ("limt = 4\n", "unknown key 'limt'\ndid you mean 'limit'"),

@@ -74,7 +74,7 @@ def _engine(
             )
         return brightness()
     by_suffix = {".tflite": "tflm", ".onnx": "generated"}.get(Path(model).suffix.lower())
-    name = engine or ("tflm" if tflm else by_suffix or ("tflm" if named else "generated"))
+    name = engine or ("tflm" if tflm else by_suffix or ("tflm" if named or not to_run else "generated"))
     if name not in ENGINES:
         raise UsageError(f"there is no engine {name!r}", fix=choose(name, ENGINES))
     if name != "tflm" and tflm is not None:

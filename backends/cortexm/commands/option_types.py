@@ -54,7 +54,7 @@ EngineOption = Annotated[
         metavar="NAME",
         autocompletion=_completion(ENGINES),
         help="generated: C made of an ONNX file; tflm: the TFLM that you built. "
-        "Default: tflm for a .tflite and where --tflm says where it is, else generated",
+        "Default: tflm for a .tflite, for `size`, and where --tflm says where it is, else generated",
     ),
 ]
 TflmOption = Annotated[
