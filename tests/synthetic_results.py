@@ -344,7 +344,7 @@ def _overlapping(each: Sequence[Sequence[Pass]]) -> tuple[list[Pass], tuple[int,
     moved = []
     for worker, passes in enumerate(each):
         by_ns = begin_ns - passes[2].start_ns
-        period_ns = passes[-1].end_ns - passes[2].start_ns + 1_000_000
+        period_ns = (passes[-1].deadline_ns or passes[-1].end_ns + 1_000_000) - passes[2].start_ns
         steady = passes[2:]
         for again in range(1 + last_ns // period_ns):
             moved += [
@@ -355,13 +355,17 @@ def _overlapping(each: Sequence[Sequence[Pass]]) -> tuple[list[Pass], tuple[int,
                     start_ns=one.start_ns + by_ns + again * period_ns,
                     end_ns=one.end_ns + by_ns + again * period_ns,
                     stamps_ns=one.stamps_ns + by_ns + again * period_ns,
+                    due_ns=one.due_ns and one.due_ns + by_ns + again * period_ns,
+                    deadline_ns=one.deadline_ns and one.deadline_ns + by_ns + again * period_ns,
                 )
                 for one in (steady if again else passes)
             ]
     lasts = [[one.end_ns for one in moved if one.worker == worker][-1] for worker in range(len(each))]
     common = (begin_ns, min(lasts))
     found = [
-        replace(one, phase="outside") if one.phase == "steady" and one.end_ns > common[1] else one
+        replace(one, phase="outside", due_ns=None, deadline_ns=None)
+        if one.phase == "steady" and one.end_ns > common[1]
+        else one
         for one in moved
     ]
     return found, common

@@ -84,6 +84,7 @@ class Observed:
         stolen_share: the share of their cores' time that a hypervisor gave to others.
         others_cores: how many cores' worth of other work went on on their cores.
         watched: whether the window has a sample of throttling: without one there may have been some.
+        several: whether workers shared the device: they put each other off their cores, and wait for them.
     """
 
     throttled: tuple[str, ...] = ()
@@ -95,6 +96,7 @@ class Observed:
     stolen_share: float | None = None
     others_cores: float | None = None
     watched: bool = False
+    several: bool = False
 
     @property
     def dropped(self) -> bool:
@@ -159,8 +161,9 @@ def _observed(record: SessionRecord, columns: Mapping[str, Sequence[Column]]) ->
     observed = _worst(
         [_by_one_probe(of_probe, totals.get(probe, set()), steady) for probe, of_probe in columns.items()]
     )
-    # Several workers put each other off their cores: only work that is none of theirs tells of others.
-    return replace(observed, involuntary_per_s=None) if len(record.workers) > 1 else observed
+    # Of several only work that is none of theirs tells of others.
+    several = len(record.workers) > 1
+    return replace(observed, involuntary_per_s=None, several=True) if several else observed
 
 
 def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int, int]) -> Observed:
@@ -228,6 +231,7 @@ def _worst(seen: Sequence[Observed]) -> Observed:
         clock=falling.clock,
         hottest_c=hottest(seen),
         watched=any(observed.watched for observed in seen),
+        several=False,
         **{name: _most(getattr(observed, name) for observed in seen) for name in INTERFERING},
     )
 
@@ -497,6 +501,7 @@ def _worst_interference(interfered: Sequence[Observed]) -> Interference:
         _most(getattr(session, name) for session in interfered) or 0.0 for name in INTERFERING
     )
     put_off = rate > INVOLUNTARY_LIMIT_PER_S or waited > WAITING_LIMIT
+    put_off = put_off and not any(session.several for session in interfered)
     return Interference(
         stolen_share=stolen if stolen > STEAL_LIMIT else 0.0,
         others_cores=others if others > OTHERS_LIMIT else 0.0,

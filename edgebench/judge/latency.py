@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,7 @@ import numpy as np
 
 from edgebench.errors import StoredResultError
 from edgebench.judge.trial_summary import RequestLatency
-from edgebench.records.stored import PACED_COLUMNS, SessionRecord
+from edgebench.records.stored import PACED_COLUMNS
 from edgebench.results.layout import session_folder
 from edgebench.results.rows import Rows, union_ns
 from edgebench.stats.intervals import trial_median
@@ -153,7 +153,7 @@ def without_images(steady: SteadyPasses) -> SteadyPasses:
 
 
 def images_together(
-    passes: Rows, records: Sequence[SessionRecord], scene_patches: int
+    passes: Rows, common_ns: Mapping[int, tuple[int, int]], scene_patches: int
 ) -> dict[int, tuple[float, float]]:
     """By session, the images that all workers finished in the common time, and that time in seconds.
 
@@ -162,20 +162,20 @@ def images_together(
 
     Args:
         passes: the trial's rows of all workers.
-        records: its finished sessions.
+        common_ns: by finished session, when all of them ran.
         scene_patches: that the scene has.
     """
     start_ns, end_ns = passes.whole("start_ns"), passes.whole("end_ns")
     images = passes.floats("patches") / scene_patches
     measured = passes.equal("phase", "steady") | passes.equal("phase", "outside")
     together = {}
-    for record in records:
-        if (common_ns := record.windows_ns.get("steady")) and common_ns[0] < common_ns[1]:
-            own = measured & (passes.whole("session") == record.n) & (end_ns > start_ns)
-            inside_ns = np.minimum(end_ns[own], common_ns[1]) - np.maximum(start_ns[own], common_ns[0])
+    for number, (begun_ns, over_ns) in common_ns.items():
+        if begun_ns < over_ns:
+            own = measured & (passes.whole("session") == number) & (end_ns > start_ns)
+            inside_ns = np.minimum(end_ns[own], over_ns) - np.maximum(start_ns[own], begun_ns)
             shares = np.maximum(inside_ns, 0) / (end_ns[own] - start_ns[own])
             count = float((shares * images[own]).sum())
-            together[record.n] = count, (common_ns[1] - common_ns[0]) / 1e9
+            together[number] = count, (over_ns - begun_ns) / 1e9
     return together
 
 

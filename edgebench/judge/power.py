@@ -159,7 +159,7 @@ class SteadyTime:
         images: how many images it got through in them.
         last_due_ns: of paced passes, when the last should begin; None of others.
         period_s: of paced passes; None of others.
-        last_images: images of that last pass.
+        last_share: of the images, those of that last pass.
         starts_ns: int64 [passes], when each pass began, in order; empty where that is not known.
         pass_s: of paced passes how long one is without its pause; None of others.
     """
@@ -167,7 +167,7 @@ class SteadyTime:
     spans_ns: NDArray[np.int64]
     images: float
     last_due_ns: int | None = None
-    last_images: float = 0.0
+    last_share: float = 0.0
     period_s: float | None = None
     starts_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     pass_s: float | None = None
@@ -178,7 +178,7 @@ class SteadyTime:
         if self.last_due_ns is None or not ends_later or self.last_due_ns <= int(self.spans_ns[0, 0]):
             return self
         spans_ns = np.array([[self.spans_ns[0, 0], self.last_due_ns]], np.int64)
-        return replace(self, spans_ns=spans_ns, images=self.images - self.last_images, last_due_ns=None)
+        return replace(self, spans_ns=spans_ns, images=self.images * (1 - self.last_share), last_due_ns=None)
 
 
 def steady_times(
@@ -188,7 +188,7 @@ def steady_times(
 
     Args:
         records: a trial's finished sessions.
-        rows: the trial's `passes` or `windows`, of all workers.
+        rows: the trial's `passes` or `windows`, of all workers; of several none but paced passes.
         images: how many images each session's steady part holds.
     """
     by_session = by_number(rows.take(rows.equal("phase", "steady")), "session")
@@ -208,18 +208,22 @@ def _of_rows(rows: Rows, images: float) -> SteadyTime:
         return SteadyTime(_united(spans_ns), images, starts_ns=spans_ns[:, 0])
     due_ns = rows.whole("due_ns")
     deadlines_ns = spans_ns[:, 1] - rows.whole("lateness_ns")
-    cycles_ns = [[int(spans_ns[0, 0]), int(max(spans_ns[:, 1].max(), deadlines_ns.max()))]]
+    over_ns = int(max(spans_ns[:, 1].max(), deadlines_ns.max()))
     last = due_ns == due_ns.max()
-    patches = rows.floats("patches")
+    starts_ns, patches = spans_ns[:, 0], rows.floats("patches")
     share = float(patches[last].sum() / patches.sum())
+    if len(np.unique(rows.whole("worker"))) > 1:
+        # All are due at one time. Passes of the first and the last cycle may be outside, and in no row here.
+        starts_ns = np.unique(due_ns)
+        share = float((over_ns - starts_ns[-1]) / (over_ns - starts_ns[0]))
     period_s = float(np.median(deadlines_ns - due_ns)) / 1e9
     return SteadyTime(
-        np.array(cycles_ns, np.int64),
+        np.array([[starts_ns[0], over_ns]], np.int64),
         images,
         int(due_ns.max()),
-        images * share,
+        share,
         period_s,
-        spans_ns[:, 0],
+        starts_ns,
         float(np.median(spans_ns[:, 1] - spans_ns[:, 0])) / 1e9,
     )
 

@@ -57,6 +57,7 @@ from edgebench.judge.trial_summary import (
     times_images,
 )
 from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord, WorkerPlan
+from edgebench.records.target import Target
 from edgebench.results.layout import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported_target
@@ -249,9 +250,16 @@ class _Part:
         shown = exported_target(target) if target else None
         doubts = board_doubts(target, ok)
         rows = self.windows if steady.unit == "windows" else self.passes
-        together = images_together(self.passes, ok, scene.patches) if self.several else {}
-        counted = {number: count for number, (count, _) in together.items()}
-        times = steady_times(ok, self._of_worker(rows, None), counted if self.several else steady.images)
+        is_paced = self.experiment.period_s is not None
+        rows = rows if is_paced else self._of_worker(rows, None)
+        times = steady_times(ok, rows, steady.images)
+        together = {}
+        if self.several:
+            common_ns = {
+                n: (int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1])) for n, time in times.items()
+            }
+            together = images_together(self.passes, common_ns, scene.patches)
+            times = {n: replace(time, images=together.get(n, (0.0,))[0]) for n, time in times.items()}
         power = None if emulated else power_figures(ok, probes, times)
         if power and self.several:
             power = replace(power, figures=of_all_workers(power.figures))
@@ -317,7 +325,7 @@ class _Part:
             workers=tuple(self._of_one(worker) for worker in self.workers)
             if self.several
             else next((record.workers for record in reversed(ok)), ()),
-            sharing=self._sharing(together) if self.several else None,
+            sharing=self._sharing(together, target) if self.several else None,
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
@@ -415,8 +423,9 @@ class _Part:
         """Whether several workers shared the device."""
         return len(self.workers) > 1
 
-    def _sharing(self, together: Mapping[int, tuple[float, float]]) -> Sharing:
+    def _sharing(self, together: Mapping[int, tuple[float, float]], target: Target | None) -> Sharing:
         """The figures of all workers together; their slowdowns take other trials."""
+        changed = ", ".join(target.differences) if target and target.revision_of else ""
         images_per_s = () if self.emulated else tuple(count / s for count, s in together.values() if count)
         peaks = [_figures(record.workers, "memory", "peak_bytes") for record in self.ok]
         whole = tuple(int(sum(each)) for each in peaks if len(each) == len(self.workers))
@@ -425,6 +434,7 @@ class _Part:
             share=self.trial.share or "",
             images_per_s=Throughput(**vars(rate)) if rate else None,
             together_bytes=round(_mean(whole) or 0) if whole else None,
+            slowdown_reason=f"the device changed ({changed})" if changed else "",
             images_per_s_values=images_per_s,
             together_bytes_values=whole,
         )

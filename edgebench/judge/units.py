@@ -83,6 +83,8 @@ def measured(
     if len(set(words)) == 1 and words[0] in units:
         return tuple(numbers), words[0]
     base = next(iter(units))
+    if [*units] == ["1"]:
+        raise problem(f"{quantity} has no unit", "write a number without quotes, such as 1.2")
     return tuple(_converted(*pair, base, quantity) for pair in zip(numbers, words, strict=True)), base
 
 
@@ -97,7 +99,8 @@ def one_measured(text: Any, unit: str, name: str, example: str) -> float:
 def fitting_units(units: Mapping[str, float]) -> list[str]:
     """All units in which a quantity may be written: those that it lists, then others of the same kind."""
     kind, _ = _UNITS.get(next(iter(units)), ("", 0.0))
-    return [unit for unit in dict.fromkeys([*units, *_KINDS.get(kind, ())]) if unit != "1"]
+    known = dict.fromkeys([*units, *_KINDS.get(kind, ())])
+    return ["1"] if [*units] == ["1"] else [unit for unit in known if unit != "1"]
 
 
 def _part(text: str, whole: str) -> tuple[float, str]:

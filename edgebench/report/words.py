@@ -322,9 +322,9 @@ def margin_unit(verdict: Verdict) -> str:
     return " points" if verdict.unit == "%" else spaced(verdict.unit)
 
 
-def counted(n: int, noun: str) -> str:
+def counted(n: int, noun: str, plural: str = "") -> str:
     """`1 variant`, `9 variants`."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"{n} {noun}" if n == 1 else f"{n} {plural or f'{noun}s'}"
 
 
 def listed(items: Sequence[str], conjunction: str = "and") -> str:

@@ -1,6 +1,8 @@
 """Workers that share a device: what they cost each other and come to together, from made records."""
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from edgebench.judge.columns import missing_reasons
 from edgebench.judge.comparison import compare_results, session_values
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.metrics.sharing import slowest_worker
+from edgebench.judge.metrics.sharing import slowest_worker, with_slowdowns
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.summarise import summarise, summarise_one, trial_json
 from edgebench.judge.trial_summary import ALONE
@@ -18,8 +20,8 @@ from edgebench.judge.verdict import figure_of
 from edgebench.report.forms import document, export_csv
 from edgebench.report.plots.pictures import figures_of
 from edgebench.report.sharing import slowdown_matrices
-from edgebench.report.words import sort_value
-from edgebench.results.load import load
+from edgebench.report.words import counted, sort_value
+from edgebench.results.load import StoredResults, load
 from edgebench.stats.compare import compare
 from tests.synthetic_results import QUARTER, made_experiment
 
@@ -40,6 +42,10 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def summaries(path):
+    return summarise(load(path))
+
+
+def summed(path):
     return summarise(load(path))
 
 
@@ -160,3 +166,48 @@ def test_values_a_session_scatter_as_the_ratio_does(summaries):
     values = np.array(session_values(METRICS["slowdown"], summaries[3]))
     assert values.mean() == pytest.approx(summaries[3].sharing.slowdown.median)
     assert not session_values(METRICS["slowdown"], summaries[0])
+
+
+def test_paced_workers_have_whole_cycles_together(tmp_path):
+    copies = summed(made(tmp_path, period_s=1.0, power=True, passes=4, sessions=3))[2]
+    assert copies.sharing and copies.sharing.images_per_s.median == pytest.approx(2.0)
+    # Its meter ends before the last pause: energy is that of the cycles before.
+    rail = copies.primary_rail
+    assert rail and rail.together_energy_j == pytest.approx(rail.mean_w / 2, rel=1e-6)
+
+
+def test_values_of_unequal_counts_have_the_slowdown_as_their_mean(tmp_path):
+    mixed = summed(made(tmp_path, crashed_once=[SECOND], session_spread=0.05))[3]
+    values = np.array(session_values(METRICS["slowdown"], mixed))
+    assert (mixed.sharing.slowdown.worker, len(mixed.workers[1]["medians_s"]), len(values)) == (1, 5, 4)
+    assert values.mean() == pytest.approx(mixed.sharing.slowdown.median)
+
+
+def test_no_value_is_below_0_where_one_session_alone_is_far_off(summaries):
+    def with_outlier(lone):
+        *others, last = lone.image_s_values
+        return replace(lone, image_s_values=(*others, tuple(10 * each for each in last)))
+
+    mixed: Any = with_slowdowns([*map(with_outlier, summaries[:2]), summaries[3]])[2]
+    values = np.array(session_values(METRICS["slowdown"], mixed))
+    assert values.min() > 0 and values.mean() == pytest.approx(mixed.sharing.slowdown.median)
+
+
+def test_a_revision_whose_variants_alone_nothing_measures_says_that_the_device_changed(path):
+    experiment = load(path).experiment
+    *planned, mixed = experiment.trials
+    workers = tuple(each.model_copy(update={"alone": "f" * 16}) for each in mixed.workers)
+    target = replace(
+        experiment.targets[-1], revision_of=experiment.targets[-2].name, differences=("kernel was A, is B",)
+    )
+    update = {
+        "targets": (*experiment.targets[:-1], target),
+        "trials": (*planned, mixed.model_copy(update={"workers": workers})),
+    }
+    revised = summarise(StoredResults(path, experiment.model_copy(update=update)))[3]
+    why = f"the device changed (kernel was A, is B), and {FIRST} alone was not measured since"
+    assert revised.sharing and revised.sharing.slowdown_reason.startswith(f"worker 0: {why}; worker 1: ")
+
+
+def test_passes_are_counted_in_their_plural():
+    assert [counted(n, "pass", "passes") for n in (1, 2)] == ["1 pass", "2 passes"]

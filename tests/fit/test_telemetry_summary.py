@@ -37,8 +37,8 @@ def rows(channel, values, session=0, start_s=100, probe="telemetry:1"):
     return frame.astype(dict.fromkeys(("probe", "channel", "quantity", "unit"), "str"))
 
 
-def told(*frames):
-    return sentences(RECORDS, CALM, observe(RECORDS, rows_of_frame(pd.concat(frames))))
+def told(*frames, records=RECORDS):
+    return sentences(records, CALM, observe(records, rows_of_frame(pd.concat(frames))))
 
 
 FALLING = [1500.0] * 10 + [1200.0] * 11
@@ -177,6 +177,16 @@ def test_other_processes_are_told_by_their_cores():
     running, waiting = rows("worker_running", SECONDS), rows("worker_waiting", [n / 4 for n in SECONDS])
     [sentence] = told(running, waiting, rows("cores_busy", [2.5 * n for n in SECONDS]))
     assert "other processes kept up to 1.5 of them busy" in sentence
+
+
+def test_workers_of_one_device_are_not_blamed_for_each_other():
+    shared = [record.model_copy(update={"workers": ({"worker": 0}, {"worker": 1})}) for record in RECORDS]
+    running, waiting = rows("worker_running", SECONDS), rows("worker_waiting", [2 * n for n in SECONDS])
+    switches = rows("involuntary_switches", range(0, 100_000, 5000))
+    assert told(running, waiting, switches, records=shared) == ()
+    busy = rows("cores_busy", [2.5 * n for n in SECONDS])
+    [sentence] = told(running, waiting, switches, busy, records=shared)
+    assert sentence.endswith("other processes kept up to 1.5 of them busy")
 
 
 def test_time_stolen_by_a_hypervisor_is_interference_by_itself():

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.requirement import Requirement
-from edgebench.judge.units import measured, one_measured
+from edgebench.judge.units import fitting_units, measured, one_measured
 
 
 def _requirement(quantity, limit, **more):
@@ -141,3 +141,9 @@ def test_a_unit_that_the_quantity_lists_needs_no_numpy():
         "sys.exit(bool('numpy' in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_a_ratio_is_no_percentage_where_its_units_say_so():
+    assert _requirement("slowdown", 1.2, unit="1").limit == 1.2
+    assert fitting_units(required_metrics()["slowdown"].units) == ["1"]
+    assert "slowdown has no unit" in str(_refused("slowdown", "120 %"))

@@ -77,7 +77,7 @@ def _slowed(summary: TrialSummary, by_key: Mapping[str, TrialSummary]) -> TrialS
         medians_s = tuple(session_medians(lone.latency_values)) if lone and is_alike else ()
         known = {**worker, "alone_medians_s": medians_s}
         slowdown = slowest_worker([known], confidence)
-        reason = _reason(known, lone, slowdown)
+        reason = _reason(known, lone, slowdown, summary.sharing.slowdown_reason)
         workers.append({**known, "slowdown": slowdown and asdict(slowdown), "slowdown_reason": reason})
     slowdown = slowest_worker(workers, confidence)
     reasons = [
@@ -95,7 +95,9 @@ def _slowed(summary: TrialSummary, by_key: Mapping[str, TrialSummary]) -> TrialS
     return replace(summary, workers=tuple(workers), sharing=sharing)
 
 
-def _reason(worker: Mapping[str, Any], lone: TrialSummary | None, slowdown: Slowdown | None) -> str:
+def _reason(
+    worker: Mapping[str, Any], lone: TrialSummary | None, slowdown: Slowdown | None, changed: str
+) -> str:
     """Why a worker's slowdown, or its interval, is missing; empty where neither is."""
     from edgebench.stats.intervals import interval_reason
 
@@ -104,7 +106,8 @@ def _reason(worker: Mapping[str, Any], lone: TrialSummary | None, slowdown: Slow
     if not worker["medians_s"]:
         return "no finished session holds a steady pass of it"
     if lone is None:
-        return f"no trial of {worker['variant']} alone was planned"
+        alone = f"{worker['variant']} alone was"
+        return f"{changed}, and {alone} not measured since" if changed else f"no trial of {alone} planned"
     return (
         f"{worker['variant']} alone: {lone.reason or lone.untimed_reason or 'no finished session times it'}"
     )
@@ -127,15 +130,18 @@ def _slowdown(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure
 def _by_session(worker: Mapping[str, Any]) -> tuple[float, ...]:
     """Values whose mean is a worker's slowdown and whose standard error is that of the ratio.
 
-    The k-th session together less the k-th alone, each as a share of its mean (delta method).
+    The k-th session together over the k-th alone. Of unequal counts the larger side has as many means of
+    neighbours as the other has sessions, which scatter less by as much as its own mean does.
     """
     import numpy as np
 
-    pairs = zip(worker["medians_s"], worker["alone_medians_s"], strict=False)
-    together, alone = np.array(list(pairs), np.float64).T
-    ratio = together.mean() / alone.mean()
-    values = ratio * (1 + together / together.mean() - alone / alone.mean())
-    return tuple(map(float, values))
+    together, alone = sides = [
+        np.array(worker[name], np.float64) for name in ("medians_s", "alone_medians_s")
+    ]
+    fewest = min(together.size, alone.size)
+    above, below = (np.array([part.mean() for part in np.array_split(side, fewest)]) for side in sides)
+    values = above / below
+    return tuple(map(float, values * (together.mean() / alone.mean() / values.mean())))
 
 
 def _missing(trial: TrialSummary, why: str) -> str:

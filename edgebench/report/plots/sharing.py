@@ -98,7 +98,7 @@ def _draw(axes: Axes, shown: Timeline) -> None:
                 bars, (row - 0.35, 0.7), facecolors=colour, edgecolors="white", linewidth=0.4
             )
             if which is steady:
-                counted = words.counted(int(steady.sum()), "pass").replace("passs", "passes")
+                counted = words.counted(int(steady.sum()), "pass", "passes")
                 drawing.mark(drawn, "trial", f"worker {name}: {counted} within the common time")
     for edge_s in (0.0, shown.common_s):
         axes.axvline(edge_s, color=drawing.INK, linewidth=0.8, linestyle="--")
