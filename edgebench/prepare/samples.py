@@ -247,14 +247,14 @@ def _stored(path: Path) -> Mapping[str, NDArray[Any]]:
         if path.is_dir():
             files = [file for file in sorted(path.iterdir()) if file.suffix == ".npy"]
             _check_size(path, sum(require_regular(file).st_size for file in files))
-            return {file.stem: np.load(file, allow_pickle=False) for file in files}
+            return _as_arrays({file.stem: np.load(file, allow_pickle=False) for file in files})
         _check_size(path, require_regular(path).st_size)
         if path.suffix == ".npy":
-            return {path.stem: np.load(path, allow_pickle=False)}
+            return _as_arrays({path.stem: np.load(path, allow_pickle=False)})
         with zipfile.ZipFile(path) as archive:
             _check_size(path, sum(info.file_size for info in archive.infolist()))
         with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+            return _as_arrays({name: stored[name] for name in stored.files})
     except InputError:
         raise
     except Exception as error:  # headers of arrays are parsed as Python is, which raises many kinds
@@ -263,6 +263,14 @@ def _stored(path: Path) -> Mapping[str, NDArray[Any]]:
             why=reason(error),
             fix="give a folder of .npy files or a .npz, one array an input",
         ) from error
+
+
+def _as_arrays(read: Mapping[str, Any]) -> Mapping[str, NDArray[Any]]:
+    """What numpy read, whatever a file's name says it is; ValueError for what is no array."""
+    for name, value in read.items():
+        if not isinstance(value, np.ndarray):
+            raise ValueError(f"{name[:80]!r} is no array")
+    return read
 
 
 def _check_size(path: Path, size: int) -> None:

@@ -1,5 +1,6 @@
 """Labelled inputs of models that take no picture: classes, anomalies, groups, and what is refused."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +174,14 @@ def test_a_reconstruction_is_judged_by_its_mean_squared_error(tmp_path: Path, ca
     assert anomaly_scores(images, outputs, [tensor]).ravel().tolist() == [5, 12, 4]
     alone = labelled(saved(tmp_path, x=ROWS, labels=given["labels"]), SCORER, cache)
     assert anomaly_scores(alone, outputs[:, :1], [tensor]).tolist() == outputs[:, :1].tolist()
+
+
+@pytest.mark.attack("a member of a .npz, or a file called .npy, is no array: refused by name")
+def test_what_is_no_array(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "text.npz", "w") as archive:
+        archive.writestr("x", "text")
+    np.savez(tmp_path / "a.npz", x=ROWS)
+    (tmp_path / "a.npz").rename(tmp_path / "x.npy")
+    for name in ("text.npz", "x.npy"):
+        with pytest.raises(InputError, match="'x' is no array"):
+            read_inputs(tmp_path / name, CLASSIFIER.inputs)
