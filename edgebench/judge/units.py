@@ -23,6 +23,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "an energy": ("J", "mJ", "kJ", "Wh", "mWh"),
     "an amount of data": ("bytes", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "bit", "kbit", "Mbit"),
     "a data rate": ("bit/s",),
+    "a throughput": ("images/s", "images/min"),
     "a share": ("%",),
 }
 """What units measure, and which of them are proposed."""
@@ -45,6 +46,7 @@ _UNITS: Mapping[str, tuple[str, float]] = {
         for prefix, factor in _PREFIXES.items()
     },
     **{unit: ("a time", seconds) for unit, seconds in (("min", 60.0), ("h", 3600.0), ("d", 86_400.0))},
+    **{"images/s": ("a throughput", 1.0), "images/min": ("a throughput", 1 / 60)},
     **{"%": ("a share", 0.01), "1": ("a share", 1.0), "byte": ("an amount of data", 1.0)},
 }
 """Unit -> what it measures, and its size."""
