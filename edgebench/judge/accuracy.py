@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgebench.judge.trial_summary import Accuracy, AccuracyDrop, Agreement, TrialSummary
 from edgebench.records.stored import ExperimentRecord, TrialRecord
+from edgebench.results.load import StoredResults
 from edgebench.results.rows import Rows
 from edgebench.stats.auc import Floats
 from edgebench.stats.compare import mcnemar, paired_difference, wilson
@@ -72,11 +73,12 @@ def _last_of(rows: Rows, set_name: str, sessions: Sequence[int]) -> Rows | None:
     return last.take(np.unique(last.whole("index"), return_index=True)[1])
 
 
-def scored_of(rows: Rows, sessions: Sequence[int]) -> tuple[Floats, Floats] | None:
-    """The scores of normal and of anomalous units, float64 [n] and [m], of rows with `scores`.
+def scored_of(results: StoredResults, key: str, sessions: Sequence[int]) -> tuple[Floats, Floats] | None:
+    """The scores of normal and of anomalous units of a trial, float64 [n] and [m], read from disk.
 
     None without both kinds.
     """
+    rows = results.rows("predictions", ["worker", "set", "index", "label", "scores"], [key])
     last = _last_of(rows, "images", sessions)
     if last is None:
         return None

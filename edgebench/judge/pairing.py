@@ -105,9 +105,7 @@ class ComparedTrial(TrialIdentity):
         """The scores of normal and anomalous samples of a lone worker; reads them from disk."""
         if self.summary.auc is None:
             return None
-        columns = ["worker", "set", "index", "label", "scores"]
-        rows = self.results.rows("predictions", columns, [self.key])
-        return scored_of(rows, [record.n for record in self.sessions])
+        return scored_of(self.results, self.key, [record.n for record in self.sessions])
 
 
 def trial_identity(trial: TrialSummary | TrialIdentity, target: str) -> Hashable:

@@ -63,7 +63,7 @@ from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported_target
 from edgebench.results.revisions import continuation
 from edgebench.results.rows import Rows
-from edgebench.stats.auc import area_of
+from edgebench.stats.auc import Floats, area_of
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval
 from edgebench.stats.intervals import session_interval, session_medians, trial_median
@@ -147,11 +147,7 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
     experiment = results.experiment
     passes, windows, probes = map(results.rows_of_trials, ("passes", "windows", "probes"))
     # The scores are most of it and are not needed.
-    columns = ["worker", "set", "index", "label", "predicted"]
-    sets = [experiment.images_of(trial) for trial in experiment.trials]
-    if any(images and images.task != "classes" for images in sets):
-        columns.append("scores")
-    predicted = results.rows_of_trials("predictions", columns)
+    predicted = results.rows_of_trials("predictions", ["worker", "set", "index", "label", "predicted"])
     rule = rule_of(experiment)
     parts = [
         _Part(
@@ -163,6 +159,7 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
             windows(trial.key),
             partial(probes, trial.key),
             predicted(trial.key),
+            partial(scored_of, results, trial.key),
             partial(results.rows, "batches", REQUEST_COLUMNS, [trial.key]),
         )
         for trial in experiment.trials
@@ -219,6 +216,7 @@ class _Part:
     windows: Rows
     read_probes: Callable[[], Rows]
     predicted: Rows
+    read_scored: Callable[[Sequence[int]], tuple[Floats, Floats] | None]
     read_batches: Callable[[], Rows]
 
     @cached_property
@@ -469,9 +467,8 @@ class _Part:
         return tested is not None and tested.task != "classes"
 
     def _area(self) -> RocArea | None:
-        scored = None
-        if self.detects and not self.several:
-            scored = scored_of(self.predicted, [each.n for each in self.ok])
+        is_judged = self.detects and not self.several
+        scored = self.read_scored([each.n for each in self.ok]) if is_judged else None
         return scored and RocArea(*area_of(*scored), len(scored[0]), len(scored[1]))
 
     def _area_reason(self, reason: str) -> str:

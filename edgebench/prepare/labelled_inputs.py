@@ -124,9 +124,10 @@ def _labels(path: Path, given: GivenInputs, classes: Sequence[str]) -> NDArray[n
             fix=fix,
         )
     if labels.dtype.kind == "U":
-        known = {name: at for at, name in enumerate(classes)}
-        numbers = {text: int(text) for text in set(labels.tolist()) if text.isascii() and text.isdigit()}
-        labels = np.array([{**numbers, **known}.get(text, -1) for text in labels.tolist()])
+        texts = labels.tolist()
+        places = {text: int(text) for text in texts if len(text) < 10 and text.isascii() and text.isdigit()}
+        places.update((name, at) for at, name in enumerate(classes))
+        labels = np.array([places.get(text, -1) for text in texts])
     outside = np.flatnonzero((labels < 0) | (labels >= len(classes)))
     if len(outside):
         first = int(outside[0])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.files import read_regular, reason, require_regular
+from edgebench.files import reason, require_regular
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain
 from edgebench.prepare.images import list_files
 from edgebench.records.model import FixedInput, Samples
@@ -86,8 +86,8 @@ def read_inputs(path: Path, inputs: Sequence[FixedInput]) -> GivenInputs:
     """Samples from a folder of .npy files or a .npz, one array an input, called as the input is.
 
     Arrays `labels` and `groups` are those of the samples unless an input is called so. A CSV has the columns
-    `path` and `label`: each file is a .npy, a .npz or the plain bytes of samples (.bin), and its samples are
-    one group. An array is [n, ...] or one sample, and of real numbers also where the input is quantised.
+    `path` and `label`: each file is a .npy or a .npz, and its samples are one group. An array is [n, ...] or
+    one sample, and of real numbers also where the input is quantised.
 
     InputError where one is missing, of another shape or type, no number, or where they are not as many.
     """
@@ -105,8 +105,7 @@ def _from_csv(path: Path, inputs: Sequence[FixedInput]) -> GivenInputs:
     parts: list[Arrays] = []
     size = 0
     for file in listed.files:
-        is_raw = file.suffix.lower() == ".bin"
-        stored = {"": _raw(file, inputs)} if is_raw else _stored(file)
+        stored = _stored(file)
         size += sum(array.nbytes for array in stored.values())
         _check_size(path, size)
         parts.append(_arrays(file, {_plain(name): array for name, array in stored.items()}, inputs))
@@ -126,26 +125,6 @@ def _from_csv(path: Path, inputs: Sequence[FixedInput]) -> GivenInputs:
         np.repeat(np.arange(len(parts)), counts) if max(counts) > 1 else None,
         listed.names,
     )
-
-
-def _raw(path: Path, inputs: Sequence[FixedInput]) -> NDArray[Any]:
-    """The samples of a file of bytes alone, little-endian, in the input's type."""
-    tensor = inputs[0]
-    dtype = _dtype(tensor).newbyteorder("<")
-    size = prod(tensor.shape) * dtype.itemsize
-    try:
-        data = read_regular(path, _MOST_GIVEN_BYTES)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read as inputs", why=reason(error), fix="check the path"
-        ) from error
-    if not data or len(data) % size:
-        raise InputError(
-            f"{path} has {len(data)} bytes",
-            why=f"a sample of the input {tensor.name!r} takes {size}, {list(tensor.shape)} of {dtype.name}",
-            fix="write whole samples, or give .npy files",
-        )
-    return np.frombuffer(data, dtype).reshape(-1, *tensor.shape)
 
 
 def _arrays(path: Path, by_name: Mapping[str, NDArray[Any]], inputs: Sequence[FixedInput]) -> Arrays:

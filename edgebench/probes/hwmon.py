@@ -108,7 +108,7 @@ class HwmonProbe(EvenProbe):
 
 
 def label(path: str) -> str:
-    """The name in a small file; empty without such a file."""
+    """The name or number in a small file; empty without such a file."""
     if not os.path.isfile(path):
         return ""
     try:
@@ -121,11 +121,9 @@ def label(path: str) -> str:
 
 def averaging_ms(folders: Iterable[str]) -> Optional[float]:
     """The shortest time that a chip averages over; None where one of them does not tell."""
-    try:
-        intervals = [NumberFile(os.path.join(folder, "update_interval")).number() for folder in folders]
-    except (OSError, Unreadable):
-        return None
-    return min(intervals) if min(intervals) > 0 else None
+    texts = [label(os.path.join(folder, "update_interval")) for folder in folders]
+    shortest = min(map(float, texts)) if all(map(NUMBER.match, texts)) else 0.0
+    return shortest if shortest > 0 else None
 
 
 # What gives power: its names, the third by chip and label, the last by device and channel, and its files.

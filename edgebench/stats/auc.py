@@ -45,7 +45,8 @@ def difference(a: tuple[Floats, Floats], b: tuple[Floats, Floats], *, paired: bo
     """The area of b less that of a with its 95 % interval, and p of DeLong's test, two-sided.
 
     Each is (normal, anomalous) scores; `paired` says that both are of the same samples in one order. p is 1
-    where there is no variance to test with: fewer than two of a kind, or all pairs in order on both sides.
+    where there is no variance to test with: fewer than two of a kind, or all pairs in order on both sides. It
+    is at least 0.05 where the interval holds 0: with few of a kind the variance is often estimated too low.
     """
     areas = area_of(*a), area_of(*b)
     delta = areas[1].area - areas[0].area
@@ -65,8 +66,10 @@ def difference(a: tuple[Floats, Floats], b: tuple[Floats, Floats], *, paired: bo
             (areas[1].high - areas[1].area, areas[0].area - areas[0].low),
         )
     )
-    p = math.erfc(abs(delta) / error / math.sqrt(2)) if error > 1e-12 else 1.0
-    return Area(delta, delta - down, delta + up), p
+    is_testable = error > 1e-12 and min(map(len, (*a, *b))) > 1
+    p = math.erfc(abs(delta) / error / math.sqrt(2)) if is_testable else 1.0
+    low, high = delta - down, delta + up
+    return Area(delta, low, high), max(p, 0.05) if low <= 0 <= high else p
 
 
 def _placements(normal: Floats, anomalous: Floats) -> tuple[Floats, Floats]:

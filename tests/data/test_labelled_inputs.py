@@ -69,20 +69,21 @@ def test_real_numbers_are_quantised_as_the_input_is(tmp_path: Path, cache: Cache
     assert samples(str(whole.path), [tensor])[1][0].tolist() == [[4, 5, 6, 7]]  # they are quantised already
 
 
-def test_a_csv_names_files_of_arrays_and_of_plain_bytes(tmp_path: Path, cache: Cache):
+def test_a_csv_names_files_of_arrays(tmp_path: Path, cache: Cache):
     np.save(tmp_path / "a.npy", ROWS[0])
-    ROWS[1].astype(np.int8).tofile(tmp_path / "b.bin")
+    np.save(tmp_path / "b.npy", ROWS[1].astype(np.int8))
     np.savez(tmp_path / "c.npz", x=ROWS[2:3])
     listing = tmp_path / "labels.csv"
     listing.write_text("path,label\na.npy,0\nc.npz,2\n")
     images = labelled(listing, CLASSIFIER, cache)
     assert (images.labels, images.paths) == ((0, 2), ("a.npy", "c.npz"))
-    listing.write_text("path,label\nb.bin,go\n")
+    listing.write_text("path,label\nb.npy,go\n")
     images = labelled(listing, CLASSIFIER, cache, ("yes", "no", "go"))
     with np.load(images.path) as stored:
         assert (stored["0"].tolist(), stored["0"].dtype) == ([[[4, 5, 6, 7]]], np.int8)
-    (tmp_path / "b.bin").write_bytes(b"12345")
-    with pytest.raises(InputError, match=r"b\.bin has 5 bytes\n.*takes 4, \[1, 4\] of int8"):
+    (tmp_path / "b.npy").rename(tmp_path / "b.bin")
+    listing.write_text("path,label\nb.bin,go\n")
+    with pytest.raises(InputError, match=r"b\.bin cannot be read as inputs"):
         labelled(listing, CLASSIFIER, cache)
 
 
@@ -135,6 +136,7 @@ def test_calibration_samples_are_bounded_and_none_of_the_tested(tmp_path: Path, 
         (CLASSIFIER, {"labels": np.full(6, 2**64 - 1, np.uint64)}, "has 18446744073709551615"),
         (CLASSIFIER, {"labels": [0.0, 1, 2, 0, 1, np.nan]}, r"are float64 \[6\]"),
         (CLASSIFIER, {"labels": ["a", "b\x1b[2J"] * 3}, r"sample 0, counted from 0, has 'a'"),
+        (CLASSIFIER, {"labels": ["1", "9" * 5000] * 3}, r"sample 1, counted from 0, has '9{79}"),
         (CLASSIFIER, {"labels": np.array([{}] * 6)}, r"cannot be read as inputs\n.*allow_pickle"),
         (CLASSIFIER, {"x": np.array([{}] * 6), "labels": [0] * 6}, "cannot be read as inputs"),
         (

@@ -3,11 +3,13 @@
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
 
 from edgebench.errors import DiskFullError, UnavailableError
+from edgebench.records.model import TensorInput
 from edgebench.records.session import Channel, MeasurePlan, ProbeChunk, ProbeInfo, SessionSettings, Window
 from edgebench.records.target import Launch
 from edgebench.records.values import Report
@@ -104,6 +106,41 @@ class Device(FakeDevice):
         if self.fate == "start":
             raise KeyboardInterrupt
         yield self.kind(self, self.fate)
+
+
+@dataclass
+class Two(FakeSession):
+    """Two workers, each with the same passes and the same outputs."""
+
+    def golden(self):
+        return np.tile(super().golden(), (2, 1))
+
+    def measure(self, plan):
+        for each in super().measure(plan):
+            yield each
+            yield replace(each, worker=1)
+
+    def predict(self, images):
+        return np.zeros((2 * images.n, 2), np.float32)
+
+
+def test_each_workers_reconstruction_is_judged_by_its_own_quantisation(tmp_path):
+    arrays: Any = {"0": np.full((4, 1, 2), 3, np.int8)}
+    np.savez(tmp_path / "given.npz", **arrays)
+    images = replace(made_images(), path=tmp_path / "given.npz", kind="samples", task="reconstruction")
+    job = made_job(images=images)
+    taken = TensorInput(name="x", dtype="int8", shape=(1, 2), zero_point=1)
+    artifacts = [
+        job.artifact.model_copy(update={"tensors": (taken.model_copy(update={"scale": scale}),)})
+        for scale in (1.0, 2.0)
+    ]
+    job = replace(job, artifact=artifacts[0], settings=replace(job.settings, others=(artifacts[1],)))
+    measured = measure_session(Device(kind=Two), job, {})
+    assert measured.record.status == "ok", measured.record.failure
+    rows = measured.tables.predictions
+    assert rows is not None
+    of_images = rows[rows["set"] == "images"]
+    assert [row[0] for row in of_images["scores"]] == [4.0] * 4 + [16.0] * 4
 
 
 def test_ctrl_c_between_two_passes_keeps_the_clocks_last_edge_and_the_last_samples():

@@ -1,5 +1,6 @@
 """A chip of hwmon on made sysfs trees: which power is meant, its factors, averaging and scope, what fails."""
 
+import glob
 import json
 import math
 import os
@@ -71,6 +72,13 @@ def test_a_scope_is_stated_in_the_address(opened):
 )
 def test_averaging_is_what_the_driver_documents(opened, name, files, averaging_ms):
     assert opened(chip(0, name, files)).info["averaging_ms"] == averaging_ms
+
+
+def test_only_what_is_sampled_stays_open(opened):
+    probe = opened(chip(0, "ina226", INA226))
+    paths = [os.path.realpath(link) for link in glob.glob("/proc/self/fd/*")]
+    assert os.path.realpath(probe.port) in paths
+    assert not [path for path in paths if path.endswith("update_interval")]
 
 
 def test_voltage_and_current_of_one_number_where_a_chip_has_no_power(opened):

@@ -139,6 +139,11 @@ def test_another_channel(plug):
             marks=pytest.mark.attack("a plug's answer has hundreds of headers: a gap"),
         ),
         pytest.param(
+            [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n"],
+            "non-negative",
+            marks=pytest.mark.attack("a plug's answer has a chunk of negative size: a gap"),
+        ),
+        pytest.param(
             [b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"],
             "no JSON object",
             marks=pytest.mark.attack("a plug's answer ends in its middle: a gap, and the next one is read"),
@@ -165,6 +170,28 @@ def test_an_answer_without_end(plug, head):
     with opened(plug(PLUS_PLUG, lambda number, path: drip() if number == 3 else None)) as probe:
         heard = sample_until(probe, lambda heard: len(heard.readings("wall")) >= 4)
     assert heard.gaps("wall") == 1 and "timed out" in probe.rejected[0]
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+
+
+@pytest.mark.attack(
+    "a plug sends lines without end, as fast as it can: it is given up within its time, a gap"
+)
+@pytest.mark.parametrize(
+    ("head", "line", "why"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n", "timed out"),
+        (CHUNKED, b"X: y\r\n", "timed out"),
+        (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", "100 headers"),
+    ],
+    ids=["continues", "trailers", "headers"],
+)
+def test_lines_without_end(plug, head, line, why):
+    flood = itertools.chain([head], itertools.repeat(line * 1000))
+    with opened(plug(PLUS_PLUG, lambda number, path: flood if number == 3 else None)) as probe:
+        heard = sample_until(probe, lambda heard: len(heard.readings("wall")) >= 4)
+    assert heard.gaps("wall") == 1 and why in probe.rejected[0]
 
 
 @pytest.mark.attack("a plug is unplugged during a session and plugged in again: gaps, then it goes on")

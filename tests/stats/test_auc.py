@@ -67,4 +67,17 @@ def test_too_few_of_a_kind_give_no_p(sizes: tuple[int, int]):
     rng = np.random.default_rng(1)
     sides = [(rng.normal(size=sizes[0]), rng.normal(size=sizes[1])) for _ in range(2)]
     delta, p = difference(*sides, paired=True)
-    assert 0 < p <= 1 and delta.low <= delta.area <= delta.high
+    assert p == 1 and delta.low <= delta.area <= delta.high
+
+
+@pytest.mark.parametrize("anomalous", [1, 2, 5])
+def test_few_anomalous_samples_seldom_tell_equal_detectors_apart(anomalous: int):
+    rng = np.random.default_rng(3)
+    found = 0
+    for _ in range(400):
+        truth = rng.normal(size=100), rng.normal(1, size=anomalous)
+        a, b = ([side + rng.normal(0, 0.5, len(side)) for side in truth] for _ in range(2))
+        delta, p = difference((a[0], a[1]), (b[0], b[1]), paired=True)
+        assert p >= 0.05 or not delta.low <= 0 <= delta.high
+        found += p < 0.05
+    assert found <= 0.08 * 400

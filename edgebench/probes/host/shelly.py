@@ -47,7 +47,10 @@ class BoundedSocket(socket.socket):
 
     def recv_into(self, *arguments: Any) -> int:
         """As that of a socket; socket.timeout from that moment on."""
-        self.settimeout(max(1e-3, self.end_s - time.monotonic()))
+        left_s = self.end_s - time.monotonic()
+        if left_s <= 0:  # also where bytes are there: they may never end
+            raise socket.timeout("timed out")
+        self.settimeout(left_s)
         return super(BoundedSocket, self).recv_into(*arguments)
 
 
@@ -74,6 +77,9 @@ class Link(HTTPConnection):
             if was_kept and isinstance(error, ConnectionError):  # the plug had closed it meanwhile
                 return self.get(path)
             raise
+        except ValueError as error:  # a chunk of negative size
+            self.close()
+            raise Unexpected(str(error)[:SHOWN]) from None
         if not answer.isclosed():  # there is more of it
             self.close()
         try:

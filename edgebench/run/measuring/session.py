@@ -433,8 +433,10 @@ def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) 
             gathered.device_s += time.perf_counter() - start_s
         require_finite_scores(scores, "predict", "the images")
         gathered.image_scores = [
-            anomaly_scores(job.plan.images, of_worker, job.artifact.tensors)
-            for of_worker in _by_worker(scores, [job.plan.images.n] * job.settings.workers, "predict")
+            anomaly_scores(job.plan.images, worker_scores, artifact.tensors)
+            for artifact, worker_scores in zip(
+                artifacts, _by_worker(scores, [job.plan.images.n] * len(artifacts), "predict"), strict=True
+            )
         ]
 
 
