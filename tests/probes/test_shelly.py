@@ -1,6 +1,7 @@
 """The probe of a Shelly on a loopback stand-in: generations, connections, gaps, answers of something else."""
 
 import itertools
+import json
 import math
 import re
 import time
@@ -299,3 +300,10 @@ def test_nothing_at_the_address(plug):
     with pytest.raises(basics.ProbeMissing, match=r"cannot be read: .*refused") as caught:
         opened(stand_in)
     assert (caught.value.step, caught.value.denied) == ("device", False)
+
+
+@pytest.mark.attack("a plug's model is a text of hundreds of characters: its beginning is kept, escaped")
+def test_a_long_model(plug):
+    pages = {**PLUS_PLUG, "/shelly": json.dumps({"gen": 2, "model": "\U0010ffff" * 300})}
+    with opened(plug(pages)) as probe:
+        assert 100 < len(probe.info["resolution"]) <= 200 and probe.info["resolution"].isprintable()

@@ -172,7 +172,7 @@ def open_probe(address: str) -> ShellyProbe:
         link.close()
         step = ANSWER if isinstance(error, HTTPException) else ""
         raise ProbeMissing("{} cannot be read: {}".format(place, error), FIX, step) from None
-    model = str(about.get("model") or about.get("type"))[:SHOWN]
+    model = str(about.get("model") or about.get("type"))[:15]  # each may take an escape of ten characters
     info = {
         "kind": "shelly",
         "address": address,
