@@ -29,6 +29,7 @@ Schema = dict[str, Any]
 
 _BY_PASS = "one value a pass, which the JSON document has"
 _BY_SESSION = "one value a session, which the JSON document has"
+_COUNTED = "how many values an interval is of, which the JSON document has"
 _MATRIX = "the JSON document has the confusion matrix and its classes"
 
 NO_COLUMN: Mapping[str, str] = {
@@ -41,6 +42,16 @@ NO_COLUMN: Mapping[str, str] = {
     "memory_bytes_values": _BY_SESSION,
     "power.mean_w_sessions": _BY_SESSION,
     "power.energy_j_sessions": _BY_SESSION,
+    "power.together_energy_j_sessions": _BY_SESSION,
+    "sharing.share": "the target's settings have it",
+    "sharing.images_per_s.sessions": _COUNTED,
+    "sharing.images_per_s.n": _COUNTED,
+    "sharing.images_per_s_values": _BY_SESSION,
+    "sharing.slowdown.sessions": _COUNTED,
+    "sharing.slowdown.n": _COUNTED,
+    "sharing.slowdown_reason": "the reason of a missing figure, which reasons() has",
+    "sharing.slowdown_values": _BY_SESSION,
+    "sharing.together_bytes_values": _BY_SESSION,
     "power.primary": "power's columns are of the primary rail",
     "paced.by_session": _BY_SESSION,
     "sustained.minutes": "one value a minute, which the JSON document has",

@@ -27,7 +27,15 @@ from matplotlib import pyplot
 
 OF_ONE_PROFILE = ("mission",)
 EMPTY = ("energy", "sustained")  # of short passes without a pause
-INNER = {"draw_against_accuracy", "draw_panels", "open_panels", "power_over_time", "ratios", "history"}
+INNER = {
+    "draw_against_accuracy",
+    "draw_panels",
+    "open_panels",
+    "power_over_time",
+    "ratios",
+    "history",
+    "timeline",
+}
 """Functions of report/plots that are no method of one result: parts of figures, and figures of several."""
 
 

@@ -44,5 +44,9 @@ def test_without_a_meter_it_has_its_columns_and_no_row(results: edgebench.Result
 
 
 def test_every_field_of_a_rail_has_a_column() -> None:
-    by_session = {"mean_w_sessions", "energy_j_sessions"}  # of which the intervals are made
+    by_session = {
+        "mean_w_sessions",
+        "energy_j_sessions",
+        "together_energy_j_sessions",
+    }  # of which the intervals are made
     assert {field.name for field in dataclasses.fields(PowerFigure)} - by_session <= set(columns_of("rails"))

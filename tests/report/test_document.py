@@ -97,6 +97,6 @@ def test_every_missing_figure_has_a_reason() -> None:
     assert {name for name, reason in missing.items() if reason} == {
         "image_s", "infer_s", "request_ms", "in_flight", "accuracy", "scene_accuracy", "agreement", "power",
         "memory_bytes", "artifact_bytes", "mass_g", "size_mm", "paced", "instructions", "start_s",
-        "accuracy_drop", "failed_sessions", "boot_s", "update_bytes",
+        "accuracy_drop", "failed_sessions", "boot_s", "update_bytes", "auc", "sharing",
             "image_bytes",
     }  # fmt: skip
