@@ -240,7 +240,18 @@ def strange_cell(kind: pa.DataType, rng: random.Random) -> Callable[[], Any]:
 
 
 # Fields that are checked when they are read: another text there is one message, tried by the tests above.
-CHECKED = {"key", "status", "trial", "sha256", "created_utc", "started_utc", "tables", "profiles", "ended"}
+CHECKED = {
+    "key",
+    "status",
+    "trial",
+    "sha256",
+    "created_utc",
+    "started_utc",
+    "tables",
+    "profiles",
+    "ended",
+    "task",
+}
 
 
 MADE: dict[str, dict[str, Any]] = {

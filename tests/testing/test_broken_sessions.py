@@ -92,7 +92,7 @@ def test_a_wrong_result_is_one_failure_and_the_rest_is_not_tried(edgebench_cache
         with pytest.raises(pytest.fail.Exception) as failure:
             judge("test_golden_scores", kit)
         assert words in str(failure.value)
-        assert len(gated()) == 7
+        assert len(gated()) == 8
         for name in gated():
             with pytest.raises(pytest.skip.Exception, match="because test_golden_scores fails: mobilenet"):
                 judge(name, kit)

@@ -12,7 +12,7 @@ from tests.backends.cortexm.uploading import upload
 
 building = importlib.import_module("edgebench.backends.cortexm.building")
 engines = importlib.import_module("edgebench.backends.cortexm.engines")
-preparing = importlib.import_module("edgebench.backends.cortexm.backend")
+artifacts = importlib.import_module("edgebench.backends.cortexm.artifacts")
 
 BANNER = ["m-timestamp-mode-performance", "m-init-done", "m-ready"]
 NS_AN_INSTRUCTION = 32  # -icount shift=5
@@ -42,7 +42,7 @@ def quarter(session_cache):
     if version_of("tensorflow") is None or version_of("emx-onnx-cgen") is None:
         pytest.skip("C is generated with tensorflow and emx-onnx-cgen")
     request = PrepareRequest(Variant(0.25, "int8"), 1, {})
-    [artifact] = preparing.CHAIN.prepare([request], session_cache, quiet)
+    [artifact] = artifacts.CHAIN.prepare([request], session_cache, quiet)
     assert isinstance(artifact, Artifact), artifact
     return artifact
 

@@ -162,6 +162,7 @@ def test_an_artifact_is_the_same_whatever_was_converted_before_it(
             "family": "mobilenet_v1",
             "size": 224,
             "shapes": [[1, 224, 224, 3]],
+            "tensors": [],
             "n": 5,
             "golden_batch": 1,
             "depth_multiplier": depth,
