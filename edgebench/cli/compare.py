@@ -25,10 +25,11 @@ from edgebench.cli.common import (
     say_each,
     stdout,
 )
-from edgebench.cli.figure_files import require_figure, write_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
+
+    from matplotlib.figure import Figure
 
     from edgebench.judge.history import TrialSeries
     from edgebench.records.stored import TrialRecord
@@ -358,3 +359,27 @@ def _draw(path: Path, series: Sequence[TrialSeries]) -> None:
             fix="name a TARGET, or a variant with --trial",
         )
     write_figure(path, lambda figure: draw_history(series, ax=figure))
+
+
+# A figure in a file that a user names, in the form that its ending says.
+
+
+FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+
+
+def require_figure(path: Path | None) -> None:
+    """Before anything is computed: UsageError for another ending, or a folder that is not there."""
+    from edgebench.files import require_file_name
+
+    if path is not None:
+        require_file_name(path, "--figure", FIGURE_ENDINGS)
+
+
+def write_figure(path: Path, draw: Callable[[Figure], object]) -> None:
+    """The file of what is drawn, whole or not at all; StoredResultError where it cannot be written."""
+    from edgebench.files import write_output
+    from edgebench.report.plots.drawing import as_bytes, blank
+
+    figure = blank()
+    draw(figure)
+    write_output(path, as_bytes(figure, path.suffix.lower().removeprefix(".")), "--figure")

@@ -34,7 +34,7 @@ OWN = {
     "run": "run:run",
     "show": "outcome:show",
     "fit": "fit:fit",
-    "mission": "mission:mission",
+    "mission": "fit:mission",
     "compare": "compare:compare",
     "report": "report:report",
     "export": "exchange:export",
@@ -49,7 +49,7 @@ OWN = {
     "models": "models:app",
     "profiles": "profiles:app",
     "boards": "listings:app",
-    "cache": "cache:app",
+    "cache": "models:cache",
     "new": "new:app",
 }
 """EdgeBench's own commands in the order of the help: `module:function` or `module:group` of edgebench.cli."""
@@ -134,8 +134,8 @@ class OwnCommand(TyperGroup):
         """The first line of the function's docstring, or the group's help, from the source."""
         source = Path(__file__).with_name(f"{self._module}.py").read_text(encoding="utf-8")
         begins, pattern = f"\ndef {self._attribute}(", r'\n    """([^"\n]+)'
-        if self._attribute == "app":
-            begins, pattern = "\napp = ", r'\bhelp="([^"\n]+)"'
+        if begins not in source:
+            begins, pattern = f"\n{self._attribute} = ", r'\bhelp="([^"\n]+)"'
         text = re.compile(pattern).search(source, source.index(begins))
         assert text is not None, self.name
         return text[1].replace("[", r"\[")

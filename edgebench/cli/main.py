@@ -35,7 +35,7 @@ app = CommandGroup(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from edgebench.cli.versions import version_lines
+        from edgebench.cli.doctor import version_lines
 
         typer.echo("\n".join(version_lines()))
         raise typer.Exit
@@ -95,6 +95,3 @@ def _carry_out() -> int:
             streams.print_document(error)
         return error.exit_code
     return EXIT_OK
-
-
-# What `edgebench --version` prints: the versions that somebody who looks into a bug asks for first.

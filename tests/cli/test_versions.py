@@ -10,7 +10,7 @@ import pytest
 
 import edgebench
 from edgebench import installed
-from edgebench.cli.versions import version_lines
+from edgebench.cli.doctor import version_lines
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

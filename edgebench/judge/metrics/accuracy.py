@@ -1,4 +1,4 @@
-"""Accuracy and agreement: what a trial predicts, against labels and against fp32."""
+"""Accuracy, agreement and the area under the ROC curve: what a trial predicts, against labels and fp32."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from edgebench.judge.figure import Certainty, Figure
-from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Asked, ByImages, Metric, Shown, where_measured
+from edgebench.judge.metric import (
+    POINT_UNITS,
+    SHARE_UNITS,
+    Asked,
+    ByArea,
+    ByImages,
+    Metric,
+    Shown,
+    where_measured,
+)
 
 if TYPE_CHECKING:
     from edgebench.judge.trial_summary import TrialSummary
@@ -46,6 +55,14 @@ def _accuracy_drop(trial: TrialSummary, asked: Asked, certainty: Certainty) -> F
         note=OVERLAPPING if overlapping else "",
         lasting=True,  # taken once a trial
     )
+
+
+def _auc(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    if (auc := trial.auc) is None:
+        return Figure(reason=trial.auc_reason)
+    of = f"{auc.normal} normal and {auc.anomalous} anomalous"
+    what = f"the whole interval of Newcombe's method 5 over {of}"
+    return Figure(auc.area, auc.low, auc.high, what=what, lasting=True)  # taken once a trial
 
 
 METRICS = (
@@ -110,5 +127,21 @@ METRICS = (
             Shown("accuracy", form="right of n"),
             Shown("accuracy", "McNemar p", "p"),
         ),
+    ),
+    Metric(
+        "auc",
+        "Area under the ROC curve: how often an anomalous sample, or group, scores higher than a normal one.",
+        SHARE_UNITS,
+        label="Area under the ROC curve",
+        source="predictions.parquet",
+        better="higher",
+        statistics=("recorded",),
+        judged=_auc,
+        compared=ByArea(),
+        usual="also",
+        brought_by="--inputs with labels, of an anomaly detector",
+        missing=attrgetter("auc_reason"),
+        most=1.0,
+        shown=(Shown("matrix", "ROC AUC", "area", where_present=True), Shown("accuracy", "ROC AUC", "area")),
     ),
 )
