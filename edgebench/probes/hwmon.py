@@ -34,42 +34,33 @@ AVERAGES = re.compile(r"ina\d")
 NUMBER = re.compile(r"-?\d{1,12}\n?\Z")
 
 
-class Unreadable(ValueError):
-    """A file has something other than a whole number in it; its text is the argument."""
-
-
-class NumberFile(OpenFile):
-    """A file that holds a whole number now."""
-
-    def __init__(self, path: str) -> None:
-        super(NumberFile, self).__init__(path)
-        self.number()
-
-    def number(self) -> float:
-        """Its number; Unreadable where it holds none."""
-        text = self.text()
-        if NUMBER.match(text) is None:
-            raise Unreadable(text)
-        return float(text)
-
-
 class Quantity(NamedTuple):
     """What a channel is read from: the product of its files' numbers times a scale."""
 
     name: str
-    files: Tuple[NumberFile, ...]
+    files: Tuple[OpenFile, ...]
     scale: float
 
     def read(self, rejected: List[str]) -> float:
         """Its value in the channel's unit, not a number where a file has none; OSError where it is gone."""
         value = self.scale
-        try:
-            for file in self.files:
-                value *= file.number()
-        except Unreadable as error:
-            rejected.append("{}: {}".format(self.name, str(error)[:SHOWN]))
-            return NAN
+        for file in self.files:
+            text = file.text()
+            if NUMBER.match(text) is None:
+                rejected.append("{}: {}".format(self.name, text[:SHOWN]))
+                return NAN
+            value *= float(text)
         return value
+
+
+def quantity(name: str, paths: Iterable[str], scale: float) -> Quantity:
+    """What is read from some files; OSError where one of them has no number now."""
+    opened = Quantity(name, tuple(map(OpenFile, paths)), scale)
+    rejected: List[str] = []
+    opened.read(rejected)
+    if rejected:
+        raise OSError(rejected[0])
+    return opened
 
 
 class HwmonProbe(EvenProbe):
@@ -150,8 +141,8 @@ def open_probe(address: str) -> HwmonProbe:
     chip, folder = source.names[0], os.path.dirname(source.files[0])
     settings = ["{} {}".format(name, label(os.path.join(folder, name))).rstrip() for name in SETTINGS]
     try:
-        rail = Quantity(source.names[2].partition("/")[2], tuple(map(NumberFile, source.files)), 1e-6)
-    except (OSError, Unreadable) as error:
+        rail = quantity(source.names[2].partition("/")[2], source.files, 1e-6)
+    except OSError as error:
         kind = ProbeDenied if isinstance(error, PermissionError) else ProbeMissing
         words = "{} cannot be read: {}".format(source.files[0], str(error)[:SHOWN])
         fix = "see dmesg on the board; of a file that root alone may read: sudo chmod a+r {}".format(folder)

@@ -7,9 +7,9 @@ with |t - area| <= z sqrt(v(t)), where v is the variance of J. A. Hanley and B. 
 1982, 29-36) with the mean of both counts in each term. It stays within 0 and 1, and has a width where all
 pairs are in order, which a Wald interval has not.
 
-Two areas over the same samples are compared by the covariance of E. R. DeLong, D. M. DeLong and D. L.
-Clarke-Pearson (Biometrics 44, 1988, 837-845); the interval of their difference is made of both intervals
-(G. Y. Zou, Psychological Methods 12, 2007, 399-413).
+The interval of a difference is made of both intervals and, over the same samples, of their correlation
+(G. Y. Zou, Psychological Methods 12, 2007, 399-413), which is estimated as by E. R. DeLong, D. M. DeLong and
+D. L. Clarke-Pearson (Biometrics 44, 1988, 837-845).
 """
 
 from __future__ import annotations
@@ -42,34 +42,29 @@ def area_of(normal: Floats, anomalous: Floats) -> Area:
 
 
 def difference(a: tuple[Floats, Floats], b: tuple[Floats, Floats], *, paired: bool) -> tuple[Area, float]:
-    """The area of b less that of a with its 95 % interval, and p of DeLong's test, two-sided.
+    """The area of b less that of a with its 95 % interval, and its two-sided p, below 0.05 outside 0 alone.
 
-    Each is (normal, anomalous) scores; `paired` says that both are of the same samples in one order. p is 1
-    where there is no variance to test with: fewer than two of a kind, or all pairs in order on both sides. It
-    is at least 0.05 where the interval holds 0: with few of a kind the variance is often estimated too low.
+    Each is (normal, anomalous) scores; `paired` says that both are of the same samples in one order. p is of
+    a normal distribution with the interval's side that faces 0.
     """
-    areas = area_of(*a), area_of(*b)
-    delta = areas[1].area - areas[0].area
-    placed = _placements(*a), _placements(*b)
-    variance = np.zeros((2, 2))
-    for values in zip(*placed, strict=True):
-        if min(map(len, values)) > 1:
-            spread = np.cov(values) if paired else np.diag([np.var(side, ddof=1) for side in values])
-            variance += spread / np.array([[len(values[0])], [len(values[1])]])
-    error = math.sqrt(max(0.0, variance[0, 0] + variance[1, 1] - 2 * variance[0, 1]))
-    alone = math.sqrt(variance[0, 0] * variance[1, 1])
-    share = variance[0, 1] / alone if alone > 0 else 0.0
+    one, other = area_of(*a), area_of(*b)
+    fewest, share = min(map(len, (*a, *b))), 0.0
+    if paired and fewest > 2:
+        kinds = zip(_placements(*a), _placements(*b), strict=True)
+        spread = np.sum([np.cov(values) / len(values[0]) for values in kinds], 0)
+        share = spread[0, 1] / (math.sqrt(spread[0, 0] * spread[1, 1]) or math.inf)
+        share = max(0.0, share) * (1 - 2 / fewest)  # a correlation of few is often estimated too high
+    delta = other.area - one.area
     down, up = (
         math.sqrt(max(0.0, mine**2 - 2 * share * mine * theirs + theirs**2))
         for mine, theirs in (
-            (areas[1].area - areas[1].low, areas[0].high - areas[0].area),
-            (areas[1].high - areas[1].area, areas[0].area - areas[0].low),
+            (other.area - other.low, one.high - one.area),
+            (other.high - other.area, one.area - one.low),
         )
     )
-    is_testable = error > 1e-12 and min(map(len, (*a, *b))) > 1
-    p = math.erfc(abs(delta) / error / math.sqrt(2)) if is_testable else 1.0
-    low, high = delta - down, delta + up
-    return Area(delta, low, high), max(p, 0.05) if low <= 0 <= high else p
+    facing = down if delta > 0 else up
+    p = math.erfc(Z * abs(delta) / facing / math.sqrt(2)) if delta else 1.0
+    return Area(delta, delta - down, delta + up), p
 
 
 def _placements(normal: Floats, anomalous: Floats) -> tuple[Floats, Floats]:

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Tuple
 
 from .. import hwmon
 from ..basics import ProbeDenied, ProbeMissing
-from ..hwmon import HwmonProbe, NumberFile, Quantity, Unreadable, label
+from ..hwmon import HwmonProbe, Quantity, label, quantity
 from .rails import (
     GPU_CLOCK,
     GPU_CLOCK_CHANNEL,
@@ -52,7 +52,7 @@ class Ina3221Probe(HwmonProbe):
         info["absent"].update(self._rails.absent)
         info["channels"] = self._rails.channels + [
             GPU_CLOCK_CHANNEL if name == GPU_CLOCK else temperature_channel(name[len(TEMPERATURE) :])
-            for name in [quantity.name for quantity in state]
+            for name in [each.name for each in state]
         ]
         super(Ina3221Probe, self).__init__(info, quantities)
         self._state = state
@@ -61,9 +61,9 @@ class Ina3221Probe(HwmonProbe):
     def _sample(self) -> Tuple[int, Dict[str, float]]:
         stamp_ns, watts = super(Ina3221Probe, self)._sample()
         sample = dict(self._rails.sample(watts))
-        for quantity in [] if self._samples % STATE_EVERY else self._state:
+        for each in [] if self._samples % STATE_EVERY else self._state:
             try:
-                sample[quantity.name] = quantity.read(self.rejected)
+                sample[each.name] = each.read(self.rejected)
             except OSError:
                 continue
         self._samples += 1
@@ -83,11 +83,11 @@ def open_probe(address: str) -> Ina3221Probe:
             absent[name] = "{} has a rail of that name, which is another one's".format(chip)
             continue
         try:
-            rails[name] = Quantity(name, tuple(NumberFile(path) for path in paths), scale)
+            rails[name] = quantity(name, paths, scale)
         except PermissionError as error:
             denied.append(str(error.filename))
             absent[name] = str(error)
-        except (OSError, Unreadable) as error:
+        except OSError as error:
             absent[name] = "{} cannot be read: {}".format(paths[0], str(error)[: hwmon.SHOWN])
     if denied and not rails:
         raise ProbeDenied(
@@ -146,7 +146,7 @@ def _gpu_clock(tree: str) -> Quantity:
     """The GPU's clock in MHz; ValueError or OSError with the reason where it is absent."""
     for folder in sorted(glob.glob(os.path.join(tree, "class/devfreq/*"))):
         if GPU_DEVICE.search(os.path.basename(folder)):
-            return Quantity(GPU_CLOCK, (NumberFile(os.path.join(folder, "cur_freq")),), 1e-6)
+            return quantity(GPU_CLOCK, [os.path.join(folder, "cur_freq")], 1e-6)
     raise ValueError("{}/class/devfreq has no GPU".format(tree))
 
 
@@ -155,5 +155,5 @@ def _gpu_temperature(tree: str) -> Quantity:
     for zone in sorted(glob.glob(os.path.join(tree, "class/thermal/thermal_zone*"))):
         kind = label(os.path.join(zone, "type"))
         if kind.lower().startswith("gpu"):
-            return Quantity(TEMPERATURE + kind, (NumberFile(os.path.join(zone, "temp")),), 1e-3)
+            return quantity(TEMPERATURE + kind, [os.path.join(zone, "temp")], 1e-3)
     raise ValueError("{}/class/thermal has no zone of the GPU".format(tree))
