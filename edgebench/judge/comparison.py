@@ -100,7 +100,7 @@ class MetricComparison:
     """Lower end of the interval of difference at 1 - alpha; null without one. Source: fit."""
     high: float | None = None
     """Upper end of the interval of difference at 1 - alpha; null without one. Source: fit."""
-    test: Literal["Welch", "McNemar", "Fisher", "DeLong", ""] = ""
+    test: Literal["Welch", "McNemar", "Fisher", "MOVER", ""] = ""
     """The test; empty where nothing was tested. Source: fit."""
     p: float | None = None
     """p of that test alone, two-sided. Source: fit."""
@@ -622,7 +622,7 @@ class _Ways:
             a_n=sum(map(len, of_a)),
             b_n=sum(map(len, of_b)),
             of="images",
-            test="DeLong",
+            test="MOVER",
             note="" if paired else "not of the same samples: the sets may differ in how hard they are",
         )
         return self.by_points(counted, (100 * delta.area, 100 * delta.low, 100 * delta.high), p)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -164,7 +165,10 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
         )
         for trial in experiment.trials
     ]
-    unended = with_slowdowns(with_power_doubts([part.summary() for part in parts]))
+    # Samples of meters are numpy's work, outside the interpreter's lock.
+    is_metered = any(record.probes for part in parts for record in part.records)
+    with ThreadPoolExecutor(2 if is_metered else 1) as pool:
+        unended = with_slowdowns(with_power_doubts(list(pool.map(_Part.summary, parts))))
     summaries = [
         with_end(summary, part.records, rule, results.run)
         for summary, part in zip(unended, parts, strict=True)
