@@ -40,7 +40,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # What a user of Python has: results as frames and figures; then the package's own face, which names it.
     ("analysis",),
     ("",),
-    ("testing",),
+    ("testing", "explore"),
     # What a user starts.
     ("cli",),
     # What packages hang into the command line.

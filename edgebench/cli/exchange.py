@@ -1,4 +1,4 @@
-"""`edgebench export` and `edgebench import`: a result as one file, for others and from others."""
+"""`edgebench export`, `import` and `explore`: results as files for others and from others, and as a site."""
 
 from __future__ import annotations
 
@@ -149,6 +149,57 @@ def import_(
         f"packed by EdgeBench {printable(unpacked.edgebench_version, 40)}, sha256 {unpacked.sha256}"
     )
     echo_path(unpacked.path)
+
+
+def explore(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FOLDER...]",
+            help="Folders of results and archives, single results, or archives. Default: results",
+            show_default=False,
+        ),
+    ] = None,
+    site: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="The site's folder; made if missing.")
+    ] = Path("site"),
+    reference: Annotated[
+        bool,
+        typer.Option(
+            "--reference", help="Also show published figures, which come with EdgeBench, marked as such."
+        ),
+    ] = False,
+    target_names: Annotated[
+        bool,
+        typer.Option("--target-names", help="Show the names of targets. Default: their device and a number"),
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Keep the site up to date as sessions end, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Make a static site of all results: choose, judge, compare and follow trials, from disk or any host.
+
+    Open index.html in DIR, or put DIR on a static host. Results that are
+    damaged or of another version are left out, and named on the page.
+    """
+    from edgebench.explore import site as sites
+    from edgebench.interruption import pause
+    from edgebench.report.words import counted
+
+    made = sites.Site(
+        site, folders or [output_dir_setting(None)], published=reference, target_names=target_names
+    )
+    with _progress("reading") as progress:
+        made.update(progress)
+    say_each("left out", (f"{each.result}: {each.reason}" for each in made.left_out))
+    say(f"{counted(made.results, 'result')}, {counted(made.trials, 'trial')}")
+    echo_path(site / "index.html")
+    if watch:
+        say("waiting for sessions to end; Ctrl-C stops")
+        try:
+            sites.watch(made, say, pause)
+        except KeyboardInterrupt:
+            say("stopped: the site stays as it is")
 
 
 @contextmanager

@@ -37,6 +37,7 @@ OWN = {
     "mission": "fit:mission",
     "compare": "compare:compare",
     "report": "report:report",
+    "explore": "exchange:explore",
     "export": "exchange:export",
     "import": "exchange:import_",
     "results": "listings:results",

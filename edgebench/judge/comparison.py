@@ -387,8 +387,8 @@ def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
         value = value.median
     elif hasattr(value, "k"):
         value = value.k / value.n if value.n else None
-    elif hasattr(value, "area"):
-        value = value.area
+    else:
+        value = next((getattr(value, name) for name in ("area", "points") if hasattr(value, name)), value)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

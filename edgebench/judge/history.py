@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
@@ -19,7 +19,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import TrialIdentity, conditions_of, trial_identity
 from edgebench.judge.summarise import summarise_one
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.records.stored import SessionRecord, TrialRecord
+from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord
 from edgebench.results.layout import SCHEMA_VERSION, TRIAL_FILE, trial_folder
 from edgebench.results.listing import ListedResult, StoredResult, UnreadableResult
 from edgebench.results.load import StoredResults
@@ -72,7 +72,8 @@ def _reader() -> tuple[TypeAdapter[TrialSummary], frozenset[str]]:
     return TypeAdapter(TrialSummary), names - _DERIVED
 
 
-_NOTHING_REACHES = 1e15  # in seconds, watts or bytes: a summary on disk may say anything
+NOTHING_REACHES = 1e15
+"""In seconds, watts or bytes: a summary on disk may say anything."""
 
 
 @dataclass(frozen=True)
@@ -213,28 +214,21 @@ def _members(
         if not any(session.status == "ok" for session in sessions):
             continue
         summary = stored_summary(result.path, trial.key, sessions) or summarise_one(stored, trial.key)
-        followed = METRICS[metric or summary.latency_quantity or "image_s"]
-        figure = _figure(followed, summary)
-        if figure is None:
+        of = METRICS[metric or summary.latency_quantity or "image_s"]
+        if (figure := followed(of, summary, experiment, trial)) is None:
             continue
-        value, low, high = figure
-        values = session_values(followed, summary)
+        values = session_values(of, summary)
         # A revision of a target comes after it, and is what the device has become.
         target = targets.get(trial.target, trial.target)
-        scene, rail = experiment.scene_of(trial), summary.primary_rail
-        # Power and energy of a board are not those of its chip.
-        scope = rail.scope if followed.rail and rail is not None else ""
-        of_images = followed.comparison in (ByImages("images"), ByArea())
-        images = experiment.images_of(trial) if of_images else None
         conditions = conditions_of(stored, shown, {trial.key: target})
         point = HistoryPoint(
             result=result.path.name,
             begun_utc=result.begun_utc or None,
             trial=trial.key,
-            value=value,
-            low=low,
-            high=high,
-            session_values=tuple(values) if all(0 < each < _NOTHING_REACHES for each in values) else (),
+            value=figure.value,
+            low=figure.low,
+            high=figure.high,
+            session_values=tuple(values) if all(0 < each < NOTHING_REACHES for each in values) else (),
             to_previous=None,
             to_baseline=None,
             facts={
@@ -242,33 +236,63 @@ def _members(
                 for (subject, fact), text in conditions.items()
             },
         )
-        # What else a comparison would list as different makes another series.
-        of_what = scope, scene.sha256, trial.patches, images and images.sha256
         yield (
-            (trial_identity(summary, target), followed.name, of_what),
+            (trial_identity(summary, target), of.name, figure.of_what),
             TrialSeries(
-                metric=followed.name,
-                unit=followed.unit,
-                better=followed.better,
+                metric=of.name,
+                unit=of.unit,
+                better=of.better,
                 target=summary.swept_target,
                 variant=trial.variant,
                 batch=trial.batch,
                 concurrency=trial.concurrency,
                 settings=summary.settings,
-                scope=scope,
-                scene=scene.name,
+                scope=figure.scope,
+                scene=experiment.scene_of(trial).name,
                 results=(point,),
             ),
         )
 
 
+class Followed(NamedTuple):
+    """A trial's figure in a series.
+
+    Attributes:
+        value: above 0, with the ends of its interval, where it has them.
+        scope: what the meter covers; empty for a metric without one.
+        of_what: what else two trials of a series share, beside their identity and the metric.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    scope: str
+    of_what: tuple[Hashable, ...]
+
+
+def followed(
+    metric: Metric, summary: TrialSummary, experiment: ExperimentRecord, trial: TrialRecord
+) -> Followed | None:
+    """The figure by which a history follows a trial; None where it has none."""
+    figure = _figure(metric, summary)
+    if figure is None:
+        return None
+    scene, rail = experiment.scene_of(trial), summary.primary_rail
+    # Power and energy of a board are not those of its chip.
+    scope = rail.scope if metric.rail and rail is not None else ""
+    of_images = metric.comparison in (ByImages("images"), ByArea())
+    images = experiment.images_of(trial) if of_images else None
+    # What else a comparison would list as different makes another series.
+    return Followed(*figure, scope, (scope, scene.sha256, trial.patches, images and images.sha256))
+
+
 def _figure(metric: Metric, trial: TrialSummary) -> tuple[float, float | None, float | None] | None:
     """A metric of a trial with the ends of its interval; None where it is missing, or not above 0."""
     value = figure_of(metric, trial)
-    if value is None or not 0 < value < _NOTHING_REACHES:
+    if value is None or not 0 < value < NOTHING_REACHES:
         return None
     low, high = (getattr(metric.value(trial), end, None) for end in ("low", "high"))
-    if low is None or high is None or not 0 <= low <= value <= high < _NOTHING_REACHES:
+    if low is None or high is None or not 0 <= low <= value <= high < NOTHING_REACHES:
         return value, None, None
     return value, low, high
 

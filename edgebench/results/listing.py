@@ -107,9 +107,10 @@ class StoredResult:
 
 @dataclass(frozen=True)
 class ListedResult(StoredResult):
-    """One of a folder, with what the index holds of it."""
+    """One of a folder, with what the index holds of it, and its records' state: another once one changes."""
 
     indexed: Indexed
+    state: str
 
     def overview(self, *, latest: bool) -> ResultOverview:
         """Its line of the list."""
@@ -162,7 +163,7 @@ def list_results(output_dir: Path) -> tuple[list[ListedResult], list[UnreadableR
             unreadable.append(known)
             continue
         begun_s = begun_at(known.created_s, written_ns / 1e9, now_s)
-        dated.append((begun_s, written_ns, folder.name, ListedResult(folder, begun_s, known)))
+        dated.append((begun_s, written_ns, folder.name, ListedResult(folder, begun_s, known, state)))
     index.keep()
     dated.sort(key=lambda entry: entry[:3], reverse=True)
     return [result for *_, result in dated], sorted(unreadable, key=lambda entry: entry.result)

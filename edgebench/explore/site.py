@@ -1,0 +1,493 @@
+"""The folder of a site: which results are in it, its files, and their replacement while people look at it.
+
+What a browser loads first, data.js, is replaced last: whoever opens the page meanwhile, or after an update
+that was broken off, sees the old data, whose files are still there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+from edgebench.errors import StoredResultError, UsageError
+from edgebench.explore.trials import (
+    TITLES,
+    ShownResult,
+    TrialRow,
+    published_result,
+    read_result,
+    script,
+    site_metrics,
+)
+from edgebench.files import read_regular, require_folder, unwritten, write_atomically
+from edgebench.judge.history import followed_metrics
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.profile import Profile, shipped_profiles
+from edgebench.judge.verdict import WORDS
+from edgebench.report import words
+from edgebench.results.archive import unpack_archive
+from edgebench.results.layout import EXPERIMENT_FILE
+from edgebench.results.listing import (
+    StoredResult,
+    UnreadableResult,
+    begun_at,
+    created_s,
+    list_results,
+    unreadable_reason,
+)
+from edgebench.results.record_reading import read_experiment
+from edgebench.results.redaction import PrivateNames
+from edgebench.stats.change_point import change_points, change_reason
+from edgebench.stats.compare import ALPHA
+from edgebench.version import __version__
+
+SCHEMA = 1
+MARK = ".edgebench-site"
+"""The file that says that a folder is a site, with the names of the page's files in it."""
+
+DATA, SESSIONS, RESULTS = "data.js", "sessions.js", "results"
+_PAGE_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
+_RESULT_FILE = re.compile(r"[0-9a-f]{16}\.js")
+_TEMPORARY = re.compile(r"\.writing-[0-9a-f]{16}")  # of a writer that was killed
+_MOST_MARK_BYTES = 64 << 10
+
+Progress = Callable[[int, int], None]
+
+
+# What is asked for: result folders, archives, and folders of both.
+
+
+@dataclass(frozen=True)
+class Source:
+    """A result that is to be shown.
+
+    Attributes:
+        path: its folder, or the archive.
+        state: another one once it changes.
+        begun_utc: ISO 8601; empty where it is not known, as of an archive.
+    """
+
+    path: Path
+    state: str
+    begun_utc: str = ""
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is unpacked to be read."""
+        return self.path.is_file()
+
+
+def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableResult]]:
+    """The results in some places, and what of them cannot be read: it is left out.
+
+    Args:
+        places: folders of results and archives (*.zip), result folders, archives.
+
+    Raises:
+        StoredResultError: there is no such place, or a folder may not be read.
+    """
+    sources: dict[Path, Source] = {}
+    unreadable: list[UnreadableResult] = []
+    for place in places:
+        is_result = os.path.isfile(place / EXPERIMENT_FILE)  # noqa: PTH113  # what may not be looked into is none
+        archives = [place] if place.is_file() else []
+        if not place.exists():
+            raise StoredResultError(f"there is no folder or archive {place}", fix="name one with results")
+        if not archives:
+            stored, damaged = list_results(place.absolute().parent if is_result else place)
+            names = {place.absolute().name} if is_result else None
+            for result in stored:
+                if names is None or result.path.name in names:
+                    sources[result.path.absolute()] = Source(result.path, result.state, result.begun_utc)
+            unreadable += [each for each in damaged if names is None or each.result in names]
+            archives = [] if is_result else sorted(place.glob("*.zip"))
+        for archive in archives:
+            try:
+                status = archive.stat()
+            except OSError as error:
+                unreadable.append(UnreadableResult(archive.name, error.strerror or str(error)))
+                continue
+            state = f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
+            sources[archive.absolute()] = Source(archive, state)
+    return list(sources.values()), unreadable
+
+
+# The site's files.
+
+
+class Site:
+    """The site of the results in some places; what did not change since the last update is not read again."""
+
+    def __init__(
+        self, folder: Path, places: Sequence[Path], *, published: bool = False, target_names: bool = False
+    ) -> None:
+        """A site in a folder, which is made where it is missing.
+
+        Args:
+            folder: the site's.
+            places: as of `sources_in`.
+            published: whether the published figures that come with EdgeBench are shown, too.
+            target_names: whether the names that targets were given are shown.
+
+        Raises:
+            UsageError: the folder is part of a result, or has files that are no site's.
+        """
+        require_site(folder)
+        self.folder, self._places = folder, tuple(places)
+        self._published, self._target_names = published, target_names
+        self._page: dict[str, bytes] = {}
+        self._seen: object = None
+        self._known: dict[Source, ShownResult | UnreadableResult] = {}
+        self._changes: dict[tuple[float, ...], list[tuple[int, float]]] = {}
+        self.results = self.trials = 0
+        self.left_out: list[UnreadableResult] = []
+
+    def update(self, progress: Progress = lambda done, total: None) -> bool:
+        """Bring the files up to date; False where nothing has changed since the last update.
+
+        Args:
+            progress: called with how many results are read, and of how many.
+
+        Raises:
+            StoredResultError: no result can be read, it says what was searched; or a file cannot be written.
+        """
+        sources, unreadable = sources_in(self._places)
+        if self._seen == (sources, unreadable):
+            return False
+        try:
+            before, self._known = self._known, {}
+            for number, source in enumerate(sources, start=1):
+                self._known[source] = before.get(source) or self._read(source)
+                progress(number, len(sources))
+            shown = [each for each in self._known.values() if isinstance(each, ShownResult)]
+            self.left_out = [
+                *unreadable,
+                *(each for each in self._known.values() if isinstance(each, UnreadableResult)),
+            ]
+            if not shown:
+                raise StoredResultError(
+                    f"no result in {', '.join(map(str, self._places))} can be read",
+                    why=unreadable_reason(self.left_out) or "no folder in it has an experiment.json",
+                    fix="name a folder that holds result folders, or what `edgebench export` wrote",
+                )
+            self._replace(shown)
+        except OSError as error:
+            raise unwritten(self.folder, error, "-o") from error
+        self._seen = sources, unreadable
+        return True
+
+    def _read(self, source: Source) -> ShownResult | UnreadableResult:
+        """A result, whose file is written then, since so many would fill the memory."""
+        try:
+            if not source.is_archive:
+                shown, text = read_result(source.path, source.begun_utc, target_names=self._target_names)
+            else:
+                with tempfile.TemporaryDirectory(prefix="edgebench-explore-") as scratch:
+                    folder = unpack_archive(source.path, Path(scratch)).path
+                    created, written_s = created_s(read_experiment(folder)), source.path.stat().st_mtime
+                    begun_utc = StoredResult(folder, begun_at(created, written_s, time.time())).begun_utc
+                    shown, text = read_result(folder, begun_utc, target_names=self._target_names)
+        except StoredResultError as error:
+            return UnreadableResult.of(source.path, error)
+        self._prepare()
+        _put(self.folder / RESULTS / f"{shown.file}.js", text.encode())
+        return shown
+
+    def _prepare(self) -> None:
+        """The folder, once there is something to show: first of all what says whose it is, then the page."""
+        if not self._page:
+            (self.folder / RESULTS).mkdir(parents=True, exist_ok=True)
+            self._page = _page()
+            _put(self.folder / MARK, _mark({*_marked(self.folder), *self._page}))
+            for name, data in self._page.items():
+                _put(self.folder / name, data)
+
+    def _replace(self, shown: Sequence[ShownResult]) -> None:
+        """Write what is on all results, data.js last, then remove what it names no more."""
+        if self._published:
+            shown = [*shown, published_result()]
+        data, sessions = documents(shown, self.left_out, self._levels)
+        files = {f"{each.file}.js" for each in shown}
+        _put(self.folder / SESSIONS, script("edgebenchSessions", sessions).encode())
+        _put(self.folder / DATA, script("edgebenchData", data).encode())
+        for name in _entries(self.folder / RESULTS):
+            if name not in files and (_RESULT_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name)):
+                (self.folder / RESULTS / name).unlink(missing_ok=True)
+        for name in _entries(self.folder):
+            if name in _marked(self.folder) - self._page.keys() or _TEMPORARY.fullmatch(name):
+                (self.folder / name).unlink(missing_ok=True)
+        _put(self.folder / MARK, _mark(self._page))
+        self.results, self.trials = len(shown), data["n"]
+
+    def _levels(self, values: Sequence[float]) -> list[tuple[int, float]]:
+        """Where the level of a series changes, and by what ratio; kept, as few series change at once."""
+        key = tuple(values)
+        if key not in self._changes:
+            self._changes[key] = [(change.at, change.ratio) for change in change_points(values)]
+        return self._changes[key]
+
+
+def require_site(folder: Path) -> None:
+    """UsageError where a folder is no place for a site: it is part of a result, or has files of others."""
+    real, fix = folder.resolve(), "name a folder of its own with -o"
+    for each in (real, *real.parents):
+        if (each / EXPERIMENT_FILE).exists():
+            raise UsageError(f"-o {folder} is in the stored result {each.name}", fix=fix)
+    if not real.exists():
+        require_folder(real.parent, "-o")
+        return
+    if not real.is_dir():
+        raise UsageError(f"-o {folder} is no folder", fix=fix)
+    try:
+        foreign = _foreign(real)
+    except OSError as error:
+        raise UsageError(f"-o {folder} cannot be read", why=error.strerror or str(error), fix=fix) from error
+    if foreign:
+        listed = ", ".join(map(words.plain, foreign[:3])) + (", ..." if foreign[3:] else "")
+        raise UsageError(f"-o {folder} holds files of others: {listed}", why="a site replaces files", fix=fix)
+
+
+def _foreign(folder: Path) -> list[str]:
+    """The names in a folder, and in its `results`, that are no site's."""
+    entries = _entries(folder)
+    own = {*_marked(folder), DATA, SESSIONS, MARK} if MARK in entries else set()
+    foreign = [
+        name
+        for name, is_file in entries.items()
+        if not (is_file and (name in own or _TEMPORARY.fullmatch(name))) and (name != RESULTS or not own)
+    ]
+    if RESULTS in entries and own:
+        inner = folder / RESULTS
+        if inner.is_symlink() or not inner.is_dir():
+            return [*foreign, RESULTS]
+        foreign += [
+            f"{RESULTS}/{name}"
+            for name, is_file in _entries(inner).items()
+            if not (is_file and (_RESULT_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name)))
+        ]
+    return sorted(foreign)
+
+
+def _entries(folder: Path) -> dict[str, bool]:
+    """The names in a folder, and whether each is a plain file and no link."""
+    with os.scandir(folder) as found:
+        return {entry.name: entry.is_file(follow_symlinks=False) for entry in found}
+
+
+def _marked(folder: Path) -> set[str]:
+    """The page's files that the mark names; none where it is missing, a link or damaged."""
+    path = folder / MARK
+    try:
+        if path.is_symlink():
+            return set()
+        names = json.loads(read_regular(path, _MOST_MARK_BYTES))["files"]
+        return {name for name in names if isinstance(name, str) and _PAGE_FILE.fullmatch(name)}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return set()
+
+
+def _mark(names: Iterable[str]) -> bytes:
+    return json.dumps({"format": "edgebench-site", "version": SCHEMA, "files": sorted(names)}).encode()
+
+
+def _page() -> dict[str, bytes]:
+    """The files of the page that come with EdgeBench."""
+    page = Path(__file__).with_name("page")
+    return {path.name: path.read_bytes() for path in page.iterdir() if _PAGE_FILE.fullmatch(path.name)}
+
+
+def _put(path: Path, data: bytes) -> None:
+    """A file in one step; one that is the same already stays."""
+    if not (path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data):
+        write_atomically(path, data)
+
+
+# What is in data.js and sessions.js.
+
+Levels = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
+"""Gives the changes of a series: the place of the first value after each, and the ratio of the levels."""
+
+
+def documents(
+    shown: Sequence[ShownResult], left_out: Sequence[UnreadableResult], levels: Levels
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The documents of data.js and sessions.js, as `edgebench.explore.trials` describes them."""
+    results = dict(_named(shown))
+    rows = [(name, result, row) for name, result in results.items() for row in result.rows]
+    columns = _labels(rows)
+    machine = PrivateNames.of_this_machine()
+    data: dict[str, Any] = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "n": len(rows),
+        "labels": {name: {"title": TITLES[name], **_coded(column)} for name, column in columns.items()},
+        "metrics": [
+            {
+                "name": metric.name,
+                "title": metric.words,
+                "titled": metric.titled,
+                "unit": metric.unit,
+                "better": metric.better,
+                "log": metric.unit not in ("1", "points"),
+                "sentence": metric.sentence,
+                "statistics": metric.statistics,
+            }
+            for metric in site_metrics()
+        ],
+        "figures": _figures([row for *_, row in rows]),
+        "profiles": [
+            _profile(profile) | {"verdicts": _coded([row.verdicts[profile.name] for *_, row in rows], WORDS)}
+            for profile in shipped_profiles()
+        ],
+        "left_out": [
+            {"result": words.plain(each.result), "why": words.plain(machine.text(each.reason))}
+            for each in left_out
+        ],
+        "words": {"symbols": words.SYMBOLS, "missing": words.MISSING},
+    }
+    sessions = {
+        "level": 1 - ALPHA,
+        "trials": [row.sessions or None for *_, row in rows],
+        "history": _histories(rows, levels),
+    }
+    told = json.dumps([data, sessions]).encode()
+    build = {"build": hashlib.blake2b(told, digest_size=8).hexdigest()}
+    made = {"made_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return build | made | data, build | sessions
+
+
+_Rows = Sequence[tuple[str, ShownResult, TrialRow]]
+
+
+def _named(shown: Sequence[ShownResult]) -> Iterator[tuple[str, ShownResult]]:
+    """The results under names that differ, as `edgebench.scan` has them."""
+    taken = set[str]()
+    for result in shown:
+        names = chain([result.name], (f"{result.name} ({number})" for number in count(2)))
+        name = next(free for free in names if free not in taken)
+        taken.add(name)
+        yield name, result
+
+
+def _labels(rows: _Rows) -> dict[str, list[str]]:
+    """The columns of labels by name; targets are numbered within their device, the oldest first."""
+    numbers: dict[str, dict[str, str]] = {}
+    for _, _, row in sorted(rows, key=lambda each: each[1].begun_utc):
+        of_device = numbers.setdefault(row.labels["device"], {})
+        of_device.setdefault(row.target, row.shown_target or f"{row.labels['device']} {len(of_device) + 1}")
+    columns: dict[str, list[str]] = {name: [] for name in TITLES}
+    series: dict[Hashable, str] = {}
+    for name, result, row in rows:
+        target = numbers[row.labels["device"]][row.target]
+        title = f"{len(series) + 1}: {target}, {row.labels['variant']}"
+        history = series.setdefault(row.identity, title)
+        labels = {**row.labels, "result": name, "target": target, "id": result.file, "history": history}
+        for label, column in columns.items():
+            column.append(labels[label])
+    return columns
+
+
+def _coded(values: Sequence[Any], known: Sequence[Any] = ()) -> dict[str, Any]:
+    """A column as its different values, and the place of each entry's among them."""
+    places = {value: place for place, value in enumerate(dict.fromkeys((*known, *values)))}
+    return {"values": list(places), "codes": [places[value] for value in values]}
+
+
+def _figures(rows: Sequence[TrialRow]) -> dict[str, Any]:
+    """By metric that some trial has a figure of: values, ends and reasons."""
+    figures = {}
+    for metric in (metric.name for metric in site_metrics()):
+        ends = [row.figures.get(metric, (None, None, None)) for row in rows]
+        columns = [
+            [None if each is None else float(f"{each:.6g}") for each in end]
+            for end in zip(*ends, strict=True)
+        ]
+        if any(each is not None for column in columns for each in column):
+            value, low, high = (column if set(column) != {None} else None for column in columns)
+            reasons = _coded([row.reasons.get(metric, "") for row in rows], [""])
+            figures[metric] = {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
+    return figures
+
+
+def _profile(profile: Profile) -> dict[str, Any]:
+    """A profile with its limits in the units of the figures; a body of three sides has its title alone."""
+    limits = []
+    for each in profile.requirements:
+        quantity = words.judged_quantity(each.quantity, each.statistic, each.averaging_s)
+        limit: dict[str, Any] = {
+            "metric": each.quantity,
+            "statistic": each.statistic,
+            "title": f"{quantity} {words.bound(each.limit, each.unit, at_least=each.at_least)}",
+            "wanted": each.wanted,
+        }
+        if not isinstance(each.limit, tuple):
+            limit["least" if each.at_least else "most"] = each.base_limit
+        limits.append(limit)
+    return {"name": profile.name, "title": words.plain(profile.title or profile.name), "limits": limits}
+
+
+def _histories(rows: _Rows, levels: Levels) -> dict[str, Any]:
+    """By metric the series of several results, each with its changes; a result alone is no series."""
+    histories: dict[str, Any] = {}
+    order = sorted(range(len(rows)), key=lambda place: rows[place][1].begun_utc)
+    for metric in followed_metrics():
+        series: dict[Hashable, list[int]] = {}
+        for place in order:
+            if (member := rows[place][2].series.get(metric)) is not None:
+                series.setdefault(member[0], []).append(place)
+        lower = METRICS[metric].better == "lower"
+        found = [
+            {
+                "trials": members,
+                "changes": [
+                    {"at": at, "ratio": ratio, "word": "better" if (ratio < 1) == lower else "worse"}
+                    for at, ratio in levels([rows[place][2].series[metric][1] for place in members])
+                ],
+                "reason": change_reason(len(members)),
+            }
+            for members in series.values()
+            if len(members) > 1
+        ]
+        if found:
+            histories[metric] = found
+    return histories
+
+
+# A page that stays open while results come in.
+
+LEAST_WAIT_S, MOST_WAIT_S, SHARE = 5.0, 60.0, 0.1
+"""Time from one look at the results to the next: looks and updates take at most SHARE of it, but it is never
+longer than a minute."""
+
+
+def watch(site: Site, tell: Callable[[str], object], wait: Callable[[float], object]) -> None:
+    """Bring a site up to date as sessions end, until a KeyboardInterrupt.
+
+    Args:
+        site: which was made.
+        tell: gets a line for each update, and for what keeps it from being one, once.
+        wait: sleeps for some seconds.
+    """
+    problem, took_s = "", 0.0
+    while True:
+        wait(min(MOST_WAIT_S, max(LEAST_WAIT_S, took_s / SHARE)))
+        begun_s = time.monotonic()
+        try:
+            if site.update():
+                tell(f"{datetime.now():%H:%M:%S} {words.counted(site.trials, 'trial')}")
+            problem = ""
+        except StoredResultError as error:
+            if error.one_line != problem:
+                tell(f"not updated: {error.one_line}")
+            problem = error.one_line
+        took_s = time.monotonic() - begun_s

@@ -1,0 +1,446 @@
+"""What a site shows of one result: a row a trial for its first view, and a file with the rest.
+
+A site is read by `page/explore.js`. data.js has every trial, one entry a trial in each column::
+
+    {"schema": 1, "build": "16 hex digits, as in sessions.js", "made_utc", "version", "n": 9000,
+     "labels": {"device": {"title": "Device", "values": ["cpu", ...], "codes": [0, 0, ...]}, ...},
+     "metrics": [{"name", "title", "titled", "unit", "better", "log", "sentence", "statistics"}],
+     "figures": {"image_s": {"value": [...], "low": [...] or null, "high": [...] or null,
+                             "reasons": {"values", "codes"}}, ...},
+     "profiles": [{"name", "title", "limits": [...], "verdicts": {"values", "codes"}}, ...],
+     "left_out": [{"result", "why"}, ...], "words": {"symbols": {"pass": "✓", ...}, ...}}
+
+sessions.js has what comparisons and histories take, of the trials in the same order::
+
+    {"build": "...", "level": 0.95, "trials": [{"image_s": [a number a session], ...}, ...],
+     "history": {"image_s": [{"trials": [places, oldest first], "changes": [{"at", "ratio", "word"}],
+                              "reason": "why no change was looked for"}, ...]}}
+
+results/<id>.js has one result (`result_document`); the id is made of what is in it, and no name. Numbers of
+data.js have 6 significant digits, those of the other files all. What is missing is null. Every text is one
+line without control characters, and data: the page never takes it for markup.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.judge.columns import missing_reasons
+from edgebench.judge.comparison import figure_of, session_values
+from edgebench.judge.history import NOTHING_REACHES, followed, followed_metrics
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.pairing import trial_identity
+from edgebench.judge.power_trace import power_traces
+from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.published import judge_published
+from edgebench.judge.summarise import summarise
+from edgebench.judge.trial_summary import PUBLISHED, TrialSummary, Verdict
+from edgebench.judge.verdict import judge_all, overall
+from edgebench.records.stored import ExperimentRecord, SessionRecord
+from edgebench.records.target import Target
+from edgebench.report import words
+from edgebench.report.environment import command_line, environment
+from edgebench.report.tables import metric_text, scope_text, value_of
+from edgebench.results.archive import names_of
+from edgebench.results.load import StoredResults
+from edgebench.results.record_reading import read_experiment
+from edgebench.results.redaction import exported
+from edgebench.results.revisions import swept_name
+
+MOST_POINTS = 2_000
+"""Of a session's passes, or of its power: of more, the lowest and highest of each stretch."""
+
+TITLES = {
+    "kind": "Kind", "result": "Result", "date": "Date", "device": "Device", "board": "Board",
+    "target": "Target", "model": "Model family", "variant": "Variant", "trial": "Trial",
+    "depth_multiplier": "Depth multiplier", "precision": "Precision", "batch": "Batch",
+    "power_mode": "Power mode", "scope": "Power of", "status": "Status", "source": "Source", "key": "Key",
+    "id": "File", "history": "Series",
+}  # fmt: skip
+"""The labels of a trial, by name."""
+
+
+class Text(Protocol):
+    """Makes of outside text what a page may show."""
+
+    def __call__(self, text: object, limit: int = 400, /) -> str:
+        """One line of at most `limit` characters."""
+
+
+Ends = tuple[float | None, float | None, float | None]
+"""A figure with the ends of its interval; None where they are missing."""
+
+
+@dataclass(frozen=True)
+class TrialRow:
+    """One trial of the first view.
+
+    Attributes:
+        labels: by name of TITLES, all but `result`, `target`, `id` and `history`.
+        figures: value, low and high by metric, for the metrics that have any of them.
+        reasons: by metric why there is no value.
+        verdicts: by profile.
+        sessions: by metric one number a session, above 0.
+        series: by metric what the results of a history share, and the figure in it.
+        identity: of the trial in any result, as histories have it.
+        target: its name, which stays here; `shown_target` may be shown, and is empty where it may not.
+    """
+
+    labels: Mapping[str, str]
+    figures: Mapping[str, Ends]
+    reasons: Mapping[str, str]
+    verdicts: Mapping[str, str]
+    sessions: Mapping[str, Sequence[float]]
+    series: Mapping[str, tuple[Hashable, float]]
+    identity: Hashable
+    target: str
+    shown_target: str
+
+
+@dataclass(frozen=True)
+class ShownResult:
+    """One result of a site.
+
+    Attributes:
+        name: as it is shown.
+        begun_utc: ISO 8601; empty where it is not known.
+        file: the id of its file in `results/`.
+    """
+
+    name: str
+    begun_utc: str
+    rows: tuple[TrialRow, ...]
+    file: str = ""
+
+
+@cache
+def site_metrics() -> tuple[Metric, ...]:
+    """The metrics that are one number a trial, whatever the profile."""
+    return tuple(
+        metric for metric in METRICS.values() if not (metric.of_schedule or metric.is_size or metric.keyed)
+    )
+
+
+def read_result(folder: Path, begun_utc: str, *, target_names: bool) -> tuple[ShownResult, str]:
+    """A result folder as a site shows it, and the text of its file.
+
+    Args:
+        folder: of the result, whose name is the result's.
+        begun_utc: when it began; empty where that is not known.
+        target_names: whether the names that targets were given are shown.
+
+    Raises:
+        StoredResultError: the result, or a table of it, is damaged or of another version.
+    """
+    results = StoredResults(folder, read_experiment(folder))
+    summaries = summarise(results)
+    verdicts = judge_all(summaries, shipped_profiles())
+    text = plain_text(results, target_names=target_names)
+    labels = {"kind": "measured", "date": begun_utc[:10], "source": ""}
+    rows = tuple(_rows(results, summaries, verdicts, labels, text))
+    document = result_document(results, summaries, verdicts, text)
+    written = script("edgebenchResult", document, file := _file_id(document))
+    return ShownResult(text(folder.name), begun_utc, rows, file), written
+
+
+def published_result() -> ShownResult:
+    """The figures of others that come with EdgeBench; each trial names its sources."""
+    judged = judge_published()
+    sources = {
+        summary.key: "; ".join(dict.fromkeys(words.plain(figure.source) for figure in summary.published))
+        for summary in judged.summaries
+    }
+    labels = {"kind": PUBLISHED, "date": "", "source": ""}
+    rows = _rows(judged.results, judged.summaries, judged.verdicts, labels, words.plain, sources)
+    return ShownResult(PUBLISHED, "", tuple(rows))
+
+
+def plain_text(results: StoredResults, *, target_names: bool) -> Text:
+    """What a result's texts become: without what `edgebench export` takes out, and names of its targets.
+
+    A target that is called as its device has no name of its own.
+    """
+    record = results.experiment
+    sessions = [session for trial in record.trials for session in results.session_records(trial.key)]
+    names = names_of(record, sessions)
+    own = {name for target in record.targets if (name := swept_name(target)) != target.device}
+    longest_first = sorted(() if target_names else own, key=len, reverse=True)
+    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest_first))})(?![^\W_])")
+
+    def text(value: object, limit: int = 400) -> str:
+        shown = names.text(str(value)[:_LONGEST])
+        return words.plain(pattern.sub("(target)", shown) if longest_first else shown, limit)
+
+    return text
+
+
+_LONGEST = 20_000  # of a text, far beyond what is shown of it
+
+
+def _rows(
+    results: StoredResults,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    of_result: Mapping[str, str],
+    text: Text,
+    sources: Mapping[str, str] | None = None,
+) -> Iterator[TrialRow]:
+    record = results.experiment
+    targets = {target.name: target for target in record.targets}
+    names = words.labels(summaries)
+    wholes = {(each.trial, each.profile): each.verdict for each in overall(verdicts)}
+    for summary, trial in zip(summaries, record.trials, strict=True):
+        target = targets[summary.target]
+        sessions = [each for each in results.session_records(trial.key) if each.status == "ok"]
+        rail = summary.primary_rail
+        labels = {
+            **of_result,
+            "device": words.plain(target.name if summary.published else target.device),
+            "board": text(_board(target, sessions)),
+            "model": words.families([summary]),
+            "variant": words.plain(summary.variant),
+            "trial": names[summary.key],
+            "depth_multiplier": "" if summary.depth_multiplier is None else f"{summary.depth_multiplier:g}",
+            "precision": words.plain(summary.precision, 16),
+            "batch": str(summary.batch),
+            "power_mode": text(_power_mode(target, sessions)),
+            "scope": "" if rail is None else scope_text(rail),
+            "status": summary.status,
+            "key": summary.key,
+        }
+        labels |= {"source": (sources or {}).get(summary.key, "")}
+        figures, reasons = _figures(summary)
+        planned = swept_name(target)
+        members = {
+            name: member
+            for name in (() if summary.published else followed_metrics())
+            if (member := followed(METRICS[name], summary, record, trial)) is not None
+        }
+        identity = trial_identity(summary, planned)
+        yield TrialRow(
+            labels=labels,
+            figures=figures,
+            reasons={name: text(reason) for name, reason in reasons.items()},
+            verdicts={profile.name: wholes[summary.key, profile.name] for profile in shipped_profiles()},
+            sessions={
+                metric.name: values
+                for metric in site_metrics()
+                if (values := [float(value) for value in session_values(metric, summary)])
+                and all(0 < value < NOTHING_REACHES for value in values)
+            },
+            series={name: ((identity, *each.of_what), each.value) for name, each in members.items()},
+            identity=(
+                identity,
+                record.scene_of(trial).sha256,
+                trial.patches,
+                summary.published and summary.key,
+            ),
+            target=planned,
+            shown_target=planned if text(planned) == words.plain(planned) else "",
+        )
+
+
+def _board(target: Target, sessions: Sequence[SessionRecord]) -> str:
+    """The boards that the target was declared to be, else what its first session says that it is."""
+    if target.boards:
+        return " + ".join(board.title for board in target.boards)
+    facts = sessions[0].device if sessions else {}
+    return next((str(facts[name]) for name in ("board", "cpu") if isinstance(facts.get(name), str)), "")
+
+
+def _power_mode(target: Target, sessions: Sequence[SessionRecord]) -> str:
+    """The mode that was asked for, else the one that its first session found."""
+    found = sessions[0].device.get("power_mode") if sessions else None
+    found = found.get("name") if isinstance(found, Mapping) else found
+    return target.power_mode or (found if isinstance(found, str) else "")
+
+
+def _figures(summary: TrialSummary) -> tuple[dict[str, Ends], dict[str, str]]:
+    """By metric value and ends, and why there is no value, in the base units of the catalogue."""
+    stated, rail = missing_reasons(summary), summary.primary_rail
+    published = {figure.quantity: figure for figure in summary.published}
+    figures: dict[str, Ends] = {}
+    reasons: dict[str, str] = {}
+    for metric in site_metrics():
+        value, measured = figure_of(metric, summary), value_of(metric, summary)
+        quoted = published.get(metric.name)
+        if value is None and quoted is not None:
+            value, measured = quoted.value, quoted
+        ends = (value, *(getattr(measured, end, None) for end in ("low", "high")))
+        is_number = value is not None and math.isfinite(value)
+        if is_number or any(end is not None for end in ends):
+            figures[metric.name] = tuple(  # type: ignore[assignment]
+                None if each is None or not math.isfinite(each) else float(each) for each in ends
+            )
+        if not is_number:
+            of_rail = rail.reason if rail is not None and metric.rail else ""
+            of_sharing = stated.get(f"sharing.{metric.name}") if metric.together else ""
+            reason = of_sharing or stated.get(metric.json_place) or of_rail or metric.missing(summary)
+            reasons[metric.name] = reason if value is None else "what was recorded is no finite number"
+    return figures, reasons
+
+
+# The file of one result: what a trial's own page shows.
+
+
+def result_document(
+    results: StoredResults, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], text: Text
+) -> dict[str, Any]:
+    """The rest of a result, by trial.
+
+    ::
+
+        {"name", "begun_utc", "environment": [["Host", [["cpu", "..."], ...]], ...],
+         "trials": {"<key>": {"title", "figures": [[label, text, value, unit], ...],
+                              "verdicts": [[profile, limit, word, reason], ...],
+                              "phases": ["first", "warmup", "steady"], "sessions": [...],
+                              "stages": [[label, seconds a patch], ...], "cold": [[label, seconds], ...],
+                              "warnings": [...], "repeat": "edgebench run ..."}}}
+    """
+    record = results.experiment
+    names = words.labels(summaries)
+    by_trial = words.grouped((verdict.trial, verdict) for verdict in verdicts)
+    command = text(command_line(exported(record).command), 4000)
+    groups = [
+        [text(table.title), [[text(cell) for cell in row] for row in table.rows]]
+        for table in environment(results)
+    ]
+    trials = {
+        summary.key: {
+            "title": text(f"{_device(record, summary)}, {names[summary.key]}"),
+            "figures": [
+                [metric.words, text(_text_of(metric, value)), figure_of(metric, summary), metric.unit_text]
+                for metric in site_metrics()
+                if (value := value_of(metric, summary)) is not None
+            ],
+            "verdicts": [
+                [each.profile, words.limit(each), each.verdict, text(each.reason)]
+                for each in by_trial.get(summary.key, ())
+            ],
+            "phases": list(PHASES),
+            "sessions": list(_sessions(results, summary, text)),
+            "stages": [[text(stage), ms / 1e3] for stage, ms in summary.stages_ms.items()],
+            "cold": [[text(name), value] for name, value in summary.cold.items() if value is not None],
+            "warnings": [text(each) for each in (*summary.warnings, *summary.failures)],
+            "repeat": command,
+        }
+        for summary in summaries
+    }
+    about = {"name": text(results.path.name), "begun_utc": text(record.created_utc)}
+    document: dict[str, Any] = words.clean({**about, "environment": groups, "trials": trials})
+    return document
+
+
+PHASES = ("first", "warmup", "steady", "outside", "")
+
+
+def _device(record: ExperimentRecord, summary: TrialSummary) -> str:
+    return next(target.device for target in record.targets if target.name == summary.target)
+
+
+def _text_of(metric: Metric, value: Any) -> str:
+    return metric_text(value, metric.shown[0].form if metric.shown else "number")
+
+
+def _sessions(results: StoredResults, summary: TrialSummary, text: Text) -> Iterator[dict[str, Any]]:
+    """Each session with its passes, or windows, over time; the one that reports draw also with its power."""
+    tables = {name: results.rows_of_trials(name)(summary.key) for name in ("passes", "windows")}
+    traces = power_traces(results, summary)
+    for record in results.session_records(summary.key):
+        of = "passes" if (tables["passes"].whole("session") == record.n).any() else "windows"
+        rows = tables[of]
+        rows = rows.take(rows.whole("session") == record.n)
+        starts, ends = rows.whole("start_ns"), rows.whole("end_ns")
+        trace = next((each for each in traces if each.session == record.n), None)
+        origin_ns = int(starts.min()) if rows.count else 0
+        if trace is not None and len(trace.steady_s) and rows.count:
+            steady = starts[rows.equal("phase", "steady")]
+            # The trace counts from its own first moment.
+            origin_ns = int(steady.min() - trace.steady_s[0, 0] * 1e9) if len(steady) else origin_ns
+        lasted = (ends - starts) / 1e9
+        kept = thinned(lasted)
+        phases = rows.words("phase") if rows.count else None
+        passes = {
+            "of": of,
+            "n": rows.count,
+            "start_s": np.round((starts[kept] - origin_ns) / 1e9, 6),
+            "duration_s": lasted[kept],
+            "phase": [] if phases is None else [_phase(phases.words[code]) for code in phases.codes[kept]],
+        }
+        if rows.count and len(workers := set(rows.whole("worker").tolist())) > 1:
+            passes |= {"worker": rows.whole("worker")[kept], "workers": sorted(workers)}
+        failed = record.failure and text(f"{record.failure.what}; {record.failure.why}")
+        shown: dict[str, Any] = {"n": record.n, "status": record.status, "failure": failed, "passes": passes}
+        if trace is None:
+            why = (
+                summary.power_reason or "the page shows the power of one session: the middle one by its mean"
+            )
+            yield {**shown, "power": None, "why_no_power": text(why)}
+            continue
+        rail = trace.rails[0]
+        places = thinned(rail.watts)
+        power = {
+            "rail": text(f"{rail.rail.meter} {rail.rail.channel}"),
+            "scope": text(trace.scope),
+            "n": len(rail.watts),
+            "t_s": np.round(rail.t_s[places], 6),
+            "w": rail.watts[places],
+            "steady_s": np.round(trace.steady_s[:MOST_POINTS], 6),
+            "idle_s": np.round(trace.idle_s, 6),
+        }
+        yield {**shown, "power": power, "why_no_power": ""}
+
+
+def _phase(word: str) -> int:
+    return PHASES.index(word) if word in PHASES else len(PHASES) - 1
+
+
+def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Places of at most MOST_POINTS values, rising: of equal stretches the lowest and the highest each."""
+    if len(values) <= MOST_POINTS:
+        return np.arange(len(values))
+    edges = np.linspace(0, len(values), MOST_POINTS // 2 + 1).astype(int)
+    places = set()
+    for first, end in itertools.pairwise(edges):
+        stretch = values[first:end]
+        for extreme in (
+            np.where(np.isnan(stretch), np.inf, stretch).argmin,
+            np.where(np.isnan(stretch), -np.inf, stretch).argmax,
+        ):
+            places.add(first + int(extreme()))
+    return np.array(sorted(places), np.intp)
+
+
+# Files of a site are scripts, since a browser that opens a page from disk lets it load nothing else.
+
+
+def script(function: str, document: Any, *arguments: str) -> str:
+    """A call of a function with a JSON document in a text, from which nothing can break out.
+
+    Args:
+        function: of the page.
+        document: plain data; ValueError for a number that is not finite.
+        arguments: in front of the document: letters, digits and hyphens.
+    """
+    data = json.dumps(document, allow_nan=False, separators=(",", ":"))  # ASCII: U+2028 is escaped, too
+    for character, escaped in (("\\", "\\\\"), ("'", "\\'"), ("<", "\\u003c"), (">", "\\u003e")):
+        data = data.replace(character, escaped)
+    before = "".join(f'"{argument}",' for argument in arguments)
+    return f"{function}({before}JSON.parse('{data}'));\n"
+
+
+def _file_id(document: Any) -> str:
+    return hashlib.blake2b(json.dumps(document).encode(), digest_size=8).hexdigest()
