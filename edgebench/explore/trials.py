@@ -129,8 +129,11 @@ class ShownResult:
 @cache
 def site_metrics() -> tuple[Metric, ...]:
     """The metrics that are one number a trial, whatever the profile."""
+    of_profile = {"schedule", "uplink_bps"}
     return tuple(
-        metric for metric in METRICS.values() if not (metric.of_schedule or metric.is_size or metric.keyed)
+        metric
+        for metric in METRICS.values()
+        if not (metric.is_size or metric.keyed or of_profile & {*metric.conditions})
     )
 
 

@@ -19,8 +19,8 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def lab(tmp_path: Path) -> Path:
     """Two results of three trials, the second with a meter."""
-    for name, options in (("a", {}), ("b", {"power": True, "seed": 8})):
-        synthetic_results.made_experiment(tmp_path / "lab", name=name, **options)
+    synthetic_results.made_experiment(tmp_path / "lab", name="a")
+    synthetic_results.made_experiment(tmp_path / "lab", name="b", power=True, seed=8)
     return tmp_path / "lab"
 
 

@@ -25,7 +25,7 @@ def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Pa
     results, keys = column(data, "result"), column(data, "key")
     for place, (name, key) in enumerate(zip(results, keys, strict=True)):
         loaded = edgebench.load(lab / name)
-        row = loaded.summaries().loc[key]
+        row = loaded.summaries().loc[key].to_dict()
         for metric, heading, low in (
             ("image_s", "image_s_median", "image_s_low"),
             ("power_mean_w", "mean_w", "mean_low_w"),
