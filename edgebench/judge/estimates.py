@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,31 @@ def over_medians(medians: Sequence[float], certainty: Certainty = STATED) -> Fig
         return Figure(float(mean_over_sessions(np.array(medians))), reason=few)
     value, low, high = map(float, mean_interval(np.array(medians), certainty.interval))
     return Figure(value, low, high)
+
+
+def over_workers(workers: Sequence[Mapping[str, Any]], quantity: str, certainty: Certainty) -> Figure | None:
+    """The median of the slowest of several workers, named; bounds that hold for all of them at once.
+
+    None where one of them has no such times.
+
+    Args:
+        workers: each a WorkerSummary as plain data, at least one.
+        quantity: `image_s`, or `infer_s` of workers that time nothing else.
+        certainty: how sure the bounds have to be.
+    """
+    timed = ["image_s" if worker["image_s"] else "infer_s" for worker in workers if worker["medians_s"]]
+    if timed != [quantity] * len(workers):
+        return None
+    sure = Certainty(1 - (1 - certainty.interval) / len(workers), certainty.bound)
+    figures = [over_medians(worker["medians_s"], sure) for worker in workers]
+    at = max(range(len(figures)), key=lambda place: figures[place].value or 0.0)
+    note = (
+        f"the slowest of {len(workers)} workers is worker {workers[at]['worker']}, {workers[at]['variant']}"
+    )
+    if reason := next((figure.reason for figure in figures if figure.reason), ""):
+        return Figure(figures[at].value, reason=reason, note=note)
+    low, high = (max(getattr(figure, end) for figure in figures) for end in ("low", "high"))
+    return Figure(figures[at].value, low, high, note=note)
 
 
 def over_percentile(

@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import Any, Literal
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
-from edgebench.judge.estimates import STATED
+from edgebench.judge.estimates import STATED, over_workers
 from edgebench.judge.figure import Certainty, Figure
 from edgebench.judge.metric import Sampled, Stated
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
-from edgebench.judge.trial_summary import ALONE, EMULATED, TrialSummary, Verdict
+from edgebench.judge.trial_summary import EMULATED, TrialSummary, Verdict
 
 # What published figures can say about a limit.
 #
@@ -96,20 +96,21 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
     judged, unmeasured = metric.judged, _UNMEASURED.get(summary.status, "")
     if metric.share_of == "session" and summary.failed_sessions:
         unmeasured = ""
+    is_shared = summary.sharing is not None and requirement.statistic == "median"
+    slowest = over_workers(summary.workers, metric.name, certainty) if is_shared else None
     reasons = (
         (summary.emulated, EMULATED),
         (unmeasured, f"{unmeasured}: {summary.reason}" if summary.reason else unmeasured),
         (metric.of_machine, summary.other_machine),
-        (metric.together and summary.sharing is None, ALONE),
-        (not (metric.of_board or metric.is_power or metric.together), summary.unpooled),
+        (slowest is None and not (metric.of_board or metric.is_power or metric.together), summary.unpooled),
     )
     if missing := next((reason for holds, reason in reasons if holds and reason), ""):
         return Figure(reason=missing)
     if summary.published and not (isinstance(judged, Stated) and metric.value(summary) is not None):
         return published_figure(summary, requirement)
     assert judged is not None, f"{metric.name} has statistics and nothing that judges them"
-    figure = judged(summary, requirement, certainty)
-    if metric.part and isinstance(judged, Sampled) and not judged.values(summary):
+    figure = slowest or judged(summary, requirement, certainty)
+    if slowest is None and metric.part and isinstance(judged, Sampled) and not judged.values(summary):
         figure = _of_its_part(figure, summary, requirement, certainty)
     if not summary.stamp_doubt or not metric.of_stamps or figure.value is None:
         return figure

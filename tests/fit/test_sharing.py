@@ -97,7 +97,7 @@ def test_images_memory_and_energy_are_those_of_all_workers(path, summaries):
 
 def test_one_worker_has_none_of_it_and_one_reason_for_all(summaries):
     lone = summaries[0]
-    for name, unit in (("slowdown", "1"), ("images_per_s", "images/s"), ("together_energy_j", "J")):
+    for name, unit in (("images_per_s", "images/s"), ("together_energy_j", "J")):
         assert asked(lone, name, unit).reason == ALONE
     assert lone.sharing is None
     assert [name for name, reason in missing_reasons(lone).items() if reason == ALONE] == ["sharing"]
@@ -211,3 +211,23 @@ def test_a_revision_whose_variants_alone_nothing_measures_says_that_the_device_c
 
 def test_passes_are_counted_in_their_plural():
     assert [counted(n, "pass", "passes") for n in (1, 2)] == ["1 pass", "2 passes"]
+
+
+def test_the_latency_of_workers_is_judged_by_the_slowest_of_them(summaries):
+    lone, _, _, mixed = summaries
+    figure = asked(mixed, "image_s", "s")
+    slowest = max((worker["image_s"] for worker in mixed.workers), key=lambda each: each["median"])
+    assert figure.value == pytest.approx(slowest["median"])
+    assert figure.low is not None and figure.high is not None
+    # Both bounds are of every worker at once.
+    assert figure.high > max(worker["image_s"]["high"] for worker in mixed.workers)
+    assert slowest["low"] > figure.low >= max(worker["image_s"]["low"] for worker in mixed.workers) * 0.9
+    assert f"the slowest of 2 workers is worker 1, {SECOND}" in figure.note
+    assert "worker" in asked(mixed, "infer_s", "s").reason and asked(lone, "image_s", "s").value
+
+
+def test_what_runs_alone_has_a_slowdown_of_1(summaries):
+    lone = summaries[0]
+    figure = asked(lone, "slowdown", "1")
+    assert (figure.low, figure.value, figure.high) == (1.0, 1.0, 1.0) and "alone" in figure.what
+    assert lone.sharing is None

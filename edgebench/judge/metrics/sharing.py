@@ -117,7 +117,8 @@ def _slowdown(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure
     """The slowest worker's, named; its interval is at least that of the trial's others."""
     from edgebench.stats.intervals import interval_reason
 
-    assert trial.sharing is not None
+    if trial.sharing is None:
+        return Figure(1.0, 1.0, 1.0, what="it runs alone, which", lasting=True)
     sure = certainty.at_least(trial.interval_confidence)
     slowdown = trial.once(("slowdown", sure), lambda: slowest_worker(trial.workers, sure.interval))
     if slowdown is None:
@@ -125,6 +126,10 @@ def _slowdown(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure
     note = f"the slowest of {len(trial.workers)} workers is worker {slowdown.worker}, {slowdown.variant}"
     few = interval_reason(slowdown.sessions)
     return Figure(slowdown.median, slowdown.low, slowdown.high, reason=few, note=note)
+
+
+def _energy(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
+    return metered(trial, asked, certainty) if trial.sharing else Figure(reason=_missing(trial, ""))
 
 
 def _by_session(worker: Mapping[str, Any]) -> tuple[float, ...]:
@@ -225,7 +230,7 @@ METRICS = (
         label="Energy per image together",
         statistics=("median",),
         brought_by="--meter KIND",
-        judged=metered,
+        judged=_energy,
         shown=(Shown("sharing", form="interval", where_present=True),),
         compared=ByRail("together_energy_j_sessions"),
         usual="also",
