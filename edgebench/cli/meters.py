@@ -25,7 +25,7 @@ from edgebench.cli.common import (
     with_parameters,
 )
 from edgebench.cli.panels import CommandGroup
-from edgebench.errors import UsageError
+from edgebench.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from edgebench.records.session import ProbeInfo
@@ -105,8 +105,9 @@ def check(
     for name in meter or ():
         require_meter(name)
     checked = [bench.record(name, CHECK_S) for name in meter or board_meters()]
-    print_meters(stdout(), [_checked(recording) for recording in checked], as_json=json_)
-    unreadable = [recording.info is None for recording in checked]
+    rows = [_checked(recording) for recording in checked]
+    print_meters(stdout(), rows, as_json=json_)
+    unreadable = [not row["readable"] for row in rows]
     exit_where(all(unreadable) or bool(meter and any(unreadable)))
 
 
@@ -267,6 +268,10 @@ def _checked(recording: Recording) -> dict[str, Any]:
     info, fields = recording.info, _unchecked(recording)
     if info is None:
         return fields
+    try:
+        recording.require_readings()
+    except UnavailableError as error:
+        fields |= {"readable": False, "reason": error.why, "fix": error.fix}
     taken = ("rate_hz", "scope", "averaging_ms", "resolution")
     return fields | {
         **{name: getattr(info, name) for name in taken},

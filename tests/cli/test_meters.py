@@ -111,6 +111,16 @@ def test_what_tegrastats_does_not_print_is_said(field, tmp_path):
     assert "rejected, the first was 'no line of it'" in " ".join(done.stdout.split())
 
 
+@pytest.mark.attack(
+    "every reading of a meter is out of its range: it is not readable, with the first of them"
+)
+def test_a_meter_without_a_plausible_reading_is_not_readable(field, tmp_path):
+    line = jetson_board.ORIN_NANO.replace("mW", "00000mW")
+    done = field.call("meters", "check", f"tegrastats:{jetson_board.tegrastats(tmp_path, line)}")
+    assert done.exit_code == 1 and "not readable" in done.stdout
+    assert "readings were rejected, the first was" in " ".join(done.stdout.split())
+
+
 @pytest.mark.attack("a meter dies during a recording: what it gave before is kept, and the exit code is 1")
 def test_what_one_that_dies_gave_before_is_kept(field, tmp_path):
     program = jetson_board.tegrastats(tmp_path, jetson_board.NANO, mode="dies")

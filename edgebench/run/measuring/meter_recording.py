@@ -290,7 +290,7 @@ class Recording:
             if info.rejected:
                 first = f", the first was {info.rejected_first[0]!r}" if info.rejected_first else ""
                 why = f"{info.rejected} readings were rejected{first}"
-            fix = "see `edgebench meters check`, or record for longer"
+            fix = "see its wiring and address, or `edgebench meters record` it for longer"
             raise UnavailableError(f"{self.meter} gave no reading of power", why=why, fix=fix)
         return info
 
