@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 from edgebench.contract import Backend, BackendOptions, PathText
 from edgebench.errors import UnavailableError, UnsupportedError, UsageError
 from edgebench.link.clock_match import as_session_error
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.chain import Chain, PreparedByChain
 from edgebench.prepare.edgetpu import PRECISION_REASONS, EdgeTpuChain, compiler_finding

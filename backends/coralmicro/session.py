@@ -17,7 +17,7 @@ from edgebench.agent.worker import WARMUP_STEP
 from edgebench.errors import SessionError
 from edgebench.link.clock_match import BETWEEN_TRIPS, as_session_error
 from edgebench.link.replies import Span, TooShortForTheClock, require_within
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.link.window_session import BoardSession, fitted, size_bytes
 from edgebench.records.model import Artifact, InputSpec
 from edgebench.records.session import (

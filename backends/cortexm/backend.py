@@ -23,7 +23,7 @@ from edgebench.errors import (
     UsageError,
 )
 from edgebench.link.clock_match import WrappingClock
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.link.window_session import (
     USUAL,
     Seconds,

@@ -36,7 +36,7 @@ from edgebench.link.replies import (
     Reply,
     checked,
 )
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import Link
 from edgebench.link.worker import Board

@@ -25,7 +25,7 @@ from edgebench.link.host_lag import lag_of
 from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.placing import Placer
 from edgebench.link.replies import ProbeReport
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.link.session_probes import SessionProbes
 from edgebench.prepare.cache import Cache
 from edgebench.records.session import BurstTimes, MeterLag, ProbeChunk, ProbeInfo, probe_name

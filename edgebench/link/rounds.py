@@ -15,7 +15,7 @@ from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.errors import SessionError
 from edgebench.link.connection import LinkLost
 from edgebench.link.failures import WorkerEnded
-from edgebench.link.schedule import Schedule
+from edgebench.link.session_loop import Schedule
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.worker import AGENT_GRACE_S, SessionContext, Worker
 from edgebench.records.session import BurstTimes, LoadBursts, MeasurePlan, Pass, ProbeInfo

@@ -19,8 +19,7 @@ from edgebench.agent.frames import ProtocolError
 from edgebench.agent.pixels import preprocessing, resizing
 from edgebench.agent.pixels import windows as cut_patches
 from edgebench.link.clock_match import BETWEEN_TRIPS, ROUND_TRIPS, BoardFault, ClockTrips, as_session_error
-from edgebench.link.schedule import Schedule, Timeouts
-from edgebench.link.session_loop import SessionLoop, Timed
+from edgebench.link.session_loop import Schedule, SessionLoop, Timed, Timeouts
 from edgebench.records.model import Artifact, InputSpec, TensorInput
 from edgebench.records.session import (
     BurstTimes,

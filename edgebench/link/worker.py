@@ -42,7 +42,7 @@ from edgebench.link.replies import (
     scores_in,
     stamps_in,
 )
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.records.model import Artifact
 from edgebench.records.session import (
     BurstTimes,

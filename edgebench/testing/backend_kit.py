@@ -22,7 +22,7 @@ from edgebench.contract import Backend, Device, Session
 from edgebench.errors import NoPermissionError, SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings

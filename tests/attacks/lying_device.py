@@ -11,7 +11,7 @@ import pytest
 from edgebench.agent.frames import Frame
 from edgebench.errors import SessionError
 from edgebench.link.agent_session import AgentSession
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.link.worker import Board
 from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
 from edgebench.records.target import Launch

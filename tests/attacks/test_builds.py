@@ -15,7 +15,7 @@ from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.replies import Progressed
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.link.worker import MOST_STEPS, WorkProgress, build_progress
 from edgebench.records.target import Launch
 from edgebench.session_stages import BUILD

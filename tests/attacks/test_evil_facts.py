@@ -11,7 +11,7 @@ from edgebench.link.agent_device import AgentDevice
 from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings
 from edgebench.link.local import LocalLink
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.results.redaction import PrivateNames
 
 AGENT = """

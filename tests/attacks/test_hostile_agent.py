@@ -20,7 +20,7 @@ from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.failures import WorkerEnded
 from edgebench.link.local import LocalLink
 from edgebench.link.replies import Ended
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import SshLink
 from edgebench.link.worker import Board, SessionContext, Worker, counted

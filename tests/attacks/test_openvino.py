@@ -25,7 +25,7 @@ from edgebench.agent.timed import TimedLoop
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink, agent_file
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target

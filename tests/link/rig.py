@@ -12,7 +12,7 @@ import numpy as np
 from edgebench import registry
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink, agent_file
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.link.ssh import Link, SshLink
 from edgebench.prepare.cache import Cache, sha256_file
 from edgebench.records.model import Artifact, PrepareRequest

@@ -12,7 +12,7 @@ from edgebench.errors import UnavailableError, UsageError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.local import LocalLink, agent_bytes, agent_file
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.session_stages import TIMEOUT
 
 ANSWER = """

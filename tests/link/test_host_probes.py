@@ -14,7 +14,7 @@ from edgebench.judge.power import recorded_name
 from edgebench.link.host_probes import HostProbes, SampleSpool, _within
 from edgebench.link.inspection import check_target
 from edgebench.link.local import LocalLink
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.records import session as load_bursts
 from edgebench.records.session import ProbeChunk
 from edgebench.records.target import Target

@@ -3,7 +3,7 @@
 import pytest
 
 from edgebench.agent.frames import ProtocolError
-from edgebench.link.schedule import Schedule
+from edgebench.link.session_loop import Schedule
 from edgebench.records.session import MeasurePlan
 from tests.fakes import made_scene
 

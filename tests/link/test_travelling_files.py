@@ -8,7 +8,7 @@ from edgebench.agent.worker import RUNNER
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink, agent_file
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from tests.fakes import agent_backend
 
 TAKES_IN = """

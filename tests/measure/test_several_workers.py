@@ -95,12 +95,16 @@ def test_the_trial_says_why_it_has_no_figure(results):
     assert reasons["image_s"] == reasons["infer_s"] == reasons["memory_bytes"] == reason
     assert [caution.count for caution in summary.cautions if caution.flag is Flag.SEVERAL_WORKERS] == [2]
     assert trial_json(summary)["workers"][1]["worker"] == 1
-    for quantity, unit in (("image_s", "s"), ("accuracy", "1"), ("memory_bytes", "MB"), ("energy_j", "J")):
+    for quantity, unit in (("accuracy", "1"), ("memory_bytes", "MB"), ("energy_j", "J")):
         requirement = Requirement.model_validate(
             {"name": quantity, "quantity": quantity, "unit": unit, "limit": 1.0}
         )
         figure = figure_of(summary, requirement)
         assert (figure.value, figure.reason) == (None, reason)
+    requirement = Requirement.model_validate(
+        {"name": "p90", "quantity": "image_s", "unit": "s", "limit": 1.0, "statistic": "p90"}
+    )
+    assert figure_of(summary, requirement).reason == reason
 
 
 def test_requests_are_each_workers_own_too(results):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.link.window_session import USUAL, TimedInferences, WindowSession
 from edgebench.prepare.cache import Cache
 from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings

@@ -20,7 +20,7 @@ import pytest
 from edgebench.errors import SessionError
 from edgebench.installed import version_of
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import sha256_file
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings

@@ -10,7 +10,7 @@ import pytest
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink, agent_file
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact
 from edgebench.records.session import SessionSettings
