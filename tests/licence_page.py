@@ -51,6 +51,12 @@ _SHIPPED = (
         "Apache-2.0",
     ),
     (
+        "`edgebench/explore/page/d3.min.js`: d3 7.9.2 as published (npm package d3, dist/d3.min.js)",
+        "Mike Bostock and others; SHA-256 and all notices are in "
+        "[LICENSES.txt](../edgebench/explore/page/LICENSES.txt)",
+        "ISC, with parts under BSD-3-Clause, MIT, Apache-2.0 and the Unlicense",
+    ),
+    (
         "`results/reference`: figures that others published",
         "their authors, each named with its source",
         "figures alone, with their sources",
@@ -67,7 +73,7 @@ packages that constraints.txt pins (`python -m tests.licence_page`), and a test 
 | --- | --- | --- |
 {shipped}
 
-No source, library or font of others is in the package. Firmware is built against TensorFlow Lite for
+No other source, library or font of others is in the package. Firmware is built against TensorFlow Lite for
 Microcontrollers, coralmicro and vendors' kits that its user has, under their own licences.
 
 ## What an installation brings

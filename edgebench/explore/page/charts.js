@@ -1,0 +1,341 @@
+/**
+ * What the page draws, by d3 7.9.2 (ISC), whose file is the published d3.min.js as it is.
+ *
+ * Compared under "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:", 9,000 points from
+ * disk and over HTTP, in Chromium and in Firefox ESR:
+ * d3 7.9.2 (280 kB) breaks no rule: it sets attributes; SVG can be saved, read aloud and styled; drawn in 50 ms.
+ * uPlot 1.6.32 (51 kB) and ECharts 6.1.0 (1.1 MB) break none either; the first draws lines on a canvas, which cannot
+ * be saved as SVG or styled, the second an element a point, in 480 ms.
+ * Observable Plot 0.6.17 and Plotly 4.1.2 (4.8 MB) write style elements, Vega 6.4.0 compiles expressions: refused.
+ */
+"use strict";
+
+/** Marks of groups, each around 0, 0; seven against six colours, so that 42 groups differ in one of them. */
+const SHAPES = [
+  "m-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
+  "m-3.6,-3.6h7.2v7.2h-7.2z",
+  "m0,-4.8l4.6,8h-9.2z",
+  "m0,-5.2l4.4,5.2l-4.4,5.2l-4.4,-5.2z",
+  "m0,4.8l4.6,-8h-9.2z",
+  "m-1.5,-4.6h3v3.1h3.1v3h-3.1v3.1h-3v-3.1h-3.1v-3h3.1z",
+  "m-4.2,-4.2h8.4l-8.4,8.4h8.4z",
+];
+const COLOURS = 6;
+const RING = "m-8,0a8,8 0 1,0 16,0a8,8 0 1,0 -16,0z";
+
+/**
+ * @typedef {{domain: number[], kind: "linear"|"log"|"time", title: string, unit?: string}} Axis
+ * @typedef {{i: number, x: number, y: number, xLow: number, xHigh: number, yLow: number, yHigh: number,
+ *   group: number, state: State, published: boolean}} Point with its interval, whose ends are the value without one
+ * @typedef {{axis: "x"|"y", value: number, title: string}} Rule a line across
+ * @typedef {{x: any, y: any, layer: any, left: number, right: number, top: number, bottom: number}} Frame
+ * @typedef {{axis: "x"|"y", metric: Metric, value: number|null}} LimitHandle
+ */
+
+/** @param {number} group */
+const shape = (group) => SHAPES[group % SHAPES.length];
+
+/** @param {number} number */
+const rounded = (number) => Math.round(number * 10) / 10;
+
+/** The width that a chart of the overview has. */
+const chartWidth = () => Math.max(280, /** @type {HTMLElement} */ (document.getElementById("content")).clientWidth - 26);
+
+/**
+ * A domain around some values with room at its ends.
+ * @param {number[]} values
+ * @param {boolean} log
+ */
+function domainOf(values, log) {
+  const [low, high] = d3.extent(values);
+  if (low === undefined) return log ? [0.1, 10] : [0, 1];
+  const room = log ? Math.max((high / low) ** 0.05, 1.05) : (high - low) * 0.05 || Math.abs(high) * 0.05 || 1;
+  return log ? [low / room, high * room] : [low - room, high + room];
+}
+
+/**
+ * @param {Metric} metric
+ * @param {number[]} values
+ * @returns {Axis}
+ */
+function axisOf(metric, values) {
+  const { log, unit } = metric;
+  return { domain: domainOf(values, log), kind: log ? "log" : "linear", title: titled(metric), unit };
+}
+
+/**
+ * Axes with their titles and a grid, in place of those that were there; nothing else of the drawing changes.
+ * @param {SVGSVGElement} svg
+ * @param {number} width
+ * @param {number} height
+ * @param {Axis} xAxis
+ * @param {Axis} yAxis
+ * @returns {Frame}
+ */
+function frame(svg, width, height, xAxis, yAxis) {
+  const [left, right, top, bottom] = [64, width - 18, 20, height - 44];
+  const root = d3.select(svg).attr("viewBox", `0 0 ${width} ${height}`).attr("width", width).attr("height", height);
+  const layer = root.selectAll("g.frame").data([0]).join("g").attr("class", "frame");
+  layer.selectChildren().remove();
+  const scales = [xAxis, yAxis].map((of, k) => {
+    const [from, to] = k ? [bottom, top] : [left, right];
+    const scale = { linear: d3.scaleLinear, log: d3.scaleLog, time: d3.scaleUtc }[of.kind]();
+    scale.domain(of.domain).range([from, to]);
+    const axis = k ? d3.axisLeft(scale) : d3.axisBottom(scale);
+    const count = Math.max(2, Math.floor(Math.abs(to - from) / (k ? 45 : 100)));
+    const text = (/** @type {number} */ value) => shown(value, of.unit);
+    axis.ticks(count);
+    if (of.kind !== "time") axis.tickFormat(of.kind === "log" ? scale.tickFormat(count, text) : text);
+    axis.tickSizeInner(k ? left - right : top - bottom).tickPadding(6);
+    layer.append("g").attr("class", "axis").attr("transform", `translate(${k ? [left, 0] : [0, bottom]})`).call(axis);
+    const title = layer.append("text").text(of.title).attr("x", k ? 2 : right).attr("y", k ? 11 : height - 6);
+    if (!k) title.attr("text-anchor", "end");
+    return scale;
+  });
+  return { x: scales[0], y: scales[1], layer, left, right, top, bottom };
+}
+
+/**
+ * Points of one look as two paths: their intervals, cut at the frame, and their marks.
+ * @param {any} layer
+ * @param {Point[]} points
+ * @param {Frame} frame
+ */
+function drawPoints(layer, points, { x, y }) {
+  const [clampedX, clampedY] = [x, y].map((scale) => scale.copy().clamp(true));
+  const intervals = [];
+  const marks = [];
+  for (const point of points) {
+    const [atX, atY] = [rounded(x(point.x)), rounded(y(point.y))];
+    intervals.push(`M${rounded(clampedX(point.xLow))},${atY}H${rounded(clampedX(point.xHigh))}`);
+    intervals.push(`M${atX},${rounded(clampedY(point.yLow))}V${rounded(clampedY(point.yHigh))}`);
+    marks.push(`M${atX},${atY}${shape(point.group)}`);
+  }
+  layer.append("path").attr("class", "interval").attr("d", intervals.join(""));
+  layer.append("path").attr("class", "mark").attr("d", marks.join(""));
+}
+
+/**
+ * @param {any} layer
+ * @param {Rule[]} rules
+ * @param {Frame} frame
+ */
+function drawRules(layer, rules, { x, y, left, right, top, bottom }) {
+  for (const { axis, value, title } of rules) {
+    const at = axis === "x" ? x(value) : y(value);
+    const inside = axis === "x" ? at >= left && at <= right : at >= top && at <= bottom;
+    const path = axis === "x" ? `M${at},${top}V${bottom}` : `M${left},${at}H${right}`;
+    if (inside) layer.append("path").attr("class", "rule").attr("d", path).append("title").text(title);
+  }
+}
+
+/** The scatter plot with its two limits, which pointer and keys move. */
+class Scatter {
+  /**
+   * @param {SVGSVGElement} svg
+   * @param {{limit: (axis: string, value: number|null, last: boolean) => void, open: (i: number) => void,
+   *   point: (point: Point|null, at: number[], byKey: boolean) => void}} told what is done with the plot
+   */
+  constructor(svg, told) {
+    this.svg = svg;
+    this.told = told;
+    /** @type {Point[]} */
+    this.points = [];
+    this.at = -1;
+    /** @type {any[]} */
+    this.scales = [];
+    /** @type {Metric[]} */
+    this.metrics = [];
+    const root = d3.select(svg).attr("role", "group").attr("aria-labelledby", "chart-title");
+    root.append("g").attr("class", "frame");
+    this.marks = root.append("g").attr("class", "marks").attr("aria-hidden", "true");
+    this.plane = root.append("rect").attr("class", "plane").attr("id", "plane").attr("tabindex", 0);
+    const help = "Points: arrow keys go along the horizontal axis, Enter opens the trial";
+    this.plane.attr("role", "application").attr("aria-label", help);
+    this.plane.on("pointermove", (event) => this.show(this.under(event), false));
+    this.plane.on("pointerleave blur", () => this.show(null, false));
+    this.plane.on("click", (event) => {
+      const point = this.under(event);
+      if (point) told.open(point.i);
+    });
+    this.plane.on("keydown", (event) => this.byKey(event));
+    this.cursor = root.append("circle").attr("class", "cursor").attr("r", 8);
+    this.handles = ["x", "y"].map((axis, k) => this.handle(root, axis, k));
+  }
+
+  /**
+   * @param {any} root
+   * @param {string} axis
+   * @param {number} k which of x and y
+   */
+  handle(root, axis, k) {
+    const group = root.append("g").attr("class", `limit ${axis}`).attr("id", `handle-${axis}`);
+    group.attr("tabindex", 0).attr("role", "slider").attr("aria-orientation", k ? "vertical" : "horizontal");
+    group.append("line").attr("class", "grip");
+    group.append("line").attr("class", "line");
+    group.append("path").attr("class", "arrow");
+    let dragged = false;
+    const follow = (/** @type {PointerEvent} */ event) => {
+      if (dragged) this.moveTo(k, d3.pointer(event, this.svg)[k], event.type !== "pointermove");
+      dragged &&= event.type === "pointermove";
+    };
+    group.on("pointerdown", (event) => {
+      dragged = true;
+      group.node().setPointerCapture(event.pointerId);
+      group.node().focus();
+      event.preventDefault();
+    });
+    group.on("pointermove pointerup pointercancel", follow);
+    group.on("keydown", (event) => {
+      const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
+      const [from, to] = this.scales[k].range();
+      if (event.key in steps) this.moveTo(k, Number(group.attr("data-at")) + (steps[event.key] * (to - from)) / 100, true);
+      else if (["Home", "End", "Delete"].includes(event.key)) this.told.limit(axis, null, true);
+      else return;
+      event.preventDefault();
+    });
+    return group;
+  }
+
+  /**
+   * A limit at a place of the drawing; none at the end where it lets everything pass.
+   * @param {number} k
+   * @param {number} place
+   * @param {boolean} last
+   */
+  moveTo(k, place, last) {
+    const scale = this.scales[k];
+    const [from, to] = scale.range();
+    const share = Math.min(Math.max((place - from) / (to - from), 0), 1);
+    const none = this.metrics[k].better === "higher" ? share < 0.005 : share > 0.995;
+    this.told.limit("xy"[k], none ? null : Number(scale.invert(from + share * (to - from)).toPrecision(3)), last);
+  }
+
+  /**
+   * @param {number} width
+   * @param {number} height
+   * @param {{x: Axis, y: Axis, points: Point[], front: Point[], limits: LimitHandle[], rules: Rule[]}} view
+   */
+  draw(width, height, view) {
+    const of = frame(this.svg, width, height, view.x, view.y);
+    const { x, y, left, right, top, bottom } = of;
+    this.points = view.points;
+    this.scales = [x, y];
+    this.metrics = view.limits.map(({ metric }) => metric);
+    this.tree = null;
+    this.plane.attr("x", left).attr("y", top).attr("width", right - left).attr("height", bottom - top);
+    this.marks.selectChildren().remove();
+    const looks = d3.groups(view.points, ({ group, state }) => `c${group % COLOURS} s${group} ${state}`);
+    const fadedFirst = d3.sort(looks, ([look]) => !look.endsWith("fail"));
+    for (const [look, points] of fadedFirst) drawPoints(this.marks.append("g").attr("class", look), points, of);
+    const rings = view.points.filter(({ published }) => published);
+    const ringPath = rings.map((point) => `M${rounded(x(point.x))},${rounded(y(point.y))}${RING}`).join("");
+    this.marks.append("path").attr("class", "published").attr("d", ringPath);
+    const line = d3.line((point) => rounded(x(point.x)), (point) => rounded(y(point.y))).curve(d3.curveStepAfter);
+    this.marks.append("path").attr("class", "front").attr("d", line(view.front));
+    drawRules(this.marks, view.rules, of);
+    view.limits.forEach((limit, k) => this.place(this.handles[k], limit, of));
+    this.show(null, false);
+  }
+
+  /**
+   * @param {any} group
+   * @param {LimitHandle} limit
+   * @param {Frame} frame
+   */
+  place(group, { axis, metric, value }, { x, y, left, right, top, bottom }) {
+    const scale = axis === "x" ? x : y;
+    const [low, high] = scale.domain();
+    const open = metric.better === "higher" ? low : high;
+    const wished = scale(Math.min(Math.max(value ?? open, low), high));
+    const at = Number.isFinite(wished) ? wished : scale(open);
+    const ends = axis === "x" ? [at, at, top, bottom] : [left, right, at, at];
+    ["x1", "x2", "y1", "y2"].forEach((name, k) => group.selectAll("line").attr(name, ends[k]));
+    group.select(".arrow").attr("d", axis === "x" ? `M${at},${top}m-7,-12h14l-7,12z` : `M${right},${at}m12,-7v14l-12,-7z`);
+    group.classed("set", value !== null).attr("data-at", at).attr("aria-label", limitName(metric));
+    group.attr("aria-valuemin", low).attr("aria-valuemax", high).attr("aria-valuenow", value ?? open);
+    group.attr("aria-valuetext", value === null ? "no limit" : shown(value, metric.unit));
+  }
+
+  /** @param {PointerEvent} event */
+  under(event) {
+    const [x, y] = this.scales;
+    this.tree ??= d3.quadtree(this.points, (point) => x(point.x), (point) => y(point.y));
+    return this.tree.find(...d3.pointer(event, this.svg), 14) ?? null;
+  }
+
+  /** @param {KeyboardEvent} event */
+  byKey(event) {
+    const order = d3.sort(this.points, (point) => point.x);
+    const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageDown: 50, PageUp: -50, Home: -Infinity, End: Infinity };
+    if (event.key in steps && order.length) {
+      this.at = Math.min(Math.max(this.at + steps[event.key], 0), order.length - 1);
+      this.show(order[this.at], true);
+    } else if (event.key === "Enter" && order[this.at]) this.told.open(order[this.at].i);
+    else return;
+    event.preventDefault();
+  }
+
+  /**
+   * @param {Point|null} point
+   * @param {boolean} byKey
+   */
+  show(point, byKey) {
+    const at = point ? [this.scales[0](point.x), this.scales[1](point.y)] : [0, 0];
+    this.cursor.attr("visibility", point ? "visible" : "hidden").attr("cx", at[0]).attr("cy", at[1]);
+    this.told.point(point, at, byKey);
+  }
+}
+
+/**
+ * A plot of points with their intervals, a line and shaded bands; rules go across.
+ * @param {SVGSVGElement} svg
+ * @param {number} width
+ * @param {number} height
+ * @param {{x: Axis, y: Axis, points?: Point[], line?: (number[]|null)[], bands?: number[][], rules?: Rule[]}} view
+ */
+function seriesPlot(svg, width, height, { x, y, points = [], line = [], bands = [], rules = [] }) {
+  const of = frame(svg, width, height, x, y);
+  const sides = bands.map((band) => band.map((at) => rounded(Math.min(Math.max(of.x(at), of.left), of.right))));
+  const boxes = sides.map(([from, to]) => `M${from},${of.top}H${to}V${of.bottom}H${from}Z`);
+  of.layer.append("path").attr("class", "band").attr("d", boxes.join(""));
+  const path = d3.line(([at]) => rounded(of.x(at)), ([, at]) => rounded(of.y(at))).defined((place) => place !== null);
+  of.layer.append("path").attr("class", "series").attr("d", path(line));
+  for (const [group, members] of d3.groups(points, (point) => point.group)) {
+    drawPoints(of.layer.append("g").attr("class", `c${group % COLOURS}`), members, of);
+  }
+  drawRules(of.layer, rules, of);
+}
+
+/**
+ * @param {string} group classes of the sign's group
+ * @param {string} mark class of its path
+ * @param {string} path
+ * @param {string} text
+ */
+function legendEntry(group, mark, path, text) {
+  const item = d3.create("li");
+  const svg = item.append("svg").attr("viewBox", "-9 -9 18 18").attr("aria-hidden", "true");
+  svg.append("g").attr("class", group).append("path").attr("class", mark).attr("d", `M0,0${path}`);
+  return item.append(() => document.createTextNode(text)) && item.node();
+}
+
+const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "visibility"];
+
+/**
+ * The drawing as a file of its own: what the style sheet gives its elements is written onto them.
+ * @param {SVGSVGElement} svg
+ */
+function standaloneSvg(svg) {
+  const copy = /** @type {SVGSVGElement} */ (svg.cloneNode(true));
+  const originals = [svg, ...svg.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((element, k) => {
+    const style = getComputedStyle(originals[k]);
+    for (const name of STYLES) element.setAttribute(name, style.getPropertyValue(name));
+  });
+  copy.querySelectorAll(".plane, .cursor, .limit:not(.set)").forEach((element) => element.remove());
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const ground = getComputedStyle(document.body).backgroundColor;
+  d3.select(copy).insert("rect", "*").attr("width", "100%").attr("height", "100%").attr("fill", ground);
+  return new XMLSerializer().serializeToString(copy);
+}

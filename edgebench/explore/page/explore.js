@@ -1,0 +1,738 @@
+/**
+ * The page: what is chosen lives in the address, and everything that is shown follows from it and the data.
+ * All text from results reaches the document as text nodes and attributes, never as markup.
+ */
+"use strict";
+
+/**
+ * @typedef {{low: number|null, high: number|null, reason?: string}} Ends
+ * @typedef {{key: string, title: string, unit?: string, value: (i: number) => number|string|null,
+ *   ends?: (i: number) => Ends}} Column of the table; `ends` of one with an interval
+ */
+
+const FILTERS = [
+  "kind", "device", "target", "model", "depth_multiplier", "precision", "batch", "power_mode", "scope", "status",
+];
+/** Labels that other columns say or that are no text for people. */
+const INNER = ["id", "key", "history", "trial", "model", "depth_multiplier", "precision"];
+const USUAL = ["image_s", "accuracy", "energy_j", "power_peak_w", "memory_bytes", "start_s"];
+const AXES = /** @type {const} */ (["x", "y"]);
+const ROWS = 50;
+
+/** @type {Data} */
+let data;
+/** @type {Sessions|null} */
+let sessions = null;
+/** @type {Object<string, ResultDetails>} what results/<id>.js brought */
+let results = {};
+/** @type {Object<string, Promise<void>>} files of this site that were asked for */
+let loading = {};
+/** @type {string[]} what the address calls each trial */
+let names = [];
+/** @type {Map<string, number>} */
+let places = new Map();
+/** What is chosen: what the address says. */
+let params = new URLSearchParams();
+/** @type {Scatter} */
+let scatter;
+/** @type {number[]} the trials of the table, in its order */
+let listed = [];
+/** @type {(i: number) => State} */
+let stateFor = () => "pass";
+
+/**
+ * @param {string} id
+ * @returns {any}
+ */
+const byId = (id) => document.getElementById(id);
+
+/**
+ * @param {string} tag
+ * @param {Object<string, any>} attributes null and false leave one out
+ * @param {...(Node|string)} children texts become text nodes
+ * @returns {any}
+ */
+function element(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** @param {string} message */
+const problem = (message) => Object.assign(byId("problem"), { hidden: !message, textContent: message });
+
+// The choice and the address.
+
+/**
+ * The address with some changes; a page of the table and the limits of another axis do not outlive them.
+ * @param {Object<string, string|number|null|string[]>} changes
+ */
+function address(changes) {
+  const parts = new URLSearchParams(params);
+  const ended = ["x", "y"].filter((axis) => axis in changes).map((axis) => [`${axis}limit`, null]);
+  for (const [name, value] of Object.entries({ page: null, ...Object.fromEntries(ended), ...changes })) {
+    parts.delete(name);
+    const texts = Array.isArray(value) ? value : value === null || value === "" ? [] : [value];
+    for (const text of texts) parts.append(name, String(text));
+  }
+  return `#${parts}`;
+}
+
+/**
+ * @param {Object<string, string|number|null|string[]>} changes
+ * @param {boolean} [passing] whether the back button skips it
+ */
+function go(changes, passing = false) {
+  const target = address(changes);
+  if (target !== (location.hash || "#")) history[passing ? "replaceState" : "pushState"](null, "", target);
+  render();
+}
+
+/** Metrics with a figure, the usual ones first. */
+function withFigures() {
+  const known = data.metrics.map(({ name }) => name).filter((name) => data.figures[name]);
+  return [...new Set([...USUAL.filter((name) => known.includes(name)), ...known])];
+}
+
+/** @param {"x"|"y"|"metric"} name */
+function chosenMetric(name) {
+  const there = withFigures();
+  const x = there[0] ?? "image_s";
+  const y = ["accuracy", ...there].find((other) => there.includes(other) && other !== x) ?? "accuracy";
+  const known = data.metrics.some((metric) => metric.name === params.get(name));
+  return metricOf(data, (known && params.get(name)) || { x, y, metric: "image_s" }[name]);
+}
+
+/** @param {string} name */
+function chosenNumber(name) {
+  const text = params.get(name);
+  return text && Number.isFinite(Number(text)) ? Number(text) : null;
+}
+
+const chosenProfile = () => data.profiles.find(({ name }) => name === params.get("profile"));
+
+const chosenLimits = () => AXES.flatMap((axis) => {
+  const limit = chosenNumber(`${axis}limit`);
+  return limit === null ? [] : [{ metric: chosenMetric(axis), limit }];
+});
+
+/** Metrics that the table has columns of. */
+function chosenColumns() {
+  const there = withFigures();
+  const usual = [chosenMetric("x").name, chosenMetric("y").name, ...USUAL];
+  const wanted = params.has("column") ? params.getAll("column") : usual;
+  return [...new Set(wanted)].filter((name) => there.includes(name));
+}
+
+// What the data files call.
+
+/** @param {Data} loaded */
+function edgebenchData(loaded) {
+  if (data?.build === loaded.build) return;
+  [data, sessions, loading, results, places] = [loaded, null, {}, {}, new Map()];
+  names = d3.range(data.n).map((i) => {
+    const whole = `${label(data, "id", i) || "published"}/${label(data, "key", i) || label(data, "trial", i)}`;
+    let name = whole;
+    for (let more = 2; places.has(name); more++) name = `${whole}~${more}`;
+    places.set(name, i);
+    return name;
+  });
+  if (!scatter) begin();
+  fillControls();
+  render();
+}
+
+/** @param {Sessions} loaded */
+const edgebenchSessions = (loaded) => (sessions = loaded);
+
+/**
+ * @param {string} id
+ * @param {ResultDetails} loaded
+ */
+const edgebenchResult = (id, loaded) => (results[id] = loaded);
+
+/**
+ * Runs a file of this site.
+ * @param {string} path
+ */
+function run(path) {
+  const script = element("script", { src: path });
+  const ended = new Promise((done, failed) => Object.assign(script, { onload: done, onerror: failed }));
+  document.body.append(script);
+  return ended.finally(() => script.remove());
+}
+
+/**
+ * Runs a file of this site once, then renders again.
+ * @param {string} path
+ */
+function need(path) {
+  loading[path] ??= run(path);
+  const lost = `${path} could not be loaded: the data were replaced, or the file is not there. Reload the page.`;
+  loading[path].then(render, () => problem(lost));
+}
+
+function begin() {
+  scatter = new Scatter(byId("scatter"), {
+    limit: (axis, value, last) => soon(() => go({ [`${axis}limit`]: value }, !last)),
+    open: (i) => go({ view: "trial", trial: names[i] }),
+    point: showPoint,
+  });
+  window.addEventListener("hashchange", render);
+  new ResizeObserver(() => soon(render)).observe(byId("main"));
+  document.addEventListener("change", ({ target }) => {
+    const { type, name, value } = /** @type {HTMLInputElement} */ (target);
+    const checked = document.querySelectorAll(`input[name="${name}"]:checked`);
+    go({ [name]: type === "checkbox" ? Array.from(checked, (box) => /** @type {any} */ (box).value) : value });
+  });
+  byId("skip").onclick = () => byId("main").focus();
+  byId("save-svg").onclick = () => save("edgebench.svg", standaloneSvg(byId("scatter")), "image/svg+xml");
+  byId("save-png").onclick = savePng;
+  byId("save-csv").onclick = () => save("edgebench.csv", csv(), "text/csv;charset=utf-8");
+  byId("save-json").onclick = () => save("edgebench.json", json(), "application/json");
+  byId("python").onclick = givePython;
+  byId("filters").open = !matchMedia("(max-width: 60rem)").matches;
+  // The same data change nothing; a file that is just being replaced is there the next time.
+  if (data.refresh_s) setInterval(() => run(`data.js?${Date.now()}`).catch(() => {}), data.refresh_s * 1000);
+}
+
+let nextFrame = 0;
+
+/**
+ * Runs the latest of several wishes in the next frame.
+ * @param {() => void} wish
+ */
+function soon(wish) {
+  cancelAnimationFrame(nextFrame);
+  nextFrame = requestAnimationFrame(wish);
+}
+
+// Controls, whose names are those of the address: what they offer is filled in once, what they show each time.
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {...(Node|string)} texts
+ */
+function checkbox(name, value, ...texts) {
+  return element("label", {}, element("input", { type: "checkbox", name, value, id: `${name}-${value}` }), ...texts);
+}
+
+/**
+ * @param {string} id of a select
+ * @param {string[][]} entries value and text
+ */
+function options(id, entries) {
+  byId(id).replaceChildren(...entries.map(([value, text]) => element("option", { value }, text)));
+}
+
+function fillControls() {
+  const lists = FILTERS.filter((name) => data.labels[name]?.values.length > 1).map((name) => {
+    const { title, values, codes } = data.labels[name];
+    const counts = new Uint32Array(values.length);
+    for (const code of codes) counts[code]++;
+    const order = d3.sort(values, (a, b) => Number(a) - Number(b) || d3.ascending(a, b));
+    const boxes = order.map((text) => {
+      const count = element("span", { class: "quiet" }, String(counts[values.indexOf(text)]));
+      return checkbox(name, text, text === "" ? "none" : text, count);
+    });
+    return element("fieldset", {}, element("legend", {}, title), element("div", { class: "boxes" }, ...boxes));
+  });
+  byId("filter-lists").replaceChildren(...lists);
+  const [first, last] = d3.extent((data.labels.date?.values || []).filter(Boolean));
+  byId("dates").hidden = !first;
+  for (const name of ["from", "to"]) Object.assign(byId(name), { min: first ?? "", max: last ?? "" });
+  const there = withFigures();
+  const offered = new Set([...there, "image_s", "accuracy"]);
+  for (const axis of AXES) options(axis, [...offered].map((name) => [name, titled(metricOf(data, name))]));
+  options("profile", [["", "none"], ...data.profiles.map(({ name, title }) => [name, title])]);
+  byId("columns").replaceChildren(...there.map((name) => checkbox("column", name, titled(metricOf(data, name)))));
+  const list = byId("left-out");
+  list.hidden = !data.left_out.length;
+  list.querySelector("summary").textContent = `Results that are left out: ${data.left_out.length}`;
+  const items = data.left_out.map(({ result, why }) => element("li", {}, element("b", {}, result), `: ${why}`));
+  list.querySelector("ul").replaceChildren(...items);
+  byId("made").textContent = `Made ${data.made_utc} by EdgeBench ${data.version}.`;
+}
+
+function showControls() {
+  const columns = chosenColumns();
+  for (const control of /** @type {NodeListOf<any>} */ (document.querySelectorAll("select, input"))) {
+    const wanted = control.name === "column" ? columns : params.getAll(control.name);
+    if (control.type === "checkbox") control.checked = wanted.includes(control.value);
+    else if (control.name !== "series") control.value = params.get(control.name) ?? "";
+  }
+  for (const name of /** @type {const} */ (["x", "y", "metric"])) byId(name).value = chosenMetric(name).name;
+  for (const axis of AXES) byId(`${axis}limit-name`).textContent = limitName(chosenMetric(axis));
+  byId("clear").href = address(Object.fromEntries([...FILTERS, "from", "to"].map((name) => [name, null])));
+}
+
+// Rendering.
+
+function render() {
+  params = new URLSearchParams(location.hash.slice(1));
+  const focused = document.activeElement?.id;
+  problem("");
+  const view = params.get("view") ?? "";
+  for (const link of byId("views").children) {
+    link.href = address({ view: link.dataset.view });
+    link.setAttribute("aria-current", link.dataset.view === view ? "page" : "false");
+  }
+  byId("overview").hidden = view === "trial";
+  byId("trial").hidden = view !== "trial";
+  byId("count").hidden = view === "trial";
+  if (view === "trial") renderTrial();
+  else renderOverview(view);
+  if (focused && document.activeElement?.id !== focused) byId(focused)?.focus();
+}
+
+/** @param {string} view */
+function renderOverview(view) {
+  const withSessions = view === "compare" || view === "history";
+  byId("chart-section").hidden = withSessions;
+  byId("view").hidden = !withSessions;
+  /** @type {[string, Set<string>][]} */
+  const filters = FILTERS.filter((name) => params.has(name)).map((name) => [name, new Set(params.getAll(name))]);
+  const all = selected(data, new Map(filters), params.get("from") ?? "", params.get("to") ?? "");
+  stateFor = judge(data, chosenLimits(), chosenProfile());
+  if (withSessions && sessions === null) {
+    byId("view-title").textContent = "Loading the sessions";
+    need("sessions.js");
+  } else if (withSessions && sessions?.build !== data.build) {
+    problem("The data were replaced after this page was opened. Reload it.");
+  }
+  if (sessions) options("metric", sessionMetrics());
+  showControls();
+  const series = view === "history" && sessions ? renderHistory(all) : all;
+  if (!withSessions) renderScatter(all);
+  renderTable(series);
+  if (view === "compare" && sessions) renderCompare();
+  byId("count").textContent = countText(all);
+}
+
+/** @param {number[]} all */
+function countText(all) {
+  if (!data.n) return "There is no trial in these results.";
+  const start = `${shown(all.length)} of ${shown(data.n)} trials selected`;
+  if (!all.length) return `${start}: clear a filter to see some.`;
+  if (!chosenLimits().length && !chosenProfile()) return `${start}.`;
+  const counts = d3.rollup(all, (part) => part.length, stateFor);
+  return `${start}: ${["pass", "fail", "undecided"].map((state) => `${counts.get(state) ?? 0} ${state}`).join(", ")}.`;
+}
+
+/** @param {number[]} all */
+function renderScatter(all) {
+  const [x, y] = [chosenMetric("x"), chosenMetric("y")];
+  byId("chart-title").textContent = `${y.title} against ${inSentence(x.title)}`;
+  /** @type {Point[]} */
+  const points = [];
+  /** @type {string[]} */
+  const missing = [];
+  for (const i of all) {
+    const [ofX, ofY] = [figure(data, x.name, i), figure(data, y.name, i)];
+    const onAxis = [ofX, ofY].map(({ value }, k) => value !== null && (value > 0 || !(k ? y : x).log));
+    if (onAxis[0] && onAxis[1]) {
+      const look = { state: stateFor(i), published: label(data, "kind", i) === "published" };
+      points.push(pointAt(i, Number(ofX.value), Number(ofY.value), ofX, ofY, look));
+    } else {
+      const [metric, of] = onAxis[0] ? [y, ofY] : [x, ofX];
+      missing.push(`no ${inSentence(metric.title)}: ${of.reason || "no figure above 0"}`);
+    }
+  }
+  const front = x.better && y.better ? paretoFront(points.filter(({ state }) => state !== "fail"), x, y) : [];
+  const width = chartWidth();
+  scatter.draw(width, Math.min(Math.max(width * 0.5, 320), 620), {
+    x: axisOf(x, points.map((point) => point.x)),
+    y: axisOf(y, points.map((point) => point.y)),
+    points,
+    front,
+    limits: AXES.map((axis) => ({ axis, metric: chosenMetric(axis), value: chosenNumber(`${axis}limit`) })),
+    rules: AXES.flatMap((axis) => profileRules(axis, chosenMetric(axis))),
+  });
+  renderLegend(points, front.length > 0);
+  const reasons = d3.rollups(missing, (part) => part.length, (reason) => reason);
+  const texts = d3.sort(reasons, ([, n]) => -n).map(([reason, n]) => `${shown(n)} with ${reason}`);
+  const more = texts.length > 4 ? `; ${texts.length - 4} other reasons` : "";
+  byId("undrawn").textContent = texts.length ? `Not drawn: ${texts.slice(0, 4).join("; ")}${more}.` : "";
+}
+
+/**
+ * A trial as a point in its device's colour.
+ * @param {number} i
+ * @param {number} x
+ * @param {number} y
+ * @param {Ends|null} ofX interval along an axis, where there is one
+ * @param {Ends|null} ofY
+ * @param {Partial<Point>} [more]
+ * @returns {Point}
+ */
+function pointAt(i, x, y, ofX, ofY, more) {
+  const along = { xLow: ofX?.low ?? x, xHigh: ofX?.high ?? x, yLow: ofY?.low ?? y, yHigh: ofY?.high ?? y };
+  return { i, x, y, ...along, group: data.labels.device?.codes[i] ?? 0, state: "pass", published: false, ...more };
+}
+
+/**
+ * Limits of the chosen profile that can be drawn on an axis: those on what is drawn there.
+ * @param {"x"|"y"} axis
+ * @param {Metric} metric
+ * @returns {Rule[]}
+ */
+function profileRules(axis, metric) {
+  const limits = chosenProfile()?.limits.filter((limit) => limit.metric === metric.name) ?? [];
+  const one = metric.statistics?.length === 1;
+  return limits.flatMap(({ most, least, title = metric.title, statistic = "median" }) => {
+    const value = most ?? least;
+    return value === undefined || !(one || statistic === "median") ? [] : [{ axis, value, title }];
+  });
+}
+
+/**
+ * @param {Point[]} points
+ * @param {boolean} front
+ */
+function renderLegend(points, front) {
+  const groups = d3.sort(new Set(points.map(({ group }) => group)));
+  const values = data.labels.device?.values ?? [];
+  const entries = groups.map((group) => legendEntry(`c${group % COLOURS}`, "mark", shape(group), values[group] || "no device"));
+  const present = new Set(points.map(({ state }) => state));
+  if (present.has("undecided")) entries.push(legendEntry("c5 undecided", "mark", shape(0), "undecided"));
+  if (present.has("fail")) entries.push(legendEntry("c5 fail", "mark", shape(0), "fails"));
+  if (points.some(({ published }) => published)) entries.push(legendEntry("", "published", RING, "published figure"));
+  if (front) entries.push(legendEntry("", "front", "m-8,0h16", "Pareto front"));
+  byId("legend").replaceChildren(...entries);
+}
+
+/**
+ * @param {number} i
+ * @param {string[]} more labels besides those of every result
+ */
+function trialTitle(i, more = ["result"]) {
+  const parts = ["trial", "device", "target", "power_mode", ...more].map((name) => label(data, name, i));
+  return [...new Set(parts)].filter(Boolean).join(", ") || names[i];
+}
+
+/**
+ * @param {Point|null} point
+ * @param {number[]} at its place in the drawing
+ * @param {boolean} byKey
+ */
+function showPoint(point, at, byKey) {
+  const tip = byId("tip");
+  tip.hidden = !point;
+  if (!point) return;
+  const metrics = [chosenMetric("x"), chosenMetric("y")];
+  const lines = [
+    trialTitle(point.i),
+    ...metrics.map((metric) => `${titled(metric)}: ${figureText(figure(data, metric.name, point.i), metric.unit)}`),
+    ...(chosenLimits().length || chosenProfile() ? [`by the limits: ${point.state}`] : []),
+  ];
+  tip.replaceChildren(...lines.map((line) => element("div", {}, line)));
+  tip.style.left = `${Math.max(Math.min(at[0] + 24, byId("chart").clientWidth - 260), 0)}px`;
+  tip.style.top = `${at[1] + 24}px`;
+  if (byKey) byId("point").textContent = lines.join(". ");
+}
+
+// The table.
+
+/** @returns {Column[]} */
+function columns() {
+  const differing = Object.entries(data.labels).filter(([key, { values }]) => !INNER.includes(key) && values.length > 1);
+  /** @type {Column[]} */
+  const made = [{ key: "trial", title: "Trial", value: (i) => label(data, "trial", i) || label(data, "variant", i) }];
+  for (const [key, { title }] of differing) made.push({ key, title, value: (i) => label(data, key, i) });
+  for (const key of chosenColumns()) {
+    const metric = metricOf(data, key);
+    const ends = (/** @type {number} */ i) => figure(data, key, i);
+    made.push({ key, title: titled(metric), unit: metric.unit, value: (i) => ends(i).value, ends });
+  }
+  const profile = chosenProfile();
+  if (profile) made.push({ key: "verdict", title: `Verdict: ${profile.title}`, value: (i) => verdictOf(profile, i) });
+  if (chosenLimits().length) made.push({ key: "limits", title: "Limits", value: stateFor });
+  if (params.get("view") === "compare" && sessions) {
+    const title = `Ratio of ${inSentence(chosenMetric("metric").title)}`;
+    if (baseline() !== null) made.push({ key: "ratio", title, value: (i) => ratio(i).value, ends: ratio });
+    made.push({ key: "baseline", title: "Baseline", value: (i) => (i === baseline() ? "baseline" : "") });
+  }
+  return made;
+}
+
+/**
+ * @param {number[]} indices
+ * @param {Column[]} shownColumns
+ */
+function sorted(indices, shownColumns) {
+  const wanted = params.get("sort") ?? "";
+  const column = shownColumns.find(({ key }) => key === wanted.replace(/^-/, ""));
+  if (!column) return indices;
+  const compare = wanted.startsWith("-") ? d3.descending : d3.ascending;
+  const keyed = indices.map((i) => ({ i, value: column.value(i) }));
+  const missing = (/** @type {{value: unknown}} */ { value }) => Number(value === null || value === "");
+  keyed.sort((a, b) => missing(a) - missing(b) || compare(a.value, b.value) || a.i - b.i);
+  return keyed.map(({ i }) => i);
+}
+
+/** @param {number[]} indices */
+function renderTable(indices) {
+  const shownColumns = columns();
+  listed = sorted(indices, shownColumns);
+  const pages = Math.max(1, Math.ceil(listed.length / ROWS));
+  const page = Math.min(Math.max(Math.floor(chosenNumber("page") ?? 1), 1), pages);
+  const sort = params.get("sort") ?? "";
+  const heads = shownColumns.map(({ key, title }) => {
+    const way = sort === key ? "ascending" : sort === `-${key}` ? "descending" : null;
+    const href = address({ sort: way === "ascending" ? `-${key}` : way ? null : key });
+    const mark = way === "ascending" ? " ▲" : way ? " ▼" : "";
+    return element("th", { scope: "col", "aria-sort": way }, element("a", { href, id: `sort-${key}` }, title + mark));
+  });
+  const rows = listed.slice((page - 1) * ROWS, page * ROWS).map((i) => {
+    const [first, ...others] = shownColumns.map((column) => cell(column, i));
+    const cells = others.map((content, k) => element("td", { class: shownColumns[k + 1].ends ? "number" : null }, content));
+    return element("tr", { class: stateFor(i) }, element("th", { scope: "row" }, first), ...cells);
+  });
+  const none = element("tr", {}, element("td", { colspan: shownColumns.length }, "No trial is selected."));
+  const body = element("tbody", {}, ...(rows.length ? rows : [none]));
+  byId("table").replaceChildren(element("thead", {}, element("tr", {}, ...heads)), body);
+  const turn = (/** @type {string} */ text, /** @type {number} */ to) => {
+    return to < 1 || to > pages ? "" : element("a", { href: address({ page: to }), class: "button", id: text }, text);
+  };
+  const range = `${(page - 1) * ROWS + 1} to ${Math.min(page * ROWS, listed.length)} of ${shown(listed.length)}`;
+  byId("pages").replaceChildren(turn("Previous", page - 1), rows.length ? range : "", turn("Next", page + 1));
+}
+
+/**
+ * @param {Column} column
+ * @param {number} i
+ * @returns {Node|string}
+ */
+function cell({ key, value, ends, unit }, i) {
+  const text = value(i);
+  if (key === "trial") return element("a", { href: address({ view: "trial", trial: names[i] }) }, String(text || names[i]));
+  if (key === "baseline" && !text) {
+    return element("a", { href: address({ baseline: names[i] }), "aria-label": `Use ${trialTitle(i)}` }, "Use");
+  }
+  if (!ends) return String(text ?? "");
+  const of = { value: /** @type {number|null} */ (text), ...ends(i) };
+  const missing = of.value === null && of.low === null && of.high === null;
+  return missing ? element("small", {}, figureText(of, unit)) : figureText(of, unit);
+}
+
+// Downloads and texts to take along.
+
+/** The columns with the ends of intervals as columns of their own. */
+function flatColumns() {
+  return columns().flatMap(({ title, value, ends }) => [
+    { title, value },
+    ...(ends ? [{ title: `${title} (low)`, value: (/** @type {number} */ i) => ends(i).low }] : []),
+    ...(ends ? [{ title: `${title} (high)`, value: (/** @type {number} */ i) => ends(i).high }] : []),
+  ]);
+}
+
+function csv() {
+  const flat = flatColumns();
+  const rows = [flat.map(({ title }) => title), ...listed.map((i) => flat.map(({ value }) => value(i)))];
+  return rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+}
+
+function json() {
+  const flat = flatColumns();
+  const rows = listed.map((i) => Object.fromEntries(flat.map(({ title, value }) => [title, value(i)])));
+  return JSON.stringify({ made_utc: data.made_utc, selection: location.hash, rows }, null, 1);
+}
+
+/**
+ * @param {string} download the file's name
+ * @param {string|Blob} content
+ * @param {string} type
+ */
+function save(download, content, type) {
+  const href = URL.createObjectURL(new Blob([content], { type }));
+  element("a", { href, download }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10000);
+}
+
+function savePng() {
+  const svg = byId("scatter");
+  const image = new Image();
+  image.onload = () => {
+    const canvas = element("canvas", { width: svg.clientWidth * 2, height: svg.clientHeight * 2 });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => save("edgebench.png", blob, "image/png"));
+  };
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standaloneSvg(svg))}`;
+}
+
+/** Shows the lines, too, as some browsers refuse to copy. */
+function givePython() {
+  const area = byId("given");
+  area.hidden = false;
+  area.value = python();
+  area.select();
+  navigator.clipboard?.writeText(area.value).catch(() => document.execCommand("copy"));
+}
+
+/** Lines of Python that give the measured rows of the table. */
+function python() {
+  const measured = listed.filter((i) => label(data, "id", i));
+  const filters = FILTERS.filter((name) => name !== "kind" && params.has(name));
+  const direct = filters.filter((name) => ["device", "target", "precision", "status"].includes(name));
+  const history = params.get("view") === "history";
+  const listedTexts = [];
+  if (history || filters.length > direct.length) listedTexts.push("key");
+  if (history || params.has("from") || params.has("to")) listedTexts.push("result");
+  const conditions = [...direct, ...listedTexts].map((name) => {
+    const texts = direct.includes(name) ? params.getAll(name) : d3.sort(new Set(measured.map((i) => label(data, name, i))));
+    return `trials = trials[trials["${name}"].isin(${pythonLiteral(texts)})]`;
+  });
+  const wanted = chosenColumns().flatMap((name) => metricOf(data, name).columns ?? []).filter(Boolean);
+  const labels = ["result", "key", "device", "target", "variant", "batch", "status"];
+  const [, down, sort] = /^(-?)(.*)$/.exec(params.get("sort") ?? "") ?? [];
+  const by = metricOf(data, sort).columns?.[0] ?? sort.replace("trial", "variant");
+  const known = [...wanted, ...labels].includes(by);
+  return [
+    `# ${listed.length - measured.length} published figures of the table are not in result folders.`,
+    "import edgebench",
+    "import pandas as pd",
+    "",
+    "lab = edgebench.scan()  # name the folders that hold these results",
+    "trials = lab.trials",
+    ...conditions,
+    'names = trials["result"].unique()',
+    "figures = pd.concat({name: edgebench.load(lab.results[name].path).summaries() for name in names})",
+    `figures = figures.reindex(columns=${pythonLiteral(wanted)}).rename_axis(["result", "key"])`,
+    `table = trials[${pythonLiteral(labels)}].merge(figures.reset_index(), on=["result", "key"])`,
+    known ? `table = table.sort_values(${pythonLiteral(by)}, ascending=${down ? "False" : "True"})` : "",
+    "print(table.to_string(index=False))",
+  ].join("\n");
+}
+
+// Compare and history, which need the sessions.
+
+const baseline = () => places.get(params.get("baseline") ?? "") ?? null;
+
+/**
+ * A trial over the baseline by the chosen metric.
+ * @param {number} i
+ * @returns {Ends & {value: number|null}}
+ */
+function ratio(i) {
+  const { trials, level } = /** @type {Sessions} */ (sessions);
+  const metric = chosenMetric("metric").name;
+  const [a, b] = [baseline() ?? -1, i].map((trial) => trials[trial]?.[metric] ?? []);
+  const none = { value: null, low: null, high: null };
+  if (!a.length || !b.length) return { ...none, reason: "no session has a value" };
+  if (Math.min(...a, ...b) <= 0) return { ...none, reason: "a session's value is not above 0" };
+  const { ratio: value, low, high } = ratioOf(a, b, level);
+  return { value, low, high };
+}
+
+/** Metrics that sessions have values of, with their titles. */
+function sessionMetrics() {
+  const there = new Set((sessions?.trials ?? []).flatMap((trial) => Object.keys(trial ?? {})));
+  return data.metrics.filter(({ name }) => there.has(name)).map((metric) => [metric.name, titled(metric)]);
+}
+
+/**
+ * What is above the table in Compare and History.
+ * @param {{title: string, text: string, changes?: string[], words?: string, command?: string}} of
+ * @param {boolean} drawn
+ */
+function showView({ title, text, changes = [], words = "", command = "" }, drawn) {
+  const texts = { "view-title": title, "view-text": text, "command-text": words, command };
+  for (const [id, content] of Object.entries(texts)) byId(id).textContent = content;
+  byId("changes").replaceChildren(...changes.map((line) => element("li", {}, line)));
+  byId("command").hidden = !command;
+  byId("series-choice").hidden = params.get("view") !== "history";
+  byId("compare-text").hidden = params.get("view") === "history";
+  byId("view-chart").parentNode.hidden = !drawn;
+}
+
+/**
+ * @param {string} name of the drawing
+ * @param {number} height
+ * @param {Parameters<typeof seriesPlot>[3]} view
+ */
+function drawView(name, height, view) {
+  byId("view-chart").setAttribute("aria-label", name);
+  seriesPlot(byId("view-chart"), chartWidth(), height, view);
+}
+
+function renderCompare() {
+  const base = baseline();
+  const title = `Ratio of ${inSentence(chosenMetric("metric").title)} to a baseline`;
+  if (base === null) {
+    showView({ title, text: "Press “Use” in the row of the trial that the others are to be compared with." }, false);
+    return;
+  }
+  const first = Math.max(chosenNumber("page") ?? 1, 1) * ROWS - ROWS;
+  const rows = listed.slice(first, first + ROWS).filter((i) => i !== base && ratio(i).value !== null);
+  showView({ title, text: `Baseline: ${trialTitle(base)}.`, ...compareCommand(base, rows) }, rows.length > 0);
+  const points = rows.map((i, k) => pointAt(i, Number(ratio(i).value), first + k + 1, ratio(i), null));
+  const xs = points.flatMap(({ xLow, xHigh }) => [xLow, xHigh]);
+  drawView(`${points.length} ratios with their intervals; the table has them`, Math.max(140, 64 + 14 * points.length), {
+    x: { domain: domainOf([1, ...xs], true), kind: "log", title: "ratio to the baseline" },
+    y: { domain: [first + points.length + 1, first], kind: "linear", title: "row of the table" },
+    points,
+    rules: [{ axis: "x", value: 1, title: "as the baseline" }],
+  });
+}
+
+/**
+ * The call of `edgebench compare` that judges some rows, as far as it pairs them with the baseline.
+ * @param {number} base
+ * @param {number[]} rows
+ */
+function compareCommand(base, rows) {
+  const [result, target, variant] = ["result", "target", "variant"].map((name) => label(data, name, base));
+  const pairable = rows.filter((i) => label(data, "id", i) && label(data, "variant", i) === variant);
+  if (!pairable.length) return { words: "edgebench compare pairs trials of one variant: no row has the baseline's." };
+  const [results, targets] = ["result", "target"].map((name) => new Set(pairable.map((i) => label(data, name, i))));
+  const others = [...targets].filter((other) => target && other && other !== target);
+  const pairs = others.flatMap((other) => ["--pair", `${target}=${other}`]);
+  const words = [result, ...results, "--metric", chosenMetric("metric").name, ...pairs].map(shellWord);
+  const command = ["edgebench compare", ...words].join(" ");
+  return { words: "This judges the differences, corrected for how many are compared:", command };
+}
+
+/**
+ * @param {number[]} all
+ * @returns {number[]} the trials of the series that is drawn
+ */
+function renderHistory(all) {
+  const metric = chosenMetric("metric");
+  const chosen = new Set(all);
+  const known = (sessions?.history?.[metric.name] ?? []).filter(({ trials }) => trials.some((i) => chosen.has(i)));
+  const title = `${metric.title} over dates`;
+  if (!known.length) {
+    showView({ title, text: "No selected trial was measured at two dates or more." }, false);
+    return [];
+  }
+  const place = places.get(params.get("series") ?? "") ?? -1;
+  const ordered = d3.sort(known, ({ trials }) => -trials.length);
+  const { trials, changes, reason } = ordered.find((of) => of.trials.includes(place)) ?? ordered[0];
+  const titles = ordered.map((of) => [names[of.trials[0]], `${trialTitle(of.trials[0], [])} (${of.trials.length})`]);
+  options("series", titles.slice(0, 500));
+  byId("series").value = names[trials[0]];
+  const day = (/** @type {number} */ i) => Date.parse(label(data, "date", i));
+  const there = trials.filter((i) => figure(data, metric.name, i).value !== null && Number.isFinite(day(i)));
+  const points = there.map((i) => {
+    const of = figure(data, metric.name, i);
+    return pointAt(i, day(i), Number(of.value), null, of);
+  });
+  const texts = changes.map(({ at, ratio: times }) => {
+    return `Change point before ${label(data, "date", trials[at])}, ${label(data, "result", trials[at])}: ${shown(times)} times what it was`;
+  });
+  const text = texts.length ? "" : reason || "No change point was found.";
+  showView({ title, text, changes: texts }, true);
+  const ys = points.flatMap(({ yLow, yHigh }) => [yLow, yHigh]);
+  drawView(`${points.length} dates, ${texts.length} change points; the table has the figures`, 340, {
+    x: { domain: domainOf(points.map(({ x }) => x), false), kind: "time", title: "date" },
+    y: { domain: domainOf(ys, false), kind: "linear", title: titled(metric), unit: metric.unit },
+    points,
+    line: points.map(({ x, y }) => [x, y]),
+    rules: changes.map(({ at }, k) => ({ axis: "x", value: day(trials[at]), title: texts[k] })),
+  });
+  return trials;
+}

@@ -1,0 +1,304 @@
+/**
+ * What the page computes: trials that are selected, what limits say of them, Pareto fronts and ratios. Nothing
+ * here touches the document.
+ */
+"use strict";
+
+/**
+ * @typedef {{title: string, values: string[], codes: number[]}} Label a text of each trial, by code
+ * @typedef {{name: string, title: string, titled?: string, unit: string, better: "lower"|"higher"|null,
+ *   log: boolean, statistics?: string[], sentence?: string, columns?: (string|null)[]}} Metric
+ * @typedef {{value: (number|null)[], low: (number|null)[]|null, high: (number|null)[]|null,
+ *   reasons?: {values: string[], codes: number[]}}} Figures of a metric, one entry a trial
+ * @typedef {{metric: string, statistic?: string, title?: string, most?: number, least?: number}} Limit
+ * @typedef {{name: string, title: string, limits: Limit[], verdicts: {values: string[], codes: number[]}}} Profile
+ * @typedef {{schema: number, build: string, made_utc: string, version: string, n: number, refresh_s?: number,
+ *   labels: Object<string, Label>, metrics: Metric[], figures: Object<string, Figures>, profiles: Profile[],
+ *   left_out: {result: string, why: string}[]}} Data data.js
+ * @typedef {{trials: number[], changes: {at: number, ratio: number}[], reason?: string}} Series one trial over dates
+ * @typedef {{build: string, level: number, trials: (Object<string, number[]>|null)[],
+ *   history?: Object<string, Series[]>}} Sessions sessions.js
+ * @typedef {{ratio: number, low: number|null, high: number|null}} Ratio
+ * @typedef {"pass"|"undecided"|"fail"} State
+ */
+
+/** Sessions a side that an interval of a ratio takes. */
+const LEAST_SESSIONS = 3;
+
+/** @param {Data} data @param {string} name @param {number} i @returns {string} empty where there is none */
+function label(data, name, i) {
+  const column = data.labels[name];
+  return column ? String(column.values[column.codes[i]] ?? "") : "";
+}
+
+/**
+ * @param {Data} data @param {string} metric @param {number} i
+ * @returns {{value: number|null, low: number|null, high: number|null, reason: string}}
+ */
+function figure(data, metric, i) {
+  const column = data.figures[metric];
+  if (!column) return { value: null, low: null, high: null, reason: "no trial has this figure" };
+  const reasons = column.reasons;
+  return {
+    value: column.value[i] ?? null,
+    low: column.low?.[i] ?? null,
+    high: column.high?.[i] ?? null,
+    reason: reasons ? reasons.values[reasons.codes[i]] ?? "" : "",
+  };
+}
+
+/** @param {Data} data @param {string} name @returns {Metric} of the catalogue, or one of that name */
+function metricOf(data, name) {
+  return (
+    data.metrics.find((metric) => metric.name === name) ||
+    { name, title: name, unit: "", better: null, log: false }
+  );
+}
+
+/** @param {Metric} metric @returns {string} `Latency per image, s` */
+function titled(metric) {
+  return metric.titled || (metric.unit && metric.unit !== "1" ? `${metric.title}, ${metric.unit}` : metric.title);
+}
+
+/**
+ * Which trials some filters leave.
+ * @param {Data} data
+ * @param {Map<string, Set<string>>} filters wanted texts by label; those of one label are alternatives
+ * @param {string} from first date, empty for all @param {string} to last date, empty for all
+ * @returns {number[]} indices, in the order of the data
+ */
+function selected(data, filters, from, to) {
+  const keep = new Uint8Array(data.n).fill(1);
+  /** @param {Label|undefined} column @param {(text: string) => boolean} wanted */
+  const narrow = (column, wanted) => {
+    if (!column) return;
+    const allowed = column.values.map((text) => wanted(String(text)));
+    for (let i = 0; i < data.n; i++) if (!allowed[column.codes[i]]) keep[i] = 0;
+  };
+  for (const [name, texts] of filters) if (texts.size) narrow(data.labels[name], (text) => texts.has(text));
+  if (from || to) narrow(data.labels.date, (text) => text !== "" && (!from || text >= from) && (!to || text <= to));
+  const indices = [];
+  for (let i = 0; i < data.n; i++) if (keep[i]) indices.push(i);
+  return indices;
+}
+
+/**
+ * What a limit says of a figure: its whole interval decides; without one only an exact number does.
+ * @param {Metric} metric @param {{value: number|null, low: number|null, high: number|null}} of
+ * @param {number} limit the most of a metric whose lower values are wanted, else the least
+ * @returns {State}
+ */
+function stateOf(metric, of, limit) {
+  const exact = (metric.statistics || []).some((text) => text === "declared" || text === "recorded");
+  const low = of.low ?? (exact ? of.value : null);
+  const high = of.high ?? (exact ? of.value : null);
+  if (metric.better === "higher") {
+    if (low !== null && low >= limit) return "pass";
+    return high !== null && high < limit ? "fail" : "undecided";
+  }
+  if (high !== null && high <= limit) return "pass";
+  return low !== null && low > limit ? "fail" : "undecided";
+}
+
+/**
+ * What limits and a profile say of each trial together: one failure fails, else one doubt leaves undecided.
+ * @param {Data} data @param {{metric: Metric, limit: number}[]} limits @param {Profile|undefined} profile
+ * @returns {(i: number) => State}
+ */
+function judge(data, limits, profile) {
+  return (i) => {
+    /** @type {string[]} */
+    const states = limits.map(({ metric, limit }) => stateOf(metric, figure(data, metric.name, i), limit));
+    if (profile) states.push(verdictOf(profile, i));
+    if (states.includes("fail")) return "fail";
+    return states.every((state) => state === "pass") ? "pass" : "undecided";
+  };
+}
+
+/**
+ * @param {Profile} profile
+ * @param {number} i
+ */
+const verdictOf = ({ verdicts }, i) => verdicts.values[verdicts.codes[i]];
+
+/**
+ * The Pareto front: points that none is at least as good as on both axes and better on one.
+ * @param {Point[]} points
+ * @param {Metric} x
+ * @param {Metric} y
+ * @returns {Point[]} from the best x on; equal points once
+ */
+function paretoFront(points, x, y) {
+  const [signX, signY] = [x, y].map(({ better }) => (better === "higher" ? -1 : 1));
+  const order = [...points].sort((a, b) => signX * (a.x - b.x) || signY * (a.y - b.y));
+  const front = [];
+  let best = Infinity;
+  for (const point of order) {
+    if (signY * point.y >= best) continue;
+    best = signY * point.y;
+    front.push(point);
+  }
+  return front;
+}
+
+/**
+ * Natural logarithm of the gamma function from 0.5 on (Lanczos, g = 7, nine terms).
+ * @param {number} x
+ */
+function logGamma(x) {
+  const terms = [
+    676.5203681218851, -1259.1392167224028, 771.3234287776531, -176.6150291621406, 12.507343278686905,
+    -0.13857109526572012, 9.984369578019572e-6, 1.5056327351493116e-7,
+  ];
+  const sum = terms.reduce((total, term, k) => total + term / (x + k), 0.9999999999998099);
+  const t = x + 6.5;
+  return 0.5 * Math.log(2 * Math.PI) + (x - 0.5) * Math.log(t) - t + Math.log(sum);
+}
+
+/**
+ * The regularised incomplete beta function (continued fraction by Lentz's method; Numerical Recipes, 6.4).
+ * @param {number} x @param {number} y 1 - x, given for its digits @param {number} a @param {number} b
+ * @returns {number}
+ */
+function betaShare(x, y, a, b) {
+  if (x <= 0) return 0;
+  if (y <= 0) return 1;
+  if (x > (a + 1) / (a + b + 2)) return 1 - betaShare(y, x, b, a);
+  const tiny = 1e-300;
+  /** @param {number} value */
+  const away = (value) => (Math.abs(value) < tiny ? tiny : value);
+  let c = 1;
+  let d = 1 / away(1 - ((a + b) * x) / (a + 1));
+  let fraction = d;
+  for (let m = 1; m < 1000; m++) {
+    const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));
+    const odd = (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1));
+    for (const term of [even, odd]) {
+      d = 1 / away(1 + term * d);
+      c = away(1 + term / c);
+      fraction *= d * c;
+    }
+    if (Math.abs(d * c - 1) < 1e-16) break;
+  }
+  const front = logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log(y);
+  return (Math.exp(front) * fraction) / a;
+}
+
+/**
+ * How many standard errors a two-sided interval reaches: Student's t, by Newton's steps kept in a bracket.
+ * @param {number} level such as 0.95 @param {number} degrees above 0, need not be whole @returns {number}
+ */
+function tQuantile(level, degrees) {
+  /** @param {number} t */
+  const outside = (t) => betaShare(degrees / (degrees + t * t), (t * t) / (degrees + t * t), degrees / 2, 0.5);
+  const scale = logGamma((degrees + 1) / 2) - logGamma(degrees / 2) - 0.5 * Math.log(degrees * Math.PI);
+  let low = 0;
+  let high = 2;
+  while (outside(high) > 1 - level) high *= 2;
+  let t = high / 2 || 1;
+  for (let step = 0; step < 200; step++) {
+    const excess = outside(t) - (1 - level);
+    if (excess > 0) low = t;
+    else high = t;
+    const density = Math.exp(scale - ((degrees + 1) / 2) * Math.log1p((t * t) / degrees));
+    let next = t + excess / (2 * density);
+    if (!(next > low && next < high)) next = (low + high) / 2;
+    if (Math.abs(next - t) <= 1e-15 * t) return next;
+    t = next;
+  }
+  return t;
+}
+
+/** @param {number[]} values @returns {{mean: number, error: number}} and the variance of the mean as a share */
+function meanAndError(values) {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const squares = values.reduce((sum, value) => sum + (value / mean - 1) ** 2, 0);
+  return { mean, error: squares / (values.length - 1) / values.length };
+}
+
+/**
+ * The other trial over the baseline with the unadjusted interval over sessions, as `edgebench.stats.compare`
+ * has it: Welch's on the logarithm of the ratio.
+ * @param {number[]} baseline one number a session, above 0 @param {number[]} other
+ * @param {number} level of the interval @returns {Ratio} without ends below three sessions a side
+ */
+function ratioOf(baseline, other, level) {
+  const a = meanAndError(baseline);
+  const b = meanAndError(other);
+  const ratio = b.mean / a.mean;
+  if (Math.min(baseline.length, other.length) < LEAST_SESSIONS) return { ratio, low: null, high: null };
+  const error = a.error + b.error;
+  if (error <= 1e-30) return { ratio, low: ratio, high: ratio };
+  const parts = a.error ** 2 / (baseline.length - 1) + b.error ** 2 / (other.length - 1);
+  const factor = Math.exp(tQuantile(level, error ** 2 / parts) * Math.sqrt(error));
+  return { ratio, low: ratio / factor, high: ratio * factor };
+}
+
+/**
+ * A number as people read it: four digits; bytes by thousands.
+ * @param {number|null} value
+ * @param {string} [unit]
+ */
+function shown(value, unit) {
+  if (value === null) return "-";
+  if (unit === "bytes") return `${d3.format(".4~s")(value).replace(/\D*$/, " $&")}B`;
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return d3.format(".4~g")(value);
+  return Number.isInteger(value) ? d3.format(",d")(value) : d3.format(",.4~r")(value);
+}
+
+/**
+ * A figure with its interval, a bound, or why it is missing.
+ * @param {{value: number|null, low: number|null, high: number|null, reason?: string}} of
+ * @param {string} [unit]
+ */
+function figureText({ value, low, high, reason }, unit) {
+  if (value === null && low !== null) return `above ${shown(low, unit)}`;
+  if (value === null && high !== null) return `below ${shown(high, unit)}`;
+  if (value === null) return reason ? `missing: ${reason}` : "missing";
+  const ends = low === null || high === null ? "" : ` [${shown(low, unit)}; ${shown(high, unit)}]`;
+  return shown(value, unit) + ends;
+}
+
+/**
+ * A title within a sentence: `latency per image`, but `AUC`.
+ * @param {string} title
+ */
+const inSentence = (title) => title.replace(/^[A-Z](?=[a-z])/, (sign) => sign.toLowerCase());
+
+/**
+ * What a limit on a metric is called.
+ * @param {Metric} metric
+ */
+const limitName = (metric) => `${metric.better === "higher" ? "Least" : "Most"} ${inSentence(titled(metric))}`;
+
+/**
+ * A cell of CSV: text that a spreadsheet would run as a formula gets an apostrophe.
+ * @param {unknown} value
+ */
+function csvCell(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return String(value);
+  const text = String(value);
+  const safe = /^\s*[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/**
+ * A text as one word of a POSIX shell.
+ * @param {string} text
+ */
+function shellWord(text) {
+  const whole = text.startsWith("-") ? `./${text}` : text;
+  return /^[A-Za-z0-9_.,:/@%+=-]+$/.test(whole) ? whole : `'${whole.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * A number, text or list of texts as a literal of Python, in ASCII.
+ * @param {unknown} value
+ */
+function pythonLiteral(value) {
+  return JSON.stringify(value).replace(/[\u007f-\u{10ffff}]/gu, (sign) => {
+    return `\\U${(sign.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`;
+  });
+}

@@ -1,0 +1,140 @@
+/** One trial's page: its figures, passes by session, power, stages, environment and how to repeat it. */
+"use strict";
+
+/**
+ * @typedef {{of?: string, n?: number, start_s: number[], duration_s: number[], phase: number[]}} Passes
+ * @typedef {{rail?: string, scope?: string, t_s: number[], w: (number|null)[], n?: number}} Power
+ * @typedef {{n: number, status: string, passes: Passes|null, power: Power|null, why_no_power?: string}} TrialSession
+ * @typedef {{title: string, figures: string[][], verdicts?: string[][], phases?: string[],
+ *   sessions: TrialSession[], stages: (string|number)[][], cold?: (string|number)[][], warnings: string[],
+ *   repeat: string}} TrialDetails
+ * @typedef {{name: string, begun_utc: string, environment: [string, string[][]][],
+ *   trials: Object<string, TrialDetails>}} ResultDetails results/<id>.js
+ */
+
+function renderTrial() {
+  const i = places.get(params.get("trial") ?? "");
+  const article = byId("trial");
+  const back = element("p", {}, element("a", { href: address({ view: null, trial: null }) }, "Back to all trials"));
+  if (i === undefined) {
+    article.replaceChildren(back, element("p", {}, "The trial of this address is not among these results."));
+    return;
+  }
+  const id = label(data, "id", i);
+  const facts = Object.keys(data.labels).filter((name) => !INNER.slice(0, 4).includes(name) && label(data, name, i));
+  const about = pairs(facts.map((name) => [data.labels[name].title, label(data, name, i)]));
+  article.replaceChildren(back, element("h2", {}, trialTitle(i)), about);
+  if (!/^[0-9a-f]{16}$/.test(id)) {
+    const figures = withFigures().map((name) => metricOf(data, name));
+    const texts = figures.map((metric) => [titled(metric), figureText(figure(data, metric.name, i), metric.unit)]);
+    article.append(element("section", {}, element("h3", {}, "Published figures"), pairs(texts)));
+    return;
+  }
+  const compare = address({ view: "compare", trial: null, baseline: names[i] });
+  const past = address({ view: "history", trial: null, series: names[i] });
+  article.append(element("a", { href: compare }, "Compare others with it"), " ", element("a", { href: past }, "Its history"));
+  const trials = results[id]?.trials;
+  const key = label(data, "key", i);
+  if (!trials) need(`results/${id}.js`);
+  else if (Object.hasOwn(trials, key)) renderDetails(article, results[id], trials[key]);
+  else problem("The file of this result does not have this trial. Reload the page.");
+}
+
+/** @param {string[][]} rows label and text */
+function pairs(rows) {
+  const parts = rows.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]);
+  return element("dl", {}, ...parts);
+}
+
+/**
+ * @param {string[]} heads
+ * @param {(string|number)[][]} [rows]
+ * @returns {Node[]} none without rows
+ */
+function plainTable(heads, rows = []) {
+  const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)));
+  const body = rows.map((row) => {
+    const texts = row.map((value) => (typeof value === "number" ? shown(value) : value));
+    return element("tr", {}, ...texts.map((text) => element("td", {}, text)));
+  });
+  const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
+  const about = { class: "scroll", tabindex: 0, role: "region", "aria-label": heads.join(", ") };
+  return rows.length ? [element("div", about, table)] : [];
+}
+
+/**
+ * @param {HTMLElement} article
+ * @param {ResultDetails} file
+ * @param {TrialDetails} trial
+ */
+function renderDetails(article, file, trial) {
+  const section = (/** @type {string} */ title, /** @type {Node[]} */ ...parts) => {
+    if (parts.length) article.append(element("section", {}, element("h3", {}, title), ...parts));
+  };
+  section("Warnings", ...trial.warnings.map((text) => element("p", {}, text)));
+  section("Figures", pairs(trial.figures));
+  section("Verdicts", ...plainTable(["Profile", "Requirement", "Verdict", "Reason"], trial.verdicts));
+  section("Passes by session", ...strips(trial));
+  section("Power over time", ...powerOverTime(trial));
+  section("Stages", ...plainTable(["Stage", "Seconds a patch"], trial.stages));
+  section("Start", ...plainTable(["Step", "Seconds"], trial.cold));
+  section("Repeat it", element("pre", { tabindex: 0 }, trial.repeat));
+  section("Environment", ...file.environment.map(([name, rows]) => {
+    return element("details", {}, element("summary", {}, name), pairs(rows));
+  }));
+}
+
+/**
+ * A drawing as wide as the page in a figure.
+ * @param {string} caption
+ * @param {number} height
+ * @param {Parameters<typeof seriesPlot>[3]} view
+ */
+function plotFigure(caption, height, view) {
+  const svg = d3.create("svg").attr("role", "img").attr("aria-label", caption).node();
+  seriesPlot(svg, Math.max(280, byId("trial").clientWidth - 8), height, view);
+  return element("figure", {}, element("figcaption", {}, caption), element("div", { class: "chart" }, svg));
+}
+
+/**
+ * A strip a session, all on one scale.
+ * @param {TrialDetails} trial
+ * @returns {Node[]}
+ */
+function strips(trial) {
+  const durations = trial.sessions.flatMap(({ passes }) => passes?.duration_s ?? []);
+  const phases = (trial.phases ?? []).map((name, k) => legendEntry(`c${k % COLOURS}`, "mark", shape(k), name));
+  const figures = trial.sessions.map(({ n, status, passes }) => {
+    if (!passes?.start_s.length) return element("p", {}, `Session ${n}: ${status}, no passes`);
+    const count = passes.n ?? passes.start_s.length;
+    const thinned = count > passes.start_s.length ? `, ${shown(passes.start_s.length)} drawn` : "";
+    const points = passes.start_s.map((start, k) => pointAt(k, start, passes.duration_s[k], null, null, { group: passes.phase[k] ?? 0 }));
+    return plotFigure(`Session ${n}: ${status}, ${shown(count)} ${passes.of ?? "passes"}${thinned}`, 150, {
+      x: { domain: domainOf(passes.start_s, false), kind: "linear", title: "s since the session began" },
+      y: { domain: domainOf(durations, false), kind: "linear", title: "duration, s" },
+      points,
+    });
+  });
+  return [element("ul", { class: "legend" }, ...phases), ...figures];
+}
+
+/**
+ * @param {TrialDetails} trial
+ * @returns {Node[]}
+ */
+function powerOverTime(trial) {
+  const session = trial.sessions.find(({ power }) => power?.t_s.length);
+  const power = session?.power;
+  if (!session || !power) {
+    const reasons = new Set(trial.sessions.map(({ why_no_power }) => why_no_power).filter(Boolean));
+    return [element("p", {}, [...reasons].join("; ") || "No power was measured.")];
+  }
+  const about = [`Session ${session.n}`, power.rail, power.scope, "passes are shaded"].filter(Boolean).join(", ");
+  const figure = plotFigure(about, 260, {
+    x: { domain: domainOf(power.t_s, false), kind: "linear", title: "s since the session began" },
+    y: { domain: domainOf(power.w.flatMap((watts) => watts ?? []), false), kind: "linear", title: "power, W" },
+    line: power.t_s.map((at, k) => (power.w[k] === null ? null : [at, Number(power.w[k])])),
+    bands: session.passes?.start_s.map((at, k) => [at, at + Number(session.passes?.duration_s[k])]) ?? [],
+  });
+  return [figure];
+}

@@ -1,0 +1,347 @@
+"""The page of a lab in Chromium: what it selects, draws, says and gives, for everybody, and safely."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+from edgebench.stats.compare import ratios
+from tests.explore.made_sites import Made
+from tests.report.chromium import browser, opened
+
+pytestmark = pytest.mark.slow
+
+WIDTHS = (390, 768, 1280, 1920)
+FIRST = "0000000000000001/co0.25fp32"
+VIEWS = (
+    "",
+    "#view=compare&baseline=" + FIRST,
+    "#view=history",
+    "#view=trial&trial=" + FIRST,
+    "#xlimit=1&profile=disco-realtime",
+)
+HOSTILE = "<img src=x onerror=alert(1)>\"'`${alert(1)}</script><script>alert(1)</script>&amp; =1+1 \u202egnp"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 results of 9 trials and two published figures."""
+    made = (
+        Made()
+        .lab(24)
+        .published("https://example.org/paper", image_s=(0.05, None, None), accuracy=(0.9, None, None))
+    )
+    made.published("a table", image_s=(0.5, None, None))
+    return made.written(tmp_path_factory.mktemp("lab") / "site")
+
+
+@contextmanager
+def shown(chromium: Any, index: Path, address: str = "", width: int = 1280, **context: Any) -> Iterator[Any]:
+    """The page with what is chosen; no error, refused file or request to elsewhere may come up meanwhile."""
+    faults: list[str] = []
+    with opened(chromium, index.parent / "LICENSES.txt", width, **context) as page:
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.on(
+            "request",
+            lambda request: (
+                faults.append(request.url)
+                if not request.url.startswith(("file:", "data:", "blob:"))
+                else None
+            ),
+        )
+        page.on("dialog", lambda dialog: faults.append(dialog.message))
+        page.goto(index.as_uri() + address)
+        page.wait_for_function(
+            "data && !document.querySelector('#view-title').textContent.startsWith('Loading')"
+        )
+        yield page
+    assert faults == []
+
+
+def count(page: Any) -> str:
+    return str(page.locator("#count").inner_text())
+
+
+def column(page: Any, heading: str) -> list[str]:
+    """The texts of a column of the table."""
+    heads = [re.sub(" [▲▼]", "", text) for text in page.locator("#table thead th").all_inner_texts()]
+    return list(page.locator(f"#table tbody tr > :nth-child({heads.index(heading) + 1})").all_inner_texts())
+
+
+def chosen_rows(page: Any, button: str) -> Any:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).click()
+    return Path(download.value.path()).read_bytes()
+
+
+def test_the_first_view_draws_every_trial_that_has_both_figures(chromium, lab):
+    with shown(chromium, lab) as page:
+        assert count(page) == "218 of 218 trials selected."
+        assert page.locator("#chart-title").inner_text() == "Accuracy against latency per image"
+        marks = page.locator("#scatter path.mark").evaluate_all(
+            "all => all.map((path) => path.getAttribute('d'))"
+        )
+        assert sum(path.count("z") for path in marks) == 217
+        assert "1 with no accuracy: not measured" in page.locator("#undrawn").inner_text()
+        assert page.locator("#scatter path.front").get_attribute("d").startswith("M")
+        assert "published figure" in page.locator("#legend").inner_text()
+
+
+def test_filters_narrow_table_and_plot_and_the_back_button_undoes_them(chromium, lab):
+    with shown(chromium, lab) as page:
+        page.get_by_label("coral", exact=False).first.check()
+        page.locator("input[name=precision][value=int8]").check()
+        assert count(page) == "14 of 218 trials selected."
+        assert set(column(page, "Device")) == {"coral"}
+        page.go_back()
+        page.wait_for_function("document.querySelector('#count').textContent.startsWith('38 of')")
+        assert not page.locator("input[name=precision][value=int8]").is_checked()
+        page.reload()
+        page.wait_for_function("document.querySelector('#count').textContent.startsWith('38 of')")
+        page.get_by_text("Clear filters").click()
+        assert count(page) == "218 of 218 trials selected."
+        page.locator("#from").fill("2026-01-20")
+        page.locator("#from").blur()
+        assert count(page) == "45 of 218 trials selected."
+
+
+def test_an_empty_selection_says_so(chromium, lab):
+    with shown(chromium, lab, "#device=abacus") as page:
+        assert count(page) == "0 of 218 trials selected: clear a filter to see some."
+        assert page.locator("#table tbody").inner_text() == "No trial is selected."
+
+
+def test_a_limit_is_typed_dragged_and_moved_by_keys(chromium, lab):
+    with shown(chromium, lab) as page:
+        page.locator("#xlimit").fill("0.1")
+        page.locator("#xlimit").press("Tab")
+        limited = count(page)
+        assert re.fullmatch(
+            r"218 of 218 trials selected: \d+ pass, [1-9]\d* fail, [1-9]\d* undecided\.", limited
+        )
+        assert page.locator("#scatter g.fail, #scatter g.undecided").count() > 2
+        handle = page.get_by_role("slider", name="Most latency per image, s")
+        assert handle.get_attribute("aria-valuetext") == "0.1"
+        handle.focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(
+            "Number(document.querySelector('#handle-x').getAttribute('aria-valuenow')) > 0.1"
+        )
+        page.keyboard.press("Home")
+        page.wait_for_function(
+            "document.querySelector('#handle-x').getAttribute('aria-valuetext') === 'no limit'"
+        )
+        box = page.locator("#handle-y .arrow").bounding_box()
+        page.mouse.move(box["x"] + 5, box["y"] + 7)
+        page.mouse.down()
+        page.mouse.move(box["x"], box["y"] - 200, steps=4)
+        page.mouse.up()
+        page.wait_for_function("location.hash.includes('ylimit=0.')")
+        assert 0.8 < float(page.locator("#ylimit").input_value()) < 1
+        page.go_back()
+        page.wait_for_function("!location.hash.includes('ylimit')")
+
+
+def test_a_profile_judges_by_its_own_verdicts(chromium, lab):
+    with shown(chromium, lab, "#profile=disco-realtime&sort=-verdict") as page:
+        assert set(column(page, "Verdict: disco-realtime")) >= {"unknown", "pass"}
+        assert page.locator("#scatter path.rule").count() == 1
+        assert "fails" in page.locator("#legend").inner_text()
+
+
+def test_the_table_is_sorted_by_a_press_and_paged(chromium, lab):
+    with shown(chromium, lab) as page:
+        heading = page.get_by_role("link", name="Latency per image, s")
+        heading.press("Enter")
+        values = [float(text.split(" ")[0]) for text in column(page, "Latency per image, s")]
+        assert values == sorted(values)
+        assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "ascending"
+        assert page.evaluate("document.activeElement.id") == "sort-image_s"
+        page.keyboard.press("Enter")
+        assert float(column(page, "Latency per image, s")[0].split(" ")[0]) > values[-1]
+        page.get_by_role("link", name="Next").click()
+        assert "51 to 100 of 218" in page.locator("#pages").inner_text()
+        assert page.locator("#table tbody tr").count() == 50
+
+
+def test_a_point_is_found_by_pointer_and_keys(chromium, lab):
+    with shown(chromium, lab) as page:
+        page.locator("#plane").focus()
+        page.keyboard.press("ArrowRight")
+        assert "Latency per image, s: 0.0" in page.locator("#point").inner_text()
+        cursor = page.locator("#scatter .cursor").bounding_box()
+        page.mouse.move(cursor["x"] + 8, cursor["y"] + 8)
+        assert page.locator("#tip").is_visible()
+        page.mouse.click(cursor["x"] + 8, cursor["y"] + 8)
+        page.wait_for_function("location.hash.includes('view=trial')")
+
+
+def test_a_trial_is_loaded_when_it_is_opened(chromium, lab):
+    with shown(chromium, lab) as page:
+        assert page.locator("script[src^='results/']").count() == 0
+        page.locator("#table tbody a").first.click()
+        page.get_by_text("Repeat it").wait_for()
+        text = page.locator("#trial").inner_text()
+        for part in (
+            "Session 5: ok, 600 passes, 60 drawn",
+            "passes are shaded",
+            "throttled",
+            "edgebench run --device cpu",
+            "patchify",
+        ):
+            assert part in text
+        assert page.locator("#trial svg path.band").last.get_attribute("d").count("Z") == 60
+        page.get_by_text("Back to all trials").click()
+        assert page.locator("#table").is_visible()
+
+
+def test_a_trial_whose_file_is_gone_says_what_to_do(chromium, lab, tmp_path):
+    index = Made().lab(1).written(tmp_path / "site")
+    (index.parent / "results" / f"{0:016x}.js").unlink()
+    with opened(chromium, index) as page:
+        page.locator("#table tbody a").first.click()
+        page.get_by_role("alert").wait_for()
+        assert "Reload the page" in page.get_by_role("alert").inner_text()
+
+
+def test_ratios_agree_with_the_statistics(chromium, lab):
+    draw = np.random.default_rng(7)
+    sizes = draw.integers(2, 40, (400, 2))
+    spreads = draw.choice([0.0, 1e-6, 0.01, 0.3, 1.0], (400, 2))
+    sides = [
+        [
+            list(map(float, draw.lognormal(draw.normal(0, 3), spread, size)))
+            for size, spread in zip(*case, strict=True)
+        ]
+        for case in zip(sizes, spreads, strict=True)
+    ]
+    with shown(chromium, lab) as page:
+        ours = page.evaluate("(sides) => sides.map(([a, b]) => ratioOf(a, b, 0.95))", sides)
+    for (a, b), mine in zip(sides, ours, strict=True):
+        theirs = ratios(np.array(a), np.array(b))
+        assert mine["ratio"] == pytest.approx(float(theirs.ratio), rel=1e-9)
+        if min(len(a), len(b)) < 3:
+            assert mine["low"] is None and mine["high"] is None
+        else:
+            assert mine["low"] == pytest.approx(float(theirs.low), rel=1e-9)
+            assert mine["high"] == pytest.approx(float(theirs.high), rel=1e-9)
+
+
+def test_compare_shows_ratios_and_the_call_that_judges_them(chromium, lab):
+    with shown(chromium, lab, "#view=compare") as page:
+        page.get_by_label("Use 0.25 fp32, coral, coral-board, r1", exact=True).click()
+        page.locator("input[name=depth_multiplier][value='0.25']").check()
+        assert page.locator("#command").inner_text().startswith("edgebench compare r1 r0 ")
+        texts = column(page, "Ratio of latency per image")
+        assert re.fullmatch(r"[\d.]+ \[[\d.]+; [\d.]+\]", texts[0])
+        assert not re.search("better|worse|regress", page.locator("main").inner_text())
+
+
+def test_history_draws_a_series_with_its_change_points(chromium, lab):
+    with shown(chromium, lab, "#view=history") as page:
+        assert "Change point before 2026-01-07, r6: 1.25 times" in page.locator("#changes").inner_text()
+        assert page.locator("#view-chart path.rule").count() == 1
+        assert page.locator("#table tbody tr").count() == 4
+
+
+def test_the_selection_is_downloaded_as_csv_json_svg_and_png(chromium, lab):
+    with shown(chromium, lab, "#device=coral&sort=image_s") as page:
+        rows = list(csv.DictReader(io.StringIO(chosen_rows(page, "Save the table as CSV").decode())))
+        assert len(rows) == 38 and float(rows[0]["Latency per image, s (low)"]) < float(
+            rows[0]["Latency per image, s"]
+        )
+        document = json.loads(chosen_rows(page, "Save the table as JSON"))
+        assert [row["Trial"] for row in document["rows"]] == [row["Trial"] for row in rows]
+        svg = chosen_rows(page, "Save the plot as SVG").decode()
+        assert svg.startswith("<svg") and "rgb(" in svg and "Latency per image, s" in svg
+        assert chosen_rows(page, "Save the plot as PNG").startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("address", VIEWS, ids=["all", "compare", "history", "trial", "limits"])
+def test_nothing_is_found_by_axe(chromium, lab, address, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    with shown(chromium, lab, address, color_scheme=scheme) as page:
+        page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+        page.wait_for_timeout(300)
+        faults = Axe().run(page, options={"preload": False}).response["violations"]
+        assert [(fault["id"], fault["nodes"][0]["html"]) for fault in faults] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("address", VIEWS, ids=["all", "compare", "history", "trial", "limits"])
+def test_no_view_is_wider_than_its_window(chromium, lab, address, width):
+    with shown(chromium, lab, address, width) as page:
+        page.wait_for_timeout(200)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.attack(
+    "names and reasons of results on a published page are markup and script: they are shown as text"
+)
+def test_hostile_names_are_text(chromium, tmp_path):
+    made = Made().lab(7, 2)
+    for row in made.rows:
+        row["labels"].update(
+            dict.fromkeys(("result", "device", "target", "variant", "trial", "power_mode"), HOSTILE)
+        )
+        row["figures"]["energy_j"] = HOSTILE
+    index = made.written(tmp_path / "site", left_out=[{"result": HOSTILE, "why": HOSTILE}])
+    file = index.parent / "results" / f"{0:016x}.js"
+    file.write_text(file.read_text().replace("a processor", "\\x3cimg src=x onerror=alert(1)>"))
+    for address in ("", "#view=compare&sort=%3Cimg", f"#view=history&device={quote(HOSTILE)}&x=__proto__"):
+        with shown(chromium, index, address) as page:
+            assert page.locator("main img, main script").count() == 0
+            assert HOSTILE[:28] in page.locator("#overview").inner_text()
+    with shown(chromium, index) as page:
+        page.locator("#table tbody a").first.click()
+        page.get_by_text("Repeat it").wait_for()
+        assert page.locator("main img, main script").count() == 0
+
+
+@pytest.mark.attack("a name in a published table begins as a formula: the CSV has an apostrophe before it")
+def test_a_formula_is_text_in_the_csv(chromium, tmp_path):
+    made = Made().lab(2, 1)
+    made.rows[0]["labels"]["result"] = '=cmd|"/c calc"!A1'
+    with shown(chromium, made.written(tmp_path / "site")) as page:
+        [entry, _] = csv.DictReader(io.StringIO(chosen_rows(page, "Save the table as CSV").decode()))
+        assert entry["Result"] == '\'=cmd|"/c calc"!A1'
+
+
+def test_results_without_accuracy_or_trials_or_sessions_are_shown(chromium, tmp_path):
+    blind = Made().lab(2)
+    for row in blind.rows:
+        row["figures"]["accuracy"] = "no labelled images"
+    with shown(chromium, blind.written(tmp_path / "blind")) as page:
+        assert page.locator("#chart-title").inner_text() == "Energy per image against latency per image"
+        page.locator("#y").select_option("accuracy")
+        assert "18 with no accuracy: no trial has this figure" in page.locator("#undrawn").inner_text()
+    with shown(chromium, Made().lab(1, 1).written(tmp_path / "one")) as page:
+        assert count(page) == "1 of 1 trials selected."
+        assert page.locator("#scatter path.mark").count() == 1
+    paper = Made().published("a table", image_s=(0.5, None, None), accuracy=(None, None, 0.9))
+    with shown(chromium, paper.written(tmp_path / "paper")) as page:
+        assert column(page, "Accuracy") == ["below 0.9"]
+        page.locator("#table tbody a").first.click()
+        assert "below 0.9" in page.locator("#trial").inner_text()
+    with shown(chromium, Made().written(tmp_path / "nothing")) as page:
+        assert count(page) == "There is no trial in these results."
+        assert page.get_by_text("Results that are left out: 1").is_visible()
