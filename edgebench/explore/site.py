@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -99,7 +99,7 @@ def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableRes
     sources: dict[Path, Source] = {}
     unreadable: list[UnreadableResult] = []
     for place in places:
-        is_result = os.path.isfile(place / EXPERIMENT_FILE)  # noqa: PTH113  # what may not be looked into is none
+        is_result = os.path.isfile(place / EXPERIMENT_FILE)  # noqa: PTH113  # not one if it may not be looked into
         archives = [place] if place.is_file() else []
         if not place.exists():
             raise StoredResultError(f"there is no folder or archive {place}", fix="name one with results")
@@ -169,11 +169,8 @@ class Site:
             for number, source in enumerate(sources, start=1):
                 self._known[source] = before.get(source) or self._read(source)
                 progress(number, len(sources))
-            shown = [each for each in self._known.values() if isinstance(each, ShownResult)]
-            self.left_out = [
-                *unreadable,
-                *(each for each in self._known.values() if isinstance(each, UnreadableResult)),
-            ]
+            shown, left_out = _once(self._known)
+            self.left_out = [*unreadable, *left_out]
             if not shown:
                 raise StoredResultError(
                     f"no result in {', '.join(map(str, self._places))} can be read",
@@ -187,7 +184,7 @@ class Site:
         return True
 
     def _read(self, source: Source) -> ShownResult | UnreadableResult:
-        """A result, whose file is written then, since so many would fill the memory."""
+        """A result; its file is written at once, as the files of all would fill the memory."""
         try:
             if not source.is_archive:
                 shown, text = read_result(source.path, source.begun_utc, target_names=self._target_names)
@@ -235,6 +232,24 @@ class Site:
         if key not in self._changes:
             self._changes[key] = [(change.at, change.ratio) for change in change_points(values)]
         return self._changes[key]
+
+
+def _once(
+    known: Mapping[Source, ShownResult | UnreadableResult],
+) -> tuple[list[ShownResult], list[UnreadableResult]]:
+    """The results, each once, and what is left out: also an archive of a result that is there already."""
+    shown: dict[Hashable, ShownResult] = {}
+    left_out: list[UnreadableResult] = []
+    for source, result in known.items():
+        if isinstance(result, UnreadableResult):
+            left_out.append(result)
+            continue
+        alike = result.name, result.begun_utc, tuple(row.labels["key"] for row in result.rows)
+        if source.is_archive and alike in shown:
+            left_out.append(UnreadableResult(source.path.name, f"the result {result.name} is shown already"))
+        else:
+            shown[alike if alike not in shown else source] = result
+    return list(shown.values()), left_out
 
 
 def require_site(folder: Path) -> None:
@@ -465,9 +480,9 @@ def _histories(rows: _Rows, levels: Levels) -> dict[str, Any]:
 
 # A page that stays open while results come in.
 
-LEAST_WAIT_S, MOST_WAIT_S, SHARE = 5.0, 60.0, 0.1
+LEAST_WAIT_S, MOST_WAIT_S, SHARE = 5.0, 300.0, 0.1
 """Time from one look at the results to the next: looks and updates take at most SHARE of it, but it is never
-longer than a minute."""
+longer than five minutes."""
 
 
 def watch(site: Site, tell: Callable[[str], object], wait: Callable[[float], object]) -> None:

@@ -260,7 +260,7 @@ class Followed(NamedTuple):
     Attributes:
         value: above 0, with the ends of its interval, where it has them.
         scope: what the meter covers; empty for a metric without one.
-        of_what: what else two trials of a series share, beside their identity and the metric.
+        of_what: what two trials of a series share, besides identity and metric.
     """
 
     value: float

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import edgebench
+from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.explore.site import Site
-from edgebench.explore.trials import site_metrics
+from edgebench.explore.site import Site, watch
+from edgebench.explore.trials import MOST_POINTS, site_metrics, thinned
+from edgebench.files import write_atomically
+from edgebench.judge.history import history
 from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.summarise import summarise
+from edgebench.judge.trial_summary import TrialSummary
+from edgebench.results.archive import write_archive
+from edgebench.results.listing import list_results
+from edgebench.results.load import StoredResults
+from edgebench.stats.interval import Interval
 from tests import synthetic_results
 from tests.explore.conftest import column, document
 
@@ -106,3 +120,211 @@ def test_what_did_not_change_is_not_read_again(lab: Path, tmp_path: Path) -> Non
     data = document(tmp_path / "site" / "data.js")
     assert set(column(data, "result")) == {"b", "c"} and len(read) == 2
     assert len(before & set((tmp_path / "site" / "results").iterdir())) <= 1
+
+
+def test_archives_are_read_and_the_same_result_is_shown_once(lab: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_archive(lab / name, lab / f"{name}.zip", edgebench_version="1")
+    shutil.rmtree(lab / "a")
+    (lab / "other.zip").write_bytes(b"PK no archive")
+    site = Site(tmp_path / "site", [lab])
+    site.update()
+    data = document(tmp_path / "site" / "data.js")
+    assert sorted(set(column(data, "result"))) == ["a", "b"] and site.results == 2
+    assert {each["result"] for each in data["left_out"]} == {"b.zip", "other.zip"}
+    single = Site(tmp_path / "single", [lab / "a.zip", lab / "b"])
+    single.update()
+    first = document(tmp_path / "single" / "data.js")
+    values = [
+        value
+        for each in (data, first)
+        for value, name in zip(each["figures"]["image_s"]["value"], column(each, "result"), strict=True)
+        if name == "a"
+    ]
+    assert values[:3] == values[3:]
+
+
+@pytest.mark.attack("explore: damaged, foreign and newer results are left out and named, the others shown")
+def test_what_cannot_be_read_is_left_out_by_name(lab: Path, tmp_path: Path) -> None:
+    for name in ("damaged", "newer", "foreign", "table"):
+        shutil.copytree(lab / "a", lab / name)
+    (lab / "damaged" / "experiment.json").write_text("{")
+    record = json.loads((lab / "newer" / "experiment.json").read_text())
+    (lab / "newer" / "experiment.json").write_text(json.dumps(record | {"schema_version": 99}))
+    (lab / "foreign" / "experiment.json").write_text('{"name": "of another program"}')
+    next((lab / "table").rglob("passes.parquet")).write_bytes(b"no table")
+    (lab / "loop").symlink_to(lab)
+    site = Site(tmp_path / "site", [lab])
+    site.update()
+    data = document(tmp_path / "site" / "data.js")
+    assert set(column(data, "result")) == {"a", "b"}
+    told = {each["result"]: each["why"] for each in data["left_out"]}
+    assert told.keys() == {"damaged", "newer", "foreign", "table"} and all(told.values())
+    assert "99" in told["newer"] and str(lab) not in json.dumps(data)
+
+
+def test_targets_have_their_names_on_request_alone(tmp_path: Path) -> None:
+    folder = synthetic_results.made_experiment(tmp_path / "lab", name="cellar-7-night")
+    record = json.loads((folder / "experiment.json").read_text())
+    [target] = record["targets"]
+    target |= {"name": "cellar-7", "host": "pi@hut.example", "port": "/dev/ttyHUT0"}
+    for trial in record["trials"]:
+        trial["target"] = "cellar-7"
+    record["command"] += ["--target", "cellar-7", "--host", "pi@hut.example"]
+    record["warnings"] = ["cellar-7 at hut.example was busy"]
+    (folder / "experiment.json").write_text(json.dumps(record))
+    for target_names in (False, True):
+        Site(site := tmp_path / f"site{target_names}", [tmp_path / "lab"], target_names=target_names).update()
+        written = "".join(path.read_text() for path in site.rglob("*.js") if path.name != "explore.js")
+        assert ("cellar-7" in written) == target_names
+        assert "hut.example" not in written and "ttyHUT0" not in written
+        data = document(site / "data.js")
+        assert set(column(data, "target")) == {"cellar-7" if target_names else "cpu 1"}
+
+
+@pytest.mark.attack("explore: markup, quotes and control characters in every text are data in the scripts")
+def test_texts_cannot_leave_their_scripts(tmp_path: Path) -> None:
+    synthetic_results.made_experiment(
+        tmp_path / "lab", name="evil", hostile=True, crashed_once=["mobilenet_v1-0.25-fp16"]
+    )
+    (tmp_path / "lab" / "evil").rename(tmp_path / "lab" / "<!--<script>'\\<img src=x>\u2028")
+    long = synthetic_results.made_experiment(tmp_path / "lab", name="long")
+    record = json.loads((long / "experiment.json").read_text())
+    record["host"]["cpu_model"] = "x" * 1_000_000
+    record["trials"][0]["reason"] = "<b>" * 300_000
+    (long / "experiment.json").write_text(json.dumps(record))
+    Site(tmp_path / "site", [tmp_path / "lab"]).update()
+    for path in (tmp_path / "site").rglob("*.js"):
+        if path.name in ("data.js", "sessions.js") or path.parent.name == "results":
+            document(path)
+            assert path.stat().st_size < 200_000
+    data = document(tmp_path / "site" / "data.js")
+    assert any("<script>" in name for name in data["labels"]["result"]["values"])
+    assert all(value.isprintable() for name in data["labels"] for value in data["labels"][name]["values"])
+
+
+@pytest.mark.attack("explore: figures that are NaN or infinite become null with a reason")
+def test_what_is_no_number_is_null(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(results: StoredResults) -> list[TrialSummary]:
+        first, *others = summarise(results)
+        no_number = Interval(math.nan, -math.inf, math.inf, 3, 9)
+        return [replace(first, image_s=no_number, memory_bytes_values=(0, 1, 2)), *others]
+
+    monkeypatch.setattr("edgebench.explore.trials.summarise", broken)
+    Site(tmp_path / "site", [lab / "a"]).update()
+    data, sessions = document(tmp_path / "site" / "data.js"), document(tmp_path / "site" / "sessions.js")
+    figures = data["figures"]["image_s"]
+    assert [figures[name][0] for name in ("value", "low", "high")] == [None, None, None]
+    assert "finite" in figures["reasons"]["values"][figures["reasons"]["codes"][0]]
+    assert None not in figures["value"][1:] and "memory_bytes" not in sessions["trials"][0]
+
+
+def test_published_figures_are_marked_with_their_sources(lab: Path, tmp_path: Path) -> None:
+    Site(tmp_path / "site", [lab], published=True).update()
+    data = document(tmp_path / "site" / "data.js")
+    published = [place for place, kind in enumerate(column(data, "kind")) if kind == "published"]
+    assert published and all(column(data, "source")[place] for place in published)
+    power = data["figures"]["power_peak_w"]
+    bounds = {power[end][place] for place in published for end in ("low", "high") if power[end]} - {None}
+    figures = edgebench.published().figures.query("quantity == 'power_peak_w' and bound != ''")
+    assert bounds == {*figures.low.dropna(), *figures.high.dropna()}
+    assert {column(data, "id")[place] for place in published} == {""}
+
+
+def test_a_history_has_the_changes_of_edgebench_history(tmp_path: Path) -> None:
+    names = synthetic_results.QUARTER[:1]
+    for day in range(1, 11):
+        level = {names[0]: 0.3 if day < 6 else 0.36}
+        folder = synthetic_results.made_experiment(
+            tmp_path / "lab",
+            name=f"day{day:02}",
+            variants=names,
+            image_s=level,
+            seed=day,
+            session_spread=0.003,
+        )
+        record = json.loads((folder / "experiment.json").read_text())
+        record["created_utc"] = f"2025-03-{day:02}T12:00:00Z"
+        (folder / "experiment.json").write_text(json.dumps(record))
+    Site(tmp_path / "site", [tmp_path / "lab"]).update()
+    data, sessions = document(tmp_path / "site" / "data.js"), document(tmp_path / "site" / "sessions.js")
+    [series] = sessions["history"]["image_s"]
+    [expected] = history(list_results(tmp_path / "lab")[0], metric="image_s")
+    results = column(data, "result")
+    assert [results[place] for place in series["trials"]] == [point.result for point in expected.results]
+    assert series["changes"] == [
+        {"at": change.at, "ratio": change.ratio, "word": change.word} for change in expected.changes
+    ]
+    assert [results[series["trials"][change["at"]]] for change in series["changes"]] == ["day06"]
+    assert not series["reason"] and len(set(column(data, "history"))) == 1
+
+
+def test_long_samples_keep_their_extremes() -> None:
+    values = np.sin(np.arange(50_000) / 500.0)
+    values[17_171], values[40_000] = 9.0, np.nan
+    places = thinned(values)
+    assert len(places) <= MOST_POINTS and (np.diff(places) > 0).all() and 17_171 in places
+    assert list(thinned(values[:100])) == list(range(100))
+
+
+@pytest.mark.attack("explore: an update that is broken off leaves the site that was there working")
+def test_an_update_that_is_broken_off_leaves_the_old_site(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path / "site", [lab])
+    site.update()
+    before = document(tmp_path / "site" / "data.js")
+    synthetic_results.made_experiment(lab, name="c", seed=9)
+    shutil.rmtree(lab / "a")
+    put = write_atomically
+
+    def interrupted(path: Path, data: bytes) -> None:
+        if path.name == "data.js":
+            raise KeyboardInterrupt
+        put(path, data)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("edgebench.explore.site.write_atomically", interrupted)
+        site.update()
+    assert document(tmp_path / "site" / "data.js") == before
+    files = {path.stem for path in (tmp_path / "site" / "results").iterdir()}
+    assert set(column(before, "id")) <= files and len(files) == 3
+    again = Site(tmp_path / "site", [lab])
+    again.update()
+    data = document(tmp_path / "site" / "data.js")
+    assert {path.stem for path in (tmp_path / "site" / "results").iterdir()} == set(column(data, "id"))
+    assert set(column(data, "result")) == {"b", "c"}
+
+
+def test_watching_follows_sessions_and_problems(lab: Path, tmp_path: Path) -> None:
+    site = Site(tmp_path / "site", [lab])
+    site.update()
+    lines: list[str] = []
+    waits: list[float] = []
+    steps: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: synthetic_results.made_experiment(lab, name="c", seed=9),
+        lambda: lab.rename(tmp_path / "gone"),
+        lambda: None,
+        lambda: (tmp_path / "gone").rename(lab),
+    ]
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if not steps:
+            raise KeyboardInterrupt
+        steps.pop(0)()
+
+    with pytest.raises(KeyboardInterrupt):
+        watch(site, lines.append, wait)
+    assert [line.rpartition(" ")[2] for line in lines[:1]] == ["trials"] and "9 trials" in lines[0]
+    assert len(lines) == 2 and str(lab) in lines[1]
+    assert len(waits) == 6 and min(waits) >= 5
+    assert set(column(document(tmp_path / "site" / "data.js"), "result")) == {"a", "b", "c"}
+
+
+def test_the_command_says_what_is_shown_and_left_out(lab: Path, tmp_path: Path) -> None:
+    (lab / "other.zip").write_bytes(b"")
+    done = CliRunner().invoke(app, ["explore", str(lab), "-o", str(tmp_path / "site"), "--reference"])
+    assert done.exit_code == 0 and done.stdout.strip() == str(tmp_path / "site" / "index.html")
+    assert "other.zip" in done.stderr and "3 results" in done.stderr
