@@ -187,7 +187,11 @@ def explore(
     from edgebench.report.words import counted
 
     made = sites.Site(
-        site, folders or [output_dir_setting(None)], published=reference, target_names=target_names
+        site,
+        folders or [output_dir_setting(None)],
+        published=reference,
+        target_names=target_names,
+        watched=watch,
     )
     with _progress("reading") as progress:
         made.update(progress)

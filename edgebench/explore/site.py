@@ -28,6 +28,7 @@ from edgebench.explore.trials import (
     read_result,
     script,
     site_metrics,
+    summary_columns,
 )
 from edgebench.files import read_regular, require_folder, unwritten, write_atomically
 from edgebench.judge.history import followed_metrics
@@ -129,7 +130,13 @@ class Site:
     """The site of the results in some places; what did not change since the last update is not read again."""
 
     def __init__(
-        self, folder: Path, places: Sequence[Path], *, published: bool = False, target_names: bool = False
+        self,
+        folder: Path,
+        places: Sequence[Path],
+        *,
+        published: bool = False,
+        target_names: bool = False,
+        watched: bool = False,
     ) -> None:
         """A site in a folder, which is made where it is missing.
 
@@ -138,6 +145,7 @@ class Site:
             places: as of `sources_in`.
             published: whether the published figures that come with EdgeBench are shown, too.
             target_names: whether the names that targets were given are shown.
+            watched: whether the page looks again and again whether there is other data.
 
         Raises:
             UsageError: the folder is part of a result, or has files that are no site's.
@@ -145,6 +153,8 @@ class Site:
         require_site(folder)
         self.folder, self._places = folder, tuple(places)
         self._published, self._target_names = published, target_names
+        self._extra: dict[str, Any] = {"target_names": True} if target_names else {}
+        self._extra |= {"refresh_s": LEAST_WAIT_S} if watched else {}
         self._page: dict[str, bytes] = {}
         self._seen: object = None
         self._known: dict[Source, ShownResult | UnreadableResult] = {}
@@ -216,7 +226,7 @@ class Site:
         data, sessions = documents(shown, self.left_out, self._levels)
         files = {f"{each.file}.js" for each in shown}
         _put(self.folder / SESSIONS, script("edgebenchSessions", sessions).encode())
-        _put(self.folder / DATA, script("edgebenchData", data).encode())
+        _put(self.folder / DATA, script("edgebenchData", data | self._extra).encode())
         for name in _entries(self.folder / RESULTS):
             if name not in files and (_RESULT_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name)):
                 (self.folder / RESULTS / name).unlink(missing_ok=True)
@@ -356,6 +366,7 @@ def documents(
                 "log": metric.unit not in ("1", "points"),
                 "sentence": metric.sentence,
                 "statistics": metric.statistics,
+                "columns": summary_columns(metric),
             }
             for metric in site_metrics()
         ],

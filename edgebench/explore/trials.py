@@ -4,11 +4,12 @@ A site is read by `page/explore.js`. data.js has every trial, one entry a trial 
 
     {"schema": 1, "build": "16 hex digits, as in sessions.js", "made_utc", "version", "n": 9000,
      "labels": {"device": {"title": "Device", "values": ["cpu", ...], "codes": [0, 0, ...]}, ...},
-     "metrics": [{"name", "title", "titled", "unit", "better", "log", "sentence", "statistics"}],
+     "metrics": [{"name", "title", "titled", "unit", "better", "log", "sentence", "statistics", "columns"}],
      "figures": {"image_s": {"value": [...], "low": [...] or null, "high": [...] or null,
                              "reasons": {"values", "codes"}}, ...},
      "profiles": [{"name", "title", "limits": [...], "verdicts": {"values", "codes"}}, ...],
-     "left_out": [{"result", "why"}, ...], "words": {"symbols": {"pass": "✓", ...}, ...}}
+     "left_out": [{"result", "why"}, ...], "words": {"symbols": {"pass": "✓", ...}, ...},
+     "target_names": true or absent, "refresh_s": seconds between looks at a watched site, or absent}
 
 sessions.js has what comparisons and histories take, of the trials in the same order::
 
@@ -37,7 +38,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.judge.columns import missing_reasons
+from edgebench.judge.columns import csv_fields, missing_reasons
 from edgebench.judge.comparison import figure_of, session_values
 from edgebench.judge.history import NOTHING_REACHES, followed, followed_metrics
 from edgebench.judge.metric import Metric
@@ -137,6 +138,14 @@ def site_metrics() -> tuple[Metric, ...]:
     )
 
 
+def summary_columns(metric: Metric) -> list[str]:
+    """The columns of `Results.summaries()` with a metric: the value, of a share its k; then the ends; n."""
+    headings = {part: heading for heading, part in csv_fields(metric).items()}
+    values = [headings[part] for part in ("", "median", "points", "area", "k") if part in headings][:1]
+    others = [headings[part] for part in ("low", "high", *metric.rail_bounds, "n") if part in headings]
+    return values + (others if "k" in headings else others[:2])
+
+
 def read_result(folder: Path, begun_utc: str, *, target_names: bool) -> tuple[ShownResult, str]:
     """A result folder as a site shows it, and the text of its file.
 
@@ -216,7 +225,7 @@ def _rows(
             "model": words.families([summary]),
             "variant": words.plain(summary.variant),
             "trial": names[summary.key],
-            "depth_multiplier": "" if summary.depth_multiplier is None else f"{summary.depth_multiplier:g}",
+            "depth_multiplier": "" if summary.depth_multiplier is None else str(summary.depth_multiplier),
             "precision": words.plain(summary.precision, 16),
             "batch": str(summary.batch),
             "power_mode": text(_power_mode(target, sessions)),

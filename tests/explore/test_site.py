@@ -59,6 +59,11 @@ def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Pa
             own = verdicts[(verdicts.trial == key) & (verdicts.profile == profile["name"]) & ~verdicts.wanted]
             assert word == min(own.verdict, key=["fail", "unknown", "inconclusive", "pass"].index)
     assert {metric["name"] for metric in data["metrics"]} == {metric.name for metric in site_metrics()}
+    assert "refresh_s" not in data and "target_names" not in data
+    frame = edgebench.load(lab / "b").summaries()
+    columns = {metric["name"]: metric["columns"] for metric in data["metrics"]}
+    assert all(columns[name] and {*columns[name]} <= {*frame.columns} for name in data["figures"])
+    assert columns["power_mean_w"] == ["mean_w", "mean_low_w", "mean_high_w"]
 
 
 def test_a_result_has_a_file_of_its_own(lab: Path, tmp_path: Path) -> None:
@@ -179,6 +184,7 @@ def test_targets_have_their_names_on_request_alone(tmp_path: Path) -> None:
         assert ("cellar-7" in written) == target_names
         assert "hut.example" not in written and "ttyHUT0" not in written
         data = document(site / "data.js")
+        assert data.get("target_names", False) == target_names
         assert set(column(data, "target")) == {"cellar-7" if target_names else "cpu 1"}
 
 
