@@ -10,18 +10,21 @@
  */
 "use strict";
 
-/** Marks of groups, each around 0, 0; seven against six colours, so that 42 groups differ in one of them. */
+/**
+ * Marks of groups, each around 0, 0; seven against six colours, so that 42 groups differ in one of them. Whole numbers
+ * of tenths of a pixel are written and read several times as fast as fractions, so marks are drawn at a tenth.
+ */
 const SHAPES = [
-  "m-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
-  "m-3.6,-3.6h7.2v7.2h-7.2z",
-  "m0,-4.8l4.6,8h-9.2z",
-  "m0,-5.2l4.4,5.2l-4.4,5.2l-4.4,-5.2z",
-  "m0,4.8l4.6,-8h-9.2z",
-  "m-1.5,-4.6h3v3.1h3.1v3h-3.1v3.1h-3v-3.1h-3.1v-3h3.1z",
-  "m-4.2,-4.2h8.4l-8.4,8.4h8.4z",
+  "m-40,0a40,40 0 1,0 80,0a40,40 0 1,0 -80,0z",
+  "m-36,-36h72v72h-72z",
+  "m0,-48l46,80h-92z",
+  "m0,-52l44,52l-44,52l-44,-52z",
+  "m0,48l46,-80h-92z",
+  "m-15,-46h30v31h31v30h-31v31h-30v-31h-31v-30h31z",
+  "m-42,-42h84l-84,84h84z",
 ];
 const COLOURS = 6;
-const RING = "m-8,0a8,8 0 1,0 16,0a8,8 0 1,0 -16,0z";
+const RING = "m-80,0a80,80 0 1,0 160,0a80,80 0 1,0 -160,0z";
 
 /**
  * @typedef {{domain: number[], kind: "linear"|"log"|"time", title: string, unit?: string}} Axis
@@ -35,8 +38,8 @@ const RING = "m-8,0a8,8 0 1,0 16,0a8,8 0 1,0 -16,0z";
 /** @param {number} group */
 const shape = (group) => SHAPES[group % SHAPES.length];
 
-/** @param {number} number */
-const rounded = (number) => Math.round(number * 10) / 10;
+/** @param {number} pixels */
+const tenths = (pixels) => Math.round(pixels * 10);
 
 /** The width that a chart of the overview has. */
 const chartWidth = () => Math.max(280, /** @type {HTMLElement} */ (document.getElementById("content")).clientWidth - 26);
@@ -84,8 +87,9 @@ function frame(svg, width, height, xAxis, yAxis) {
     const axis = k ? d3.axisLeft(scale) : d3.axisBottom(scale);
     const count = Math.max(2, Math.floor(Math.abs(to - from) / (k ? 45 : 100)));
     const text = (/** @type {number} */ value) => shown(value, of.unit);
+    const filter = of.kind === "log" ? scale.tickFormat(count, text) : text;
     axis.ticks(count);
-    if (of.kind !== "time") axis.tickFormat(of.kind === "log" ? scale.tickFormat(count, text) : text);
+    if (of.kind !== "time") axis.tickFormat(text).tickValues(scale.ticks(count).filter(filter));
     axis.tickSizeInner(k ? left - right : top - bottom).tickPadding(6);
     layer.append("g").attr("class", "axis").attr("transform", `translate(${k ? [left, 0] : [0, bottom]})`).call(axis);
     const title = layer.append("text").text(of.title).attr("x", k ? 2 : right).attr("y", k ? 11 : height - 6);
@@ -103,16 +107,16 @@ function frame(svg, width, height, xAxis, yAxis) {
  */
 function drawPoints(layer, points, { x, y }) {
   const [clampedX, clampedY] = [x, y].map((scale) => scale.copy().clamp(true));
-  const intervals = [];
-  const marks = [];
-  for (const point of points) {
-    const [atX, atY] = [rounded(x(point.x)), rounded(y(point.y))];
-    intervals.push(`M${rounded(clampedX(point.xLow))},${atY}H${rounded(clampedX(point.xHigh))}`);
-    intervals.push(`M${atX},${rounded(clampedY(point.yLow))}V${rounded(clampedY(point.yHigh))}`);
-    marks.push(`M${atX},${atY}${shape(point.group)}`);
+  let intervals = "";
+  let marks = "";
+  for (const { x: valueX, y: valueY, xLow, xHigh, yLow, yHigh, group } of points) {
+    const at = `M${tenths(x(valueX))},${tenths(y(valueY))}`;
+    if (xLow < xHigh) intervals += `M${tenths(clampedX(xLow))},${tenths(y(valueY))}H${tenths(clampedX(xHigh))}`;
+    if (yLow < yHigh) intervals += `M${tenths(x(valueX))},${tenths(clampedY(yLow))}V${tenths(clampedY(yHigh))}`;
+    marks += at + shape(group);
   }
-  layer.append("path").attr("class", "interval").attr("d", intervals.join(""));
-  layer.append("path").attr("class", "mark").attr("d", marks.join(""));
+  layer.append("path").attr("class", "interval").attr("d", intervals);
+  layer.append("path").attr("class", "mark").attr("d", marks);
 }
 
 /**
@@ -148,7 +152,7 @@ class Scatter {
     this.metrics = [];
     const root = d3.select(svg).attr("role", "group").attr("aria-labelledby", "chart-title");
     root.append("g").attr("class", "frame");
-    this.marks = root.append("g").attr("class", "marks").attr("aria-hidden", "true");
+    this.marks = root.append("g").attr("transform", "scale(.1)").attr("aria-hidden", "true");
     this.plane = root.append("rect").attr("class", "plane").attr("id", "plane").attr("tabindex", 0);
     const help = "Points: arrow keys go along the horizontal axis, Enter opens the trial";
     this.plane.attr("role", "application").attr("aria-label", help);
@@ -229,11 +233,11 @@ class Scatter {
     const fadedFirst = d3.sort(looks, ([look]) => !look.endsWith("fail"));
     for (const [look, points] of fadedFirst) drawPoints(this.marks.append("g").attr("class", look), points, of);
     const rings = view.points.filter(({ published }) => published);
-    const ringPath = rings.map((point) => `M${rounded(x(point.x))},${rounded(y(point.y))}${RING}`).join("");
+    const ringPath = rings.map((point) => `M${tenths(x(point.x))},${tenths(y(point.y))}${RING}`).join("");
     this.marks.append("path").attr("class", "published").attr("d", ringPath);
-    const line = d3.line((point) => rounded(x(point.x)), (point) => rounded(y(point.y))).curve(d3.curveStepAfter);
+    const line = d3.line((point) => tenths(x(point.x)), (point) => tenths(y(point.y))).curve(d3.curveStepAfter);
     this.marks.append("path").attr("class", "front").attr("d", line(view.front));
-    drawRules(this.marks, view.rules, of);
+    drawRules(of.layer, view.rules, of);
     view.limits.forEach((limit, k) => this.place(this.handles[k], limit, of));
     this.show(null, false);
   }
@@ -296,13 +300,13 @@ class Scatter {
  */
 function seriesPlot(svg, width, height, { x, y, points = [], line = [], bands = [], rules = [] }) {
   const of = frame(svg, width, height, x, y);
-  const sides = bands.map((band) => band.map((at) => rounded(Math.min(Math.max(of.x(at), of.left), of.right))));
+  const sides = bands.map((band) => band.map((at) => Math.min(Math.max(of.x(at), of.left), of.right).toFixed(1)));
   const boxes = sides.map(([from, to]) => `M${from},${of.top}H${to}V${of.bottom}H${from}Z`);
   of.layer.append("path").attr("class", "band").attr("d", boxes.join(""));
-  const path = d3.line(([at]) => rounded(of.x(at)), ([, at]) => rounded(of.y(at))).defined((place) => place !== null);
+  const path = d3.line(([at]) => of.x(at), ([, at]) => of.y(at)).defined((place) => place !== null);
   of.layer.append("path").attr("class", "series").attr("d", path(line));
   for (const [group, members] of d3.groups(points, (point) => point.group)) {
-    drawPoints(of.layer.append("g").attr("class", `c${group % COLOURS}`), members, of);
+    drawPoints(of.layer.append("g").attr("class", `c${group % COLOURS}`).attr("transform", "scale(.1)"), members, of);
   }
   drawRules(of.layer, rules, of);
 }
@@ -315,12 +319,12 @@ function seriesPlot(svg, width, height, { x, y, points = [], line = [], bands = 
  */
 function legendEntry(group, mark, path, text) {
   const item = d3.create("li");
-  const svg = item.append("svg").attr("viewBox", "-9 -9 18 18").attr("aria-hidden", "true");
+  const svg = item.append("svg").attr("viewBox", "-90 -90 180 180").attr("aria-hidden", "true");
   svg.append("g").attr("class", group).append("path").attr("class", mark).attr("d", `M0,0${path}`);
   return item.append(() => document.createTextNode(text)) && item.node();
 }
 
-const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "visibility"];
+const STYLES = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "visibility"];
 
 /**
  * The drawing as a file of its own: what the style sheet gives its elements is written onto them.

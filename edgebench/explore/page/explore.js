@@ -17,7 +17,7 @@ const FILTERS = [
 const INNER = ["id", "key", "history", "trial", "model", "depth_multiplier", "precision"];
 const USUAL = ["image_s", "accuracy", "energy_j", "power_peak_w", "memory_bytes", "start_s"];
 const AXES = /** @type {const} */ (["x", "y"]);
-const ROWS = 50;
+const ROWS = 25;
 
 /** @type {Data} */
 let data;
@@ -182,7 +182,7 @@ function begin() {
     point: showPoint,
   });
   window.addEventListener("hashchange", render);
-  new ResizeObserver(() => soon(render)).observe(byId("main"));
+  window.addEventListener("resize", () => soon(render));
   document.addEventListener("change", ({ target }) => {
     const { type, name, value } = /** @type {HTMLInputElement} */ (target);
     const checked = document.querySelectorAll(`input[name="${name}"]:checked`);
@@ -331,15 +331,15 @@ function renderScatter(all) {
   const points = [];
   /** @type {string[]} */
   const missing = [];
+  const [ofX, ofY] = [x, y].map(({ name }) => data.figures[name] ?? { value: [], low: null, high: null });
   for (const i of all) {
-    const [ofX, ofY] = [figure(data, x.name, i), figure(data, y.name, i)];
-    const onAxis = [ofX, ofY].map(({ value }, k) => value !== null && (value > 0 || !(k ? y : x).log));
-    if (onAxis[0] && onAxis[1]) {
-      const look = { state: stateFor(i), published: label(data, "kind", i) === "published" };
-      points.push(pointAt(i, Number(ofX.value), Number(ofY.value), ofX, ofY, look));
+    const [valueX, valueY] = [ofX.value[i] ?? null, ofY.value[i] ?? null];
+    const onX = valueX !== null && (valueX > 0 || !x.log);
+    if (onX && valueY !== null && (valueY > 0 || !y.log)) {
+      points.push(pointAt(i, valueX, valueY, ofX.low?.[i], ofX.high?.[i], ofY.low?.[i], ofY.high?.[i]));
     } else {
-      const [metric, of] = onAxis[0] ? [y, ofY] : [x, ofX];
-      missing.push(`no ${inSentence(metric.title)}: ${of.reason || "no figure above 0"}`);
+      const { name, title } = onX ? y : x;
+      missing.push(`no ${inSentence(title)}: ${figure(data, name, i).reason || "no figure above 0"}`);
     }
   }
   const front = x.better && y.better ? paretoFront(points.filter(({ state }) => state !== "fail"), x, y) : [];
@@ -364,14 +364,15 @@ function renderScatter(all) {
  * @param {number} i
  * @param {number} x
  * @param {number} y
- * @param {Ends|null} ofX interval along an axis, where there is one
- * @param {Ends|null} ofY
- * @param {Partial<Point>} [more]
+ * @param {number|null} [xLow] ends of its intervals, where it has some
+ * @param {number|null} [xHigh]
+ * @param {number|null} [yLow]
+ * @param {number|null} [yHigh]
  * @returns {Point}
  */
-function pointAt(i, x, y, ofX, ofY, more) {
-  const along = { xLow: ofX?.low ?? x, xHigh: ofX?.high ?? x, yLow: ofY?.low ?? y, yHigh: ofY?.high ?? y };
-  return { i, x, y, ...along, group: data.labels.device?.codes[i] ?? 0, state: "pass", published: false, ...more };
+function pointAt(i, x, y, xLow, xHigh, yLow, yHigh) {
+  const look = { group: data.labels.device?.codes[i] ?? 0, state: stateFor(i), published: label(data, "kind", i) === "published" };
+  return { i, x, y, xLow: xLow ?? x, xHigh: xHigh ?? x, yLow: yLow ?? y, yHigh: yHigh ?? y, ...look };
 }
 
 /**
@@ -401,7 +402,7 @@ function renderLegend(points, front) {
   if (present.has("undecided")) entries.push(legendEntry("c5 undecided", "mark", shape(0), "undecided"));
   if (present.has("fail")) entries.push(legendEntry("c5 fail", "mark", shape(0), "fails"));
   if (points.some(({ published }) => published)) entries.push(legendEntry("", "published", RING, "published figure"));
-  if (front) entries.push(legendEntry("", "front", "m-8,0h16", "Pareto front"));
+  if (front) entries.push(legendEntry("", "front", "m-80,0h160", "Pareto front"));
   byId("legend").replaceChildren(...entries);
 }
 
@@ -577,7 +578,7 @@ function givePython() {
 function python() {
   const measured = listed.filter((i) => label(data, "id", i));
   const filters = FILTERS.filter((name) => name !== "kind" && params.has(name));
-  const direct = filters.filter((name) => ["device", "target", "precision", "status"].includes(name));
+  const direct = filters.filter((name) => ["device", "precision", "status"].includes(name));
   const history = params.get("view") === "history";
   const listedTexts = [];
   if (history || filters.length > direct.length) listedTexts.push("key");
@@ -669,7 +670,7 @@ function renderCompare() {
   const first = Math.max(chosenNumber("page") ?? 1, 1) * ROWS - ROWS;
   const rows = listed.slice(first, first + ROWS).filter((i) => i !== base && ratio(i).value !== null);
   showView({ title, text: `Baseline: ${trialTitle(base)}.`, ...compareCommand(base, rows) }, rows.length > 0);
-  const points = rows.map((i, k) => pointAt(i, Number(ratio(i).value), first + k + 1, ratio(i), null));
+  const points = rows.map((i, k) => pointAt(i, Number(ratio(i).value), first + k + 1, ratio(i).low, ratio(i).high));
   const xs = points.flatMap(({ xLow, xHigh }) => [xLow, xHigh]);
   drawView(`${points.length} ratios with their intervals; the table has them`, Math.max(140, 64 + 14 * points.length), {
     x: { domain: domainOf([1, ...xs], true), kind: "log", title: "ratio to the baseline" },
@@ -689,7 +690,7 @@ function compareCommand(base, rows) {
   const pairable = rows.filter((i) => label(data, "id", i) && label(data, "variant", i) === variant);
   if (!pairable.length) return { words: "edgebench compare pairs trials of one variant: no row has the baseline's." };
   const [results, targets] = ["result", "target"].map((name) => new Set(pairable.map((i) => label(data, name, i))));
-  const others = [...targets].filter((other) => target && other && other !== target);
+  const others = [...targets].filter((other) => data.target_names && other !== target);
   const pairs = others.flatMap((other) => ["--pair", `${target}=${other}`]);
   const words = [result, ...results, "--metric", chosenMetric("metric").name, ...pairs].map(shellWord);
   const command = ["edgebench compare", ...words].join(" ");
@@ -719,7 +720,7 @@ function renderHistory(all) {
   const there = trials.filter((i) => figure(data, metric.name, i).value !== null && Number.isFinite(day(i)));
   const points = there.map((i) => {
     const of = figure(data, metric.name, i);
-    return pointAt(i, day(i), Number(of.value), null, of);
+    return pointAt(i, day(i), Number(of.value), null, null, of.low, of.high);
   });
   const texts = changes.map(({ at, ratio: times }) => {
     return `Change point before ${label(data, "date", trials[at])}, ${label(data, "result", trials[at])}: ${shown(times)} times what it was`;

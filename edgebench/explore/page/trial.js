@@ -108,7 +108,7 @@ function strips(trial) {
     if (!passes?.start_s.length) return element("p", {}, `Session ${n}: ${status}, no passes`);
     const count = passes.n ?? passes.start_s.length;
     const thinned = count > passes.start_s.length ? `, ${shown(passes.start_s.length)} drawn` : "";
-    const points = passes.start_s.map((start, k) => pointAt(k, start, passes.duration_s[k], null, null, { group: passes.phase[k] ?? 0 }));
+    const points = passes.start_s.map((start, k) => ({ ...pointAt(-1, start, passes.duration_s[k]), state: /** @type {State} */ ("pass"), group: passes.phase[k] ?? 0 }));
     return plotFigure(`Session ${n}: ${status}, ${shown(count)} ${passes.of ?? "passes"}${thinned}`, 150, {
       x: { domain: domainOf(passes.start_s, false), kind: "linear", title: "s since the session began" },
       y: { domain: domainOf(durations, false), kind: "linear", title: "duration, s" },
