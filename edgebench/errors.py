@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
+from typing import Any
+
 EXIT_OK = 0
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -27,6 +30,10 @@ class EdgeBenchError(Exception):
         self.what = what
         self.why = why
         self.fix = fix
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle, which would make it again without its other arguments."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         return "\n".join(part for part in (self.what, self.why, self.fix) if part)

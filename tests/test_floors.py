@@ -38,7 +38,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # Report reads what is on disk, and nothing of what measured it.
     ("backends", "backends.*", "run.measuring", "report"),
     # What a user of Python has: results as frames and figures; then the package's own face, which names it.
-    ("analysis",),
+    # Fleets measure as `run.measuring` does, on other hosts.
+    ("analysis", "fleet"),
     ("",),
     ("testing", "explore"),
     # What a user starts.

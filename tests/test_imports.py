@@ -24,6 +24,8 @@ RUNTIMES = (
     "tensorrt",
     "pycoral",
     "onnxruntime",
+    "dask",
+    "distributed",
 )
 
 

@@ -176,7 +176,7 @@ def test_pins_are_plain_lines():
     "extra",
     [
         *("cpu", "prepare", "onnx", "openvino", "cortexm", "tensorrt", "joulescope", "meters", "notebook"),
-        *("testing", "dev"),
+        *("fleet", "testing", "dev"),
     ],
 )
 def test_extras_exist(extra):

@@ -24,6 +24,7 @@ PAGES: Mapping[str, str] = {
     "backends/openvino/README.md": "devices/openvino.md",
     "backends/replay/README.md": "devices/replay.md",
     "backends/toy/README.md": "devices/toy.md",
+    "edgebench/fleet/README.md": "fleet.md",
     "edgebench/probes/host/README.md": "meters/host.md",
     "edgebench/probes/jetson/README.md": "meters/jetson.md",
     "examples/README.md": "examples.md",

@@ -46,6 +46,7 @@ OWN = {
     "schema": "outcome:schema",
     "doctor": "doctor:doctor",
     "targets": "targets:app",
+    "fleet": "fleet:app",
     "meters": "meters:app",
     "models": "models:app",
     "profiles": "profiles:app",

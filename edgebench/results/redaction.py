@@ -34,16 +34,19 @@ from edgebench.records.values import Finding
 # A command as it is stored and shown: without where its boards are reached.
 
 
+_PLACES = ("--host", "--port", "--scheduler")
+
+
 def masked(command: Sequence[str], places: Collection[str] = ()) -> tuple[str, ...]:
-    """The command with `...` for the value of every --host and --port, and of each --set of a place."""
+    """The command with `...` for values of --host, --port, --scheduler and of each --set of a place."""
     masked_words = [""]
     for word in command:
         flag, equals, value = word.partition("=")
-        if masked_words[-1] in ("--host", "--port"):
+        if masked_words[-1] in _PLACES:
             word = MASK
         elif masked_words[-1] == "--set":
             word = masked_option(word, places)
-        elif equals and flag in ("--host", "--port", "--set"):
+        elif equals and flag in (*_PLACES, "--set"):
             word = f"{flag}={masked_option(value, places) if flag == '--set' else MASK}"
         masked_words.append(word)
     return tuple(masked_words[1:])
@@ -235,7 +238,7 @@ class PrivateNames:
     def config(self, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """The settings of a run, without where boards are reached."""
         masked = dict(settings)
-        for name in ("host", "port"):
+        for name in ("host", "port", "scheduler"):
             if name in settings and settings[name].get("value") is not None:
                 masked[name] = {**settings[name], "value": MASK}
         if isinstance(values := masked.get("set", {}).get("value"), list | tuple):

@@ -22,7 +22,7 @@ from edgebench.run.model_choice import Chosen, available_variants, gather, notes
 from edgebench.run.settings import RunConfig
 from edgebench.run.sharing import sharings_of
 from edgebench.run.targets import make_targets
-from edgebench.run.targets_file import read_targets
+from edgebench.run.targets_file import DeclaredTarget, read_targets
 from edgebench.run.trials import (
     ModelData,
     Plan,
@@ -47,15 +47,21 @@ class Built:
     backends: Mapping[str, Backend]
 
 
-def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
-    """The backends and targets of a configuration; UsageError for whatever does not exist."""
+def choose(
+    config: RunConfig, declared: Sequence[DeclaredTarget] | None = None
+) -> tuple[dict[str, Backend], tuple[Target, ...]]:
+    """The backends and targets of a configuration; UsageError for whatever does not exist.
+
+    `declared` are the targets that it names; None: they are those of its targets file.
+    """
     if not config.device and not config.target:
         raise UsageError(
             "no device was named",
             fix=f"add --device NAME or --target NAME; known devices: "
             f"{', '.join(registry.names('edgebench.backends'))}",
         )
-    declared = read_targets(config.targets_file).named(config.target) if config.target else ()
+    if declared is None:
+        declared = read_targets(config.targets_file).named(config.target) if config.target else ()
     backends = {
         name: registry.backend(name)
         for name in dict.fromkeys((*config.device, *(entry.device for entry in declared)))
@@ -67,15 +73,23 @@ def choose(config: RunConfig) -> tuple[dict[str, Backend], tuple[Target, ...]]:
     return backends, targets
 
 
-def build(config: RunConfig, cache: Cache, progress: Progress) -> Built:
-    """The whole plan; reads the models, renders or reads scene and images once, then finds them cached."""
+def build(
+    config: RunConfig,
+    cache: Cache,
+    progress: Progress,
+    declared: Sequence[DeclaredTarget] | None = None,
+) -> Built:
+    """The whole plan; reads the models, renders or reads scene and images once, then finds them cached.
+
+    `declared` as of `choose`.
+    """
     if config.decide and not config.profile:
         raise UsageError(
             "decide needs something to decide",
             why="it ends a trial when every verdict on it is settled, and no profile was named",
             fix="add --profile NAME (`edgebench profiles list`), or leave --decide out",
         )
-    backends, targets = choose(config)
+    backends, targets = choose(config, declared)
     require_meters_of_their_own(targets)
     require_patches_taken(config, backends.values())
     sharings = sharings_of(config, backends, targets)

@@ -122,9 +122,20 @@ class RunConfig:
             DEVICE,
             "Where --target looks.",
             "FILE",
-            "./targets.toml, or that of the user's config folder",
+            "./targets.toml, or the user's",
         ),
     ] = None
+    scheduler: Annotated[
+        str | None,
+        Setting(
+            DEVICE,
+            "A fleet's scheduler, such as tcp://127.0.0.1:8786, for --target.",
+            "ADDRESS",
+        ),
+    ] = None
+    insecure: Annotated[
+        bool, Setting(DEVICE, "A scheduler elsewhere without TLS.")
+    ] = False
     host: Annotated[
         str | None,
         Setting(DEVICE, "--device's USER@BOARD[:PORT], by SSH.", "ADDRESS", "this machine"),
@@ -203,7 +214,7 @@ class RunConfig:
             HOW_LONG,
             "Fresh processes per trial.",
             "N",
-            "5; with --target-ci or --decide the most, 30",
+            "5; with --target-ci or --decide at most 30",
         ),
     ] = 5
     passes: Annotated[

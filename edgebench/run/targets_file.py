@@ -203,10 +203,11 @@ def read_targets(path: Path | None = None) -> TargetsFile:
         path = next((file for file in candidates if os.path.exists(file)), None)  # noqa: PTH110  # no, and no error, in a folder that may not be read
     if path is None:
         return TargetsFile(None, ())
-    return TargetsFile(path, _declared_in(read_toml(path, fix="name another --targets-file").tables, path))
+    return TargetsFile(path, declared_in(read_toml(path, fix="name another --targets-file").tables, path))
 
 
-def _declared_in(content: Mapping[str, Any], path: Path) -> tuple[DeclaredTarget, ...]:
+def declared_in(content: Mapping[str, Any], path: Path) -> tuple[DeclaredTarget, ...]:
+    """The targets of a file's tables; UsageError, which names the file, as of `read_targets`."""
     if unknown := set(content) - set(_TOP):
         raise UsageError(
             f"{path}: {sorted(unknown)[0]!r} is no key of a targets file",

@@ -191,3 +191,28 @@ def print_checks(console: Console, checks: Sequence[Mapping[str, Any]], *, as_js
         line(console, f"{check.get('target')} ({check.get('device')})", "bold")
         print_blocks(console, [facts("board", gathered(flat(known.model_dump())))])
         print_findings(console, check.get("findings", ()))
+
+
+def print_machines(console: Console, machines: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
+    """Print a fleet's machines: what each measures, who waits, and its targets with what is missing there.
+
+    Args:
+        console: where to print.
+        machines: `address`, `measuring`, `waiting`, and `targets` with `target`, `device` and `findings` of
+            each.
+        as_json: print one document instead.
+    """
+    if as_json:
+        return write_json(console, {"machines": [dict(machine) for machine in machines]})
+    for machine in machines:
+        line(console, str(machine["address"]), "bold")
+        line(console, f"measures: {machine['measuring'] or 'nothing'}", indent=2)
+        for who in machine["waiting"]:
+            line(console, f"waits: {who}", indent=2)
+        for target in machine["targets"]:
+            line(console, f"{target['target']} ({target['device']})", indent=2)
+            missing = [finding for finding in target["findings"] if finding.get("level") != "ok"]
+            if missing:
+                print_findings(console, missing)
+    if not machines:
+        line(console, "No machines.")

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import Any
 import psutil
 from pydantic import BaseModel
 
+from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
 from edgebench.files import reason
 from edgebench.installed import versions_of
@@ -32,6 +34,7 @@ from edgebench.records.stored import (
     TrialRecord,
     WorkerPlan,
 )
+from edgebench.records.target import Target
 from edgebench.records.values import ImageSet, Progress, Scene
 from edgebench.results.listing import find_unfinished, is_finished
 from edgebench.results.load import load
@@ -40,7 +43,7 @@ from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.config import Resolved
 from edgebench.run.cost import note_cost, note_spread, noted_costs, spread_of, steady_words
-from edgebench.run.measuring.host_queue import Experiment, Outcome
+from edgebench.run.measuring.host_queue import Experiment, Machines, Outcome
 from edgebench.run.measuring.host_trials import TargetRevisions, settled_on_disk
 from edgebench.run.measuring.preflight import preflight
 from edgebench.run.measuring.progress import Observer
@@ -206,6 +209,18 @@ _FINDERS: Mapping[str, Callable[[], Any]] = {
 }
 
 
+class Fleet(Machines, ABC):
+    """Machines of other hosts: they open the devices, and say what they found of their targets."""
+
+    @abstractmethod
+    def open(self, trial: PlannedTrial) -> Device:
+        """The trial's device; UnavailableError where it cannot be opened."""
+
+    @abstractmethod
+    def preflight(self, targets: Sequence[Target]) -> Sequence[dict[str, Any]]:
+        """The machines' findings of these targets, as `preflight` gives them."""
+
+
 @dataclass(frozen=True)
 class Campaign:
     """What one run needs to know besides its plan."""
@@ -218,6 +233,7 @@ class Campaign:
     cache: Cache
     observer: Observer
     clock: Callable[[], float] = time.monotonic
+    fleet: Fleet | None = None
 
     def carry_out(self) -> tuple[Path, Outcome]:
         """Prepare, open the folder, measure; returns the folder and how it ended.
@@ -256,7 +272,7 @@ class Campaign:
                 artifacts={
                     key: artifact for key, artifact in prepared.items() if isinstance(artifact, Artifact)
                 },
-                open_device=lambda trial: self.built.backends[trial.target.device].open(trial.target),
+                open_device=self._open_here if self.fleet is None else self.fleet.open,
                 store=store,
                 observer=self.observer,
                 costs=noted_costs(self.cache, plan.trials),
@@ -264,6 +280,7 @@ class Campaign:
                 explain=lambda trial, error: self.built.backends[trial.target.device].explain(error),
                 settled=settled_on_disk(store),
                 revise=TargetRevisions(store, self.observer.note),
+                machines=self.fleet or Machines(),
                 clock=self.clock,
             )
             begun = RunRecord(started_utc=utc_text(datetime.now(UTC)), max_time_s=plan.max_time_s)
@@ -275,6 +292,9 @@ class Campaign:
             return store.path, outcome
         finally:
             store.close()
+
+    def _open_here(self, trial: PlannedTrial) -> Device:
+        return self.built.backends[trial.target.device].open(trial.target)
 
     def _conclude(self, store: ExperimentStore, plan: Plan) -> dict[str, Any]:
         """Write what follows from the sessions: each trial's summary, and its spread for later estimates.
@@ -332,7 +352,11 @@ class Campaign:
             ),
             profiles=self.profiles,
             host=host_facts(),
-            preflight=tuple(preflight(self.built.targets, self.built.backends)),
+            preflight=tuple(
+                preflight(self.built.targets, self.built.backends)
+                if self.fleet is None
+                else self.fleet.preflight(self.built.targets)
+            ),
             warnings=plan.notes,
         )
         return written(record, self._private_names())

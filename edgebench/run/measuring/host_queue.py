@@ -50,6 +50,33 @@ ExplainTrial = Callable[[PlannedTrial, SessionError], SessionError | None]
 """A session's failure in the words of its trial's backend; None where there is nothing to add."""
 
 
+class Machines:
+    """Where devices are opened and sessions are measured: on this machine, by SSH or at a port of it."""
+
+    def of(self, trial: PlannedTrial) -> str | None:
+        """The machine whose sessions are measured one after the other; None for this one."""
+        return trial.target.host
+
+    def await_turn(self, machine: str, over: Callable[[], bool]) -> bool:
+        """Wait until this run may measure there; False where its time is `over` first."""
+        return True
+
+    def measure(
+        self,
+        device: Device,
+        job: Job,
+        watch: SessionWatch,
+        explain: Explain,
+        host_probes: HostProbes,
+        folder: Path,
+    ) -> Measured | None:
+        """A session, as `measure_session` has it; None where it is to be measured again."""
+        return measure_session(device, job, device.describe(), watch, explain, host_probes, folder)
+
+    def leave(self, machine: str) -> None:
+        """Nothing more is measured there."""
+
+
 @dataclass
 class Lane:
     """The trials of one host, measured in the order that the seed gives them.
@@ -91,11 +118,17 @@ class Lane:
         is not EdgeBench's ends this host alone: it is kept as `fault`.
         """
         try:
+            if not self.experiment.machines.await_turn(self.host, lambda: self.budget.over):
+                self.out_of_time = True
+                return
             self._open_each()
             queue = self.trials.order()
             while queue:
                 interruption.check()
                 if self.budget.over:
+                    self.out_of_time = True
+                    return
+                if not self.experiment.machines.await_turn(self.host, lambda: self.budget.over):
                     self.out_of_time = True
                     return
                 turn = queue.popleft()
@@ -105,6 +138,9 @@ class Lane:
                 )
                 with self.experiment.store.scratch() as folder:
                     result = self._measure(turn, watch, folder)
+                    if result is None:
+                        queue.appendleft(turn)
+                        continue
                     kept = self._keep(turn, result, watch)
                 if result.interrupted:
                     self.interrupted = True
@@ -131,6 +167,7 @@ class Lane:
         finally:
             self._close()
             self._host_probes.close()
+            self.experiment.machines.leave(self.host)
             self.progress.host_ended(self.host)
 
     # --- devices ---
@@ -257,12 +294,13 @@ class Lane:
             host_monitors=on_host(monitors),
         )
 
-    def _measure(self, turn: Turn, watch: SessionWatch, folder: Path) -> Measured:
+    def _measure(self, turn: Turn, watch: SessionWatch, folder: Path) -> Measured | None:
+        """None where the machine was lost and is back: the session is measured again."""
         job = self._job(turn)
         try:
             device = self._device(self.trials[turn.key])
             explain = self._explain_of(turn.key)
-            return measure_session(device, job, device.describe(), watch, explain, self._host_probes, folder)
+            return self.experiment.machines.measure(device, job, watch, explain, self._host_probes, folder)
         except StoredResultError:
             raise
         except Exception as error:
@@ -411,6 +449,7 @@ class Experiment:
     explain: ExplainTrial = lambda trial, error: None
     settled: Settled = lambda key: False
     revise: Revise = lambda trials, identity: trials
+    machines: Machines = field(default_factory=Machines)
     clock: Callable[[], float] = time.monotonic
 
     def run(self) -> Outcome:
@@ -440,7 +479,7 @@ class Experiment:
         trials = {trial.key: trial for trial in self.plan.trials if trial.key in self.artifacts}
         standing = {key: self._from_store(key) for key in trials}
         due = [trial for key, trial in trials.items() if standing[key].due(self.plan.sessions)]
-        hosts = list(dict.fromkeys(trial.target.host for trial in due))
+        hosts = list(dict.fromkeys(map(self.machines.of, due)))
         lock = threading.RLock()
         if len(hosts) > 1 and None in hosts:
             self.observer.note(
@@ -456,7 +495,8 @@ class Experiment:
             beside_others=len(hosts) > 1 and None in hosts,
         )
         by_host = {
-            host: {key: trial for key, trial in trials.items() if trial.target.host == host} for host in hosts
+            host: {key: trial for key, trial in trials.items() if self.machines.of(trial) == host}
+            for host in hosts
         }
         return [
             Lane(

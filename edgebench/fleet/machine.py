@@ -1,0 +1,359 @@
+"""A machine of a fleet: the Dask actor that opens its devices and measures sessions for one run."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from edgebench import interruption, registry
+from edgebench.contract import Device
+from edgebench.errors import EdgeBenchError, UnavailableError
+from edgebench.link.host_probes import HostProbes
+from edgebench.link.schedule import Timeouts
+from edgebench.prepare.cache import Cache
+from edgebench.records.model import Artifact
+from edgebench.records.session import Pass, Window
+from edgebench.records.stored import SessionRecord
+from edgebench.records.target import Target
+from edgebench.results import layout
+from edgebench.results.writing import write_table
+from edgebench.run.estimate import Cost, Shape
+from edgebench.run.measuring.progress import Observer, warnings_noted
+from edgebench.run.measuring.session import SessionWatch, measure_session
+from edgebench.run.measuring.session_record import Job, Measured, unwritable_session
+
+SILENCE_S = 30.0
+"""A run that is not heard for so long is taken for gone: its session ends, its device is closed."""
+
+END_S = 60.0
+"""How long a session that was interrupted may take to end, its device to close."""
+
+HEAR_S = 0.5
+"""How long the run's question for news waits for the end of what is in hand."""
+
+PART_BYTES = 8 << 20
+"""Of a file, in one message."""
+
+Event = tuple[Literal["report", "patch_took", "arrived", "note"], tuple[Any, ...]]
+"""What the run's process is told while a session goes on: calls of its `SessionWatch`, and notes."""
+
+# Only one of a process's runs has its device open: the machine's lock lets one process in, not one run.
+_turn = threading.Lock()
+
+MACHINES: dict[str, Machine] = {}
+"""The runs that this process measures for, or that wait for it, by their ids."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended: with a value, an error, or neither where it was interrupted."""
+
+    value: Any = None
+    error: EdgeBenchError | None = None
+    fault: str = ""
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class SentFile:
+    """A table of a session as the Parquet file that the store keeps; `sha256` is hex, of its bytes."""
+
+    name: str
+    rows: int
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class SentSession:
+    """A complete session: its record as JSON, and its tables; `first` are the first bytes of these."""
+
+    record: str
+    interrupted: bool
+    files: tuple[SentFile, ...]
+    first: bytes
+
+
+@dataclass(frozen=True)
+class Heard:
+    """News since the last question; `wanted` is whether another run waits for the machine."""
+
+    events: tuple[Event, ...]
+    outcome: Outcome | None
+    wanted: bool
+
+
+class Machine:
+    """What one run has of this machine.
+
+    Args:
+        run: the run's id; another actor of the same run ends what this one still does.
+        who: whose run it is, for whoever waits.
+    """
+
+    def __init__(self, run: str, who: str) -> None:
+        self.who = who
+        self.waits = False
+        self.target: Target | None = None
+        self._run = run
+        self._interrupts = interruption.Interrupts()
+        self._device: Device | None = None
+        self._has_turn = False
+        self._host_probes = HostProbes()
+        self._cache = Cache()
+        self._folder: Path | None = None  # of the session that the run has not taken yet
+        self._events: list[Event] = []
+        self._outcome: Outcome | None = None
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._ended.set()
+        if (before := MACHINES.get(run)) is not None:
+            before.close()
+        self._wake()
+
+    @property
+    def measures(self) -> bool:
+        """Whether its device is open."""
+        return self._device is not None
+
+    # --- what the run asks: each answer is quick ---
+
+    def lacks(self, files: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Those files, each by SHA-256 and suffix, that are not here yet."""
+        self._heard_s = time.monotonic()
+        return [file for file in files if not self._cache.has_sound(self._cache.object_path(*file), file[0])]
+
+    def take(self, sha256: str, suffix: str, offset: int, part: bytes, *, last: bool) -> str:
+        """Take in a part of a file; after the last one "", or why it cannot be kept."""
+        self._heard_s = time.monotonic()
+        try:
+            if self._folder is None:
+                self._folder = self._cache.scratch()
+            path = self._folder / self._cache.object_path(sha256).name
+            with path.open("r+b" if offset else "wb") as file:
+                file.seek(offset)
+                file.write(part)
+            if last and self._cache.add_file(path, suffix)[1] != sha256:
+                return "its bytes have another SHA-256"
+        except OSError as error:
+            return f"{error.strerror or error}"
+        return ""
+
+    def part(self, offset: int) -> bytes:
+        """Bytes of the tables of the last session, one after the other."""
+        self._heard_s = time.monotonic()
+        assert self._folder is not None
+        with (self._folder / "tables").open("rb") as file:
+            file.seek(offset)
+            return file.read(PART_BYTES)
+
+    def wait(self, *, waits: bool) -> None:
+        """Say whether the run waits for its turn."""
+        self._wake()
+        self.waits = waits
+
+    async def begin(self, what: Literal["open", "measure", "close_device"], *arguments: Any) -> None:
+        """Start one of these in a thread; `hear` has its news and its end."""
+        self._wake()
+        self._events, self._outcome = [], None
+        loop, self._done = asyncio.get_running_loop(), asyncio.Event()
+        done = self._done
+
+        def work() -> None:
+            self._outcome = self._carry_out(getattr(self, f"_{what}"), arguments)
+            loop.call_soon_threadsafe(done.set)
+
+        self._thread = threading.Thread(target=work, name=f"{what} for {self._run}", daemon=True)
+        self._thread.start()
+
+    async def hear(self, seen: int) -> Heard:
+        """The events after the first `seen` ones, and the outcome; waits for it `HEAR_S` at most."""
+        self._heard_s = time.monotonic()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._done.wait(), HEAR_S)
+        outcome = self._outcome
+        wanted = any(other.waits for other in list(MACHINES.values()) if other is not self)
+        return Heard(tuple(self._events[seen:]), outcome, wanted)
+
+    def interrupt(self) -> None:
+        """End what is in hand as Ctrl-C does."""
+        self._heard_s = time.monotonic()
+        self._interrupts.pass_on()
+
+    def close(self) -> None:
+        """End what is in hand, close the device; a later request wakes it again."""
+        self._ended.set()
+        if self._thread is not None and self._thread.is_alive():
+            self._interrupts.pass_on()
+            self._thread.join(END_S)
+        if self._thread is None or not self._thread.is_alive():
+            self._close_device()
+        if MACHINES.get(self._run) is self:
+            del MACHINES[self._run]
+
+    # --- what it does, in a thread of its own ---
+
+    def _wake(self) -> None:
+        self._heard_s = time.monotonic()
+        if self._ended.is_set():
+            self._ended.clear()
+            MACHINES[self._run] = self
+            threading.Thread(target=self._close_when_silent, daemon=True).start()
+
+    def _close_when_silent(self) -> None:
+        while not self._ended.wait(SILENCE_S / 10):
+            if time.monotonic() - self._heard_s > SILENCE_S:
+                self.close()
+
+    def _carry_out(self, task: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
+        own, thread = Observer(), threading.current_thread()
+        # Another run's warnings are another thread's.
+        own.note = lambda text: (  # type: ignore[method-assign]
+            self._tell("note", text) if threading.current_thread() is thread else None
+        )
+        try:
+            with interruption.heard_here(self._interrupts), warnings_noted(own):
+                return Outcome(task(*arguments))
+        except KeyboardInterrupt:
+            return Outcome(interrupted=True)
+        except EdgeBenchError as error:
+            return Outcome(error=error)
+        except Exception as error:
+            return Outcome(fault=f"{type(error).__name__}: {error}")
+
+    def _tell(self, name: Any, *arguments: Any) -> None:
+        self._events.append((name, arguments))
+
+    def _open(self, target: Target) -> tuple[dict[str, Any], str]:
+        """Open the target's device; its facts, and what placing an artifact costs there."""
+        self._close_device()
+        limit_s = time.monotonic() + Timeouts.from_environment().lock
+        while not _turn.acquire(blocking=False):
+            if time.monotonic() > limit_s:
+                raise UnavailableError(
+                    f"{target.name} is in use", why="another run measures on its machine", fix="wait for it"
+                )
+            interruption.pause(0.1)
+        self._has_turn = True
+        try:
+            self._device = registry.backend(target.device).open(target)
+            self.target = target
+            return self._device.describe(), self._device.placement_cost
+        except BaseException:
+            self._close_device()
+            raise
+
+    def _close_device(self) -> None:
+        device, self._device = self._device, None
+        try:
+            if device is not None:
+                device.close()
+        finally:
+            if self._has_turn:
+                self._has_turn = False
+                _turn.release()
+            self._host_probes.close()
+            self._drop_session()
+
+    def _drop_session(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _measure(self, target: Target, job: Job, shape: Shape, known: Cost | None) -> SentSession:
+        """Measure one session; the cache of this machine has its files, under their hashes."""
+        if self._device is None or self.target != target:
+            self._open(target)
+        assert self._device is not None
+        self._drop_session()
+        self._folder = self._cache.scratch()
+        here = with_files(job, lambda path, sha256: self._cache.object_path(sha256, path.suffix))
+        measured = measure_session(
+            self._device,
+            here,
+            self._device.describe(),
+            _ToldWatch(self._tell, shape, known),
+            registry.backend(target.device).explain,
+            self._host_probes,
+            self._folder,
+        )
+        try:
+            SessionRecord.model_validate_json(measured.record.model_dump_json())
+            return self._sent(measured)
+        except (ValueError, TypeError) as error:
+            return self._sent(unwritable_session(measured, error))
+
+    def _sent(self, measured: Measured) -> SentSession:
+        assert self._folder is not None
+        files = []
+        with (self._folder / "tables").open("w+b") as tables:
+            for name in layout.TABLES:
+                if (table := getattr(measured.tables, name)) is None:
+                    continue
+                path = self._folder / f"{name}.sent"
+                path.unlink(missing_ok=True)
+                rows = getattr(table, "rows", None)
+                sha256 = write_table(path, table, name)
+                with path.open("rb") as file:
+                    shutil.copyfileobj(file, tables)
+                size = path.stat().st_size
+                files.append(SentFile(name, len(table) if rows is None else rows, size, sha256))
+            tables.seek(0)
+            first = tables.read(PART_BYTES)
+        return SentSession(measured.record.model_dump_json(), measured.interrupted, tuple(files), first)
+
+
+class _ToldWatch(SessionWatch):
+    """Passes on what a session says of itself; scores stay here, but for how many there were."""
+
+    def __init__(self, tell: Callable[..., None], shape: Shape, known: Cost | None) -> None:
+        super().__init__(shape, known)
+        self._tell = tell
+
+    def report(self, stage: str, done: int, steps: int) -> None:
+        """A stage begins or goes on."""
+        self._tell("report", stage, done, steps)
+
+    def patch_took(self, patch_s: float) -> None:
+        """A golden patch took so long."""
+        self._tell("patch_took", patch_s)
+
+    def arrived(self, measurement: Pass | Window) -> None:
+        """A pass or a window."""
+        if isinstance(measurement, Pass) and measurement.scores is not None:
+            measurement = replace(measurement, scores=measurement.scores[:, :0])
+        self._tell("arrived", measurement)
+
+
+def with_files(job: Job, place: Callable[[Path, str], Path]) -> Job:
+    """The job with other paths of its files: `place` gives each by its path and SHA-256."""
+
+    def placed(artifact: Artifact) -> Artifact:
+        golden = artifact.golden
+        return artifact.model_copy(
+            update={
+                "path": place(artifact.path, artifact.sha256),
+                "golden": golden.model_copy(update={"patches": place(golden.patches, golden.patches_sha256)}),
+                "companions": {
+                    name: companion.model_copy(update={"path": place(companion.path, companion.sha256)})
+                    for name, companion in artifact.companions.items()
+                },
+            }
+        )
+
+    plan = job.plan
+    images = plan.images and replace(plan.images, path=place(plan.images.path, plan.images.sha256), paths=())
+    scene = replace(plan.scene, path=place(plan.scene.path, plan.scene.sha256))
+    return replace(
+        job,
+        artifact=placed(job.artifact),
+        settings=replace(job.settings, others=tuple(map(placed, job.settings.others))),
+        plan=replace(plan, scene=scene, images=images),
+    )

@@ -1,0 +1,167 @@
+"""A lab on loopback: a Dask scheduler, and fleet workers in processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.link.sshd import free_port
+from tests.walk.conftest import COMMAND, Place
+
+START_S = 60.0
+QUICK = (
+    "--depth", "0.25", "--precision", "int8", "--scene", "scene.png", "--images", "images", "--passes", "2",
+    "--no-telemetry", "-q",
+)  # fmt: skip
+
+
+def target(name: str, *lines: str) -> str:
+    return "\n".join((f'[[targets]]\nname = "{name}"\ndevice = "toy"', *lines, ""))
+
+
+@dataclass
+class Lab:
+    """Every process of it is ended by `stop`.
+
+    Attributes:
+        place: where its commands run.
+        port: of the scheduler.
+    """
+
+    place: Place
+    port: int = field(default_factory=free_port)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"tcp://127.0.0.1:{self.port}"
+
+    def start(self, name: str, command: list[str], **environment: str) -> subprocess.Popen[bytes]:
+        with (self.place.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                command,
+                cwd=self.place.folder,
+                env=self.place.environment | environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        return self.processes[name]
+
+    def start_scheduler(self) -> None:
+        scheduler = "from distributed.cli.dask_scheduler import main; main()"
+        options = ["--host", "127.0.0.1", "--port", str(self.port), "--dashboard-address", "127.0.0.1:0"]
+        self.start("scheduler", [sys.executable, "-c", scheduler, *options])
+        self.until(lambda: self.log("scheduler").count("Scheduler at:") > 0, "scheduler")
+
+    def start_worker(self, name: str, targets: str, *words: str, scheduler: str = "", **more: str) -> None:
+        """A machine with its own lock folder and cache."""
+        file = self.place.folder / f"{name}.toml"
+        file.write_text(targets)
+        lock = self.place.folder / f"{name}-lock"
+        lock.mkdir(exist_ok=True)
+        own = {
+            "EDGEBENCH_BOARD_LOCK": str(lock),
+            "EDGEBENCH_CACHE_DIR": str(self.place.folder / f"{name}-cache"),
+        }
+        joined = self.log(name).count("joined")
+        address = scheduler or self.address
+        command = [*COMMAND, "fleet", "worker", address, "--targets-file", str(file), *words]
+        self.start(name, command, **own, **more)
+        self.until(lambda: self.log(name).count("joined") > joined, name)
+
+    def log(self, name: str) -> str:
+        path = self.place.folder / f"{name}.log"
+        return path.read_text() if path.exists() else ""
+
+    def until(self, condition: Any, name: str, limit_s: float = START_S) -> None:
+        deadline = time.monotonic() + limit_s
+        while not condition():
+            ended = name in self.processes and self.processes[name].poll() is not None
+            if ended or time.monotonic() > deadline:
+                raise AssertionError(f"{name}: {self.log(name)[-3000:]}")
+            time.sleep(0.05)
+
+    def words(self, *words: str) -> list[str]:
+        return ["run", "--scheduler", self.address, *QUICK, *words]
+
+    def status(self) -> list[dict[str, Any]]:
+        done = self.place.run("fleet", "status", self.address, "--json")
+        assert done.returncode == 0, done.stderr
+        machines: list[dict[str, Any]] = json.loads(done.stdout)["machines"]
+        return machines
+
+    def kill(self, name: str) -> None:
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextlib.contextmanager
+def lab_of(place: Place) -> Iterator[Lab]:
+    lab = Lab(place)
+    try:
+        lab.start_scheduler()
+        yield lab
+    finally:
+        lab.stop()
+
+
+def sessions_of(result: Path) -> Mapping[str, list[dict[str, Any]]]:
+    """The records of a result's sessions by trial, in order."""
+    return {
+        trial.name: [json.loads(path.read_text()) for path in sorted(trial.glob("sessions/*/session.json"))]
+        for trial in (result / "trials").iterdir()
+    }
+
+
+class Proxy:
+    """Passes bytes between a loopback port and another; `drops` lets nothing through, either way."""
+
+    def __init__(self, to_port: int) -> None:
+        self._to_port = to_port
+        self.drops = threading.Event()
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self._open: list[socket.socket] = [self._server]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._server.accept()
+                far = socket.create_connection(("127.0.0.1", self._to_port))
+                self._open += [near, far]
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass_on, args=(one, other), daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                if not self.drops.is_set():
+                    sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        for each in self._open:
+            with contextlib.suppress(OSError):
+                each.close()
