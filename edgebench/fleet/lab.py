@@ -27,7 +27,7 @@ from edgebench.fleet.machine import PART_BYTES, Heard, Machine, SentSession, wit
 from edgebench.link.agent_device import holder
 from edgebench.link.failures import Explain
 from edgebench.link.host_probes import HostProbes
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import sha256_once
 from edgebench.records.stored import SessionRecord, SessionTables, TableFile
 from edgebench.records.target import Target

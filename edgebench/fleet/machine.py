@@ -16,7 +16,7 @@ from edgebench import interruption, registry
 from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, UnavailableError
 from edgebench.link.host_probes import HostProbes
-from edgebench.link.schedule import Timeouts
+from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact
 from edgebench.records.session import Pass, Window

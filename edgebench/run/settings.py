@@ -133,9 +133,7 @@ class RunConfig:
             "ADDRESS",
         ),
     ] = None
-    insecure: Annotated[
-        bool, Setting(DEVICE, "A scheduler elsewhere without TLS.")
-    ] = False
+    insecure: Annotated[bool, Setting(DEVICE, "A scheduler elsewhere without TLS.")] = False
     host: Annotated[
         str | None,
         Setting(DEVICE, "--device's USER@BOARD[:PORT], by SSH.", "ADDRESS", "this machine"),
