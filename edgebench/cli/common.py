@@ -123,13 +123,36 @@ def complete_measured_target(ctx: typer.Context, incomplete: str) -> list[str]:
     """Targets that the newest results have, for the shell."""
     names: dict[str, None] = {}
     try:
-        results = _newest_first(output_dir_setting(ctx.params.get("output_dir")).iterdir())
+        results = _newest_first((output_dir := output_dir_setting(ctx.params.get("output_dir"))).iterdir())
     except (OSError, EdgeBenchError):
         return []
+    index = _index(output_dir)
     for folder in results[:_RESULTS_LOOKED_AT]:
-        if not earlier_result(folder):
+        if (indexed := _indexed_targets(folder, index)) is not None:
+            names |= dict.fromkeys(indexed)
+        elif not earlier_result(folder):
             names |= dict.fromkeys(_target_names(folder / "experiment.json"))
     return [name for name in names if name.startswith(incomplete) and is_completed(name)]
+
+
+def _index(output_dir: Path) -> Any:
+    """What the last listing of a folder keeps in the cache, by the name of a result."""
+    from edgebench.prepare.cache import Cache
+    from edgebench.results.layout import INDEX, index_key
+
+    return (Cache().recipe(INDEX, index_key(output_dir), used=False) or {}).get("results")
+
+
+def _indexed_targets(folder: Path, index: Any) -> list[str] | None:
+    """The targets of a result whose records are as the index knows them; None for any other."""
+    from edgebench.results.layout import records_state
+
+    try:
+        state, indexed = index[folder.name]
+        targets = indexed["overview"]["targets"] if state == records_state(folder)[1] else None
+    except (OSError, LookupError, TypeError, ValueError):
+        return None
+    return [str(name) for name in targets] if isinstance(targets, list) else None
 
 
 def earlier_result(folder: Path) -> str:

@@ -76,16 +76,13 @@ class Source:
         path: its folder, or the archive.
         state: another one once it changes.
         begun_utc: ISO 8601; empty where it is not known, as of an archive.
+        is_archive: whether it is unpacked to be read.
     """
 
     path: Path
     state: str
     begun_utc: str = ""
-
-    @property
-    def is_archive(self) -> bool:
-        """Whether it is unpacked to be read."""
-        return self.path.is_file()
+    is_archive: bool = False
 
 
 def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableResult]]:
@@ -119,7 +116,7 @@ def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableRes
                 unreadable.append(UnreadableResult(archive.name, error.strerror or str(error)))
                 continue
             state = f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
-            sources[archive.absolute()] = Source(archive, state)
+            sources[archive.absolute()] = Source(archive, state, is_archive=True)
     return list(sources.values()), unreadable
 
 

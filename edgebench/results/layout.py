@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import RECORDS
+from edgebench.version import __version__
 
 SCHEMA_VERSION = 2
 """Version of the records on disk; no other one is read."""
@@ -128,3 +130,41 @@ def _is_plain(path: Path, root: Path) -> bool:
         except OSError:
             return False
     return True
+
+
+# The index of a folder of results, in the cache: what `edgebench.results.listing` and completion share.
+
+INDEX = "results-index"
+"""The kind of its recipe: {"results": {name: [state, what the records say], ...}}."""
+
+
+def index_key(output_dir: Path) -> str:
+    """Under which the cache has the index of a folder."""
+    from edgebench.prepare.cache import canonical_hash
+
+    return canonical_hash({"folder": str(output_dir.absolute()), "edgebench": __version__})
+
+
+def records_state(folder: Path) -> tuple[int, str]:
+    """When its experiment.json was written, in ns since 1970, and what changes once a record does.
+
+    A session's folder is renamed into place and not written again, so the time of the folder above it tells
+    of each new or removed one. OSError where a record may not be looked at.
+    """
+    written = os.stat(folder / EXPERIMENT_FILE)  # noqa: PTH116  # text, no objects: a lab has 10,000 results
+    parts = [_place(written)]
+    trials = os.path.join(folder, TRIALS_FOLDER)  # noqa: PTH118
+    keys = sorted(os.listdir(trials)) if os.path.isdir(trials) else []  # noqa: PTH112, PTH208
+    for path in (
+        f"{folder}{os.sep}{RUN_FILE}",
+        *(f"{trials}{os.sep}{key}{os.sep}{SESSIONS_FOLDER}" for key in keys),
+    ):
+        try:
+            parts.append(_place(os.stat(path)))  # noqa: PTH116
+        except (FileNotFoundError, NotADirectoryError):
+            parts.append(path)
+    return written.st_mtime_ns, hashlib.blake2b(os.fsencode("/".join(parts)), digest_size=16).hexdigest()
+
+
+def _place(status: os.stat_result) -> str:
+    return f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"

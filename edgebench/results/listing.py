@@ -6,7 +6,6 @@ records has another size, time or place on the disk.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -18,22 +17,21 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from edgebench.errors import StoredResultError
-from edgebench.prepare.cache import Cache, canonical_hash
+from edgebench.prepare.cache import Cache
 from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus
 from edgebench.results.layout import (
     EXPERIMENT_FILE,
-    RUN_FILE,
-    SESSIONS_FOLDER,
+    INDEX,
     TRIAL_FILE,
-    TRIALS_FOLDER,
     WRITING_PREFIX,
     check_name,
+    index_key,
+    records_state,
     trial_folder,
 )
 from edgebench.results.record_reading import read_experiment, read_run, read_sessions
 from edgebench.results.revisions import planned_keys, planned_name, swept_name
 from edgebench.suggest import choose
-from edgebench.version import __version__
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,7 @@ def list_results(output_dir: Path) -> tuple[list[ListedResult], list[UnreadableR
         if not os.path.isfile(folder / EXPERIMENT_FILE):  # noqa: PTH113  # what may not be looked into is none
             continue
         try:
-            written_ns, state = _state(folder)
+            written_ns, state = records_state(folder)
             known = index.entry(folder, state)
         except OSError as error:
             unreadable.append(UnreadableResult(folder.name, error.strerror or str(error)))
@@ -177,9 +175,9 @@ class _Index:
 
     def __init__(self, output_dir: Path) -> None:
         self._cache = Cache()
-        self._key = canonical_hash({"folder": str(output_dir.absolute()), "edgebench": __version__})
+        self._key = index_key(output_dir)
         try:
-            stored = self._cache.recipe(_INDEX, self._key) or {}
+            stored = self._cache.recipe(INDEX, self._key) or {}
             self._before = _entries().validate_python(stored.get("results", {}))
         except ValidationError:
             self._before = {}
@@ -202,40 +200,12 @@ class _Index:
         """Write what was found, where it differs from what was there; a cache that is full forgets it."""
         if self._now != self._before:
             results = {name: (state, asdict(found)) for name, (state, found) in self._now.items()}
-            self._cache.remember(_INDEX, self._key, {"results": results})
-
-
-_INDEX = "results-index"
+            self._cache.remember(INDEX, self._key, {"results": results})
 
 
 @cache
 def _entries() -> TypeAdapter[dict[str, tuple[str, Indexed]]]:
     return TypeAdapter(dict[str, tuple[str, Indexed]])
-
-
-def _state(folder: Path) -> tuple[int, str]:
-    """When its experiment.json was written, in ns since 1970, and what changes once a record does.
-
-    A session's folder is renamed into place and not written again, so the time of the folder above it tells
-    of each new or removed one. OSError where a record may not be looked at.
-    """
-    written = os.stat(folder / EXPERIMENT_FILE)  # noqa: PTH116  # text, no objects: a lab has 10,000 results
-    parts = [_place(written)]
-    trials = os.path.join(folder, TRIALS_FOLDER)  # noqa: PTH118
-    keys = sorted(os.listdir(trials)) if os.path.isdir(trials) else []  # noqa: PTH112, PTH208
-    for path in (
-        f"{folder}{os.sep}{RUN_FILE}",
-        *(f"{trials}{os.sep}{key}{os.sep}{SESSIONS_FOLDER}" for key in keys),
-    ):
-        try:
-            parts.append(_place(os.stat(path)))  # noqa: PTH116
-        except (FileNotFoundError, NotADirectoryError):
-            parts.append(path)
-    return written.st_mtime_ns, hashlib.blake2b(os.fsencode("/".join(parts)), digest_size=16).hexdigest()
-
-
-def _place(status: os.stat_result) -> str:
-    return f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
 
 
 def _indexed(folder: Path) -> tuple[Indexed | UnreadableResult, bool]:

@@ -19,6 +19,8 @@ from edgebench.cli.common import (
     complete_results,
 )
 from edgebench.cli.main import app
+from edgebench.results.listing import list_results
+from tests.synthetic_results import made_experiment
 
 
 class Context:
@@ -107,6 +109,19 @@ def test_targets_are_read_from_plain_files_alone(results):
     (results / "endless" / "experiment.json").symlink_to("/dev/zero")
     (results / "nowhere" / "experiment.json").symlink_to("nothing")
     assert complete_measured_target(Context(), "") == ["cpu"]  # type: ignore[arg-type]
+
+
+def test_targets_of_a_listed_result_are_those_of_the_index(tmp_path, monkeypatch):
+    monkeypatch.setenv("EDGEBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    record = made_experiment(tmp_path / "lab", targets=("nano",)) / "experiment.json"
+    context: Any = Context(str(tmp_path / "lab"))
+    assert len(list_results(tmp_path / "lab")[0]) == 1
+    before, data = record.stat(), record.read_bytes()
+    record.write_bytes(b" " * len(data))
+    os.utime(record, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert complete_measured_target(context, "") == ["nano"]  # the record is not opened
+    record.write_bytes(data.replace(b'"nano"', b'"orin"'))
+    assert complete_measured_target(context, "") == ["orin"]
 
 
 def test_both_names_of_a_backend_are_completed():
