@@ -27,7 +27,8 @@ const COLOURS = 6;
 const RING = "m-80,0a80,80 0 1,0 160,0a80,80 0 1,0 -160,0z";
 
 /**
- * @typedef {{domain: number[], kind: "linear"|"log"|"time", title: string, unit?: string}} Axis
+ * @typedef {{domain: number[], kind: "linear"|"log"|"time", title: string, unit?: string, left?: number,
+ *   text?: (value: number) => string}} Axis `left` is the room for texts of a vertical one
  * @typedef {{i: number, x: number, y: number, xLow: number, xHigh: number, yLow: number, yHigh: number,
  *   group: number, state: State, published: boolean}} Point with its interval, whose ends are the value without one
  * @typedef {{axis: "x"|"y", value: number, title: string}} Rule a line across
@@ -76,7 +77,7 @@ function axisOf(metric, values) {
  * @returns {Frame}
  */
 function frame(svg, width, height, xAxis, yAxis) {
-  const [left, right, top, bottom] = [64, width - 18, 20, height - 44];
+  const [left, right, top, bottom] = [yAxis.left ?? 64, width - 18, 20, height - 44];
   const root = d3.select(svg).attr("viewBox", `0 0 ${width} ${height}`).attr("width", width).attr("height", height);
   const layer = root.selectAll("g.frame").data([0]).join("g").attr("class", "frame");
   layer.selectChildren().remove();
@@ -85,8 +86,8 @@ function frame(svg, width, height, xAxis, yAxis) {
     const scale = { linear: d3.scaleLinear, log: d3.scaleLog, time: d3.scaleUtc }[of.kind]();
     scale.domain(of.domain).range([from, to]);
     const axis = k ? d3.axisLeft(scale) : d3.axisBottom(scale);
-    const count = Math.max(2, Math.floor(Math.abs(to - from) / (k ? 45 : 100)));
-    const text = (/** @type {number} */ value) => shown(value, of.unit);
+    const count = of.text ? of.domain[0] : Math.max(2, Math.floor(Math.abs(to - from) / (k ? 45 : 100)));
+    const text = of.text ?? ((value) => shown(value, of.unit));
     const filter = of.kind === "log" ? scale.tickFormat(count, text) : text;
     axis.ticks(count);
     if (of.kind !== "time") axis.tickFormat(text).tickValues(scale.ticks(count).filter(filter));
@@ -218,7 +219,7 @@ class Scatter {
   /**
    * @param {number} width
    * @param {number} height
-   * @param {{x: Axis, y: Axis, points: Point[], front: Point[], limits: LimitHandle[], rules: Rule[]}} view
+   * @param {{x: Axis, y: Axis, points: Point[], fronts: Point[][], limits: LimitHandle[], rules: Rule[]}} view
    */
   draw(width, height, view) {
     const of = frame(this.svg, width, height, view.x, view.y);
@@ -232,11 +233,11 @@ class Scatter {
     const looks = d3.groups(view.points, ({ group, state }) => `c${group % COLOURS} s${group} ${state}`);
     const fadedFirst = d3.sort(looks, ([look]) => !look.endsWith("fail"));
     for (const [look, points] of fadedFirst) drawPoints(this.marks.append("g").attr("class", look), points, of);
-    const rings = view.points.filter(({ published }) => published);
-    const ringPath = rings.map((point) => `M${tenths(x(point.x))},${tenths(y(point.y))}${RING}`).join("");
-    this.marks.append("path").attr("class", "published").attr("d", ringPath);
+    const published = view.points.filter((point) => point.published);
+    const rings = published.map((point) => `M${tenths(x(point.x))},${tenths(y(point.y))}${RING}`);
+    this.marks.append("path").attr("class", "published").attr("d", rings.join(""));
     const line = d3.line((point) => tenths(x(point.x)), (point) => tenths(y(point.y))).curve(d3.curveStepAfter);
-    this.marks.append("path").attr("class", "front").attr("d", line(view.front));
+    this.marks.append("path").attr("class", "front").attr("d", view.fronts.map(line).join(""));
     drawRules(of.layer, view.rules, of);
     view.limits.forEach((limit, k) => this.place(this.handles[k], limit, of));
     this.show(null, false);

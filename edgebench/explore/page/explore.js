@@ -14,7 +14,7 @@ const FILTERS = [
   "kind", "device", "target", "model", "depth_multiplier", "precision", "batch", "power_mode", "scope", "status",
 ];
 /** Labels that other columns say or that are no text for people. */
-const INNER = ["id", "key", "history", "trial", "model", "depth_multiplier", "precision"];
+const INNER = ["id", "key", "history", "trial", "variant", "depth_multiplier", "precision"];
 const USUAL = ["image_s", "accuracy", "energy_j", "power_peak_w", "memory_bytes", "start_s"];
 const AXES = /** @type {const} */ (["x", "y"]);
 const ROWS = 25;
@@ -135,8 +135,7 @@ function edgebenchData(loaded) {
   [data, sessions, loading, results, places] = [loaded, null, {}, {}, new Map()];
   names = d3.range(data.n).map((i) => {
     const whole = `${label(data, "id", i) || "published"}/${label(data, "key", i) || label(data, "trial", i)}`;
-    let name = whole;
-    for (let more = 2; places.has(name); more++) name = `${whole}~${more}`;
+    const name = places.has(whole) ? `${whole}~${i}` : whole;
     places.set(name, i);
     return name;
   });
@@ -183,11 +182,7 @@ function begin() {
   });
   window.addEventListener("hashchange", render);
   window.addEventListener("resize", () => soon(render));
-  document.addEventListener("change", ({ target }) => {
-    const { type, name, value } = /** @type {HTMLInputElement} */ (target);
-    const checked = document.querySelectorAll(`input[name="${name}"]:checked`);
-    go({ [name]: type === "checkbox" ? Array.from(checked, (box) => /** @type {any} */ (box).value) : value });
-  });
+  for (const kind of ["change", "input"]) document.addEventListener(kind, controlled);
   byId("skip").onclick = () => byId("main").focus();
   byId("save-svg").onclick = () => save("edgebench.svg", standaloneSvg(byId("scatter")), "image/svg+xml");
   byId("save-png").onclick = savePng;
@@ -197,6 +192,17 @@ function begin() {
   byId("filters").open = !matchMedia("(max-width: 60rem)").matches;
   // The same data change nothing; a file that is just being replaced is there the next time.
   if (data.refresh_s) setInterval(() => run(`data.js?${Date.now()}`).catch(() => {}), data.refresh_s * 1000);
+}
+
+/**
+ * What a control shows becomes the choice; of a number that is being typed the back button knows the last alone.
+ * @param {Event} event
+ */
+function controlled({ type: kind, target }) {
+  const { type, name, value } = /** @type {HTMLInputElement} */ (target);
+  const checked = Array.from(document.querySelectorAll(`input[name="${name}"]:checked`), (/** @type {any} */ box) => box.value);
+  if (kind === "change") go({ [name]: type === "checkbox" ? checked : value });
+  else if (type === "number") soon(() => go({ [name]: value }, true));
 }
 
 let nextFrame = 0;
@@ -262,6 +268,7 @@ function showControls() {
   const columns = chosenColumns();
   for (const control of /** @type {NodeListOf<any>} */ (document.querySelectorAll("select, input"))) {
     const wanted = control.name === "column" ? columns : params.getAll(control.name);
+    if (control === document.activeElement && control.type === "number") continue;
     if (control.type === "checkbox") control.checked = wanted.includes(control.value);
     else if (control.name !== "series") control.value = params.get(control.name) ?? "";
   }
@@ -298,16 +305,19 @@ function renderOverview(view) {
   const filters = FILTERS.filter((name) => params.has(name)).map((name) => [name, new Set(params.getAll(name))]);
   const all = selected(data, new Map(filters), params.get("from") ?? "", params.get("to") ?? "");
   stateFor = judge(data, chosenLimits(), chosenProfile());
+  const states = { pass: ["pass"], open: ["pass", "undecided"] }[params.get("only") ?? ""];
+  const wanted = states ? all.filter((i) => states.includes(stateFor(i))) : all;
   if (withSessions && sessions === null) {
     byId("view-title").textContent = "Loading the sessions";
     need("sessions.js");
   } else if (withSessions && sessions?.build !== data.build) {
     problem("The data were replaced after this page was opened. Reload it.");
   }
-  if (sessions) options("metric", sessionMetrics());
+  const measured = new Set((sessions?.trials ?? []).flatMap((trial) => Object.keys(trial ?? {})));
+  options("metric", data.metrics.filter(({ name }) => measured.has(name)).map((metric) => [metric.name, titled(metric)]));
   showControls();
-  const series = view === "history" && sessions ? renderHistory(all) : all;
-  if (!withSessions) renderScatter(all);
+  const series = view === "history" && sessions ? renderHistory(wanted) : wanted;
+  if (!withSessions) renderScatter(wanted);
   renderTable(series);
   if (view === "compare" && sessions) renderCompare();
   byId("count").textContent = countText(all);
@@ -342,17 +352,19 @@ function renderScatter(all) {
       missing.push(`no ${inSentence(title)}: ${figure(data, name, i).reason || "no figure above 0"}`);
     }
   }
-  const front = x.better && y.better ? paretoFront(points.filter(({ state }) => state !== "fail"), x, y) : [];
+  const standing = x.better && y.better ? points.filter(({ state }) => state !== "fail") : [];
+  const fronts = d3.rollups(standing, (part) => paretoFront(part, x, y), ({ i }) => label(data, "model", i)).map(([, front]) => front);
   const width = chartWidth();
+  const few = points.length <= 200;
   scatter.draw(width, Math.min(Math.max(width * 0.5, 320), 620), {
-    x: axisOf(x, points.map((point) => point.x)),
-    y: axisOf(y, points.map((point) => point.y)),
+    x: axisOf(x, points.flatMap((point) => (few ? [point.xLow, point.xHigh] : [point.x]))),
+    y: axisOf(y, points.flatMap((point) => (few ? [point.yLow, point.yHigh] : [point.y]))),
     points,
-    front,
+    fronts,
     limits: AXES.map((axis) => ({ axis, metric: chosenMetric(axis), value: chosenNumber(`${axis}limit`) })),
     rules: AXES.flatMap((axis) => profileRules(axis, chosenMetric(axis))),
   });
-  renderLegend(points, front.length > 0);
+  renderLegend(points, fronts.length);
   const reasons = d3.rollups(missing, (part) => part.length, (reason) => reason);
   const texts = d3.sort(reasons, ([, n]) => -n).map(([reason, n]) => `${shown(n)} with ${reason}`);
   const more = texts.length > 4 ? `; ${texts.length - 4} other reasons` : "";
@@ -392,9 +404,9 @@ function profileRules(axis, metric) {
 
 /**
  * @param {Point[]} points
- * @param {boolean} front
+ * @param {number} fronts
  */
-function renderLegend(points, front) {
+function renderLegend(points, fronts) {
   const groups = d3.sort(new Set(points.map(({ group }) => group)));
   const values = data.labels.device?.values ?? [];
   const entries = groups.map((group) => legendEntry(`c${group % COLOURS}`, "mark", shape(group), values[group] || "no device"));
@@ -402,7 +414,8 @@ function renderLegend(points, front) {
   if (present.has("undecided")) entries.push(legendEntry("c5 undecided", "mark", shape(0), "undecided"));
   if (present.has("fail")) entries.push(legendEntry("c5 fail", "mark", shape(0), "fails"));
   if (points.some(({ published }) => published)) entries.push(legendEntry("", "published", RING, "published figure"));
-  if (front) entries.push(legendEntry("", "front", "m-80,0h160", "Pareto front"));
+  const front = `Pareto front${fronts > 1 ? " of each model family" : ""}`;
+  if (fronts) entries.push(legendEntry("", "front", "m-80,0h160", front));
   byId("legend").replaceChildren(...entries);
 }
 
@@ -424,12 +437,11 @@ function showPoint(point, at, byKey) {
   const tip = byId("tip");
   tip.hidden = !point;
   if (!point) return;
-  const metrics = [chosenMetric("x"), chosenMetric("y")];
-  const lines = [
-    trialTitle(point.i),
-    ...metrics.map((metric) => `${titled(metric)}: ${figureText(figure(data, metric.name, point.i), metric.unit)}`),
-    ...(chosenLimits().length || chosenProfile() ? [`by the limits: ${point.state}`] : []),
-  ];
+  const figures = AXES.map(chosenMetric).map((metric) => {
+    return `${titled(metric)}: ${figureText(figure(data, metric.name, point.i), metric.unit)}`;
+  });
+  const judged = chosenLimits().length || chosenProfile();
+  const lines = [trialTitle(point.i), ...figures, ...(judged ? [`by the limits: ${point.state}`] : [])];
   tip.replaceChildren(...lines.map((line) => element("div", {}, line)));
   tip.style.left = `${Math.max(Math.min(at[0] + 24, byId("chart").clientWidth - 260), 0)}px`;
   tip.style.top = `${at[1] + 24}px`;
@@ -438,26 +450,32 @@ function showPoint(point, at, byKey) {
 
 // The table.
 
-/** @returns {Column[]} */
+/**
+ * The trial, what is chosen and judged, then labels that differ and say what no other column says.
+ * @returns {Column[]}
+ */
 function columns() {
-  const differing = Object.entries(data.labels).filter(([key, { values }]) => !INNER.includes(key) && values.length > 1);
   /** @type {Column[]} */
   const made = [{ key: "trial", title: "Trial", value: (i) => label(data, "trial", i) || label(data, "variant", i) }];
-  for (const [key, { title }] of differing) made.push({ key, title, value: (i) => label(data, key, i) });
+  const labels = Object.keys(data.labels).filter((name) => !INNER.includes(name) && data.labels[name].values.length > 1);
+  const labelled = labels.map((key) => {
+    return { key, title: data.labels[key].title, value: (/** @type {number} */ i) => label(data, key, i) };
+  });
+  if (params.get("view") === "compare" && sessions) {
+    made.push({ key: "baseline", title: "Baseline", value: (i) => (i === baseline() ? "baseline" : "") });
+    const title = `Ratio of ${inSentence(chosenMetric("metric").title)}`;
+    if (baseline() !== null) made.push({ key: "ratio", title, value: (i) => ratio(i).value, ends: ratio });
+  }
+  made.push(...labelled.filter(({ key }) => key === "device"));
+  const profile = chosenProfile();
+  if (profile) made.push({ key: "verdict", title: `Verdict: ${profile.title}`, value: (i) => verdictOf(profile, i) });
+  if (chosenLimits().length) made.push({ key: "limits", title: "Limits", value: stateFor });
   for (const key of chosenColumns()) {
     const metric = metricOf(data, key);
     const ends = (/** @type {number} */ i) => figure(data, key, i);
     made.push({ key, title: titled(metric), unit: metric.unit, value: (i) => ends(i).value, ends });
   }
-  const profile = chosenProfile();
-  if (profile) made.push({ key: "verdict", title: `Verdict: ${profile.title}`, value: (i) => verdictOf(profile, i) });
-  if (chosenLimits().length) made.push({ key: "limits", title: "Limits", value: stateFor });
-  if (params.get("view") === "compare" && sessions) {
-    const title = `Ratio of ${inSentence(chosenMetric("metric").title)}`;
-    if (baseline() !== null) made.push({ key: "ratio", title, value: (i) => ratio(i).value, ends: ratio });
-    made.push({ key: "baseline", title: "Baseline", value: (i) => (i === baseline() ? "baseline" : "") });
-  }
-  return made;
+  return [...made, ...labelled.filter(({ key }) => key !== "device")];
 }
 
 /**
@@ -517,17 +535,17 @@ function cell({ key, value, ends, unit }, i) {
   if (!ends) return String(text ?? "");
   const of = { value: /** @type {number|null} */ (text), ...ends(i) };
   const missing = of.value === null && of.low === null && of.high === null;
-  return missing ? element("small", {}, figureText(of, unit)) : figureText(of, unit);
+  return missing ? element("small", { title: of.reason ?? null }, figureText(of, unit)) : figureText(of, unit);
 }
 
 // Downloads and texts to take along.
 
 /** The columns with the ends of intervals as columns of their own. */
 function flatColumns() {
+  const both = /** @type {const} */ (["low", "high"]);
   return columns().flatMap(({ title, value, ends }) => [
     { title, value },
-    ...(ends ? [{ title: `${title} (low)`, value: (/** @type {number} */ i) => ends(i).low }] : []),
-    ...(ends ? [{ title: `${title} (high)`, value: (/** @type {number} */ i) => ends(i).high }] : []),
+    ...(ends ? both.map((end) => ({ title: `${title} (${end})`, value: (/** @type {number} */ i) => ends(i)[end] })) : []),
   ]);
 }
 
@@ -576,35 +594,31 @@ function givePython() {
 
 /** Lines of Python that give the measured rows of the table. */
 function python() {
-  const measured = listed.filter((i) => label(data, "id", i));
   const filters = FILTERS.filter((name) => name !== "kind" && params.has(name));
   const direct = filters.filter((name) => ["device", "precision", "status"].includes(name));
-  const history = params.get("view") === "history";
-  const listedTexts = [];
-  if (history || filters.length > direct.length) listedTexts.push("key");
-  if (history || params.has("from") || params.has("to")) listedTexts.push("result");
-  const conditions = [...direct, ...listedTexts].map((name) => {
-    const texts = direct.includes(name) ? params.getAll(name) : d3.sort(new Set(measured.map((i) => label(data, name, i))));
-    return `trials = trials[trials["${name}"].isin(${pythonLiteral(texts)})]`;
-  });
+  const conditions = direct.map((name) => `trials["${name}"].isin(${pythonLiteral(params.getAll(name))})`);
+  const further = ["from", "to", "only"].some((name) => params.has(name)) || params.get("view") === "history";
+  if (further || filters.length > direct.length) {
+    const measured = listed.filter((i) => label(data, "id", i));
+    const pairs = measured.map((i) => `${label(data, "result", i)} ${label(data, "key", i)}`);
+    conditions.push(`(trials["result"].astype(str) + " " + trials["key"]).isin(${pythonLiteral(pairs)})`);
+  }
   const wanted = chosenColumns().flatMap((name) => metricOf(data, name).columns ?? []).filter(Boolean);
   const labels = ["result", "key", "device", "target", "variant", "batch", "status"];
   const [, down, sort] = /^(-?)(.*)$/.exec(params.get("sort") ?? "") ?? [];
   const by = metricOf(data, sort).columns?.[0] ?? sort.replace("trial", "variant");
-  const known = [...wanted, ...labels].includes(by);
   return [
-    `# ${listed.length - measured.length} published figures of the table are not in result folders.`,
     "import edgebench",
     "import pandas as pd",
     "",
-    "lab = edgebench.scan()  # name the folders that hold these results",
+    "lab = edgebench.scan()  # name the folders that hold these results; published figures are in none",
     "trials = lab.trials",
-    ...conditions,
+    ...conditions.map((condition) => `trials = trials[${condition}]`),
     'names = trials["result"].unique()',
     "figures = pd.concat({name: edgebench.load(lab.results[name].path).summaries() for name in names})",
     `figures = figures.reindex(columns=${pythonLiteral(wanted)}).rename_axis(["result", "key"])`,
     `table = trials[${pythonLiteral(labels)}].merge(figures.reset_index(), on=["result", "key"])`,
-    known ? `table = table.sort_values(${pythonLiteral(by)}, ascending=${down ? "False" : "True"})` : "",
+    [...wanted, ...labels].includes(by) ? `table = table.sort_values(${pythonLiteral(by)}, ascending=${down ? "False" : "True"}, kind="stable")` : "",
     "print(table.to_string(index=False))",
   ].join("\n");
 }
@@ -622,17 +636,10 @@ function ratio(i) {
   const { trials, level } = /** @type {Sessions} */ (sessions);
   const metric = chosenMetric("metric").name;
   const [a, b] = [baseline() ?? -1, i].map((trial) => trials[trial]?.[metric] ?? []);
-  const none = { value: null, low: null, high: null };
-  if (!a.length || !b.length) return { ...none, reason: "no session has a value" };
-  if (Math.min(...a, ...b) <= 0) return { ...none, reason: "a session's value is not above 0" };
+  const reason = !a.length || !b.length ? "no session has a value" : "a session's value is not above 0";
+  if (!a.length || !b.length || Math.min(...a, ...b) <= 0) return { value: null, low: null, high: null, reason };
   const { ratio: value, low, high } = ratioOf(a, b, level);
   return { value, low, high };
-}
-
-/** Metrics that sessions have values of, with their titles. */
-function sessionMetrics() {
-  const there = new Set((sessions?.trials ?? []).flatMap((trial) => Object.keys(trial ?? {})));
-  return data.metrics.filter(({ name }) => there.has(name)).map((metric) => [metric.name, titled(metric)]);
 }
 
 /**
@@ -669,12 +676,14 @@ function renderCompare() {
   }
   const first = Math.max(chosenNumber("page") ?? 1, 1) * ROWS - ROWS;
   const rows = listed.slice(first, first + ROWS).filter((i) => i !== base && ratio(i).value !== null);
-  showView({ title, text: `Baseline: ${trialTitle(base)}.`, ...compareCommand(base, rows) }, rows.length > 0);
-  const points = rows.map((i, k) => pointAt(i, Number(ratio(i).value), first + k + 1, ratio(i).low, ratio(i).high));
+  const others = rows.filter((i) => label(data, "model", i) !== label(data, "model", base)).length;
+  const warning = others ? ` ${others} of the rows ran another model family: their ratio is one of different work.` : "";
+  showView({ title, text: `Baseline: ${trialTitle(base)}.${warning}`, ...compareCommand(base, rows) }, rows.length > 0);
+  const points = rows.map((i, k) => pointAt(i, Number(ratio(i).value), k, ratio(i).low, ratio(i).high));
   const xs = points.flatMap(({ xLow, xHigh }) => [xLow, xHigh]);
   drawView(`${points.length} ratios with their intervals; the table has them`, Math.max(140, 64 + 14 * points.length), {
     x: { domain: domainOf([1, ...xs], true), kind: "log", title: "ratio to the baseline" },
-    y: { domain: [first + points.length + 1, first], kind: "linear", title: "row of the table" },
+    y: { domain: [rows.length, -1], kind: "linear", title: "", left: 170, text: (row) => (row in rows ? trialTitle(rows[row], []).slice(0, 26) : "") },
     points,
     rules: [{ axis: "x", value: 1, title: "as the baseline" }],
   });
@@ -692,9 +701,9 @@ function compareCommand(base, rows) {
   const [results, targets] = ["result", "target"].map((name) => new Set(pairable.map((i) => label(data, name, i))));
   const others = [...targets].filter((other) => data.target_names && other !== target);
   const pairs = others.flatMap((other) => ["--pair", `${target}=${other}`]);
-  const words = [result, ...results, "--metric", chosenMetric("metric").name, ...pairs].map(shellWord);
-  const command = ["edgebench compare", ...words].join(" ");
-  return { words: "This judges the differences, corrected for how many are compared:", command };
+  const metric = ["--metric", chosenMetric("metric").name];
+  const command = ["edgebench", "compare", ...[result, ...results].map(folderWord), ...metric, ...pairs.map(shellWord)];
+  return { words: "This judges the differences, corrected for how many are compared:", command: command.join(" ") };
 }
 
 /**

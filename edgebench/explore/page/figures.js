@@ -289,17 +289,19 @@ function csvCell(value) {
  * A text as one word of a POSIX shell.
  * @param {string} text
  */
-function shellWord(text) {
-  const whole = text.startsWith("-") ? `./${text}` : text;
-  return /^[A-Za-z0-9_.,:/@%+=-]+$/.test(whole) ? whole : `'${whole.replaceAll("'", "'\\''")}'`;
-}
+const shellWord = (text) => (/^[A-Za-z0-9_.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/**
+ * A folder's name as one word that is no option.
+ * @param {string} name
+ */
+const folderWord = (name) => shellWord(name.startsWith("-") ? `./${name}` : name);
 
 /**
  * A number, text or list of texts as a literal of Python, in ASCII.
  * @param {unknown} value
  */
 function pythonLiteral(value) {
-  return JSON.stringify(value).replace(/[\u007f-\u{10ffff}]/gu, (sign) => {
-    return `\\U${(sign.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`;
-  });
+  const escaped = (/** @type {string} */ sign) => `\\U${Number(sign.codePointAt(0)).toString(16).padStart(8, "0")}`;
+  return JSON.stringify(value).replace(/[\u007f-\u{10ffff}]/gu, escaped);
 }

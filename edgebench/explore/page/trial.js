@@ -103,7 +103,8 @@ function plotFigure(caption, height, view) {
  */
 function strips(trial) {
   const durations = trial.sessions.flatMap(({ passes }) => passes?.duration_s ?? []);
-  const phases = (trial.phases ?? []).map((name, k) => legendEntry(`c${k % COLOURS}`, "mark", shape(k), name));
+  const used = d3.sort(new Set(trial.sessions.flatMap(({ passes }) => passes?.phase ?? [])));
+  const phases = used.map((k) => legendEntry(`c${k % COLOURS}`, "mark", shape(k), trial.phases?.[k] || "unnamed"));
   const figures = trial.sessions.map(({ n, status, passes }) => {
     if (!passes?.start_s.length) return element("p", {}, `Session ${n}: ${status}, no passes`);
     const count = passes.n ?? passes.start_s.length;
@@ -130,11 +131,10 @@ function powerOverTime(trial) {
     return [element("p", {}, [...reasons].join("; ") || "No power was measured.")];
   }
   const about = [`Session ${session.n}`, power.rail, power.scope, "passes are shaded"].filter(Boolean).join(", ");
-  const figure = plotFigure(about, 260, {
+  return [plotFigure(about, 260, {
     x: { domain: domainOf(power.t_s, false), kind: "linear", title: "s since the session began" },
     y: { domain: domainOf(power.w.flatMap((watts) => watts ?? []), false), kind: "linear", title: "power, W" },
     line: power.t_s.map((at, k) => (power.w[k] === null ? null : [at, Number(power.w[k])])),
     bands: session.passes?.start_s.map((at, k) => [at, at + Number(session.passes?.duration_s[k])]) ?? [],
-  });
-  return [figure];
+  })];
 }
