@@ -334,7 +334,12 @@ def result_document(
         summary.key: {
             "title": text(f"{_device(record, summary)}, {names[summary.key]}"),
             "figures": [
-                [metric.words, text(_text_of(metric, value)), figure_of(metric, summary), metric.unit_text]
+                [
+                    metric.words,
+                    text(_text_of(metric, value)),
+                    _finite(figure_of(metric, summary)),
+                    metric.unit_text,
+                ]
                 for metric in site_metrics()
                 if (value := value_of(metric, summary)) is not None
             ],
@@ -344,16 +349,15 @@ def result_document(
             ],
             "phases": list(PHASES),
             "sessions": list(_sessions(results, summary, text)),
-            "stages": [[text(stage), ms / 1e3] for stage, ms in summary.stages_ms.items()],
-            "cold": [[text(name), value] for name, value in summary.cold.items() if value is not None],
+            "stages": [[text(stage), _finite(ms / 1e3)] for stage, ms in summary.stages_ms.items()],
+            "cold": [[text(name), _finite(value)] for name, value in summary.cold.items()],
             "warnings": [text(each) for each in (*summary.warnings, *summary.failures)],
             "repeat": command,
         }
         for summary in summaries
     }
     about = {"name": text(results.path.name), "begun_utc": text(record.created_utc)}
-    document: dict[str, Any] = words.clean({**about, "environment": groups, "trials": trials})
-    return document
+    return {**about, "environment": groups, "trials": trials}
 
 
 PHASES = ("first", "warmup", "steady", "outside", "")
@@ -388,12 +392,12 @@ def _sessions(results: StoredResults, summary: TrialSummary, text: Text) -> Iter
         passes = {
             "of": of,
             "n": rows.count,
-            "start_s": np.round((starts[kept] - origin_ns) / 1e9, 6),
-            "duration_s": lasted[kept],
+            "start_s": _numbers((starts[kept] - origin_ns) / 1e9),
+            "duration_s": lasted[kept].tolist(),
             "phase": [] if phases is None else [_phase(phases.words[code]) for code in phases.codes[kept]],
         }
         if rows.count and len(workers := set(rows.whole("worker").tolist())) > 1:
-            passes |= {"worker": rows.whole("worker")[kept], "workers": sorted(workers)}
+            passes |= {"worker": rows.whole("worker")[kept].tolist(), "workers": sorted(workers)}
         failed = record.failure and text(f"{record.failure.what}; {record.failure.why}")
         shown: dict[str, Any] = {"n": record.n, "status": record.status, "failure": failed, "passes": passes}
         if trace is None:
@@ -408,12 +412,21 @@ def _sessions(results: StoredResults, summary: TrialSummary, text: Text) -> Iter
             "rail": text(f"{rail.rail.meter} {rail.rail.channel}"),
             "scope": text(trace.scope),
             "n": len(rail.watts),
-            "t_s": np.round(rail.t_s[places], 6),
-            "w": rail.watts[places],
-            "steady_s": np.round(trace.steady_s[:MOST_POINTS], 6),
-            "idle_s": np.round(trace.idle_s, 6),
+            "t_s": _numbers(rail.t_s[places]),
+            "w": _numbers(rail.watts[places]),
+            "steady_s": [_numbers(span) for span in trace.steady_s[:MOST_POINTS]],
+            "idle_s": [_numbers(span) for span in trace.idle_s],
         }
         yield {**shown, "power": power, "why_no_power": ""}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | None]:
+    """Seconds or watts to a millionth; None where one is not finite."""
+    return [value if math.isfinite(value) else None for value in np.round(values, 6).tolist()]
 
 
 def _phase(word: str) -> int:

@@ -112,6 +112,21 @@ def test_a_folder_of_others_is_refused(lab: Path, tmp_path: Path) -> None:
         assert refused.value.fix and sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.attack("explore: a site among results, or results in a site: neither becomes part of the other")
+def test_sites_and_results_stay_apart(lab: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        site = Site(lab / "site", [lab])
+        site.update()
+        assert site.results == 2 and not site.left_out
+    before = {path: path.read_bytes() for path in (lab / "site").rglob("*.js")}
+    with pytest.raises(StoredResultError):  # its folder `results` holds no result
+        Site(lab / "site", [lab / "site" / "results"]).update()
+    assert {path: path.read_bytes() for path in (lab / "site").rglob("*.js")} == before
+    shutil.copytree(lab / "a", lab / "site" / "results" / "a")
+    with pytest.raises(UsageError, match="results/a"):
+        Site(lab / "site", [lab])
+
+
 def test_what_did_not_change_is_not_read_again(lab: Path, tmp_path: Path) -> None:
     site = Site(tmp_path / "site", [lab])
     site.update()
