@@ -1,34 +1,112 @@
-"""A site of 1,000 results with 9 trials each: the size of what a browser loads first."""
+"""A site of 1,000 results with 9 trials each: what a browser loads first, how soon it shows it.
+
+A page is open when it is painted: two frames after its scripts have run. Its time is that against an empty
+page with the same library, opened side by side. A change counts from the call that a control makes to the
+second frame after it.
+"""
 
 from __future__ import annotations
 
+import statistics
+import sys
 import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.row import Row
+from benchmarks.pairs import abba
+from benchmarks.row import Row, ratio_row
 from edgebench.explore.site import DATA, SESSIONS, Site, documents
 from edgebench.explore.trials import Ends, ShownResult, TrialRow, read_result, script
 from edgebench.prepare.cache import Cache
 from edgebench.stats.change_point import change_points
+from tests.report.chromium import EXECUTABLE
 from tests.synthetic_results import LEVELS_S, NINE, made_experiment
 
 RESULTS, READ = 1_000, 10
-FIRST_MB_BAR = 10.0
+FIRST_MB_BAR, OPEN_BAR, CHANGE_BAR_MS = 10.0, 3.0, 200.0
+CHANGES: dict[str, dict[str, Any]] = {
+    "a filter": {"precision": ["int8", "fp32"]},
+    "no filter": {"precision": None},
+    "another horizontal axis": {"x": "memory_bytes"},
+    "another vertical axis": {"y": "start_s"},
+    "the first axes": {"x": None, "y": None},
+    "a limit": {"xlimit": 0.5},
+}
+PAINTED = (
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
+)
+CHANGED = (
+    f"async (changes) => {{ const begun = performance.now(); go(changes); return await {PAINTED} - begun; }}"
+)
 
 
 def rows(cache: Cache, pairs: int) -> list[Row]:
-    """The size of the files of the first view."""
+    """The size of the files of the first view; times of opening and changing it where there is Chromium."""
     with tempfile.TemporaryDirectory() as scratch:
         site = make_site(Path(scratch))
         loaded = [path for path in site.iterdir() if path.suffix in (".html", ".js", ".css")]
         size_mb = sum(path.stat().st_size for path in loaded if path.name != SESSIONS) / 1e6
+        return [
+            Row("files of the first view of 9,000 trials", size_mb, "MB", FIRST_MB_BAR),
+            *_in_chromium(site, pairs),
+        ]
+
+
+def _in_chromium(site: Path, pairs: int) -> list[Row]:
+    if EXECUTABLE is None:
+        print("explore: not opened, Chromium is not installed", file=sys.stderr)
+        return []
+    from playwright.sync_api import sync_playwright
+
+    empty = site / "empty.html"
+    head = (site / "index.html").read_text().partition('<script src="figures.js"')[0]
+    empty.write_text(f"{head}</head><body><p>Empty</p></body></html>")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=EXECUTABLE, args=["--no-sandbox"])
+        opened = abba(
+            lambda: _opened_ms(browser, site / "index.html"), lambda: _opened_ms(browser, empty), pairs
+        )
+        changes_ms = _changes_ms(browser, site / "index.html", pairs)
+        browser.close()
     return [
-        Row("files of the first view of 9,000 trials", size_mb, "MB", FIRST_MB_BAR),
+        ratio_row("time of opening 9,000 trials in Chromium against an empty page", opened, OPEN_BAR),
+        Row(
+            "redrawing 9,000 trials after a change: the slowest of six changes",
+            max(changes_ms.values()),
+            "ms",
+            CHANGE_BAR_MS,
+            None,
+            changes_ms,
+        ),
     ]
+
+
+def _opened_ms(browser: Any, path: Path) -> float:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(path.as_uri())
+    opened_ms: float = page.evaluate(f"() => {PAINTED}")
+    drawn = page.locator("#scatter path.mark").count() and page.locator("#table tbody tr").count()
+    assert drawn or path.name == "empty.html", "the page's script has not run"
+    page.close()
+    return opened_ms
+
+
+def _changes_ms(browser: Any, path: Path, rounds: int) -> dict[str, float]:
+    """The median time of each change of a page that is left open."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(path.as_uri())
+    page.evaluate(f"() => {PAINTED}")
+    taken: dict[str, list[float]] = {name: [] for name in CHANGES}
+    for _ in range(rounds):
+        for name, changes in CHANGES.items():
+            taken[name].append(page.evaluate(CHANGED, changes))
+        page.evaluate("history.replaceState(null, '', '#')")
+    page.close()
+    return {name: statistics.median(times) for name, times in taken.items()}
 
 
 def make_site(folder: Path, results: int = RESULTS) -> Path:

@@ -15,7 +15,7 @@
  * of tenths of a pixel are written and read several times as fast as fractions, so marks are drawn at a tenth.
  */
 const SHAPES = [
-  "m-40,0a40,40 0 1,0 80,0a40,40 0 1,0 -80,0z",
+  "m-40,-17v34l23,23h34l23,-23v-34l-23,-23h-34z",
   "m-36,-36h72v72h-72z",
   "m0,-48l46,80h-92z",
   "m0,-52l44,52l-44,52l-44,-52z",
@@ -101,7 +101,7 @@ function frame(svg, width, height, xAxis, yAxis) {
 }
 
 /**
- * Points of one look as two paths: their intervals, cut at the frame, and their marks.
+ * Points of one look as two paths: their intervals, cut at the frame, where they reach beyond the mark; their marks.
  * @param {any} layer
  * @param {Point[]} points
  * @param {Frame} frame
@@ -110,11 +110,12 @@ function drawPoints(layer, points, { x, y }) {
   const [clampedX, clampedY] = [x, y].map((scale) => scale.copy().clamp(true));
   let intervals = "";
   let marks = "";
-  for (const { x: valueX, y: valueY, xLow, xHigh, yLow, yHigh, group } of points) {
-    const at = `M${tenths(x(valueX))},${tenths(y(valueY))}`;
-    if (xLow < xHigh) intervals += `M${tenths(clampedX(xLow))},${tenths(y(valueY))}H${tenths(clampedX(xHigh))}`;
-    if (yLow < yHigh) intervals += `M${tenths(x(valueX))},${tenths(clampedY(yLow))}V${tenths(clampedY(yHigh))}`;
-    marks += at + shape(group);
+  for (const { x: atX, y: atY, xLow, xHigh, yLow, yHigh, group } of points) {
+    const ends = [x(atX), y(atY), clampedX(xLow), clampedX(xHigh), clampedY(yLow), clampedY(yHigh)];
+    const [middleX, middleY, left, right, bottom, top] = ends.map(tenths);
+    if (right - left > 80) intervals += `M${left},${middleY}H${right}`;
+    if (bottom - top > 80) intervals += `M${middleX},${bottom}V${top}`;
+    marks += `M${middleX},${middleY}${shape(group)}`;
   }
   layer.append("path").attr("class", "interval").attr("d", intervals);
   layer.append("path").attr("class", "mark").attr("d", marks);
@@ -233,9 +234,8 @@ class Scatter {
     const looks = d3.groups(view.points, ({ group, state }) => `c${group % COLOURS} s${group} ${state}`);
     const fadedFirst = d3.sort(looks, ([look]) => !look.endsWith("fail"));
     for (const [look, points] of fadedFirst) drawPoints(this.marks.append("g").attr("class", look), points, of);
-    const published = view.points.filter((point) => point.published);
-    const rings = published.map((point) => `M${tenths(x(point.x))},${tenths(y(point.y))}${RING}`);
-    this.marks.append("path").attr("class", "published").attr("d", rings.join(""));
+    const ring = (/** @type {Point} */ point) => (point.published ? `M${tenths(x(point.x))},${tenths(y(point.y))}${RING}` : "");
+    this.marks.append("path").attr("class", "published").attr("d", view.points.map(ring).join(""));
     const line = d3.line((point) => tenths(x(point.x)), (point) => tenths(y(point.y))).curve(d3.curveStepAfter);
     this.marks.append("path").attr("class", "front").attr("d", view.fronts.map(line).join(""));
     drawRules(of.layer, view.rules, of);
@@ -340,7 +340,7 @@ function standaloneSvg(svg) {
   });
   copy.querySelectorAll(".plane, .cursor, .limit:not(.set)").forEach((element) => element.remove());
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  const ground = getComputedStyle(document.body).backgroundColor;
-  d3.select(copy).insert("rect", "*").attr("width", "100%").attr("height", "100%").attr("fill", ground);
+  const ground = d3.select(copy).insert("rect", "*").attr("width", "100%").attr("height", "100%");
+  ground.attr("fill", getComputedStyle(document.body).backgroundColor);
   return new XMLSerializer().serializeToString(copy);
 }

@@ -1,0 +1,46 @@
+"""The page of results that the command made: its lines of Python give its table."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgebench.explore.site import Site
+from tests.report.chromium import browser, opened
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as chromium:
+        yield chromium
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["#sort=-image_s&precision=fp32", "#sort=image_s&depth_multiplier=0.25&from=2000-01-01", "#only=pass"],
+)
+def test_its_lines_of_python_give_the_table(chromium: Any, lab: Path, tmp_path: Path, address: str) -> None:
+    site = Site(tmp_path / "site", [lab])
+    site.update()
+    with opened(chromium, tmp_path / "site" / "index.html") as page:
+        page.goto((tmp_path / "site" / "index.html").as_uri() + address)
+        page.reload()
+        page.get_by_role("button", name="Copy as Python").click()
+        lines = page.locator("#given").input_value()
+        rows = page.evaluate("listed.map((i) => [label(data, 'key', i), data.figures.image_s.value[i]])")
+    out = tmp_path / "table.json"
+    lines = lines.replace("edgebench.scan()", f"edgebench.scan({str(lab)!r})")
+    lines += f"\ntable[['result', 'key', 'image_s_median']].to_json({str(out)!r}, orient='values')\n"
+    subprocess.run([sys.executable, "-c", lines], check=True, stdout=subprocess.DEVNULL)
+    table = json.loads(out.read_text())
+    assert len(rows) > 0 and sorted(row[1] for row in table) == sorted(row[0] for row in rows)
+    if "sort" in address:
+        assert [row[2] for row in table] == pytest.approx([row[1] for row in rows], rel=1e-5)
