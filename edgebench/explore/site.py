@@ -12,12 +12,15 @@ import os
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.explore.trials import (
@@ -55,6 +58,9 @@ from edgebench.version import __version__
 SCHEMA = 1
 MARK = ".edgebench-site"
 """The file that says that a folder is a site, with the names of the page's files in it."""
+
+LOCK = ".edgebench-site.lock"
+"""Held while the files are replaced: two that write one folder would each remove the other's."""
 
 DATA, SESSIONS, RESULTS = "data.js", "sessions.js", "results"
 _PAGE_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
@@ -153,6 +159,7 @@ class Site:
         self._extra: dict[str, Any] = {"target_names": True} if target_names else {}
         self._extra |= {"refresh_s": LEAST_WAIT_S} if watched else {}
         self._page: dict[str, bytes] = {}
+        self._lock = FileLock(folder / LOCK)
         self._seen: object = None
         self._known: dict[Source, ShownResult | UnreadableResult] = {}
         self._changes: dict[tuple[float, ...], list[tuple[int, float]]] = {}
@@ -171,10 +178,13 @@ class Site:
         sources, unreadable = sources_in(self._places)
         if self._seen == (sources, unreadable):
             return False
+        self._page = {}
         try:
             before, self._known = self._known, {}
             for number, source in enumerate(sources, start=1):
-                self._known[source] = before.get(source) or self._read(source)
+                known = before.get(source)
+                is_there = isinstance(known, UnreadableResult) or (known and self._file(known).is_file())
+                self._known[source] = known if known and is_there else self._read(source)
                 progress(number, len(sources))
             shown, left_out = _once(self._known)
             self.left_out = [*unreadable, *left_out]
@@ -187,6 +197,8 @@ class Site:
             self._replace(shown)
         except OSError as error:
             raise unwritten(self.folder, error, "-o") from error
+        finally:
+            self._lock.release()
         self._seen = sources, unreadable
         return True
 
@@ -204,13 +216,24 @@ class Site:
         except StoredResultError as error:
             return UnreadableResult.of(source.path, error)
         self._prepare()
-        _put(self.folder / RESULTS / f"{shown.file}.js", text.encode())
+        if all(
+            isinstance(each, UnreadableResult) or each.file != shown.file for each in self._known.values()
+        ):
+            _put(self._file(shown), text.encode())
         return shown
+
+    def _file(self, result: ShownResult) -> Path:
+        return self.folder / RESULTS / f"{result.file}.js"
 
     def _prepare(self) -> None:
         """The folder, once there is something to show: first of all what says whose it is, then the page."""
         if not self._page:
             (self.folder / RESULTS).mkdir(parents=True, exist_ok=True)
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout as error:
+                what = f"another edgebench explore is writing {self.folder}"
+                raise StoredResultError(what, fix="wait, or name another folder with -o") from error
             self._page = _page()
             _put(self.folder / MARK, _mark({*_marked(self.folder), *self._page}))
             for name, data in self._page.items():
@@ -218,10 +241,11 @@ class Site:
 
     def _replace(self, shown: Sequence[ShownResult]) -> None:
         """Write what is on all results, data.js last, then remove what it names no more."""
+        self._prepare()
         if self._published:
             shown = [*shown, published_result()]
         data, sessions = documents(shown, self.left_out, self._levels)
-        files = {f"{each.file}.js" for each in shown}
+        files = {f"{each.file}.js" for each in shown if each.file}
         _put(self.folder / SESSIONS, script("edgebenchSessions", sessions).encode())
         _put(self.folder / DATA, script("edgebenchData", data | self._extra).encode())
         for name in _entries(self.folder / RESULTS):
@@ -231,7 +255,7 @@ class Site:
             if name in _marked(self.folder) - self._page.keys() or _TEMPORARY.fullmatch(name):
                 (self.folder / name).unlink(missing_ok=True)
         _put(self.folder / MARK, _mark(self._page))
-        self.results, self.trials = len(shown), data["n"]
+        self.results, self.trials = len(files), data["n"]
 
     def _levels(self, values: Sequence[float]) -> list[tuple[int, float]]:
         """Where the level of a series changes, and by what ratio; kept, as few series change at once."""
@@ -244,24 +268,26 @@ class Site:
 def _once(
     known: Mapping[Source, ShownResult | UnreadableResult],
 ) -> tuple[list[ShownResult], list[UnreadableResult]]:
-    """The results, each once, and what is left out: also an archive of a result that is there already."""
-    shown: dict[Hashable, ShownResult] = {}
+    """The results, each once, and what is left out: a copy or an archive of one that is shown, too."""
+    shown: dict[str, ShownResult] = {}
     left_out: list[UnreadableResult] = []
     for source, result in known.items():
         if isinstance(result, UnreadableResult):
             left_out.append(result)
             continue
-        alike = result.name, result.begun_utc, tuple(row.labels["key"] for row in result.rows)
-        if source.is_archive and alike in shown:
-            left_out.append(UnreadableResult(source.path.name, f"the result {result.name} is shown already"))
+        if result.file in shown:
+            why = f"the result {result.name} is shown already"
+            left_out.append(UnreadableResult(source.path.name, why))
         else:
-            shown[alike if alike not in shown else source] = result
+            shown[result.file] = result
     return list(shown.values()), left_out
 
 
 def require_site(folder: Path) -> None:
     """UsageError where a folder is no place for a site: it is part of a result, or has files of others."""
-    real, fix = folder.resolve(), "name a folder of its own with -o"
+    real, fix = Path(os.path.realpath(folder)), "name a folder of its own with -o"
+    if real.is_symlink() or (folder.is_symlink() and not real.exists()):
+        raise UsageError(f"-o {folder} is a link that leads nowhere", fix=fix)
     for each in (real, *real.parents):
         if (each / EXPERIMENT_FILE).exists():
             raise UsageError(f"-o {folder} is in the stored result {each.name}", fix=fix)
@@ -282,7 +308,7 @@ def require_site(folder: Path) -> None:
 def _foreign(folder: Path) -> list[str]:
     """The names in a folder, and in its `results`, that are no site's."""
     entries = _entries(folder)
-    own = {*_marked(folder), DATA, SESSIONS, MARK} if MARK in entries else set()
+    own = {*_marked(folder), DATA, SESSIONS, MARK, LOCK} if MARK in entries else set()
     foreign = [
         name
         for name, is_file in entries.items()
@@ -373,7 +399,10 @@ def documents(
             for profile in shipped_profiles()
         ],
         "left_out": [
-            {"result": words.plain(each.result), "why": words.plain(machine.text(each.reason))}
+            {
+                "result": words.plain(each.result),
+                "why": words.plain(_FOLDERS.sub("", machine.text(each.reason))),
+            }
             for each in left_out
         ],
         "words": {"symbols": words.SYMBOLS, "missing": words.MISSING},
@@ -381,12 +410,16 @@ def documents(
     sessions = {
         "level": 1 - ALPHA,
         "trials": [row.sessions or None for *_, row in rows],
+        "begun_utc": [result.begun_utc for _, result, _ in rows],
         "history": _histories(rows, levels),
     }
     told = json.dumps([data, sessions]).encode()
     build = {"build": hashlib.blake2b(told, digest_size=8).hexdigest()}
     made = {"made_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
     return build | made | data, build | sessions
+
+
+_FOLDERS = re.compile(r"(?<![\w.~])/(?:[^\s'\":,;/]+/)+")  # in front of a file's name, of this machine
 
 
 _Rows = Sequence[tuple[str, ShownResult, TrialRow]]
@@ -404,14 +437,17 @@ def _named(shown: Sequence[ShownResult]) -> Iterator[tuple[str, ShownResult]]:
 
 def _labels(rows: _Rows) -> dict[str, list[str]]:
     """The columns of labels by name; targets are numbered within their device, the oldest first."""
-    numbers: dict[str, dict[str, str]] = {}
+    names: dict[tuple[str, str], str] = {}
+    hidden: Counter[str] = Counter()
     for _, _, row in sorted(rows, key=lambda each: each[1].begun_utc):
-        of_device = numbers.setdefault(row.labels["device"], {})
-        of_device.setdefault(row.target, row.shown_target or f"{row.labels['device']} {len(of_device) + 1}")
+        device = row.labels["device"]
+        if (device, row.target) not in names:
+            hidden[device] += not row.shown_target
+            names[device, row.target] = row.shown_target or f"{device} {hidden[device]}"
     columns: dict[str, list[str]] = {name: [] for name in TITLES}
     series: dict[Hashable, str] = {}
     for name, result, row in rows:
-        target = numbers[row.labels["device"]][row.target]
+        target = names[row.labels["device"], row.target]
         title = f"{len(series) + 1}: {target}, {row.labels['variant']}"
         history = series.setdefault(row.identity, title)
         labels = {**row.labels, "result": name, "target": target, "id": result.file, "history": history}

@@ -14,12 +14,13 @@ A site is read by `page/explore.js`. data.js has every trial, one entry a trial 
 sessions.js has what comparisons and histories take, of the trials in the same order::
 
     {"build": "...", "level": 0.95, "trials": [{"image_s": [a number a session], ...}, ...],
+     "begun_utc": ["2025-03-01T12:00:00Z", ...],
      "history": {"image_s": [{"trials": [places, oldest first], "changes": [{"at", "ratio", "word"}],
                               "reason": "why no change was looked for"}, ...]}}
 
-results/<id>.js has one result (`result_document`); the id is made of what is in it, and no name. Numbers of
-data.js have 6 significant digits, those of the other files all. What is missing is null. Every text is one
-line without control characters, and data: the page never takes it for markup.
+results/<id>.js has one result (`result_document`); its id stays as sessions end. Numbers of data.js have 6
+significant digits, those of the other files all. What is missing is null. Every text is one line without
+control characters, and data: the page never takes it for markup.
 """
 
 from __future__ import annotations
@@ -164,8 +165,11 @@ def read_result(folder: Path, begun_utc: str, *, target_names: bool) -> tuple[Sh
     labels = {"kind": "measured", "date": begun_utc[:10], "source": ""}
     rows = tuple(_rows(results, summaries, verdicts, labels, text))
     document = result_document(results, summaries, verdicts, text)
-    written = script("edgebenchResult", document, file := _file_id(document))
-    return ShownResult(text(folder.name), begun_utc, rows, file), written
+    name, record = text(folder.name), results.experiment
+    # Of what stays as sessions end, so that addresses of the page stay, too.
+    identity = json.dumps([name, record.created_utc, sorted(trial.key for trial in record.trials)])
+    file = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+    return ShownResult(name, begun_utc, rows, file), script("edgebenchResult", document, file)
 
 
 def published_result() -> ShownResult:
@@ -465,7 +469,3 @@ def script(function: str, document: Any, *arguments: str) -> str:
         data = data.replace(character, escaped)
     before = "".join(f'"{argument}",' for argument in arguments)
     return f"{function}({before}JSON.parse('{data}'));\n"
-
-
-def _file_id(document: Any) -> str:
-    return hashlib.blake2b(json.dumps(document).encode(), digest_size=8).hexdigest()

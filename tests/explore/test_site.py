@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from typer.testing import CliRunner
 
 import edgebench
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.explore.site import Site, watch
+from edgebench.explore.site import LOCK, Site, watch
 from edgebench.explore.trials import MOST_POINTS, site_metrics, thinned
 from edgebench.files import write_atomically
 from edgebench.judge.history import history
@@ -317,6 +318,37 @@ def test_an_update_that_is_broken_off_leaves_the_old_site(
     assert set(column(data, "result")) == {"b", "c"}
 
 
+def test_a_file_that_is_gone_comes_back_and_addresses_stay(lab: Path, tmp_path: Path) -> None:
+    site = Site(tmp_path / "site", [lab])
+    site.update()
+    before = document(tmp_path / "site" / "data.js")
+    shutil.rmtree(tmp_path / "site")
+    shutil.rmtree(next((lab / "a").rglob("sessions/002")))
+    assert site.update()
+    data = document(tmp_path / "site" / "data.js")
+    assert column(data, "id") == column(before, "id") and data["build"] != before["build"]
+    assert (tmp_path / "site" / "index.html").exists()
+    Site(tmp_path / "site", [lab])  # it is a site still
+    for file in column(data, "id"):
+        document(tmp_path / "site" / "results" / f"{file}.js")
+
+
+@pytest.mark.attack(
+    "explore: two at once into one folder: the second is refused; -o is a loop of links: so, too"
+)
+def test_two_at_once_and_links_that_lead_nowhere_are_refused(lab: Path, tmp_path: Path) -> None:
+    site = Site(tmp_path / "site", [lab])
+    site.update()
+    with FileLock(tmp_path / "site" / LOCK), pytest.raises(StoredResultError, match="another"):
+        Site(tmp_path / "site", [lab]).update()
+    Site(tmp_path / "site", [lab]).update()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
+    for name in ("loop", "dangling"):
+        with pytest.raises(UsageError, match="link"):
+            Site(tmp_path / name, [lab])
+
+
 def test_watching_follows_sessions_and_problems(lab: Path, tmp_path: Path) -> None:
     site = Site(tmp_path / "site", [lab])
     site.update()
@@ -348,4 +380,4 @@ def test_the_command_says_what_is_shown_and_left_out(lab: Path, tmp_path: Path) 
     (lab / "other.zip").write_bytes(b"")
     done = CliRunner().invoke(app, ["explore", str(lab), "-o", str(tmp_path / "site"), "--reference"])
     assert done.exit_code == 0 and done.stdout.strip() == str(tmp_path / "site" / "index.html")
-    assert "other.zip" in done.stderr and "3 results" in done.stderr
+    assert "other.zip" in done.stderr and "2 results" in done.stderr
