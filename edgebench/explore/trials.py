@@ -331,7 +331,7 @@ def result_document(
     by_trial = words.grouped((verdict.trial, verdict) for verdict in verdicts)
     command = text(command_line(exported(record).command), 4000)
     groups = [
-        [text(table.title), [[text(cell) for cell in row] for row in table.rows]]
+        [text(table.title), [[text(cell) for cell in row] for row in table.rows if _EXECUTABLE not in row[0]]]
         for table in environment(results)
     ]
     trials = {
@@ -363,6 +363,8 @@ def result_document(
     about = {"name": text(results.path.name), "begun_utc": text(record.created_utc)}
     return {**about, "environment": groups, "trials": trials}
 
+
+_EXECUTABLE = "python_executable"  # a path of that machine, which a page that is published does without
 
 PHASES = ("first", "warmup", "steady", "outside", "")
 

@@ -194,11 +194,16 @@ def test_targets_have_their_names_on_request_alone(tmp_path: Path) -> None:
     record["command"] += ["--target", "cellar-7", "--host", "pi@hut.example"]
     record["warnings"] = ["cellar-7 at hut.example was busy"]
     (folder / "experiment.json").write_text(json.dumps(record))
+    for path in folder.rglob("session.json"):
+        session = json.loads(path.read_text())
+        session["device"]["python_executable"] = "/srv/vault/bin/python"
+        path.write_text(json.dumps(session))
     for target_names in (False, True):
         Site(site := tmp_path / f"site{target_names}", [tmp_path / "lab"], target_names=target_names).update()
         written = "".join(path.read_text() for path in site.rglob("*.js") if path.name != "explore.js")
         assert ("cellar-7" in written) == target_names
         assert "hut.example" not in written and "ttyHUT0" not in written
+        assert "/srv/vault" not in written
         data = document(site / "data.js")
         assert data.get("target_names", False) == target_names
         assert set(column(data, "target")) == {"cellar-7" if target_names else "cpu 1"}
