@@ -27,37 +27,23 @@ def worker(
     *,
     worker_port: Annotated[
         int,
-        typer.Option(
-            "--worker-port",
-            metavar="PORT",
-            min=0,
-            max=65535,
-            show_default=False,
-            help="Where this machine listens, as for a tunnel. Default: any port",
-        ),
+        typer.Option(metavar="PORT", show_default=False, help="Where it listens. Default: any port"),
     ] = 0,
     **flags: Any,
 ) -> None:
     """Offer this machine's targets to a fleet, and measure for its runs until Ctrl-C."""
     from edgebench.fleet.worker import serve
 
-    serve(
-        scheduler,
-        targets_file_setting(flags["targets_file"]),
-        worker_port,
-        say,
-        insecure=bool(flags["insecure"]),
-    )
+    targets_file = targets_file_setting(flags["targets_file"])
+    serve(scheduler, targets_file, worker_port, say, insecure=bool(flags["insecure"]))
 
 
 @app.command()
 @with_options("insecure")
 def status(scheduler: SchedulerArgument, *, json_: JsonOption = False, **flags: Any) -> None:
     """List a fleet's machines: their targets, what they measure, and who waits."""
-    from edgebench.fleet.lab import ask, distributed, require_safe
-    from edgebench.fleet.lab import status as status_of
+    from edgebench.fleet import lab
     from edgebench.report.listings.boards import print_machines
 
-    require_safe(scheduler, insecure=bool(flags["insecure"]))
-    distributed()
-    print_machines(stdout(), status_of(ask(scheduler)), as_json=json_)
+    machines = lab.ask(scheduler, insecure=bool(flags["insecure"]))
+    print_machines(stdout(), lab.status(machines), as_json=json_)

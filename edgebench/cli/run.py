@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from edgebench.cli.common import read_profiles, stderr, stdout, with_settings
-from edgebench.run.settings import HOW_LONG, OUTPUT, RunConfig
-
-if TYPE_CHECKING:
-    from edgebench.fleet.lab import LabFleet
-    from edgebench.records.values import Progress
+from edgebench.run.settings import HOW_LONG, OUTPUT
 
 
 def _switch(flag: str, panel: str, help_text: str, *short: str) -> Any:
@@ -88,8 +84,12 @@ def run(
         require_writable(resolved.config.output_dir)
     with using(cache):
         with warnings_noted(observer):
-            fleet = fleet_of(resolved.config, observer.note)
-            declared = None if fleet is None else fleet.declared
+            fleet, declared = None, None
+            if resolved.config.scheduler is not None:
+                from edgebench.fleet.lab import LabFleet
+
+                fleet = LabFleet(resolved.config, observer.note)
+                declared = fleet.declared
             built = build(resolved.config, cache, observer.note, declared)
         if dry_run:
             print_plan(stdout(), built, cache, json_=json_)
@@ -111,15 +111,6 @@ def run(
             finally:
                 observer.close()
     conclude(folder, outcome, profiles, strict=strict, json_=json_)
-
-
-def fleet_of(config: RunConfig, note: Progress) -> LabFleet | None:
-    """The machines of the fleet that the run names; None for a run on this machine."""
-    if config.scheduler is None:
-        return None
-    from edgebench.fleet.lab import LabFleet
-
-    return LabFleet(config, note)
 
 
 def command_line() -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib
 import ipaddress
 import logging
@@ -13,25 +12,23 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from edgebench import interruption
 from edgebench.contract import Device
-from edgebench.errors import EdgeBenchError, SessionError, StoredResultError, UnavailableError, UsageError
+from edgebench.errors import EdgeBenchError, SessionError, UnavailableError, UsageError
 from edgebench.fleet.machine import PART_BYTES, Heard, Machine, SentSession, with_files
 from edgebench.link.agent_device import holder
-from edgebench.link.failures import Explain
-from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_loop import Timeouts
-from edgebench.prepare.cache import sha256_once
+from edgebench.prepare.cache import sha256_file, sha256_once
 from edgebench.records.stored import SessionRecord, SessionTables, TableFile
 from edgebench.records.target import Target
-from edgebench.run.measuring.execution import Fleet
+from edgebench.run.measuring.host_queue import DeviceElsewhere
 from edgebench.run.measuring.session import SessionWatch
 from edgebench.run.measuring.session_record import Job, Measured
 from edgebench.run.settings import RunConfig
@@ -107,58 +104,50 @@ def require_versions(theirs: Mapping[str, str], where: str) -> None:
     """UnavailableError for another version there, with both."""
     for name, own in own_versions().items():
         if (other := theirs.get(name) or "") != own:
-            what = f"{where} has {name} {printable(other[:50])}" if other else f"{where} has no {name}"
             raise UnavailableError(
-                f"{what}, and here it is {own}",
+                f"{where} has {name} {printable(other[:50]) or '(none)'}, and here it is {own}",
                 why="what runs and machines send each other differs from version to version",
                 fix=f"install {name} {own} there, or the other one here",
             )
 
 
 class Announcement(BaseModel):
-    """What a machine says of itself when it joins; nothing of it is trusted to be there."""
+    """What a machine says of itself when it joins; nothing of it is trusted to be there.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    `machine` is the same for each process on it that takes the same lock; `tables` are those of its targets
+    file, `findings` by target what `targets check` found.
+    """
 
     machine: str
     versions: dict[str, str]
     tables: tuple[dict[str, Any], ...]
-    checks: tuple[dict[str, Any], ...]
+    findings: dict[str, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
 class OfferedMachine:
-    """A machine of the fleet.
+    """A machine of the fleet: what it announced, by the address of its Dask worker.
 
-    Attributes:
-        id: of the machine, the same for each process on it that takes the same lock.
-        address: of its Dask worker.
-        targets: that it offers, by name.
-        checks: what `targets check` found of each there.
-        measuring: whose run measures there, and what; empty for none.
-        waiting: whose runs wait.
-        seen_s: when the scheduler heard it last, on that one's clock.
+    `use` has who is `measuring` there and who is `waiting`; `seen_s` is when the scheduler heard it last.
     """
 
-    id: str
     address: str
-    versions: Mapping[str, str]
+    said: Announcement
     targets: Mapping[str, DeclaredTarget]
-    checks: tuple[dict[str, Any], ...]
-    measuring: str = ""
-    waiting: tuple[str, ...] = ()
-    seen_s: float = 0.0
+    use: Mapping[str, Any]
+    seen_s: float
 
 
-def ask(address: str) -> tuple[OfferedMachine, ...]:
+def ask(address: str, *, insecure: bool) -> tuple[OfferedMachine, ...]:
     """The machines of a fleet, by what they announced; nothing is unpickled.
 
-    UnavailableError for a scheduler that is not there, is not Dask, or has other versions.
+    UsageError as of `require_safe`; UnavailableError for a scheduler that is not there, is not Dask, or has
+    other versions.
     """
+    require_safe(address, insecure=insecure)
+    dask = distributed()
     try:
-        identity, versions = asyncio.run(asyncio.wait_for(_asked(address), ANSWER_S))
-    except UnavailableError:
-        raise
+        identity, versions = asyncio.run(asyncio.wait_for(_asked(dask, address), ANSWER_S))
     except Exception as error:  # Dask takes whatever answers for its own kind: MemoryError is among them
         raise UnavailableError(
             f"no Dask scheduler answers at {address}",
@@ -166,15 +155,12 @@ def ask(address: str) -> tuple[OfferedMachine, ...]:
             fix="start it: dask scheduler --host 127.0.0.1 --port 8786 --dashboard-address 127.0.0.1:0",
         ) from error
     require_versions(versions, "the scheduler")
-    offered = []
-    for worker, facts in identity["workers"].items():
-        if isinstance(text := facts.get(ANNOUNCED), str):
-            offered.append(_offered(worker, text, facts))
-    return tuple(offered)
+    workers = identity["workers"].items()
+    return tuple(_offered(worker, facts) for worker, facts in workers if ANNOUNCED in facts)
 
 
-async def _asked(address: str) -> tuple[dict[str, Any], dict[str, str]]:
-    dask, plain = distributed(), ["msgpack"]
+async def _asked(dask: Any, address: str) -> tuple[dict[str, Any], dict[str, str]]:
+    plain = ["msgpack"]
     arguments = dask.Security().get_connection_args("client")
     async with dask.rpc(
         address, connection_args=arguments, timeout=ANSWER_S, serializers=plain, deserializers=plain
@@ -183,18 +169,14 @@ async def _asked(address: str) -> tuple[dict[str, Any], dict[str, str]]:
         if identity["type"] != "Scheduler":
             raise ValueError(f"a Dask {identity['type']} answers there")
         versions = await scheduler.versions(packages=["edgebench"])
-    packages = versions["packages"]
-    python = ".".join(versions["host"]["python"].split(".")[:2])
-    return identity, {
-        "EdgeBench": packages.get("edgebench"),
-        "distributed": packages["distributed"],
-        "Python": python,
-    }
+    names = {"EdgeBench": "edgebench", "distributed": "distributed"}
+    theirs = {name: versions["packages"].get(package) for name, package in names.items()}
+    return identity, theirs | {"Python": ".".join(versions["host"]["python"].split(".")[:2])}
 
 
-def _offered(worker: str, text: str, facts: Mapping[str, Any]) -> OfferedMachine:
+def _offered(worker: str, facts: Mapping[str, Any]) -> OfferedMachine:
     try:
-        said = Announcement.model_validate_json(text)
+        said = Announcement.model_validate_json(facts[ANNOUNCED])
         targets = declared_in({"targets": [dict(table) for table in said.tables]}, Path("its targets file"))
     except (ValidationError, EdgeBenchError) as error:
         raise UnavailableError(
@@ -202,43 +184,25 @@ def _offered(worker: str, text: str, facts: Mapping[str, Any]) -> OfferedMachine
             why=printable(str(error)[:300]),
             fix="start its `edgebench fleet worker` again with the same version of EdgeBench",
         ) from error
-    use = facts.get("metrics", {}).get(ANNOUNCED) or {}
-    return OfferedMachine(
-        id=said.machine,
-        address=worker,
-        versions=said.versions,
-        targets={target.name: target for target in targets},
-        checks=said.checks,
-        measuring=printable(str(use.get("measuring", ""))[:300]),
-        waiting=tuple(printable(str(who)[:300]) for who in use.get("waiting", ())),
-        seen_s=float(facts.get("last_seen", 0.0)),
-    )
+    use = facts.get("metrics", {}).get(ANNOUNCED) or {"measuring": "", "waiting": []}
+    by_name = {target.name: target for target in targets}
+    return OfferedMachine(worker, said, by_name, use, float(facts["last_seen"]))
 
 
 def status(machines: Sequence[OfferedMachine]) -> list[dict[str, Any]]:
     """The machines as plain data, for `fleet status`."""
     return [
         {
-            "machine": machine.id,
+            "machine": machine.said.machine,
             "address": machine.address,
-            "versions": dict(machine.versions),
-            "measuring": machine.measuring,
-            "waiting": list(machine.waiting),
+            "versions": machine.said.versions,
+            **machine.use,
             "targets": [
-                {"target": name, "device": target.device, "findings": _findings(machine, name)}
+                {"target": name, "device": target.device, "findings": machine.said.findings.get(name, [])}
                 for name, target in machine.targets.items()
             ],
         }
         for machine in machines
-    ]
-
-
-def _findings(machine: OfferedMachine, name: str) -> list[dict[str, Any]]:
-    return [
-        finding
-        for check in machine.checks
-        if check.get("target") == name
-        for finding in check.get("findings", ())
     ]
 
 
@@ -250,7 +214,7 @@ class MachineLost(Exception):
 
 
 @dataclass
-class RemoteDevice:
+class RemoteDevice(DeviceElsewhere):
     """A target's device on a machine of a fleet, as far as the run's own process knows it."""
 
     target: Target
@@ -266,40 +230,42 @@ class RemoteDevice:
         """Never called: sessions are measured where the device is."""
         raise NotImplementedError
 
+    def measure(self, job: Job, watch: SessionWatch, folder: Path) -> Measured | None:
+        """A session, as its machine has it."""
+        return self.machine.measure(self.target, job, watch, folder)
+
     def close(self) -> None:
         """Close it there."""
         self.machine.close_device()
 
 
+@dataclass
 class RemoteMachine:
     """One run's way to one machine.
 
     Args:
-        address: of the scheduler.
+        config: names the scheduler.
         offered: the machine as it was found.
         names: of the targets that are measured there.
         note: told what a user should know.
     """
 
-    def __init__(
-        self, address: str, offered: OfferedMachine, names: Sequence[str], note: Callable[[str], None]
-    ) -> None:
-        self._address = address
-        self._offered = offered
-        self._names = tuple(names)
-        self._note = note
-        self._run = uuid.uuid4().hex
-        self._client: Any = None
-        self._actor: Any = None
-        self._semaphore: Any = None
-        self._has_turn = False
-        self._wanted = False
-        self._losses = 0
-        self._given_up = False
+    config: RunConfig
+    offered: OfferedMachine
+    names: list[str]
+    note: Callable[[str], None]
+    _run: str = field(default_factory=lambda: uuid.uuid4().hex, init=False)
+    _client: Any = field(default=None, init=False)
+    _actor: Any = field(default=None, init=False)
+    _semaphore: Any = field(default=None, init=False)
+    _has_turn: bool = field(default=False, init=False)
+    _wanted: bool = field(default=False, init=False)
+    _losses: int = field(default=0, init=False)
+    _given_up: bool = field(default=False, init=False)
 
     @property
     def _name(self) -> str:
-        return f"the machine of {', '.join(self._names)}"
+        return f"the machine of {', '.join(self.names)}"
 
     # --- the way there ---
 
@@ -308,43 +274,28 @@ class RemoteMachine:
         if self._actor is not None:
             return
         dask, offered = distributed(), self._found()
-        require_versions(offered.versions, self._name)
+        require_versions(offered.said.versions, self._name)
+        self._guarded(lambda: self._join(dask, offered))
+
+    def _join(self, dask: Any, offered: OfferedMachine) -> None:
         user = holder()
         who = f"{user['user']} on {user['host']} since {user['since_utc']}"
-        try:
-            if self._client is None:
-                self._client = dask.Client(
-                    self._address, timeout=ANSWER_S, set_as_default=False, name="edgebench"
-                )
-                self._semaphore = dask.Semaphore(
-                    1,
-                    name=f"edgebench-{offered.id}",
-                    scheduler_rpc=self._client.scheduler,
-                    loop=self._client.loop,
-                )
-            future = self._client.submit(
-                Machine,
-                self._run,
-                who,
-                key=f"edgebench-{self._run}-{uuid.uuid4().hex}",
-                actor=True,
-                workers=[offered.address],
-                allow_other_workers=False,
-            )
-            with self._client.as_current():
-                self._actor = future.result(timeout=ANSWER_S)
-        except (Exception, asyncio.CancelledError) as error:
-            raise self._lost(error) from error
-        except BaseException:
-            self._disconnect()
-            raise
+        if self._client is None:
+            self._client = client = dask.Client(self.config.scheduler, timeout=ANSWER_S, set_as_default=False)
+            name = f"edgebench-{offered.said.machine}"
+            self._semaphore = dask.Semaphore(1, name=name, scheduler_rpc=client.scheduler, loop=client.loop)
+        key = f"edgebench-{self._run}-{uuid.uuid4().hex}"
+        there = {"actor": True, "workers": [offered.address], "allow_other_workers": False}
+        future = self._client.submit(Machine, self._run, who, key=key, **there)
+        with self._client.as_current():
+            self._actor = future.result(timeout=ANSWER_S)
 
     def _found(self) -> OfferedMachine:
         """The machine that has the targets now; UnavailableError where none has."""
         same = [
             machine
-            for machine in ask(self._address)
-            if all(machine.targets.get(name) == self._offered.targets[name] for name in self._names)
+            for machine in ask(self.config.scheduler or "", insecure=self.config.insecure)
+            if all(machine.targets.get(name) == self.offered.targets[name] for name in self.names)
         ]
         if not same:
             raise UnavailableError(
@@ -353,9 +304,16 @@ class RemoteMachine:
         return max(same, key=lambda machine: machine.seen_s)
 
     def _call(self, method: str, *arguments: Any, **named: Any) -> Any:
-        try:
+        def asked() -> Any:
             with self._client.as_current():
                 return getattr(self._actor, method)(*arguments, **named).result(timeout=ANSWER_S)
+
+        return self._guarded(asked)
+
+    def _guarded(self, action: Callable[[], Any]) -> Any:
+        """What Dask does; MachineLost for whatever it raises."""
+        try:
+            return action()
         except (Exception, asyncio.CancelledError) as error:
             raise self._lost(error) from error
 
@@ -375,33 +333,34 @@ class RemoteMachine:
 
     def _come_back(self, lost: MachineLost) -> None:
         """Wait until the machine is there again; SessionError (`lost_connection`) where it is not in time."""
+        self._losses += 1
+        if self._losses > MOST_LOSSES:
+            self._losses = 0
+            raise self._gone(f"{lost}; {MOST_LOSSES + 1} times in a row", "measure")
         limit_s = 0.0 if self._given_up else Timeouts.from_environment().reconnect
         if limit_s:
-            self._note(
-                f"{self._name} was lost ({lost}): waiting for it to come back, {limit_s:.0f} s at most"
-            )
+            self.note(f"{self._name} was lost ({lost}): waiting up to {limit_s:.0f} s for it to come back")
         deadline_s = time.monotonic() + limit_s
         while True:
             try:
                 self._connected()
             except (MachineLost, UnavailableError) as error:
-                left_s = deadline_s - time.monotonic()
-                if left_s > 0:
-                    interruption.pause(min(ASK_EVERY_S, left_s))
+                if time.monotonic() < deadline_s:
+                    interruption.pause(ASK_EVERY_S)
                     continue
                 self._given_up = True
-                raise self._gone(str(lost), f"it did not come back in time ({error})", "start") from error
+                raise self._gone(f"{lost}; it did not come back in time: {error}", "start") from error
             self._given_up = False
             if limit_s:
-                self._note(f"{self._name} is back")
+                self.note(f"{self._name} is back")
             return
 
-    def _gone(self, why: str, more: str, stage: str) -> SessionError:
+    def _gone(self, why: str, stage: str) -> SessionError:
         return SessionError(
             f"{self._name} was lost",
             status="lost_connection",
             stage=stage,
-            why="; ".join(" ".join(f"{why}; {more}".split()).split("\n")),
+            why=" ".join(why.split()),
             fix="see its `edgebench fleet worker` and the scheduler; EDGEBENCH_RECONNECT_S waits for longer",
         )
 
@@ -419,11 +378,11 @@ class RemoteMachine:
             self.close_device()
             self._give_turn()
         waits = False
-        while not self._acquired():
+        while not self._guarded(lambda: self._semaphore.acquire(timeout=ASK_EVERY_S)):
             if over():
                 return False
             if not waits:
-                self._note(f"{self._name} is in use: waiting for a turn")
+                self.note(f"{self._name} is in use: waiting for a turn")
             waits = True
             self._call("wait", waits=True)
             interruption.check()
@@ -431,12 +390,6 @@ class RemoteMachine:
             self._call("wait", waits=False)
         self._has_turn, self._wanted = True, False
         return True
-
-    def _acquired(self) -> bool:
-        try:
-            return bool(self._semaphore.acquire(timeout=ASK_EVERY_S))
-        except (Exception, asyncio.CancelledError) as error:
-            raise self._lost(error) from error
 
     def _give_turn(self) -> None:
         if self._has_turn and self._semaphore is not None:
@@ -462,7 +415,6 @@ class RemoteMachine:
                 facts, cost = self._carried_out("open", target)
                 return RemoteDevice(target, self, facts, cost)
             except MachineLost as lost:
-                self._count(lost)
                 self._come_back(lost)
 
     def close_device(self) -> None:
@@ -480,21 +432,13 @@ class RemoteMachine:
             self.await_turn()
             self._send(job)
             there = with_files(job, lambda path, sha256: Path(sha256 + path.suffix))
-            there = replace(there, settings=replace(there.settings, report=_unheard, patch_took=_unheard))
             sent = self._carried_out("measure", target, there, watch.shape, watch.cost, watch=watch)
             result = self._received(sent, job, folder)
         except MachineLost as lost:
-            self._count(lost)
             self._come_back(lost)
             return None
         self._losses = 0
         return result
-
-    def _count(self, lost: MachineLost) -> None:
-        self._losses += 1
-        if self._losses > MOST_LOSSES:
-            self._losses = 0
-            raise self._gone(str(lost), f"for the {MOST_LOSSES + 1}th time in a row", "measure")
 
     def _carried_out(self, what: str, *arguments: Any, watch: SessionWatch | None = None) -> Any:
         """The value of a task there; its events go to the watch and the notes while it goes on.
@@ -519,30 +463,24 @@ class RemoteMachine:
                 raise
             for name, event in heard.events:
                 if name == "note":
-                    self._note(*event)
+                    self.note(*event)
                 elif watch is not None:
                     getattr(watch, name)(*event)
             seen += len(heard.events)
             self._wanted = heard.wanted
-            if heard.outcome is not None:
+            if heard.ended:
                 break
-        outcome = heard.outcome
-        if isinstance(outcome.error, StoredResultError):
-            # Its disk, and not that of the results.
-            raise UnavailableError(outcome.error.what, why=outcome.error.why, fix=outcome.error.fix)
-        if outcome.error is not None:
-            raise outcome.error
-        if outcome.fault:
-            raise RuntimeError(outcome.fault)
-        if outcome.interrupted or (isinstance(outcome.value, SentSession) and outcome.value.interrupted):
-            if not stopping:
-                raise MachineLost("its fleet worker ended")
-            if outcome.interrupted:
-                raise KeyboardInterrupt
-        return outcome.value
+        if heard.error is not None:
+            raise heard.error
+        session = heard.value if isinstance(heard.value, SentSession) else None
+        if (heard.interrupted or (session and session.interrupted)) and not stopping:
+            raise MachineLost("its fleet worker ended")
+        if heard.interrupted:
+            raise KeyboardInterrupt
+        return heard.value
 
     def _send(self, job: Job) -> None:
-        """Send the files that the machine does not have yet; UnavailableError where one cannot be kept."""
+        """Send the files that the machine does not have yet; UnavailableError for one that has changed."""
         files: dict[tuple[str, str], Path] = {}
 
         def listed(path: Path, sha256: str) -> Path:
@@ -554,49 +492,31 @@ class RemoteMachine:
             path = files[sha256, suffix]
             if sha256_once(path) != sha256:
                 raise UnavailableError(f"{path} has changed", why="it is not what was prepared")
-            size, offset = path.stat().st_size, 0
+            size = path.stat().st_size
             with path.open("rb") as file:
-                while True:
-                    part = file.read(PART_BYTES)
-                    last = offset + len(part) >= size
-                    if fault := self._call("take", sha256, suffix, offset, part, last=last):
-                        raise UnavailableError(f"{self._name} cannot keep {path.name}", why=fault)
-                    offset += len(part)
-                    if last:
-                        break
+                for offset in range(0, size, PART_BYTES):
+                    last = offset + PART_BYTES >= size
+                    self._call("take", sha256, suffix, offset, file.read(PART_BYTES), last=last)
 
     def _received(self, sent: SentSession, job: Job, folder: Path) -> Measured:
         """The session as the store takes it: its tables in the folder, compared with their SHA-256."""
-        data = bytearray(sent.first)
-        total = sum(file.size_bytes for file in sent.files)
-        while len(data) < total:
-            part = self._call("part", len(data))
-            if not part:
-                raise MachineLost("the tables of the session are cut off")
-            data += part
         record = SessionRecord.model_validate_json(sent.record)
-        if (record.trial, record.n) != (job.key, job.n):
-            raise MachineLost("it answered with another session")
         tables: dict[str, Any] = {}
-        for file in sent.files:
-            content = bytes(data[: file.size_bytes])
-            del data[: file.size_bytes]
-            if hashlib.sha256(content).hexdigest() != file.sha256:
-                raise MachineLost(f"its table {file.name} arrived damaged")
-            path = folder / f"{file.name}.received"
-            path.write_bytes(content)
-            tables[file.name] = TableFile(path, file.rows, file.sha256)
+        for name, rows, size_bytes, sha256 in sent.files:
+            path = folder / f"{name}.received"
+            with path.open("wb") as received:
+                for offset in range(0, size_bytes, PART_BYTES):
+                    received.write(self._call("part", name, offset))
+            if (record.trial, record.n) != (job.key, job.n) or sha256_file(path) != sha256:
+                raise MachineLost(f"the table {name} of its session arrived damaged")
+            tables[name] = TableFile(path, rows, sha256)
         return Measured(record, SessionTables(**tables), sent.interrupted)
-
-
-def _unheard(*arguments: Any) -> None:
-    """For what is called there by another watch; of a module, so that pickle finds it."""
 
 
 # A run on machines of a fleet.
 
 
-class LabFleet(Fleet):
+class LabFleet:
     """The machines that a run measures on.
 
     Args:
@@ -611,7 +531,6 @@ class LabFleet(Fleet):
 
     def __init__(self, config: RunConfig, note: Callable[[str], None]) -> None:
         address = config.scheduler or ""
-        require_safe(address, insecure=config.insecure)
         for name in ("device", "host", "port"):
             if getattr(config, name):
                 raise UsageError(
@@ -621,23 +540,18 @@ class LabFleet(Fleet):
                 )
         if not config.target:
             raise UsageError("no target was named", fix=f"see `edgebench fleet status {address}`")
-        distributed()
-        self._by_target = _chosen(ask(address), config.target, address)
-        self.declared = tuple(self._by_target[name].targets[name] for name in dict.fromkeys(config.target))
-        names: dict[str, list[str]] = {}
+        machines = ask(address, insecure=config.insecure)
+        self._by_target = {name: _offering(name, machines, address) for name in config.target}
+        self.declared = tuple(machine.targets[name] for name, machine in self._by_target.items())
+        self._machines: dict[str, RemoteMachine] = {}
         for name, machine in self._by_target.items():
-            require_versions(machine.versions, f"the machine of {name}")
-            names.setdefault(machine.id, []).append(name)
-            _require_usable(machine, name)
-        self._machines = {
-            machine.id: RemoteMachine(address, machine, names[machine.id], note)
-            for machine in self._by_target.values()
-        }
+            remote = RemoteMachine(config, machine, [], note)
+            self._machines.setdefault(machine.said.machine, remote).names.append(name)
 
     def of(self, trial: PlannedTrial) -> str:
         """The machine that offers the trial's target."""
         # Behind the declared name stand a sweep's settings and the number of a revision.
-        return self._by_target[re.split(r"[\[ ]", trial.target.name)[0]].id
+        return self._by_target[re.split(r"[\[ ]", trial.target.name)[0]].said.machine
 
     def open(self, trial: PlannedTrial) -> Device:
         """The trial's device, opened on its machine."""
@@ -648,7 +562,7 @@ class LabFleet(Fleet):
         return [
             {**finding, "target": target.name, "targets": [target.name]}
             for target in targets
-            for finding in _findings(self._by_target[target.declared_name], target.declared_name)
+            for finding in self._by_target[target.declared_name].said.findings[target.declared_name]
         ]
 
     def await_turn(self, machine: str, over: Callable[[], bool]) -> bool:
@@ -658,55 +572,34 @@ class LabFleet(Fleet):
         except (MachineLost, UnavailableError):
             return True
 
-    def measure(
-        self,
-        device: Device,
-        job: Job,
-        watch: SessionWatch,
-        explain: Explain,
-        host_probes: HostProbes,
-        folder: Path,
-    ) -> Measured | None:
-        """A session on the device's machine, whose own backend explains and whose own probes sample."""
-        assert isinstance(device, RemoteDevice)
-        return device.machine.measure(device.target, job, watch, folder)
-
     def leave(self, machine: str) -> None:
         """Give the machine to others."""
         self._machines[machine].leave()
 
 
-def _chosen(
-    machines: Sequence[OfferedMachine], names: Sequence[str], address: str
-) -> dict[str, OfferedMachine]:
-    offered = {name: machine for machine in machines for name in machine.targets}
-    for name in dict.fromkeys(names):
-        having = [machine.address for machine in machines if name in machine.targets]
-        if not having:
-            raise UsageError(
-                f"no machine of {address} offers the target {name!r}",
-                why=f"offered: {', '.join(sorted(offered)) or 'none'}",
-                fix=choose(name, offered) if offered else "start `edgebench fleet worker` on a machine",
-            )
-        if len(having) > 1:
-            raise UsageError(
-                f"{len(having)} machines offer the target {name!r}: {', '.join(having)}",
-                fix="give each board of the fleet a name of its own, or end one of their workers",
-            )
-    return {name: offered[name] for name in names}
-
-
-def _require_usable(machine: OfferedMachine, name: str) -> None:
-    errors = [
-        finding
-        for finding in _findings(machine, name)
-        # A board that was off when its machine joined may be on by now: opening it tells.
-        if finding.get("level") == "error" and finding.get("subject") != "connection"
-    ]
-    if errors:
-        raise UnavailableError(
-            f"{name} cannot be measured on its machine",
-            why="; ".join(f"{finding.get('subject')}: {finding.get('message')}" for finding in errors),
-            fix="; ".join(dict.fromkeys(str(finding.get("fix")) for finding in errors if finding.get("fix")))
-            + "; then start its `edgebench fleet worker` again",
+def _offering(name: str, machines: Sequence[OfferedMachine], address: str) -> OfferedMachine:
+    """The one machine that offers a target and can measure it; its errors are those of `LabFleet`."""
+    having = [machine for machine in machines if name in machine.targets]
+    if not having:
+        offered = sorted(target for machine in machines for target in machine.targets)
+        raise UsageError(
+            f"no machine of {address} offers the target {name!r}",
+            why=f"offered: {', '.join(offered) or 'none'}",
+            fix=choose(name, offered) if offered else "start `edgebench fleet worker` on a machine",
         )
+    if len(having) > 1:
+        raise UsageError(
+            f"{len(having)} machines offer the target {name!r}: "
+            + ", ".join(machine.address for machine in having),
+            fix="give each board of the fleet a name of its own, or end one of their workers",
+        )
+    require_versions(having[0].said.versions, f"the machine of {name}")
+    for finding in having[0].said.findings.get(name, ()):
+        # A board that was off when its machine joined may be on by now: opening it tells.
+        if finding["level"] == "error" and finding["subject"] != "connection":
+            raise UnavailableError(
+                f"{name} cannot be measured on its machine",
+                why=f"{finding['subject']}: {finding['message']}",
+                fix=f"{finding['fix']}; then start its `edgebench fleet worker` again".removeprefix("; "),
+            )
+    return having[0]

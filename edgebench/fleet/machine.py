@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from edgebench import interruption, registry
 from edgebench.contract import Device
-from edgebench.errors import EdgeBenchError, UnavailableError
+from edgebench.errors import EdgeBenchError, StoredResultError, UnavailableError
 from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
@@ -44,50 +44,38 @@ PART_BYTES = 8 << 20
 Event = tuple[Literal["report", "patch_took", "arrived", "note"], tuple[Any, ...]]
 """What the run's process is told while a session goes on: calls of its `SessionWatch`, and notes."""
 
-# Only one of a process's runs has its device open: the machine's lock lets one process in, not one run.
-_turn = threading.Lock()
-
 MACHINES: dict[str, Machine] = {}
 """The runs that this process measures for, or that wait for it, by their ids."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a task ended: with a value, an error, or neither where it was interrupted."""
-
-    value: Any = None
-    error: EdgeBenchError | None = None
-    fault: str = ""
-    interrupted: bool = False
-
-
-@dataclass(frozen=True)
-class SentFile:
-    """A table of a session as the Parquet file that the store keeps; `sha256` is hex, of its bytes."""
-
-    name: str
-    rows: int
-    size_bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True)
 class SentSession:
-    """A complete session: its record as JSON, and its tables; `first` are the first bytes of these."""
+    """A complete session: its record as JSON, and the Parquet file of each of its tables.
+
+    Of a file its table's name, rows, size in bytes, and SHA-256 in hex.
+    """
 
     record: str
     interrupted: bool
-    files: tuple[SentFile, ...]
-    first: bytes
+    files: tuple[tuple[str, int, int, str], ...]
 
 
 @dataclass(frozen=True)
 class Heard:
-    """News since the last question; `wanted` is whether another run waits for the machine."""
+    """News since the last question.
 
-    events: tuple[Event, ...]
-    outcome: Outcome | None
-    wanted: bool
+    Attributes:
+        ended: whether what was begun has ended, with a value, an error, or neither where it was interrupted.
+        events: in order.
+        wanted: whether another run waits for the machine.
+    """
+
+    ended: bool
+    value: Any = None
+    error: EdgeBenchError | None = None
+    interrupted: bool = False
+    events: tuple[Event, ...] = ()
+    wanted: bool = False
 
 
 class Machine:
@@ -105,12 +93,11 @@ class Machine:
         self._run = run
         self._interrupts = interruption.Interrupts()
         self._device: Device | None = None
-        self._has_turn = False
         self._host_probes = HostProbes()
         self._cache = Cache()
         self._folder: Path | None = None  # of the session that the run has not taken yet
         self._events: list[Event] = []
-        self._outcome: Outcome | None = None
+        self._outcome = Heard(ended=False)
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self._ended.set()
@@ -130,27 +117,23 @@ class Machine:
         self._heard_s = time.monotonic()
         return [file for file in files if not self._cache.has_sound(self._cache.object_path(*file), file[0])]
 
-    def take(self, sha256: str, suffix: str, offset: int, part: bytes, *, last: bool) -> str:
-        """Take in a part of a file; after the last one "", or why it cannot be kept."""
+    def take(self, sha256: str, suffix: str, offset: int, part: bytes, *, last: bool) -> None:
+        """Take in a part of a file; after the last one it is in the cache. OSError, ValueError."""
         self._heard_s = time.monotonic()
-        try:
-            if self._folder is None:
-                self._folder = self._cache.scratch()
-            path = self._folder / self._cache.object_path(sha256).name
-            with path.open("r+b" if offset else "wb") as file:
-                file.seek(offset)
-                file.write(part)
-            if last and self._cache.add_file(path, suffix)[1] != sha256:
-                return "its bytes have another SHA-256"
-        except OSError as error:
-            return f"{error.strerror or error}"
-        return ""
+        if self._folder is None:
+            self._folder = self._cache.scratch()
+        path = self._folder / self._cache.object_path(sha256).name
+        with path.open("r+b" if offset else "wb") as file:
+            file.seek(offset)
+            file.write(part)
+        if last and self._cache.add_file(path, suffix)[1] != sha256:
+            raise ValueError("a file arrived with another SHA-256")
 
-    def part(self, offset: int) -> bytes:
-        """Bytes of the tables of the last session, one after the other."""
+    def part(self, name: str, offset: int) -> bytes:
+        """Bytes of a table of the last session."""
         self._heard_s = time.monotonic()
         assert self._folder is not None
-        with (self._folder / "tables").open("rb") as file:
+        with (self._folder / f"{name}.sent").open("rb") as file:
             file.seek(offset)
             return file.read(PART_BYTES)
 
@@ -162,7 +145,7 @@ class Machine:
     async def begin(self, what: Literal["open", "measure", "close_device"], *arguments: Any) -> None:
         """Start one of these in a thread; `hear` has its news and its end."""
         self._wake()
-        self._events, self._outcome = [], None
+        self._events, self._outcome = [], Heard(ended=False)
         loop, self._done = asyncio.get_running_loop(), asyncio.Event()
         done = self._done
 
@@ -180,7 +163,7 @@ class Machine:
             await asyncio.wait_for(self._done.wait(), HEAR_S)
         outcome = self._outcome
         wanted = any(other.waits for other in list(MACHINES.values()) if other is not self)
-        return Heard(tuple(self._events[seen:]), outcome, wanted)
+        return replace(outcome, events=tuple(self._events[seen:]), wanted=wanted)
 
     def interrupt(self) -> None:
         """End what is in hand as Ctrl-C does."""
@@ -212,7 +195,7 @@ class Machine:
             if time.monotonic() - self._heard_s > SILENCE_S:
                 self.close()
 
-    def _carry_out(self, task: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
+    def _carry_out(self, task: Callable[..., Any], arguments: tuple[Any, ...]) -> Heard:
         own, thread = Observer(), threading.current_thread()
         # Another run's warnings are another thread's.
         own.note = lambda text: (  # type: ignore[method-assign]
@@ -220,13 +203,15 @@ class Machine:
         )
         try:
             with interruption.heard_here(self._interrupts), warnings_noted(own):
-                return Outcome(task(*arguments))
+                return Heard(True, task(*arguments))
         except KeyboardInterrupt:
-            return Outcome(interrupted=True)
+            return Heard(True, interrupted=True)
+        except StoredResultError as error:  # of this machine's disk, and not that of the results
+            return Heard(True, error=UnavailableError(error.what, why=error.why, fix=error.fix))
         except EdgeBenchError as error:
-            return Outcome(error=error)
+            return Heard(True, error=error)
         except Exception as error:
-            return Outcome(fault=f"{type(error).__name__}: {error}")
+            return Heard(True, error=EdgeBenchError(f"{type(error).__name__}: {error}"))
 
     def _tell(self, name: Any, *arguments: Any) -> None:
         self._events.append((name, arguments))
@@ -234,14 +219,12 @@ class Machine:
     def _open(self, target: Target) -> tuple[dict[str, Any], str]:
         """Open the target's device; its facts, and what placing an artifact costs there."""
         self._close_device()
+        # The machine's lock lets one process in, and not one run.
         limit_s = time.monotonic() + Timeouts.from_environment().lock
-        while not _turn.acquire(blocking=False):
+        while any(other.measures for other in list(MACHINES.values()) if other is not self):
             if time.monotonic() > limit_s:
-                raise UnavailableError(
-                    f"{target.name} is in use", why="another run measures on its machine", fix="wait for it"
-                )
+                raise UnavailableError(f"{target.name} is in use", why="another run measures on its machine")
             interruption.pause(0.1)
-        self._has_turn = True
         try:
             self._device = registry.backend(target.device).open(target)
             self.target = target
@@ -256,9 +239,6 @@ class Machine:
             if device is not None:
                 device.close()
         finally:
-            if self._has_turn:
-                self._has_turn = False
-                _turn.release()
             self._host_probes.close()
             self._drop_session()
 
@@ -293,21 +273,15 @@ class Machine:
     def _sent(self, measured: Measured) -> SentSession:
         assert self._folder is not None
         files = []
-        with (self._folder / "tables").open("w+b") as tables:
-            for name in layout.TABLES:
-                if (table := getattr(measured.tables, name)) is None:
-                    continue
+        for name in layout.TABLES:
+            if (table := getattr(measured.tables, name)) is not None:
                 path = self._folder / f"{name}.sent"
                 path.unlink(missing_ok=True)
                 rows = getattr(table, "rows", None)
                 sha256 = write_table(path, table, name)
-                with path.open("rb") as file:
-                    shutil.copyfileobj(file, tables)
-                size = path.stat().st_size
-                files.append(SentFile(name, len(table) if rows is None else rows, size, sha256))
-            tables.seek(0)
-            first = tables.read(PART_BYTES)
-        return SentSession(measured.record.model_dump_json(), measured.interrupted, tuple(files), first)
+                rows = len(table) if rows is None else rows
+                files.append((name, rows, path.stat().st_size, sha256))
+        return SentSession(measured.record.model_dump_json(), measured.interrupted, tuple(files))
 
 
 class _ToldWatch(SessionWatch):

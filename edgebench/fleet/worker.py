@@ -9,6 +9,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,25 +59,20 @@ def serve(
         UnavailableError: no scheduler there, or one of another version.
     """
     require_safe(address, insecure=insecure)
-    distributed()
     declared = read_targets(targets_file)
     if declared.path is None or not declared.targets:
         raise UsageError(
             "this machine has no targets to offer", fix=f"write them into {FILE_NAME}, or name --targets-file"
         )
-    ask(address)
+    ask(address, insecure=insecure)
     names = [target.name for target in declared.targets]
     backends, targets = choose(resolve({"target": names, "targets_file": declared.path}).config)
     checks = checked(declared_once(targets), backends)
-    for check in checks:
-        for finding in check["findings"]:
-            if finding["level"] == "error":
-                say(f"{check['target']}: {finding['subject']}: {finding['message']}")
     announcement = Announcement(
         machine=machine_id(),
         versions=own_versions(),
         tables=tuple(read_toml(declared.path, fix="").tables["targets"]),
-        checks=tuple({name: check[name] for name in ("target", "findings")} for check in checks),
+        findings={check["target"]: check["findings"] for check in checks},
     )
     with using(Cache()):
         asyncio.run(_serve(address, announcement.model_dump_json(), port, say))
@@ -125,7 +121,10 @@ async def _serve(address: str, announcement: str, port: int, say: Callable[[str]
             await asyncio.to_thread(_end_all)
             if not stop.is_set():
                 say("the scheduler was lost: waiting for it to come back")
-            while not stop.is_set() and not await asyncio.to_thread(_answers, address):
+            while not stop.is_set():
+                with suppress(UnavailableError):
+                    await asyncio.to_thread(ask, address, insecure=True)
+                    break
                 await _first(asyncio.sleep(ASK_EVERY_S), stop.wait())
 
 
@@ -134,14 +133,6 @@ async def _first(*waits: Any) -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         task.cancel()
-
-
-def _answers(address: str) -> bool:
-    try:
-        ask(address)
-    except UnavailableError:
-        return False
-    return True
 
 
 def _end_all() -> None:

@@ -63,7 +63,7 @@ class Lab:
         self.start("scheduler", [sys.executable, "-c", scheduler, *options])
         self.until(lambda: self.log("scheduler").count("Scheduler at:") > 0, "scheduler")
 
-    def start_worker(self, name: str, targets: str, *words: str, scheduler: str = "", **more: str) -> None:
+    def start_worker(self, name: str, targets: str, *words: str, **more: str) -> None:
         """A machine with its own lock folder and cache."""
         file = self.place.folder / f"{name}.toml"
         file.write_text(targets)
@@ -74,8 +74,7 @@ class Lab:
             "EDGEBENCH_CACHE_DIR": str(self.place.folder / f"{name}-cache"),
         }
         joined = self.log(name).count("joined")
-        address = scheduler or self.address
-        command = [*COMMAND, "fleet", "worker", address, "--targets-file", str(file), *words]
+        command = [*COMMAND, "fleet", "worker", self.address, "--targets-file", str(file), *words]
         self.start(name, command, **own, **more)
         self.until(lambda: self.log(name).count("joined") > joined, name)
 

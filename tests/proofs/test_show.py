@@ -79,5 +79,12 @@ def test_the_command_prints_writes_and_says_whether_all_is_kept(tmp_path, capsys
     assert command.main(["--output", str(tmp_path / "other.md")]) == 2
 
 
+def test_how_many_processes_share_the_topics_changes_no_table(capsys):
+    words = ["--size", "small", "--only", "coverage", "--only", "scatter"]
+    assert [command.main([*words, "--processes", count]) for count in ("1", "2")] == [0, 0]
+    printed = capsys.readouterr().out
+    assert printed[: len(printed) // 2] == printed[len(printed) // 2 :]
+
+
 def test_at_full_size_every_case_has_at_least_a_thousand_experiments():
     assert min(FULL.experiments, FULL.single) >= 1_000

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
@@ -44,13 +45,15 @@ class Place:
             timeout=timeout,
         )
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(
+        self, *words: str, stderr: int | IO[bytes] = subprocess.PIPE, **environment: str
+    ) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*COMMAND, *words],
             cwd=self.folder,
-            env=self.environment,
+            env=self.environment | environment,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             start_new_session=True,
         )

@@ -206,13 +206,12 @@ def print_machines(console: Console, machines: Sequence[Mapping[str, Any]], *, a
         return write_json(console, {"machines": [dict(machine) for machine in machines]})
     for machine in machines:
         line(console, str(machine["address"]), "bold")
-        line(console, f"measures: {machine['measuring'] or 'nothing'}", indent=2)
-        for who in machine["waiting"]:
-            line(console, f"waits: {who}", indent=2)
+        uses = [f"measures: {machine['measuring'] or 'nothing'}"]
+        for text in (*uses, *(f"waits: {who}" for who in machine["waiting"])):
+            line(console, text, indent=2)
         for target in machine["targets"]:
             line(console, f"{target['target']} ({target['device']})", indent=2)
-            missing = [finding for finding in target["findings"] if finding.get("level") != "ok"]
-            if missing:
+            if missing := [finding for finding in target["findings"] if finding["level"] != "ok"]:
                 print_findings(console, missing)
     if not machines:
         line(console, "No machines.")

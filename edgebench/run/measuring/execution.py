@@ -6,7 +6,6 @@ import os
 import platform
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -34,7 +33,6 @@ from edgebench.records.stored import (
     TrialRecord,
     WorkerPlan,
 )
-from edgebench.records.target import Target
 from edgebench.records.values import ImageSet, Progress, Scene
 from edgebench.results.listing import find_unfinished, is_finished
 from edgebench.results.load import load
@@ -43,7 +41,7 @@ from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.config import Resolved
 from edgebench.run.cost import note_cost, note_spread, noted_costs, spread_of, steady_words
-from edgebench.run.measuring.host_queue import Experiment, Machines, Outcome
+from edgebench.run.measuring.host_queue import Experiment, Fleet, Outcome
 from edgebench.run.measuring.host_trials import TargetRevisions, settled_on_disk
 from edgebench.run.measuring.preflight import preflight
 from edgebench.run.measuring.progress import Observer
@@ -209,18 +207,6 @@ _FINDERS: Mapping[str, Callable[[], Any]] = {
 }
 
 
-class Fleet(Machines, ABC):
-    """Machines of other hosts: they open the devices, and say what they found of their targets."""
-
-    @abstractmethod
-    def open(self, trial: PlannedTrial) -> Device:
-        """The trial's device; UnavailableError where it cannot be opened."""
-
-    @abstractmethod
-    def preflight(self, targets: Sequence[Target]) -> Sequence[dict[str, Any]]:
-        """The machines' findings of these targets, as `preflight` gives them."""
-
-
 @dataclass(frozen=True)
 class Campaign:
     """What one run needs to know besides its plan."""
@@ -280,7 +266,7 @@ class Campaign:
                 explain=lambda trial, error: self.built.backends[trial.target.device].explain(error),
                 settled=settled_on_disk(store),
                 revise=TargetRevisions(store, self.observer.note),
-                machines=self.fleet or Machines(),
+                fleet=self.fleet,
                 clock=self.clock,
             )
             begun = RunRecord(started_utc=utc_text(datetime.now(UTC)), max_time_s=plan.max_time_s)

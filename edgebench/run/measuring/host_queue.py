@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from edgebench import interruption
 from edgebench.contract import Device
@@ -50,31 +52,31 @@ ExplainTrial = Callable[[PlannedTrial, SessionError], SessionError | None]
 """A session's failure in the words of its trial's backend; None where there is nothing to add."""
 
 
-class Machines:
-    """Where devices are opened and sessions are measured: on this machine, by SSH or at a port of it."""
+class DeviceElsewhere(ABC):
+    """A device of another host's machine, where its sessions are measured."""
 
-    def of(self, trial: PlannedTrial) -> str | None:
-        """The machine whose sessions are measured one after the other; None for this one."""
-        return trial.target.host
+    @abstractmethod
+    def measure(self, job: Job, watch: SessionWatch, folder: Path) -> Measured | None:
+        """As `measure_session`; None where its machine was lost and is back: the session is repeated."""
+
+
+class Fleet(Protocol):
+    """Machines of other hosts, each with its devices."""
+
+    def of(self, trial: PlannedTrial) -> str:
+        """The machine of a trial's target: its sessions are measured one after the other."""
+
+    def open(self, trial: PlannedTrial) -> Device:
+        """A `DeviceElsewhere`; UnavailableError where it cannot be opened."""
 
     def await_turn(self, machine: str, over: Callable[[], bool]) -> bool:
         """Wait until this run may measure there; False where its time is `over` first."""
-        return True
-
-    def measure(
-        self,
-        device: Device,
-        job: Job,
-        watch: SessionWatch,
-        explain: Explain,
-        host_probes: HostProbes,
-        folder: Path,
-    ) -> Measured | None:
-        """A session, as `measure_session` has it; None where it is to be measured again."""
-        return measure_session(device, job, device.describe(), watch, explain, host_probes, folder)
 
     def leave(self, machine: str) -> None:
         """Nothing more is measured there."""
+
+    def preflight(self, targets: Sequence[Target]) -> Sequence[dict[str, Any]]:
+        """The machines' findings of these targets, as `preflight` gives them."""
 
 
 @dataclass
@@ -118,8 +120,7 @@ class Lane:
         is not EdgeBench's ends this host alone: it is kept as `fault`.
         """
         try:
-            if not self.experiment.machines.await_turn(self.host, lambda: self.budget.over):
-                self.out_of_time = True
+            if not self._has_turn():
                 return
             self._open_each()
             queue = self.trials.order()
@@ -128,8 +129,7 @@ class Lane:
                 if self.budget.over:
                     self.out_of_time = True
                     return
-                if not self.experiment.machines.await_turn(self.host, lambda: self.budget.over):
-                    self.out_of_time = True
+                if not self._has_turn():
                     return
                 turn = queue.popleft()
                 watch = self._watch(turn.key, queue)
@@ -167,10 +167,17 @@ class Lane:
         finally:
             self._close()
             self._host_probes.close()
-            self.experiment.machines.leave(self.host)
+            if self.experiment.fleet is not None:
+                self.experiment.fleet.leave(self.host)
             self.progress.host_ended(self.host)
 
     # --- devices ---
+
+    def _has_turn(self) -> bool:
+        """Wait for the machine of a fleet; False where the run's time is over first."""
+        fleet = self.experiment.fleet
+        self.out_of_time = fleet is not None and not fleet.await_turn(self.host, lambda: self.budget.over)
+        return not self.out_of_time
 
     def _open_each(self) -> None:
         """Open every target that is needed once, and find the trials that its device's sessions belong to."""
@@ -300,7 +307,9 @@ class Lane:
         try:
             device = self._device(self.trials[turn.key])
             explain = self._explain_of(turn.key)
-            return self.experiment.machines.measure(device, job, watch, explain, self._host_probes, folder)
+            if isinstance(device, DeviceElsewhere):
+                return device.measure(job, watch, folder)
+            return measure_session(device, job, device.describe(), watch, explain, self._host_probes, folder)
         except StoredResultError:
             raise
         except Exception as error:
@@ -449,7 +458,7 @@ class Experiment:
     explain: ExplainTrial = lambda trial, error: None
     settled: Settled = lambda key: False
     revise: Revise = lambda trials, identity: trials
-    machines: Machines = field(default_factory=Machines)
+    fleet: Fleet | None = None
     clock: Callable[[], float] = time.monotonic
 
     def run(self) -> Outcome:
@@ -479,7 +488,7 @@ class Experiment:
         trials = {trial.key: trial for trial in self.plan.trials if trial.key in self.artifacts}
         standing = {key: self._from_store(key) for key in trials}
         due = [trial for key, trial in trials.items() if standing[key].due(self.plan.sessions)]
-        hosts = list(dict.fromkeys(map(self.machines.of, due)))
+        hosts = list(dict.fromkeys(map(self._machine_of, due)))
         lock = threading.RLock()
         if len(hosts) > 1 and None in hosts:
             self.observer.note(
@@ -495,7 +504,7 @@ class Experiment:
             beside_others=len(hosts) > 1 and None in hosts,
         )
         by_host = {
-            host: {key: trial for key, trial in trials.items() if self.machines.of(trial) == host}
+            host: {key: trial for key, trial in trials.items() if self._machine_of(trial) == host}
             for host in hosts
         }
         return [
@@ -523,6 +532,9 @@ class Experiment:
             )
             for host in hosts
         ]
+
+    def _machine_of(self, trial: PlannedTrial) -> str | None:
+        return trial.target.host if self.fleet is None else self.fleet.of(trial)
 
     def _from_store(self, key: str) -> Standing:
         records = [record for record in self.store.finished(key) if record.status == "ok"]
