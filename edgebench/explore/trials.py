@@ -69,7 +69,7 @@ TITLES = {
     "kind": "Kind", "result": "Result", "date": "Date", "device": "Device", "board": "Board",
     "target": "Target", "model": "Model family", "variant": "Variant", "trial": "Trial",
     "depth_multiplier": "Depth multiplier", "precision": "Precision", "batch": "Batch",
-    "power_mode": "Power mode", "scope": "Power of", "status": "Status", "source": "Source", "key": "Key",
+    "power_mode": "Power mode", "scope": "Meter covers", "status": "Status", "source": "Source", "key": "Key",
     "id": "File", "history": "Series",
 }  # fmt: skip
 """The labels of a trial, by name."""
@@ -388,10 +388,10 @@ def _sessions(results: StoredResults, summary: TrialSummary, text: Text) -> Iter
         starts, ends = rows.whole("start_ns"), rows.whole("end_ns")
         trace = next((each for each in traces if each.session == record.n), None)
         origin_ns = int(starts.min()) if rows.count else 0
-        if trace is not None and len(trace.steady_s) and rows.count:
-            steady = starts[rows.equal("phase", "steady")]
-            # The trace counts from its own first moment.
-            origin_ns = int(steady.min() - trace.steady_s[0, 0] * 1e9) if len(steady) else origin_ns
+        steady, later_s = starts[rows.equal("phase", "steady")], 0.0
+        if trace is not None and len(trace.steady_s) and len(steady):
+            # The trace counts from its own first moment, all here from the first pass.
+            later_s = (int(steady.min()) - origin_ns) / 1e9 - float(trace.steady_s[0, 0])
         lasted = (ends - starts) / 1e9
         kept = thinned(lasted)
         phases = rows.words("phase") if rows.count else None
@@ -405,7 +405,13 @@ def _sessions(results: StoredResults, summary: TrialSummary, text: Text) -> Iter
         if rows.count and len(workers := set(rows.whole("worker").tolist())) > 1:
             passes |= {"worker": rows.whole("worker")[kept].tolist(), "workers": sorted(workers)}
         failed = record.failure and text(f"{record.failure.what}; {record.failure.why}")
-        shown: dict[str, Any] = {"n": record.n, "status": record.status, "failure": failed, "passes": passes}
+        shown: dict[str, Any] = {
+            "n": record.n,
+            "status": record.status,
+            "emulated": record.emulated,
+            "failure": failed,
+            "passes": passes,
+        }
         if trace is None:
             why = (
                 summary.power_reason or "the page shows the power of one session: the middle one by its mean"
@@ -418,10 +424,10 @@ def _sessions(results: StoredResults, summary: TrialSummary, text: Text) -> Iter
             "rail": text(f"{rail.rail.meter} {rail.rail.channel}"),
             "scope": text(trace.scope),
             "n": len(rail.watts),
-            "t_s": _numbers(rail.t_s[places]),
+            "t_s": _numbers(rail.t_s[places] + later_s),
             "w": _numbers(rail.watts[places]),
-            "steady_s": [_numbers(span) for span in trace.steady_s[:MOST_POINTS]],
-            "idle_s": [_numbers(span) for span in trace.idle_s],
+            "steady_s": [_numbers(span + later_s) for span in trace.steady_s[:MOST_POINTS]],
+            "idle_s": [_numbers(span + later_s) for span in trace.idle_s],
         }
         yield {**shown, "power": power, "why_no_power": ""}
 
