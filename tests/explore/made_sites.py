@@ -180,7 +180,11 @@ class Made:
             if len(trials) > 1
         ]
         trials = [row["sessions"] or None for row in self.rows]
-        return {"build": BUILD, "level": 0.95, "trials": trials, "history": {"image_s": known}}
+        begun = [
+            f"{row['labels'].get('date', '2026-01-01')}T{i % 24:02}:00:00Z" for i, row in enumerate(self.rows)
+        ]
+        history = {"image_s": known, "accuracy": known} if known else {}
+        return {"build": BUILD, "level": 0.95, "trials": trials, "begun_utc": begun, "history": history}
 
     def results(self) -> dict[str, dict[str, Any]]:
         """The documents of results/<id>.js by id."""

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from edgebench.stats.compare import ratios
-from tests.explore.made_sites import Made
+from tests.explore.made_sites import Made, called
 from tests.report.chromium import browser, opened
 
 pytestmark = pytest.mark.slow
@@ -162,6 +162,95 @@ def test_a_limit_is_typed_dragged_and_moved_by_keys(chromium, lab):
         until(page, "!location.hash.includes('ylimit')")
 
 
+def test_a_limit_is_dragged_by_touch(chromium, lab):
+    with shown(chromium, lab, width=390, has_touch=True) as page:
+        box = page.locator("#handle-x .arrow").bounding_box()
+        touch = page.context.new_cdp_session(page)
+        at = {"x": box["x"] + 5, "y": box["y"] + 5}
+        for kind, step in (("touchStart", 0), *(("touchMove", 30 * k) for k in range(1, 6)), ("touchEnd", 0)):
+            points = [] if kind == "touchEnd" else [{"x": at["x"] - step, "y": at["y"]}]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        until(page, "location.hash.includes('xlimit=')")
+        page.locator("#handle-x").dispatch_event("pointercancel")
+        moved = page.locator("#handle-x .arrow").bounding_box()["x"]
+        assert moved == pytest.approx(box["x"] - 150, abs=12)
+
+
+def test_a_limit_of_memory_is_typed_in_the_unit_of_its_label(chromium, lab):
+    with shown(chromium, lab, "#x=memory_bytes&xlimit=30") as page:
+        assert page.locator("#xlimit-name").inner_text() == "Most peak memory, MB"
+        assert page.locator("#handle-x").get_attribute("aria-valuetext") == "30 MB"
+        assert set(column(page, "Limits")) == {"pass", "fail"}
+        assert all(
+            text.endswith(" MB") for text in page.locator(".axis").first.locator("text").all_text_contents()
+        )
+
+
+def test_a_narrow_plot_of_close_values_has_two_ticks_and_more(chromium, tmp_path):
+    made = Made()
+    for k in range(4):
+        made.published("a table", image_s=(0.2 + k / 30, None, None), accuracy=(0.9 + k / 100, None, None))
+    with shown(chromium, made.written(tmp_path / "site"), width=390) as page:
+        texts = page.locator("#scatter .axis").first.locator("text").all_text_contents()
+        assert sum(text != "" for text in texts) >= 2
+
+
+def test_focus_goes_to_a_trial_and_back_and_the_title_says_what_is_shown(chromium, lab):
+    with shown(chromium, lab) as page:
+        assert page.title() == "Accuracy against latency per image - EdgeBench results"
+        page.locator("#plane").focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        page.get_by_text("Repeat it").wait_for()
+        assert page.evaluate("document.activeElement.id") == "trial-title"
+        assert page.title() == page.locator("#trial h2").inner_text() + " - EdgeBench results"
+        page.go_back()
+        until(page, "document.activeElement.id === 'plane'")
+    with shown(chromium, lab, "#view=compare") as page:
+        page.locator("#use-3").press("Enter")
+        until(page, "location.hash.includes('baseline')")
+        assert page.evaluate("document.activeElement.id") == "use-3"
+
+
+def test_trials_that_all_failed_say_so(chromium, tmp_path):
+    made = Made().lab(1, 3)
+    for row in made.rows:
+        row["labels"]["status"] = "failed"
+        row["figures"]["image_s"] = "no session went well"
+    with shown(chromium, made.written(tmp_path / "site")) as page:
+        assert column(page, "Status") == ["failed"] * 3
+        assert "none of the results has a latency" in count(page)
+        assert page.locator("input[name=status]").count() == 1
+
+
+def test_an_emulated_session_has_no_times(chromium, tmp_path):
+    index = Made().lab(1, 1).written(tmp_path / "site")
+    file = index.parent / "results" / f"{0:016x}.js"
+    file.write_text(file.read_text().replace('"status": "ok"', '"status": "ok", "emulated": true'))
+    with shown(chromium, index, "#view=trial&trial=0000000000000000/cp0.25fp32") as page:
+        page.get_by_text("Repeat it").wait_for()
+        assert "Session 5: ok, emulated: no times of a device" in page.locator("#trial").inner_text()
+        assert page.locator("#trial path.mark").count() == 0
+
+
+def test_a_site_without_its_data_says_what_to_do(chromium, tmp_path):
+    index = Made().lab(1, 1).written(tmp_path / "site")
+    (index.parent / "data.js").unlink()
+    with opened(chromium, index) as page:
+        assert "Run `edgebench explore` again" in page.get_by_role("alert").inner_text()
+
+
+def test_a_watched_site_takes_new_data_in_and_keeps_what_is_being_typed(chromium, tmp_path):
+    made = Made().lab(1, 2)
+    index = made.written(tmp_path / "site", refresh_s=0.2)
+    with shown(chromium, index) as page:
+        page.locator("#ylimit").type("0.8")
+        document = made.lab(2, 3).data() | {"refresh_s": 0.2, "build": "f" * 16}
+        (index.parent / "data.js").write_text(called("edgebenchData", document))
+        until(page, "document.querySelector('#count').textContent.startsWith('8 of 8')")
+        assert page.locator("#ylimit").input_value() == "0.8"
+
+
 def test_a_profile_judges_by_its_own_verdicts(chromium, lab):
     with shown(chromium, lab, "#profile=disco-realtime&sort=-verdict") as page:
         assert set(column(page, "Verdict: disco-realtime")) >= {"unknown", "pass"}
@@ -262,6 +351,18 @@ def test_history_draws_a_series_with_its_change_points(chromium, lab):
         assert "Change point before 2026-01-07, r6: 1.25 times" in page.locator("#changes").inner_text()
         assert page.locator("#view-chart path.rule").count() == 1
         assert page.locator("#table tbody tr").count() == 4
+        offered = page.locator("#metric option").all_inner_texts()
+        assert offered == ["Latency per image, s", "Accuracy"]
+
+
+def test_results_of_one_day_are_at_their_own_times(chromium, tmp_path):
+    made = Made()
+    for k in range(3):
+        made.lab(1, 1)
+        made.rows[k]["labels"]["result"] = made.rows[k]["labels"]["key"] = f"r{k}"
+    with shown(chromium, made.written(tmp_path / "site"), "#view=history") as page:
+        path = page.locator("#view-chart path.series").get_attribute("d")
+        assert len({float(place.split(",")[0]) for place in re.split("[ML]", path) if place}) == 3
 
 
 def test_the_selection_is_downloaded_as_csv_json_svg_and_png(chromium, lab):

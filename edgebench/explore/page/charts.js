@@ -1,11 +1,12 @@
 /**
  * What the page draws, by d3 7.9.2 (ISC), whose file is the published d3.min.js as it is.
  *
- * Compared under "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:", 9,000 points from
- * disk and over HTTP, in Chromium and in Firefox ESR:
+ * Compared under "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:" with 9,000 points,
+ * all in Chromium, from disk and over HTTP. In Firefox (ESR 153) only d3, uPlot and Observable Plot were tried, and
+ * only from disk; the page's tests run in Chromium alone.
  * d3 7.9.2 (280 kB) breaks no rule: it sets attributes; SVG can be saved, read aloud and styled; drawn in 50 ms.
- * uPlot 1.6.32 (51 kB) and ECharts 6.1.0 (1.1 MB) break none either; the first draws lines on a canvas, which cannot
- * be saved as SVG or styled, the second an element a point, in 480 ms.
+ * uPlot 1.6.32 (51 kB) and ECharts 6.1.0 (1.1 MB) break none either; the first draws lines on a canvas, which
+ * cannot be saved as SVG or styled, the second an element a point, in 480 ms.
  * Observable Plot 0.6.17 and Plotly 4.1.2 (4.8 MB) write style elements, Vega 6.4.0 compiles expressions: refused.
  */
 "use strict";
@@ -88,9 +89,11 @@ function frame(svg, width, height, xAxis, yAxis) {
     const axis = k ? d3.axisLeft(scale) : d3.axisBottom(scale);
     const count = of.text ? of.domain[0] : Math.max(2, Math.floor(Math.abs(to - from) / (k ? 45 : 100)));
     const text = of.text ?? ((value) => shown(value, of.unit));
-    const filter = of.kind === "log" ? scale.tickFormat(count, text) : text;
+    const log = of.kind === "log";
+    const spread = scale.ticks(count).filter(log ? scale.tickFormat(count, text) : text);
+    const ticks = log && spread.length < 2 ? d3.ticks(of.domain[0], of.domain[1], Math.max(count, 3)) : spread;
     axis.ticks(count);
-    if (of.kind !== "time") axis.tickFormat(text).tickValues(scale.ticks(count).filter(filter));
+    if (of.kind !== "time") axis.tickFormat(text).tickValues(ticks);
     axis.tickSizeInner(k ? left - right : top - bottom).tickPadding(6);
     layer.append("g").attr("class", "axis").attr("transform", `translate(${k ? [left, 0] : [0, bottom]})`).call(axis);
     const title = layer.append("text").text(of.title).attr("x", k ? 2 : right).attr("y", k ? 11 : height - 6);
@@ -191,7 +194,9 @@ class Scatter {
       group.node().focus();
       event.preventDefault();
     });
-    group.on("pointermove pointerup pointercancel", follow);
+    group.on("touchstart", (event) => event.preventDefault()); // a finger on it scrolls nothing
+    group.on("pointermove pointerup", follow);
+    group.on("pointercancel", () => (dragged = false)); // has no place of its own
     group.on("keydown", (event) => {
       const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
       const [from, to] = this.scales[k].range();
@@ -214,7 +219,7 @@ class Scatter {
     const [from, to] = scale.range();
     const share = Math.min(Math.max((place - from) / (to - from), 0), 1);
     const none = this.metrics[k].better === "higher" ? share < 0.005 : share > 0.995;
-    this.told.limit("xy"[k], none ? null : Number(scale.invert(from + share * (to - from)).toPrecision(3)), last);
+    this.told.limit("xy"[k], none ? null : Number((scale.invert(from + share * (to - from)) / typedIn(this.metrics[k])).toPrecision(3)), last);
   }
 
   /**

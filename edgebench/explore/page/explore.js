@@ -18,6 +18,7 @@ const INNER = ["id", "key", "history", "trial", "variant", "depth_multiplier", "
 const USUAL = ["image_s", "accuracy", "energy_j", "power_peak_w", "memory_bytes", "start_s"];
 const AXES = /** @type {const} */ (["x", "y"]);
 const ROWS = 25;
+const HOUR_MS = 3_600_000;
 
 /** @type {Data} */
 let data;
@@ -39,6 +40,9 @@ let scatter;
 let listed = [];
 /** @type {(i: number) => State} */
 let stateFor = () => "pass";
+/** The view that is shown, of the trial and all others, and what had the focus before a trial was opened. */
+let shownView = "";
+let cameFrom = "";
 
 /**
  * @param {string} id
@@ -91,6 +95,15 @@ function go(changes, passing = false) {
   render();
 }
 
+/**
+ * Whether a label says anything: texts differ, or no trial is done.
+ * @param {string} name
+ */
+function differs(name) {
+  const values = data.labels[name]?.values ?? [];
+  return values.length > 1 || (name === "status" && values[0] !== "done" && values.length > 0);
+}
+
 /** Metrics with a figure, the usual ones first. */
 function withFigures() {
   const known = data.metrics.map(({ name }) => name).filter((name) => data.figures[name]);
@@ -107,17 +120,19 @@ function chosenMetric(name) {
 }
 
 /** @param {string} name */
-function chosenNumber(name) {
+function chosenNumber(name, unit = 1) {
   const text = params.get(name);
-  return text && Number.isFinite(Number(text)) ? Number(text) : null;
+  return text && Number.isFinite(Number(text)) ? Number(text) * unit : null;
 }
 
 const chosenProfile = () => data.profiles.find(({ name }) => name === params.get("profile"));
 
-const chosenLimits = () => AXES.flatMap((axis) => {
-  const limit = chosenNumber(`${axis}limit`);
-  return limit === null ? [] : [{ metric: chosenMetric(axis), limit }];
+const axisLimits = () => AXES.map((axis) => {
+  const metric = chosenMetric(axis);
+  return { axis, metric, value: chosenNumber(`${axis}limit`, typedIn(metric)) };
 });
+
+const chosenLimits = () => axisLimits().filter(({ value }) => value !== null);
 
 /** Metrics that the table has columns of. */
 function chosenColumns() {
@@ -236,7 +251,7 @@ function options(id, entries) {
 }
 
 function fillControls() {
-  const lists = FILTERS.filter((name) => data.labels[name]?.values.length > 1).map((name) => {
+  const lists = FILTERS.filter(differs).map((name) => {
     const { title, values, codes } = data.labels[name];
     const counts = new Uint32Array(values.length);
     for (const code of codes) counts[code]++;
@@ -257,7 +272,6 @@ function fillControls() {
   options("profile", [["", "none"], ...data.profiles.map(({ name, title }) => [name, title])]);
   byId("columns").replaceChildren(...there.map((name) => checkbox("column", name, titled(metricOf(data, name)))));
   const list = byId("left-out");
-  list.hidden = !data.left_out.length;
   list.querySelector("summary").textContent = `Results that are left out: ${data.left_out.length}`;
   const items = data.left_out.map(({ result, why }) => element("li", {}, element("b", {}, result), `: ${why}`));
   list.querySelector("ul").replaceChildren(...items);
@@ -288,19 +302,20 @@ function render() {
     link.href = address({ view: link.dataset.view });
     link.setAttribute("aria-current", link.dataset.view === view ? "page" : "false");
   }
-  byId("overview").hidden = view === "trial";
-  byId("trial").hidden = view !== "trial";
-  byId("count").hidden = view === "trial";
+  byId("main").dataset.view = view; // the style sheet shows the parts of a view
   if (view === "trial") renderTrial();
   else renderOverview(view);
-  if (focused && document.activeElement?.id !== focused) byId(focused)?.focus();
+  const heading = view === "trial" ? "trial-title" : ["compare", "history"].includes(view) ? "view-title" : "chart-title";
+  document.title = `${byId(heading).textContent} - EdgeBench results`;
+  const changed = view !== shownView && [view, shownView].includes("trial");
+  const wanted = changed ? (view === "trial" ? "trial-title" : cameFrom) : focused;
+  if (changed) [cameFrom, shownView] = [focused ?? "", view];
+  if (wanted && document.activeElement?.id !== wanted) byId(wanted)?.focus();
 }
 
 /** @param {string} view */
 function renderOverview(view) {
   const withSessions = view === "compare" || view === "history";
-  byId("chart-section").hidden = withSessions;
-  byId("view").hidden = !withSessions;
   /** @type {[string, Set<string>][]} */
   const filters = FILTERS.filter((name) => params.has(name)).map((name) => [name, new Set(params.getAll(name))]);
   const all = selected(data, new Map(filters), params.get("from") ?? "", params.get("to") ?? "");
@@ -314,7 +329,8 @@ function renderOverview(view) {
     problem("The data were replaced after this page was opened. Reload it.");
   }
   const measured = new Set((sessions?.trials ?? []).flatMap((trial) => Object.keys(trial ?? {})));
-  options("metric", data.metrics.filter(({ name }) => measured.has(name)).map((metric) => [metric.name, titled(metric)]));
+  const offered = data.metrics.filter(({ name }) => (view === "history" ? sessions?.history?.[name] : measured.has(name)));
+  options("metric", offered.map((metric) => [metric.name, titled(metric)]));
   showControls();
   const series = view === "history" && sessions ? renderHistory(wanted) : wanted;
   if (!withSessions) renderScatter(wanted);
@@ -326,7 +342,8 @@ function renderOverview(view) {
 /** @param {number[]} all */
 function countText(all) {
   if (!data.n) return "There is no trial in these results.";
-  const start = `${shown(all.length)} of ${shown(data.n)} trials selected`;
+  const untimed = data.figures.image_s ? "" : " (none of the results has a latency)";
+  const start = `${shown(all.length)} of ${shown(data.n)} trials selected${untimed}`;
   if (!all.length) return `${start}: clear a filter to see some.`;
   if (!chosenLimits().length && !chosenProfile()) return `${start}.`;
   const counts = d3.rollup(all, (part) => part.length, stateFor);
@@ -361,7 +378,7 @@ function renderScatter(all) {
     y: axisOf(y, points.flatMap((point) => (few ? [point.yLow, point.yHigh] : [point.y]))),
     points,
     fronts,
-    limits: AXES.map((axis) => ({ axis, metric: chosenMetric(axis), value: chosenNumber(`${axis}limit`) })),
+    limits: axisLimits(),
     rules: AXES.flatMap((axis) => profileRules(axis, chosenMetric(axis))),
   });
   renderLegend(points, fronts.length);
@@ -457,10 +474,9 @@ function showPoint(point, at, byKey) {
 function columns() {
   /** @type {Column[]} */
   const made = [{ key: "trial", title: "Trial", value: (i) => label(data, "trial", i) || label(data, "variant", i) }];
-  const labels = Object.keys(data.labels).filter((name) => !INNER.includes(name) && data.labels[name].values.length > 1);
-  const labelled = labels.map((key) => {
-    return { key, title: data.labels[key].title, value: (/** @type {number} */ i) => label(data, key, i) };
-  });
+  const labels = Object.keys(data.labels).filter((name) => !INNER.includes(name) && differs(name));
+  /** @type {Column[]} */
+  const labelled = labels.map((key) => ({ key, title: data.labels[key].title, value: (i) => label(data, key, i) }));
   if (params.get("view") === "compare" && sessions) {
     made.push({ key: "baseline", title: "Baseline", value: (i) => (i === baseline() ? "baseline" : "") });
     const title = `Ratio of ${inSentence(chosenMetric("metric").title)}`;
@@ -528,9 +544,13 @@ function renderTable(indices) {
  */
 function cell({ key, value, ends, unit }, i) {
   const text = value(i);
-  if (key === "trial") return element("a", { href: address({ view: "trial", trial: names[i] }) }, String(text || names[i]));
-  if (key === "baseline" && !text) {
-    return element("a", { href: address({ baseline: names[i] }), "aria-label": `Use ${trialTitle(i)}` }, "Use");
+  if (key === "trial") {
+    const href = address({ view: "trial", trial: names[i] });
+    return element("a", { href, id: `open-${i}` }, String(text || names[i]));
+  }
+  if (key === "baseline") {
+    const use = { href: address({ baseline: names[i] }), "aria-label": `Use ${trialTitle(i)}` };
+    return element("a", { id: `use-${i}`, ...(text ? { tabindex: -1 } : use) }, String(text || "Use"));
   }
   if (!ends) return String(text ?? "");
   const of = { value: /** @type {number|null} */ (text), ...ends(i) };
@@ -592,33 +612,37 @@ function givePython() {
   navigator.clipboard?.writeText(area.value).catch(() => document.execCommand("copy"));
 }
 
-/** Lines of Python that give the measured rows of the table. */
+const NO_DATA = "data.js cannot be read: it is not there or incomplete. Run `edgebench explore` again.";
+window.addEventListener("load", () => data ?? problem(NO_DATA));
+
+const EXACTLY = 'trials = trials.set_index(["result", "key"]).loc[[tuple(row) for row in rows]].reset_index()';
+
+/** Lines of Python that give the measured rows of the table, in its order; rows that no condition says are listed. */
 function python() {
-  const filters = FILTERS.filter((name) => name !== "kind" && params.has(name));
-  const direct = filters.filter((name) => ["device", "precision", "status"].includes(name));
-  const conditions = direct.map((name) => `trials["${name}"].isin(${pythonLiteral(params.getAll(name))})`);
-  const further = ["from", "to", "only"].some((name) => params.has(name)) || params.get("view") === "history";
-  if (further || filters.length > direct.length) {
-    const measured = listed.filter((i) => label(data, "id", i));
-    const pairs = measured.map((i) => `${label(data, "result", i)} ${label(data, "key", i)}`);
-    conditions.push(`(trials["result"].astype(str) + " " + trials["key"]).isin(${pythonLiteral(pairs)})`);
-  }
-  const wanted = chosenColumns().flatMap((name) => metricOf(data, name).columns ?? []).filter(Boolean);
-  const labels = ["result", "key", "device", "target", "variant", "batch", "status"];
+  const filters = FILTERS.filter((name) => params.has(name));
   const [, down, sort] = /^(-?)(.*)$/.exec(params.get("sort") ?? "") ?? [];
-  const by = metricOf(data, sort).columns?.[0] ?? sort.replace("trial", "variant");
+  const columnsBy = metricOf(data, sort).columns ?? [];
+  const by = columnsBy.length === 3 && columnsBy[0];
+  const narrowed = params.getAll("view").includes("history") || ["from", "to", "only"].some((name) => params.has(name));
+  const direct = filters.every((name) => ["device", "precision", "status"].includes(name) && params.getAll(name).every(Boolean));
+  const said = direct && !narrowed && (!sort || by);
+  const measured = listed.filter((i) => label(data, "id", i));
+  const rows = measured.map((i) => [label(data, "result", i), label(data, "key", i)]);
+  const masked = rows.some(([name]) => name.includes("(target)")) ? "  # (target): explore --target-names has the names" : "";
+  const condition = (/** @type {string} */ name) => `trials = trials[trials["${name}"].isin(${pythonLiteral(params.getAll(name))})]`;
+  const wanted = chosenColumns().flatMap((name) => metricOf(data, name).columns ?? []).concat(by || []).filter(Boolean);
+  const labels = ["result", "key", "device", "target", "variant", "batch", "status"];
   return [
-    "import edgebench",
-    "import pandas as pd",
-    "",
+    "import edgebench\nimport pandas as pd\n",
     "lab = edgebench.scan()  # name the folders that hold these results; published figures are in none",
     "trials = lab.trials",
-    ...conditions.map((condition) => `trials = trials[${condition}]`),
-    'names = trials["result"].unique()',
+    ...(said ? filters.map(condition) : [`rows = ${pythonLiteral(rows)}${masked}`, EXACTLY]),
+    'names = list(trials["result"].unique()) or list(lab.results)[:1]  # columns come from a result',
     "figures = pd.concat({name: edgebench.load(lab.results[name].path).summaries() for name in names})",
-    `figures = figures.reindex(columns=${pythonLiteral(wanted)}).rename_axis(["result", "key"])`,
-    `table = trials[${pythonLiteral(labels)}].merge(figures.reset_index(), on=["result", "key"])`,
-    [...wanted, ...labels].includes(by) ? `table = table.sort_values(${pythonLiteral(by)}, ascending=${down ? "False" : "True"}, kind="stable")` : "",
+    `figures = figures.reindex(columns=${pythonLiteral([...new Set(wanted)])})`,
+    'figures = figures.rename_axis(["result", "key"]).reset_index()',
+    `table = trials[${pythonLiteral(labels)}].merge(figures, on=["result", "key"], how="left")`,
+    said && by ? `table = table.sort_values("${by}", ascending=${down ? "False" : "True"}, kind="stable")` : "",
     "print(table.to_string(index=False))",
   ].join("\n");
 }
@@ -651,9 +675,6 @@ function showView({ title, text, changes = [], words = "", command = "" }, drawn
   const texts = { "view-title": title, "view-text": text, "command-text": words, command };
   for (const [id, content] of Object.entries(texts)) byId(id).textContent = content;
   byId("changes").replaceChildren(...changes.map((line) => element("li", {}, line)));
-  byId("command").hidden = !command;
-  byId("series-choice").hidden = params.get("view") !== "history";
-  byId("compare-text").hidden = params.get("view") === "history";
   byId("view-chart").parentNode.hidden = !drawn;
 }
 
@@ -670,10 +691,8 @@ function drawView(name, height, view) {
 function renderCompare() {
   const base = baseline();
   const title = `Ratio of ${inSentence(chosenMetric("metric").title)} to a baseline`;
-  if (base === null) {
-    showView({ title, text: "Press “Use” in the row of the trial that the others are to be compared with." }, false);
-    return;
-  }
+  const help = "Press “Use” in the row of the trial that the others are to be compared with.";
+  if (base === null) return showView({ title, text: help }, false);
   const first = Math.max(chosenNumber("page") ?? 1, 1) * ROWS - ROWS;
   const rows = listed.slice(first, first + ROWS).filter((i) => i !== base && ratio(i).value !== null);
   const others = rows.filter((i) => label(data, "model", i) !== label(data, "model", base)).length;
@@ -725,7 +744,7 @@ function renderHistory(all) {
   const titles = ordered.map((of) => [names[of.trials[0]], `${trialTitle(of.trials[0], [])} (${of.trials.length})`]);
   options("series", titles.slice(0, 500));
   byId("series").value = names[trials[0]];
-  const day = (/** @type {number} */ i) => Date.parse(label(data, "date", i));
+  const day = (/** @type {number} */ i) => Date.parse(sessions?.begun_utc?.[i] || label(data, "date", i));
   const there = trials.filter((i) => figure(data, metric.name, i).value !== null && Number.isFinite(day(i)));
   const points = there.map((i) => {
     const of = figure(data, metric.name, i);
@@ -738,7 +757,7 @@ function renderHistory(all) {
   showView({ title, text, changes: texts }, true);
   const ys = points.flatMap(({ yLow, yHigh }) => [yLow, yHigh]);
   drawView(`${points.length} dates, ${texts.length} change points; the table has the figures`, 340, {
-    x: { domain: domainOf(points.map(({ x }) => x), false), kind: "time", title: "date" },
+    x: { domain: domainOf(points.flatMap(({ x }) => [x - HOUR_MS, x + HOUR_MS]), false), kind: "time", title: "date" },
     y: { domain: domainOf(ys, false), kind: "linear", title: titled(metric), unit: metric.unit },
     points,
     line: points.map(({ x, y }) => [x, y]),

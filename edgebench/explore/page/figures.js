@@ -17,7 +17,7 @@
  *   left_out: {result: string, why: string}[]}} Data data.js
  * @typedef {{trials: number[], changes: {at: number, ratio: number}[], reason?: string}} Series one trial over dates
  * @typedef {{build: string, level: number, trials: (Object<string, number[]>|null)[],
- *   history?: Object<string, Series[]>}} Sessions sessions.js
+ *   history?: Object<string, Series[]>, begun_utc?: string[]}} Sessions sessions.js
  * @typedef {{ratio: number, low: number|null, high: number|null}} Ratio
  * @typedef {"pass"|"undecided"|"fail"} State
  */
@@ -27,8 +27,7 @@ const LEAST_SESSIONS = 3;
 
 /** @param {Data} data @param {string} name @param {number} i @returns {string} empty where there is none */
 function label(data, name, i) {
-  const column = data.labels[name];
-  return column ? String(column.values[column.codes[i]] ?? "") : "";
+  return String(data.labels[name]?.values[data.labels[name].codes[i]] ?? "");
 }
 
 /**
@@ -38,21 +37,18 @@ function label(data, name, i) {
 function figure(data, metric, i) {
   const column = data.figures[metric];
   if (!column) return { value: null, low: null, high: null, reason: "no trial has this figure" };
-  const reasons = column.reasons;
   return {
     value: column.value[i] ?? null,
     low: column.low?.[i] ?? null,
     high: column.high?.[i] ?? null,
-    reason: reasons ? reasons.values[reasons.codes[i]] ?? "" : "",
+    reason: column.reasons?.values[column.reasons.codes[i]] ?? "",
   };
 }
 
 /** @param {Data} data @param {string} name @returns {Metric} of the catalogue, or one of that name */
 function metricOf(data, name) {
-  return (
-    data.metrics.find((metric) => metric.name === name) ||
-    { name, title: name, unit: "", better: null, log: false }
-  );
+  const unknown = { name, title: name, unit: "", better: null, log: false };
+  return data.metrics.find((metric) => metric.name === name) ?? unknown;
 }
 
 /** @param {Metric} metric @returns {string} `Latency per image, s` */
@@ -77,9 +73,7 @@ function selected(data, filters, from, to) {
   };
   for (const [name, texts] of filters) if (texts.size) narrow(data.labels[name], (text) => texts.has(text));
   if (from || to) narrow(data.labels.date, (text) => text !== "" && (!from || text >= from) && (!to || text <= to));
-  const indices = [];
-  for (let i = 0; i < data.n; i++) if (keep[i]) indices.push(i);
-  return indices;
+  return d3.range(data.n).filter((i) => keep[i]);
 }
 
 /**
@@ -90,26 +84,22 @@ function selected(data, filters, from, to) {
  */
 function stateOf(metric, of, limit) {
   const exact = (metric.statistics || []).some((text) => text === "declared" || text === "recorded");
-  const low = of.low ?? (exact ? of.value : null);
-  const high = of.high ?? (exact ? of.value : null);
-  if (metric.better === "higher") {
-    if (low !== null && low >= limit) return "pass";
-    return high !== null && high < limit ? "fail" : "undecided";
-  }
-  if (high !== null && high <= limit) return "pass";
-  return low !== null && low > limit ? "fail" : "undecided";
+  const [low, high] = [of.low, of.high].map((end) => end ?? (exact ? of.value : null) ?? NaN); // NaN is on no side
+  const higher = metric.better === "higher";
+  if (higher ? low >= limit : high <= limit) return "pass";
+  return (higher ? high < limit : low > limit) ? "fail" : "undecided";
 }
 
 /**
  * What limits and a profile say of each trial together: one failure fails, else one doubt leaves undecided.
- * @param {Data} data @param {{metric: Metric, limit: number}[]} limits @param {Profile|undefined} profile
+ * @param {Data} data @param {{metric: Metric, value: number|null}[]} limits @param {Profile|undefined} profile
  * @returns {(i: number) => State}
  */
 function judge(data, limits, profile) {
   if (!limits.length && !profile) return () => "pass";
   return (i) => {
     /** @type {string[]} */
-    const states = limits.map(({ metric, limit }) => stateOf(metric, figure(data, metric.name, i), limit));
+    const states = limits.map(({ metric, value }) => stateOf(metric, figure(data, metric.name, i), Number(value)));
     if (profile) states.push(verdictOf(profile, i));
     if (states.includes("fail")) return "fail";
     return states.every((state) => state === "pass") ? "pass" : "undecided";
@@ -186,25 +176,19 @@ function betaShare(x, y, a, b) {
 }
 
 /**
- * How many standard errors a two-sided interval reaches: Student's t, by Newton's steps kept in a bracket.
+ * How many standard errors a two-sided interval reaches: Student's t by Newton's steps from 0, which
+ * stay below it as the share outside is convex.
  * @param {number} level such as 0.95 @param {number} degrees above 0, need not be whole @returns {number}
  */
 function tQuantile(level, degrees) {
   /** @param {number} t */
   const outside = (t) => betaShare(degrees / (degrees + t * t), (t * t) / (degrees + t * t), degrees / 2, 0.5);
   const scale = logGamma((degrees + 1) / 2) - logGamma(degrees / 2) - 0.5 * Math.log(degrees * Math.PI);
-  let low = 0;
-  let high = 2;
-  while (outside(high) > 1 - level) high *= 2;
-  let t = high / 2 || 1;
+  let t = 0;
   for (let step = 0; step < 200; step++) {
-    const excess = outside(t) - (1 - level);
-    if (excess > 0) low = t;
-    else high = t;
     const density = Math.exp(scale - ((degrees + 1) / 2) * Math.log1p((t * t) / degrees));
-    let next = t + excess / (2 * density);
-    if (!(next > low && next < high)) next = (low + high) / 2;
-    if (Math.abs(next - t) <= 1e-15 * t) return next;
+    const next = t + (outside(t) - (1 - level)) / (2 * density);
+    if (!(next > t * (1 + 1e-15))) return next;
     t = next;
   }
   return t;
@@ -236,13 +220,13 @@ function ratioOf(baseline, other, level) {
 }
 
 /**
- * A number as people read it: four digits; bytes by thousands.
+ * A number as people read it: four digits; bytes in MB.
  * @param {number|null} value
  * @param {string} [unit]
  */
 function shown(value, unit) {
   if (value === null) return "-";
-  if (unit === "bytes") return `${d3.format(".4~s")(value).replace(/\D*$/, " $&")}B`;
+  if (unit === "bytes") return `${shown(value / 1e6)} MB`;
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e6)) return d3.format(".4~g")(value);
   return Number.isInteger(value) ? d3.format(",d")(value) : d3.format(",.4~r")(value);
@@ -271,15 +255,23 @@ const inSentence = (title) => title.replace(/^[A-Z](?=[a-z])/, (sign) => sign.to
  * What a limit on a metric is called.
  * @param {Metric} metric
  */
-const limitName = (metric) => `${metric.better === "higher" ? "Least" : "Most"} ${inSentence(titled(metric))}`;
+function limitName(metric) {
+  const name = metric.unit === "bytes" ? `${metric.title}, MB` : titled(metric);
+  return `${metric.better === "higher" ? "Least" : "Most"} ${inSentence(name)}`;
+}
+
+/**
+ * The unit that a limit is typed in, as its name and the axis have it.
+ * @param {Metric} metric
+ */
+const typedIn = ({ unit }) => (unit === "bytes" ? 1e6 : 1);
 
 /**
  * A cell of CSV: text that a spreadsheet would run as a formula gets an apostrophe.
  * @param {unknown} value
  */
 function csvCell(value) {
-  if (value === null || value === undefined) return "";
-  if (typeof value === "number") return String(value);
+  if (value === null || value === undefined || typeof value === "number") return String(value ?? "");
   const text = String(value);
   const safe = /^\s*[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

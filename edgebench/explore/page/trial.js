@@ -4,7 +4,8 @@
 /**
  * @typedef {{of?: string, n?: number, start_s: number[], duration_s: number[], phase: number[]}} Passes
  * @typedef {{rail?: string, scope?: string, t_s: number[], w: (number|null)[], n?: number}} Power
- * @typedef {{n: number, status: string, passes: Passes|null, power: Power|null, why_no_power?: string}} TrialSession
+ * @typedef {{n: number, status: string, passes: Passes|null, power: Power|null, why_no_power?: string,
+ *   emulated?: boolean}} TrialSession
  * @typedef {{title: string, figures: string[][], verdicts?: string[][], phases?: string[],
  *   sessions: TrialSession[], stages: (string|number)[][], cold?: (string|number)[][], warnings: string[],
  *   repeat: string}} TrialDetails
@@ -16,19 +17,17 @@ function renderTrial() {
   const i = places.get(params.get("trial") ?? "");
   const article = byId("trial");
   const back = element("p", {}, element("a", { href: address({ view: null, trial: null }) }, "Back to all trials"));
-  if (i === undefined) {
-    article.replaceChildren(back, element("p", {}, "The trial of this address is not among these results."));
-    return;
-  }
+  const heading = (/** @type {string} */ text) => element("h2", { id: "trial-title", tabindex: -1 }, text);
+  const lost = "The trial of this address is not among these results";
+  if (i === undefined) return article.replaceChildren(back, heading(lost));
   const id = label(data, "id", i);
   const facts = Object.keys(data.labels).filter((name) => !INNER.slice(0, 4).includes(name) && label(data, name, i));
   const about = pairs(facts.map((name) => [data.labels[name].title, label(data, name, i)]));
-  article.replaceChildren(back, element("h2", {}, trialTitle(i)), about);
+  article.replaceChildren(back, heading(trialTitle(i)), about);
   if (!/^[0-9a-f]{16}$/.test(id)) {
     const figures = withFigures().map((name) => metricOf(data, name));
     const texts = figures.map((metric) => [titled(metric), figureText(figure(data, metric.name, i), metric.unit)]);
-    article.append(element("section", {}, element("h3", {}, "Published figures"), pairs(texts)));
-    return;
+    return article.append(element("section", {}, element("h3", {}, "Published figures"), pairs(texts)));
   }
   const compare = address({ view: "compare", trial: null, baseline: names[i] });
   const past = address({ view: "history", trial: null, series: names[i] });
@@ -102,16 +101,18 @@ function plotFigure(caption, height, view) {
  * @returns {Node[]}
  */
 function strips(trial) {
-  const durations = trial.sessions.flatMap(({ passes }) => passes?.duration_s ?? []);
-  const used = d3.sort(new Set(trial.sessions.flatMap(({ passes }) => passes?.phase ?? [])));
+  const timed = trial.sessions.filter(({ emulated }) => !emulated);
+  const durations = timed.flatMap(({ passes }) => passes?.duration_s ?? []);
+  const used = d3.sort(new Set(timed.flatMap(({ passes }) => passes?.phase ?? [])));
   const phases = used.map((k) => legendEntry(`c${k % COLOURS}`, "mark", shape(k), trial.phases?.[k] || "unnamed"));
-  const figures = trial.sessions.map(({ n, status, passes }) => {
-    if (!passes?.start_s.length) return element("p", {}, `Session ${n}: ${status}, no passes`);
+  const figures = trial.sessions.map(({ n, status, passes, emulated }) => {
+    const why = emulated ? "emulated: no times of a device" : "no passes";
+    if (emulated || !passes?.start_s.length) return element("p", {}, `Session ${n}: ${status}, ${why}`);
     const count = passes.n ?? passes.start_s.length;
     const thinned = count > passes.start_s.length ? `, ${shown(passes.start_s.length)} drawn` : "";
     const points = passes.start_s.map((start, k) => ({ ...pointAt(-1, start, passes.duration_s[k]), state: /** @type {State} */ ("pass"), group: passes.phase[k] ?? 0 }));
     return plotFigure(`Session ${n}: ${status}, ${shown(count)} ${passes.of ?? "passes"}${thinned}`, 150, {
-      x: { domain: domainOf(passes.start_s, false), kind: "linear", title: "s since the session began" },
+      x: { domain: domainOf(passes.start_s, false), kind: "linear", title: "s since the first pass" },
       y: { domain: domainOf(durations, false), kind: "linear", title: "duration, s" },
       points,
     });
@@ -132,7 +133,7 @@ function powerOverTime(trial) {
   }
   const about = [`Session ${session.n}`, power.rail, power.scope, "passes are shaded"].filter(Boolean).join(", ");
   return [plotFigure(about, 260, {
-    x: { domain: domainOf(power.t_s, false), kind: "linear", title: "s since the session began" },
+    x: { domain: domainOf(power.t_s, false), kind: "linear", title: "s since the first pass" },
     y: { domain: domainOf(power.w.flatMap((watts) => watts ?? []), false), kind: "linear", title: "power, W" },
     line: power.t_s.map((at, k) => (power.w[k] === null ? null : [at, Number(power.w[k])])),
     bands: session.passes?.start_s.map((at, k) => [at, at + Number(session.passes?.duration_s[k])]) ?? [],
