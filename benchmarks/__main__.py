@@ -18,6 +18,7 @@ from benchmarks import (
     benchmark_app,
     coral,
     firmware,
+    fleets,
     harness,
     help_time,
     image_s,
@@ -62,6 +63,7 @@ SECTIONS = {
     "report": report_page,
     "telemetry": telemetry,
     "ssh": over_ssh,
+    "fleets": fleets,
     "preparing": preparing,
 }
 
