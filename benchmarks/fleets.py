@@ -22,7 +22,9 @@ CORES_BAR = 1 / 1.5
 """What two cores take of what one does."""
 
 SESSIONS, BLOCKS = 20, 2
-TOPICS = ("coverage", "areas", "slowdown", "changes")
+TOPICS = ("energy", "bursts")
+"""Alike in length: ten seconds each."""
+
 TIMEOUT_S = 300.0
 
 
