@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import ipaddress
+import itertools
+import json
 import logging
 import platform
 import re
+import socket
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +20,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from edgebench import interruption
 from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, SessionError, UnavailableError, UsageError
-from edgebench.fleet.machine import PART_BYTES, Heard, Machine, SentSession, with_files
+from edgebench.fleet.machine import END_S, PART_BYTES, Heard, Machine, SentSession, with_files
 from edgebench.link.agent_device import holder
 from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import sha256_file, sha256_once
@@ -34,7 +37,7 @@ from edgebench.run.measuring.session_record import Job, Measured
 from edgebench.run.settings import RunConfig
 from edgebench.run.targets_file import DeclaredTarget, declared_in
 from edgebench.run.trials import PlannedTrial
-from edgebench.suggest import choose, printable
+from edgebench.suggest import nearest, printable
 from edgebench.version import __version__
 
 ANSWER_S = 15.0
@@ -49,8 +52,9 @@ MOST_LOSSES = 3
 ANNOUNCED = "edgebench"
 """Under which a Dask worker says what it offers, and how it is used."""
 
+_FINDING = {"level", "subject", "message", "fix"}
 _ADDRESS = re.compile(
-    r"(?P<scheme>tcp|tls)://(?P<host>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253}):[0-9]{1,5}"
+    r"(?P<scheme>tcp|tls)://(?P<host>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253}):(?P<port>[0-9]{1,5})"
 )
 
 # The scheduler: its address, whether it may be used as it is, and what it knows.
@@ -72,7 +76,7 @@ def distributed() -> Any:
 def is_loopback(address: str) -> bool:
     """Whether the address of a scheduler is one of this machine alone; UsageError for no such address."""
     match = _ADDRESS.fullmatch(address)
-    if match is None:
+    if match is None or not 0 < int(match["port"]) < 1 << 16:
         raise UsageError(
             f"{printable(address[:100])} is no address of a scheduler",
             fix="write it like tcp://127.0.0.1:8786 or tls://lab:8786",
@@ -115,27 +119,31 @@ class Announcement(BaseModel):
     """What a machine says of itself when it joins; nothing of it is trusted to be there.
 
     `machine` is the same for each process on it that takes the same lock; `tables` are those of its targets
-    file, `findings` by target what `targets check` found.
+    file, `findings` by target what `targets check` found at `checked_utc`. What it measures, and who waits,
+    follows from its later messages.
     """
 
-    machine: str
-    versions: dict[str, str]
-    tables: tuple[dict[str, Any], ...]
-    findings: dict[str, list[dict[str, Any]]]
+    machine: str = ""
+    versions: dict[str, str] = {}
+    tables: tuple[dict[str, Any], ...] = ()
+    findings: dict[str, list[dict[str, Any]]] = {}
+    checked_utc: str = ""
+    measuring: str = ""
+    waiting: list[str] = []
 
 
 @dataclass(frozen=True)
 class OfferedMachine:
     """A machine of the fleet: what it announced, by the address of its Dask worker.
 
-    `use` has who is `measuring` there and who is `waiting`; `seen_s` is when the scheduler heard it last.
+    `seen_s` is when the scheduler heard it last; `problem` is why it cannot be used, if so.
     """
 
     address: str
     said: Announcement
     targets: Mapping[str, DeclaredTarget]
-    use: Mapping[str, Any]
     seen_s: float
+    problem: str
 
 
 def ask(address: str, *, insecure: bool) -> tuple[OfferedMachine, ...]:
@@ -147,16 +155,24 @@ def ask(address: str, *, insecure: bool) -> tuple[OfferedMachine, ...]:
     require_safe(address, insecure=insecure)
     dask = distributed()
     try:
+        # Dask goes on trying at a port that is closed.
+        host, _, port = address.partition("//")[2].rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
         identity, versions = asyncio.run(asyncio.wait_for(_asked(dask, address), ANSWER_S))
     except Exception as error:  # Dask takes whatever answers for its own kind: MemoryError is among them
         raise UnavailableError(
             f"no Dask scheduler answers at {address}",
-            why=printable(f"{type(error).__name__}: {error}"[:300]),
+            why=_why_none(error),
             fix="start it: dask scheduler --host 127.0.0.1 --port 8786 --dashboard-address 127.0.0.1:0",
         ) from error
     require_versions(versions, "the scheduler")
-    workers = identity["workers"].items()
-    return tuple(_offered(worker, facts) for worker, facts in workers if ANNOUNCED in facts)
+    return tuple(_offered(at, facts) for at, facts in identity["workers"].items() if ANNOUNCED in facts)
+
+
+def _why_none(error: Exception) -> str:
+    if isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError):
+        return f"no answer within {ANSWER_S:.0f} s"
+    return printable(str(error)[:300]) if isinstance(error, OSError) else "it is no Dask scheduler"
 
 
 async def _asked(dask: Any, address: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -167,36 +183,41 @@ async def _asked(dask: Any, address: str) -> tuple[dict[str, Any], dict[str, str
     ) as scheduler:
         identity = await scheduler.identity()
         if identity["type"] != "Scheduler":
-            raise ValueError(f"a Dask {identity['type']} answers there")
+            raise ValueError(identity["type"])
         versions = await scheduler.versions(packages=["edgebench"])
-    names = {"EdgeBench": "edgebench", "distributed": "distributed"}
-    theirs = {name: versions["packages"].get(package) for name, package in names.items()}
+    theirs = {name: versions["packages"].get(name.lower()) for name in ("EdgeBench", "distributed")}
     return identity, theirs | {"Python": ".".join(versions["host"]["python"].split(".")[:2])}
 
 
 def _offered(worker: str, facts: Mapping[str, Any]) -> OfferedMachine:
+    """The machine, with its `problem` where it is of another version or cannot be understood."""
+    said, problem = Announcement(), ""
+    targets: dict[str, DeclaredTarget] = {}
     try:
-        said = Announcement.model_validate_json(facts[ANNOUNCED])
-        targets = declared_in({"targets": [dict(table) for table in said.tables]}, Path("its targets file"))
-    except (ValidationError, EdgeBenchError) as error:
-        raise UnavailableError(
-            f"what {worker} announces cannot be understood",
-            why=printable(str(error)[:300]),
-            fix="start its `edgebench fleet worker` again with the same version of EdgeBench",
-        ) from error
-    use = facts.get("metrics", {}).get(ANNOUNCED) or {"measuring": "", "waiting": []}
-    by_name = {target.name: target for target in targets}
-    return OfferedMachine(worker, said, by_name, use, float(facts["last_seen"]))
+        content = json.loads(facts[ANNOUNCED])
+        said = Announcement(versions=content["versions"])
+        said = Announcement.model_validate(content | facts["metrics"].get(ANNOUNCED, {}))
+        if any(_FINDING - set(finding) for finding in itertools.chain(*said.findings.values())):
+            raise ValueError("a finding is incomplete")
+        tables = {"targets": [dict(table) for table in said.tables]}
+        targets = {each.name: each for each in declared_in(tables, Path("its targets file"))}
+    except Exception as error:  # it may be anything
+        why = f": {error.what}" if isinstance(error, EdgeBenchError) else ""
+        problem = printable(f"what it announces is not understood{why}"[:300])
+    try:
+        require_versions(said.versions, "it")
+    except UnavailableError as error:
+        problem = error.what
+    return OfferedMachine(worker, said, targets, float(facts["last_seen"]), problem)
 
 
 def status(machines: Sequence[OfferedMachine]) -> list[dict[str, Any]]:
     """The machines as plain data, for `fleet status`."""
     return [
         {
-            "machine": machine.said.machine,
+            **machine.said.model_dump(include={"machine", "versions", "measuring", "waiting"}),
             "address": machine.address,
-            "versions": machine.said.versions,
-            **machine.use,
+            "problem": machine.problem,
             "targets": [
                 {"target": name, "device": target.device, "findings": machine.said.findings.get(name, [])}
                 for name, target in machine.targets.items()
@@ -270,12 +291,21 @@ class RemoteMachine:
     # --- the way there ---
 
     def _connected(self) -> None:
-        """Have an actor there; UnavailableError or MachineLost where that cannot be."""
+        """Have an actor there; MachineLost where that cannot be."""
         if self._actor is not None:
             return
-        dask, offered = distributed(), self._found()
-        require_versions(offered.said.versions, self._name)
-        self._guarded(lambda: self._join(dask, offered))
+        try:
+            machines = ask(self.config.scheduler or "", insecure=self.config.insecure)
+        except UnavailableError as error:
+            raise MachineLost(": ".join(filter(None, (error.what, error.why)))) from error
+        wanted = {name: self.offered.targets[name] for name in self.names}
+        same = [machine for machine in machines if wanted.items() <= machine.targets.items()]
+        if not same:
+            raise MachineLost(f"{self._name} is not in the fleet")
+        offered = max(same, key=lambda machine: machine.seen_s)
+        if offered.problem:
+            raise MachineLost(f"{self._name} has changed: {offered.problem}")
+        self._guarded(lambda: self._join(distributed(), offered))
 
     def _join(self, dask: Any, offered: OfferedMachine) -> None:
         user = holder()
@@ -284,30 +314,17 @@ class RemoteMachine:
             self._client = client = dask.Client(self.config.scheduler, timeout=ANSWER_S, set_as_default=False)
             name = f"edgebench-{offered.said.machine}"
             self._semaphore = dask.Semaphore(1, name=name, scheduler_rpc=client.scheduler, loop=client.loop)
-        key = f"edgebench-{self._run}-{uuid.uuid4().hex}"
-        there = {"actor": True, "workers": [offered.address], "allow_other_workers": False}
-        future = self._client.submit(Machine, self._run, who, key=key, **there)
+        there = {"actor": True, "pure": False, "workers": [offered.address], "allow_other_workers": False}
+        future = self._client.submit(Machine, self._run, who, **there)
         with self._client.as_current():
             self._actor = future.result(timeout=ANSWER_S)
 
-    def _found(self) -> OfferedMachine:
-        """The machine that has the targets now; UnavailableError where none has."""
-        same = [
-            machine
-            for machine in ask(self.config.scheduler or "", insecure=self.config.insecure)
-            if all(machine.targets.get(name) == self.offered.targets[name] for name in self.names)
-        ]
-        if not same:
-            raise UnavailableError(
-                f"{self._name} is not in the fleet", fix="start `edgebench fleet worker` there again"
-            )
-        return max(same, key=lambda machine: machine.seen_s)
-
-    def _call(self, method: str, *arguments: Any, **named: Any) -> Any:
+    def _call(self, method: str, *arguments: Any, limit_s: float = ANSWER_S, **named: Any) -> Any:
         def asked() -> Any:
             with self._client.as_current():
-                return getattr(self._actor, method)(*arguments, **named).result(timeout=ANSWER_S)
+                return getattr(self._actor, method)(*arguments, **named).result(timeout=limit_s)
 
+        self._connected()
         return self._guarded(asked)
 
     def _guarded(self, action: Callable[[], Any]) -> Any:
@@ -315,13 +332,10 @@ class RemoteMachine:
         try:
             return action()
         except (Exception, asyncio.CancelledError) as error:
-            raise self._lost(error) from error
-
-    def _lost(self, error: BaseException) -> MachineLost:
-        self._actor = None
-        if isinstance(error, TimeoutError) or getattr(self._client, "status", "") != "running":
-            self._disconnect()  # else the scheduler is there, and the turn stays this run's
-        return MachineLost(printable(f"{type(error).__name__}: {error}"[:300]))
+            self._actor = None
+            if isinstance(error, TimeoutError) or getattr(self._client, "status", "") != "running":
+                self._disconnect()  # else the scheduler is there, and the turn stays this run's
+            raise MachineLost(printable(f"{type(error).__name__}: {error}"[:300])) from error
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None
@@ -344,25 +358,21 @@ class RemoteMachine:
         while True:
             try:
                 self._connected()
-            except (MachineLost, UnavailableError) as error:
+            except MachineLost as error:
                 if time.monotonic() < deadline_s:
                     interruption.pause(ASK_EVERY_S)
                     continue
                 self._given_up = True
-                raise self._gone(f"{lost}; it did not come back in time: {error}", "start") from error
+                reasons = "; ".join(dict.fromkeys((str(lost), str(error))))
+                raise self._gone(f"it did not come back in time: {reasons}", "start") from error
             self._given_up = False
             if limit_s:
-                self.note(f"{self._name} is back")
+                self.note(f"{self._name} is back: once more")
             return
 
     def _gone(self, why: str, stage: str) -> SessionError:
-        return SessionError(
-            f"{self._name} was lost",
-            status="lost_connection",
-            stage=stage,
-            why=" ".join(why.split()),
-            fix="see its `edgebench fleet worker` and the scheduler; EDGEBENCH_RECONNECT_S waits for longer",
-        )
+        what, fix = f"{self._name} was lost", "see its `edgebench fleet worker`, or set EDGEBENCH_RECONNECT_S"
+        return SessionError(what, status="lost_connection", stage=stage, why=why, fix=fix)
 
     # --- turns ---
 
@@ -371,11 +381,12 @@ class RemoteMachine:
 
         A turn is given to runs that wait after each session.
         """
+        self._connected()
         if self._has_turn and not self._wanted:
             return True
-        self._connected()
         if self._has_turn:
             self.close_device()
+            self._connected()
             self._give_turn()
         waits = False
         while not self._guarded(lambda: self._semaphore.acquire(timeout=ASK_EVERY_S)):
@@ -401,7 +412,7 @@ class RemoteMachine:
         """Give the machine to others."""
         with suppress(MachineLost):
             if self._actor is not None:
-                self._call("close")
+                self._call("close", limit_s=ANSWER_S + END_S)
         self._give_turn()
         self._disconnect()
 
@@ -472,8 +483,7 @@ class RemoteMachine:
                 break
         if heard.error is not None:
             raise heard.error
-        session = heard.value if isinstance(heard.value, SentSession) else None
-        if (heard.interrupted or (session and session.interrupted)) and not stopping:
+        if (heard.interrupted or getattr(heard.value, "interrupted", False)) and not stopping:
             raise MachineLost("its fleet worker ended")
         if heard.interrupted:
             raise KeyboardInterrupt
@@ -482,12 +492,7 @@ class RemoteMachine:
     def _send(self, job: Job) -> None:
         """Send the files that the machine does not have yet; UnavailableError for one that has changed."""
         files: dict[tuple[str, str], Path] = {}
-
-        def listed(path: Path, sha256: str) -> Path:
-            files[sha256, path.suffix] = path
-            return path
-
-        with_files(job, listed)
+        with_files(job, lambda path, sha256: files.setdefault((sha256, path.suffix), path))
         for sha256, suffix in self._call("lacks", list(files)):
             path = files[sha256, suffix]
             if sha256_once(path) != sha256:
@@ -531,12 +536,12 @@ class LabFleet:
 
     def __init__(self, config: RunConfig, note: Callable[[str], None]) -> None:
         address = config.scheduler or ""
-        for name in ("device", "host", "port"):
-            if getattr(config, name):
+        for option in ("device", "host", "port", "targets-file"):
+            if getattr(config, option.replace("-", "_")):
                 raise UsageError(
-                    f"--scheduler and --{name} exclude each other",
+                    f"--scheduler and --{option} exclude each other",
                     why="the machines of a fleet have their targets, and where these are, in their own files",
-                    fix=f"leave --{name} out and name targets with --target",
+                    fix=f"leave --{option} out and name targets with --target",
                 )
         if not config.target:
             raise UsageError("no target was named", fix=f"see `edgebench fleet status {address}`")
@@ -558,18 +563,20 @@ class LabFleet:
         return self._machines[self.of(trial)].open(trial.target)
 
     def preflight(self, targets: Sequence[Target]) -> list[dict[str, Any]]:
-        """What the machines found of the targets when they joined."""
-        return [
-            {**finding, "target": target.name, "targets": [target.name]}
-            for target in targets
-            for finding in self._by_target[target.declared_name].said.findings[target.declared_name]
-        ]
+        """What the machines found of the targets when they joined, and when that was."""
+        found: list[dict[str, Any]] = []
+        for target in targets:
+            said = self._by_target[target.declared_name].said
+            for finding in said.findings.get(target.declared_name, []):
+                message = f"{finding['message']} (when its machine joined the fleet, {said.checked_utc})"
+                found.append({**finding, "message": message, "target": target.name, "targets": [target.name]})
+        return found
 
     def await_turn(self, machine: str, over: Callable[[], bool]) -> bool:
         """Wait for the machine's semaphore; a machine that is lost is left to whoever measures on it."""
         try:
             return self._machines[machine].await_turn(over)
-        except (MachineLost, UnavailableError):
+        except MachineLost:
             return True
 
     def leave(self, machine: str) -> None:
@@ -582,10 +589,11 @@ def _offering(name: str, machines: Sequence[OfferedMachine], address: str) -> Of
     having = [machine for machine in machines if name in machine.targets]
     if not having:
         offered = sorted(target for machine in machines for target in machine.targets)
+        left_out = [f"left out: {each.address}: {each.problem}" for each in machines if each.problem]
         raise UsageError(
             f"no machine of {address} offers the target {name!r}",
-            why=f"offered: {', '.join(offered) or 'none'}",
-            fix=choose(name, offered) if offered else "start `edgebench fleet worker` on a machine",
+            why="; ".join((f"offered: {', '.join(offered) or 'none'}", *left_out)),
+            fix=nearest(name, offered).strip() or "start `edgebench fleet worker` where it is",
         )
     if len(having) > 1:
         raise UsageError(

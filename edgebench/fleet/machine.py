@@ -20,7 +20,7 @@ from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact
 from edgebench.records.session import Pass, Window
-from edgebench.records.stored import SessionRecord
+from edgebench.records.stored import SessionRecord, TableFile
 from edgebench.records.target import Target
 from edgebench.results import layout
 from edgebench.results.writing import write_table
@@ -92,7 +92,7 @@ class Machine:
         self.target: Target | None = None
         self._run = run
         self._interrupts = interruption.Interrupts()
-        self._device: Device | None = None
+        self.device: Device | None = None
         self._host_probes = HostProbes()
         self._cache = Cache()
         self._folder: Path | None = None  # of the session that the run has not taken yet
@@ -102,13 +102,10 @@ class Machine:
         self._ended = threading.Event()
         self._ended.set()
         if (before := MACHINES.get(run)) is not None:
-            before.close()
+            # It may take a while to end: what is begun here waits for it, and this actor answers meanwhile.
+            self._thread = threading.Thread(target=before.close, daemon=True)
+            self._thread.start()
         self._wake()
-
-    @property
-    def measures(self) -> bool:
-        """Whether its device is open."""
-        return self._device is not None
 
     # --- what the run asks: each answer is quick ---
 
@@ -147,9 +144,11 @@ class Machine:
         self._wake()
         self._events, self._outcome = [], Heard(ended=False)
         loop, self._done = asyncio.get_running_loop(), asyncio.Event()
-        done = self._done
+        done, before = self._done, self._thread
 
         def work() -> None:
+            if before is not None:
+                before.join()
             self._outcome = self._carry_out(getattr(self, f"_{what}"), arguments)
             loop.call_soon_threadsafe(done.set)
 
@@ -221,20 +220,20 @@ class Machine:
         self._close_device()
         # The machine's lock lets one process in, and not one run.
         limit_s = time.monotonic() + Timeouts.from_environment().lock
-        while any(other.measures for other in list(MACHINES.values()) if other is not self):
+        while any(other.device for other in list(MACHINES.values()) if other is not self):
             if time.monotonic() > limit_s:
                 raise UnavailableError(f"{target.name} is in use", why="another run measures on its machine")
             interruption.pause(0.1)
         try:
-            self._device = registry.backend(target.device).open(target)
+            self.device = registry.backend(target.device).open(target)
             self.target = target
-            return self._device.describe(), self._device.placement_cost
+            return self.device.describe(), self.device.placement_cost
         except BaseException:
             self._close_device()
             raise
 
     def _close_device(self) -> None:
-        device, self._device = self._device, None
+        device, self.device = self.device, None
         try:
             if device is not None:
                 device.close()
@@ -249,16 +248,16 @@ class Machine:
 
     def _measure(self, target: Target, job: Job, shape: Shape, known: Cost | None) -> SentSession:
         """Measure one session; the cache of this machine has its files, under their hashes."""
-        if self._device is None or self.target != target:
+        if self.device is None or self.target != target:
             self._open(target)
-        assert self._device is not None
+        assert self.device is not None
         self._drop_session()
         self._folder = self._cache.scratch()
         here = with_files(job, lambda path, sha256: self._cache.object_path(sha256, path.suffix))
         measured = measure_session(
-            self._device,
+            self.device,
             here,
-            self._device.describe(),
+            self.device.describe(),
             _ToldWatch(self._tell, shape, known),
             registry.backend(target.device).explain,
             self._host_probes,
@@ -277,9 +276,8 @@ class Machine:
             if (table := getattr(measured.tables, name)) is not None:
                 path = self._folder / f"{name}.sent"
                 path.unlink(missing_ok=True)
-                rows = getattr(table, "rows", None)
+                rows = table.rows if isinstance(table, TableFile) else len(table)
                 sha256 = write_table(path, table, name)
-                rows = len(table) if rows is None else rows
                 files.append((name, rows, path.stat().st_size, sha256))
         return SentSession(measured.record.model_dump_json(), measured.interrupted, tuple(files))
 

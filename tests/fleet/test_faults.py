@@ -57,6 +57,7 @@ def test_a_killed_worker(lab: Lab) -> None:
 
     code, text = measured_through(lab, fault)
     assert code == 0 and "is back" in text, text
+    assert "session 5 of 5" in text and "of 6" not in text
     require_each_once(lab)
 
 
@@ -68,6 +69,9 @@ def test_a_worker_that_stays_away(lab: Lab) -> None:
     [records] = sessions_of(lab.place.folder / "results" / "run").values()
     assert [record["status"] for record in records if record["status"] == "ok"] == ["ok", "ok"]
     assert "the machine of one was lost" in records[-1]["failure"]["what"]
+    whys = [record["failure"]["why"] for record in records if record["failure"]]
+    assert whys and not any("AttributeError" in why for why in whys), whys
+    assert whys[-1] == "it did not come back in time: the machine of one is not in the fleet"
 
 
 @pytest.mark.attack("a fleet's scheduler is killed and starts again: sessions go on, each of them once")

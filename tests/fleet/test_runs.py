@@ -4,6 +4,7 @@ import itertools
 import json
 import shutil
 import subprocess
+import sys
 
 import psutil
 import pytest
@@ -34,6 +35,8 @@ def test_a_run_on_two_machines_has_the_keys_of_a_local_one(lab: Lab) -> None:
     assert [[record["status"] for record in records] for records in sessions.values()] == [["ok"] * 3] * 2
     loaded = edgebench.load(results / "fleet")
     assert not loaded.warnings
+    checks = loaded.experiment.preflight
+    assert checks and all("when its machine joined the fleet, 20" in check["message"] for check in checks)
     assert len(loaded.passes) == 2 * 3 * 4  # each with its first pass and the warm-up
     # Neither the machine's nor the scheduler's address is in what is shown.
     report = (results / "fleet" / "report.html").read_text()
@@ -157,6 +160,43 @@ def test_status_names_machines_and_targets(lab: Lab) -> None:
     assert {("one", "two"), ("far",), ("bare", "twin")} <= offered
     shown = lab.place.run("fleet", "status", lab.address)
     assert shown.returncode == 0 and "far (toy)" in shown.stdout and "measures: nothing" in shown.stdout
+
+
+OTHER = """
+import asyncio, json, sys
+from distributed import Worker
+from edgebench.fleet.lab import own_versions
+texts = {
+    "new": json.dumps({"future": 1, "versions": own_versions() | {"EdgeBench": "9.9"}, "tables": 5}),
+    "odd": json.dumps({"versions": own_versions(), "tables": [{"name": 5}]}),
+}
+async def stay(name):
+    said = lambda worker: texts[name]
+    options = {"host": "127.0.0.1", "dashboard": False, "startup_information": {"edgebench": said}}
+    async with Worker(sys.argv[1], dashboard_address="127.0.0.1:0", **options) as worker:
+        print("joined", flush=True)
+        await worker.finished()
+async def both():
+    await asyncio.gather(stay("new"), stay("odd"))
+asyncio.run(both())
+"""
+
+
+@pytest.mark.attack(
+    "a fleet has workers of another version or with odd messages: left out and named, all else goes on"
+)
+def test_what_is_not_understood_is_left_out(lab: Lab) -> None:
+    lab.start("others", [sys.executable, "-c", OTHER, lab.address])
+    lab.until(lambda: lab.log("others").count("joined") == 2, "others")
+    try:
+        shown = lab.place.run("fleet", "status", lab.address).stdout
+        assert f"left out: it has EdgeBench 9.9, and here it is {edgebench.__version__}" in shown
+        assert "left out: what it announces is not understood: its targets file" in shown
+        nobody = lab.place.run(*lab.words("-t", "nobody")).stderr
+        assert nobody.count("left out") == 2 and nobody.count("twin") == 1
+        run(lab, "-t", "one", "--sessions", "1", "--name", "beside-others")
+    finally:
+        lab.kill("others")
 
 
 def test_time_and_rules_behave_as_locally(lab: Lab) -> None:

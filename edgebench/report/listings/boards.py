@@ -198,16 +198,17 @@ def print_machines(console: Console, machines: Sequence[Mapping[str, Any]], *, a
 
     Args:
         console: where to print.
-        machines: `address`, `measuring`, `waiting`, and `targets` with `target`, `device` and `findings` of
-            each.
+        machines: `address`, `problem`, `measuring`, `waiting`, and `targets` with `target`, `device` and
+            `findings` of each.
         as_json: print one document instead.
     """
     if as_json:
         return write_json(console, {"machines": [dict(machine) for machine in machines]})
     for machine in machines:
         line(console, str(machine["address"]), "bold")
-        uses = [f"measures: {machine['measuring'] or 'nothing'}"]
-        for text in (*uses, *(f"waits: {who}" for who in machine["waiting"])):
+        texts = [f"left out: {machine['problem']}"] if machine["problem"] else []
+        texts += [f"measures: {machine['measuring'] or 'nothing'}"]
+        for text in (*texts, *(f"waits: {who}" for who in machine["waiting"])):
             line(console, text, indent=2)
         for target in machine["targets"]:
             line(console, f"{target['target']} ({target['device']})", indent=2)

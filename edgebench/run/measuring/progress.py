@@ -265,7 +265,6 @@ class RunProgress:
     at_most: bool
     lock: AbstractContextManager[object]
     beside_others: bool = False
-    _begun: int = field(default=0, init=False)
     _ended: int = field(default=0, init=False)
     _left: dict[str, Span] = field(default_factory=dict, init=False)
     _in_hand: dict[str, SessionState] = field(default_factory=dict, init=False)
@@ -277,7 +276,6 @@ class RunProgress:
     def begins(self, host: str, label: str, left: Span) -> None:
         """A session begins on a host, which has so much before it, this session included."""
         with self.lock:
-            self._begun += 1
             session = self._take(SessionState(host, label), left)
             self.observer.session_starts(self._run(), session)
 
@@ -319,6 +317,7 @@ class RunProgress:
 
     def _run(self) -> RunState:
         done = self._ended + sum(session.share for session in self._in_hand.values())
-        total = max(self.sessions, self._begun, 1)
+        begun = self._ended + len(self._in_hand)  # a session that is repeated stays in hand
+        total = max(self.sessions, begun, 1)
         left = longest(list(self._left.values()))
-        return RunState(self._begun, total, left, min(done / total, 1.0), self.at_most)
+        return RunState(begun, total, left, min(done / total, 1.0), self.at_most)
