@@ -163,7 +163,8 @@ def ask(address: str, *, insecure: bool) -> tuple[OfferedMachine, ...]:
         raise UnavailableError(
             f"no Dask scheduler answers at {address}",
             why=_why_none(error),
-            fix="start it: dask scheduler --host 127.0.0.1 --port 8786 --dashboard-address 127.0.0.1:0",
+            fix="start it: dask scheduler --host 127.0.0.1 --port 8786 --dashboard-address 127.0.0.1:0; "
+            "for tls:// set distributed.comm.tls in Dask's configuration",
         ) from error
     require_versions(versions, "the scheduler")
     return tuple(_offered(at, facts) for at, facts in identity["workers"].items() if ANNOUNCED in facts)
@@ -172,7 +173,8 @@ def ask(address: str, *, insecure: bool) -> tuple[OfferedMachine, ...]:
 def _why_none(error: Exception) -> str:
     if isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError):
         return f"no answer within {ANSWER_S:.0f} s"
-    return printable(str(error)[:300]) if isinstance(error, OSError) else "it is no Dask scheduler"
+    is_systems = isinstance(error, OSError) and error.errno
+    return printable(str(error)[:300]) if is_systems else "it is no Dask scheduler, or wants TLS"
 
 
 async def _asked(dask: Any, address: str) -> tuple[dict[str, Any], dict[str, str]]:

@@ -40,17 +40,25 @@ class Lab:
     place: Place
     port: int = field(default_factory=free_port)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    protocol: str = "tcp"
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
-        return f"tcp://127.0.0.1:{self.port}"
+        return f"{self.protocol}://127.0.0.1:{self.port}"
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """A command in the lab's own environment."""
+        process = self.place.start(*words, stderr=subprocess.PIPE, **dict(self.environment))
+        out, err = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def start(self, name: str, command: list[str], **environment: str) -> subprocess.Popen[bytes]:
         with (self.place.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 command,
                 cwd=self.place.folder,
-                env=self.place.environment | environment,
+                env=self.place.environment | dict(self.environment) | environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -59,7 +67,8 @@ class Lab:
 
     def start_scheduler(self) -> None:
         scheduler = "from distributed.cli.dask_scheduler import main; main()"
-        options = ["--host", "127.0.0.1", "--port", str(self.port), "--dashboard-address", "127.0.0.1:0"]
+        options = ["--protocol", self.protocol, "--host", "127.0.0.1", "--port", str(self.port)]
+        options += ["--dashboard-address", "127.0.0.1:0"]
         self.start("scheduler", [sys.executable, "-c", scheduler, *options])
         self.until(lambda: self.log("scheduler").count("Scheduler at:") > 0, "scheduler")
 

@@ -71,7 +71,7 @@ def test_what_is_no_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
                     client.close()
 
         threading.Thread(target=talk, daemon=True).start()
-        assert why_none(port) == "it is no Dask scheduler"
+        assert why_none(port) == "it is no Dask scheduler, or wants TLS"
         server.shutdown(socket.SHUT_RDWR)
     assert "Connection refused" in why_none(port)
     monkeypatch.setattr("edgebench.fleet.lab.ANSWER_S", 1.0)
