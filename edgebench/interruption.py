@@ -106,6 +106,9 @@ HEARD = 2
 """The first lets what is in progress finish, the second gives it up. What is left then is to clean up,
 such as to put a power mode back, which a finger that stays on the keys must not stop."""
 
+GO_ON = "everything measured so far is kept; go on with the same command and --resume"
+"""What the error of an interrupted run says, once there is a result folder."""
+
 _came: list[int] = []
 """Which have come since the outermost `handling` began; they are the process's, as its handlers are."""
 

@@ -89,20 +89,24 @@ def conclude(
     What ended the measuring on one host is an error, after the report of what the others measured.
     """
     from edgebench.files import write_output
+    from edgebench.interruption import GO_ON
     from edgebench.interruption import exit_code as interrupted_code
     from edgebench.judge.judged import judge_folder
     from edgebench.report.forms import FORMS
     from edgebench.results.layout import RUN_FILE
     from edgebench.suggest import printable
 
-    judged = judge_folder(folder, profiles)
-    report = folder / "report.html"
-    write_output(report, FORMS["html"].write(judged), "-o")
-    code = show_judged(judged, strict=strict, json_=json_)
+    try:
+        judged = judge_folder(folder, profiles)
+        report = folder / "report.html"
+        write_output(report, FORMS["html"].write(judged), "-o")
+        code = show_judged(judged, strict=strict, json_=json_)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(GO_ON) from None
     messages = stderr() if json_ else stdout()
     messages.print(f"\nReport: {printable(report)}", soft_wrap=True, markup=False)
     if outcome.interrupted:
-        say("interrupted: everything measured so far is kept; go on with the same command and --resume")
+        say(f"interrupted: {GO_ON}")
         code = interrupted_code()
     elif outcome.out_of_time:
         say("the time is over: everything measured is kept; go on with --resume")

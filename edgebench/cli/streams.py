@@ -131,8 +131,8 @@ class InterruptibleGroup(TyperGroup):
         try:
             with terminate_as_interrupt():
                 return super().invoke(ctx)
-        except KeyboardInterrupt:
-            error = InterruptedByUser("interrupted")
+        except KeyboardInterrupt as interrupt:
+            error = InterruptedByUser("interrupted", fix="".join(interrupt.args))
             error.exit_code = exit_code()
             raise error from None
         except BrokenPipeError as error:

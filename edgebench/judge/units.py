@@ -86,7 +86,7 @@ def measured(
         return tuple(numbers), words[0]
     base = next(iter(units))
     if [*units] == ["1"]:
-        raise problem(f"{quantity} has no unit", "write a number without quotes, such as 1.2")
+        raise problem(f"{quantity} has no unit: it is a ratio", "write a number without quotes, such as 1.2")
     return tuple(_converted(*pair, base, quantity) for pair in zip(numbers, words, strict=True)), base
 
 

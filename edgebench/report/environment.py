@@ -265,7 +265,7 @@ def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
         _range(_highest(zones.take(~zones.having("channel", lambda name: LIMIT_SENSOR in name))), 1),
         _range(of("load").floats("value"), 2),
         words.size(int(left.min())) if len(left) else words.MISSING,
-        words.MISSING if rate is None else f"{rate:.0f}",
+        words.MISSING if rate is None else words.fixed(rate, 0),
         words.MISSING if waiting is None else words.percent(waiting),
         words.MISSING if stolen is None else words.percent(stolen),
         ", ".join(throttling) or _not_throttled(seen),
@@ -293,5 +293,5 @@ def _highest(samples: Rows) -> NDArray[np.float64]:
 def _range(values: NDArray[np.float64], places: int) -> str:
     if not len(values):
         return words.MISSING
-    low, high = f"{values.min():.{places}f}", f"{values.max():.{places}f}"
+    low, high = (words.fixed(end, places) for end in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"

@@ -76,8 +76,8 @@ def margins(matrix: Matrix) -> Section:
         about = notes.shared(
             [(name, f"{each.name} {each.word}: {each.reason}") for name, each in reasons], trials
         )
-        table = [Table(profile.heading, columns, tuple(cells))] if limits else []
-        blocks += [Heading(profile.heading), *table, Notes(about)]
+        if limits:
+            blocks += [Heading(profile.heading), Table(profile.heading, columns, tuple(cells)), Notes(about)]
     return Section("margins", "Margins and reasons", "", blocks)
 
 

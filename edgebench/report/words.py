@@ -22,6 +22,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 MISSING = "-"
+LARGE = 1e15
+"""From here on figures have an exponent."""
 
 LOPSIDED = 0.2
 UNEQUAL = 1.25
@@ -45,25 +47,31 @@ def decimals(value: float, digits: int = 3) -> int:
     return min(9, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
 
 
+def fixed(value: float, places: int, sign: str = "-") -> str:
+    """With so many decimal places; with three digits and an exponent from 1e15 on."""
+    return f"{value:{sign}.2e}" if abs(value) >= LARGE else f"{value:{sign}.{places}f}"
+
+
 def number(value: float, digits: int = 3) -> str:
     """A figure with at least three significant digits, never in exponent form below 1e15."""
     if not math.isfinite(value):
         return MISSING
-    return f"{value:.{decimals(value, digits)}f}"
+    return fixed(value, decimals(value, digits))
 
 
 def signed(value: float) -> str:
     """A margin: `+4.19`, `-0.210`, `+269.77`; decimals are kept, since a margin is a difference."""
     if not math.isfinite(value):
         return MISSING
-    return f"{value:+.{max(2 if abs(value) < 1e4 else 0, decimals(value))}f}"
+    return fixed(value, max(2 if abs(value) < 1e4 else 0, decimals(value)), "+")
 
 
 def outward(value: float, places: int, *, up: bool) -> str:
     """A value rounded up or down, so that an interval never looks narrower than it is."""
+    places = 2 - math.floor(math.log10(abs(value))) if abs(value) >= LARGE else places
     steps = value * 10.0**places
     whole = math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)
-    return f"{whole / 10.0**places:.{places}f}"
+    return fixed(whole / 10.0**places, places)
 
 
 def estimate(
@@ -107,7 +115,7 @@ def estimate(
     )
     if value is None:
         return f"{ends}{unit}" if ends else MISSING
-    text = f"{value:.{places}f}"
+    text = fixed(value, places)
     if not is_wide:
         return f"{text} ±{outward(half, places, up=True)}{unit}"
     if least and most:
@@ -377,7 +385,7 @@ def subjects(findings: Sequence[Mapping[str, object]]) -> list[str]:
 
 def count(value: float) -> str:
     """A large count to the nearest whole number: `341,066,722`."""
-    return f"{value:,.0f}"
+    return fixed(value, 0, ",")
 
 
 # Values as JSON can carry them, and the text that is printed.

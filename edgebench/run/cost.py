@@ -29,6 +29,7 @@ from edgebench.run.meters import (
     slowest_meter,
 )
 from edgebench.run.setting import clock_text, share_text
+from edgebench.run.settings import SESSIONS_LIMIT
 from edgebench.run.trials import Plan, PlannedTrial
 from edgebench.stats.forecast import Forecast, Resolves, forecast_anew, sessions_for
 from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, STOPPING_CONFIDENCE, session_medians
@@ -390,11 +391,16 @@ def _cost(plan: Plan, trial: PlannedTrial, cost: Cost | None, cache: Cache) -> T
 
 
 def _enough(costs: Sequence[TrialCost]) -> str:
-    needed = [trial_cost.needed for trial_cost in costs if trial_cost.needed is not None]
-    if not needed:
-        return "no number up to 10,000 will"
-    low, high = min(needed), max(needed)
-    return f"about {low} will" if low == high else f"about {low} to {high} will"
+    """How many sessions would, of those that a run takes."""
+    needed = [each.needed or math.inf for each in costs]
+    low, high, beyond = min(needed), max(needed), sum(each > SESSIONS_LIMIT for each in needed)
+    none = f"no number up to {SESSIONS_LIMIT:,}"
+    if low > SESSIONS_LIMIT:
+        return f"{none} will"
+    if low == high:
+        return f"about {low} will"
+    rest = f"{none} for {beyond} of them" if beyond else f"{high} for all of them"
+    return f"about {low} will for the steadiest, {rest}"
 
 
 # Which trials a period is too short for, by what a scene is known to take there.

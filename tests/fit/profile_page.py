@@ -81,7 +81,10 @@ def _quantities() -> str:
     for name, metric in required_metrics().items():
         head.append(f"| `{name}` | {_cell(metric.label)} | {', '.join(metric.statistics)} |")
         kinds.setdefault(", ".join(fitting_units(metric.units)), []).append(f"`{name}`")
-    units = [f"- {', '.join(names)}: {texts}" for texts, names in kinds.items()]
+    units = [
+        f"- {', '.join(names)}: {'1 (a ratio: alone it is 1)' if texts == '1' else texts}"
+        for texts, names in kinds.items()
+    ]
     return "\n".join(
         [
             *head,

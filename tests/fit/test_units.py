@@ -146,4 +146,4 @@ def test_a_unit_that_the_quantity_lists_needs_no_numpy():
 def test_a_ratio_is_no_percentage_where_its_units_say_so():
     assert _requirement("slowdown", 1.2, unit="1").limit == 1.2
     assert fitting_units(required_metrics()["slowdown"].units) == ["1"]
-    assert "slowdown has no unit" in str(_refused("slowdown", "120 %"))
+    assert "slowdown has no unit: it is a ratio" in str(_refused("slowdown", "120 %"))

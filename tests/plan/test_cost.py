@@ -110,7 +110,22 @@ def test_hosts_are_measured_side_by_side_and_time_is_kept(cache):
 def test_what_nobody_can_measure_is_said(cache):
     plan = made_plan(target_ci=1e-6, sessions=1000)
     [note] = resolution_notes(plan, costs_of(plan, cache))
-    assert note.endswith("no number up to 10,000 will")
+    assert note.endswith("no number up to 1,000 will")
+
+
+@pytest.mark.parametrize(
+    ("spreads", "words"),
+    [
+        ((0.02, 0.08), "about {0} will for the steadiest, {1} for all of them"),
+        ((0.02, 0.435), "about {0} will for the steadiest, no number up to 1,000 for 1 of them"),
+    ],
+)
+def test_sessions_that_would_do_are_those_that_a_run_takes(cache, spreads, words):
+    plan = made_plan()
+    for trial, spread in zip(plan.trials, spreads, strict=True):
+        note_spread(cache, trial.inputs, Spread(spread, 20))
+    [note] = resolution_notes(plan, costs_of(plan, cache))
+    assert note.endswith(": " + words.format(*(sessions_for(spread, 0.01) for spread in spreads)))
 
 
 def test_what_may_not_do(cache):

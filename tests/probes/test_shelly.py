@@ -292,6 +292,7 @@ def test_what_is_no_address(address):
     with pytest.raises(basics.ProbeMissing) as caught:
         shelly.open_probe(address)
     assert (caught.value.step, "shelly:192.0.2.10" in caught.value.fix) == ("address", True)
+    assert ("is no number from 0 to 99" in caught.value.reason) == ("?channel=" in address)
 
 
 def test_nothing_at_the_address(plug):

@@ -204,6 +204,19 @@ def test_without_a_profile_the_command_that_judges_is_said(whole: Judged) -> Non
     assert "Not judged No profile was given. edgebench fit made --profile disco-realtime" in text
 
 
+def test_a_verdict_of_unknown_requirements_alone_names_them_and_their_reasons_come_once(whole: Judged) -> None:
+    unknown = [each for each in whole.verdicts if each.verdict == "unknown"]
+    judged = samples.judged(whole.summaries, unknown, whole.results)
+    page = render(judged)
+    assert re.search(r"<ul>\s*</ul>", page) is None
+    text = Page(page).text
+    named = "peak power over 1 s ≤ 5 W, mass ≤ 150 g, size ≤ 10 x 70 x 80 mm: unknown for every trial"
+    assert text.count(named) == 3 * len(whole.summaries)
+    [mass] = {each.reason for each in unknown if each.quantity == "mass_g"}
+    assert text.count(mass) == 1
+    assert not re.search(r"^#+ .*\n+#", export_markdown(judged).split("Margins and reasons")[1], re.M)
+
+
 def test_a_decision_names_what_was_not_measured_and_the_command_that_adds_it(whole: Judged) -> None:
     text = Page(render(whole)).text
     assert "All 9 variants satisfy DISCO, Arctic region, Greenland and real time , in everything" in text

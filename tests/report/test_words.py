@@ -55,6 +55,21 @@ def test_rounding_never_narrows_a_wide_interval(median: float, share: float) -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (words.number(1e300), "1.00e+300"),
+        (words.number(9.99e14), "999000000000000"),
+        (words.signed(-1.234e17), "-1.23e+17"),
+        (words.count(1e300), "1.00e+300"),
+        (words.estimate(1.2341e300, 1.2340e300, 1.2342e300), "1.23e+300 ±1.00e+296"),
+        (words.estimate(1e300, 1.0001e-9, 1.2301e300), "1.00e+300 (0 to 1.24e+300)"),
+    ],
+)
+def test_what_no_device_takes_has_an_exponent_and_no_hundreds_of_digits(text: str, shown: str) -> None:
+    assert text == shown
+
+
+@pytest.mark.parametrize(
     ("count", "text"),
     [(None, "-"), (812, "812 B"), (812_000, "812 kB"), (61_234_567, "61.2 MB"), (3_460_000_000, "3.46 GB")],
 )

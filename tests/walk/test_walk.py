@@ -192,6 +192,19 @@ def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(place):
     assert (sessions["status"] == "ok").sum() == 6
 
 
+def test_a_second_ctrl_c_during_the_report_says_how_to_go_on_too(place):
+    process = place.start(*place.toy("--name", "twice", *SLOW))
+    wait_for_sessions(place, process, "twice", 1)
+    os.kill(process.pid, signal.SIGINT)
+    run = place.folder / "results" / "twice" / "run.json"
+    while process.poll() is None and json.loads(run.read_text())["ended"] is None:
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "go on with the same command and --resume" in error
+
+
 def test_a_trial_that_fails_is_reported_and_the_others_go_on(place):
     done = place.run(
         *place.toy("--name", "faulty", "--depth", "0.25", "--precision", "int8", "--set", "fault=abort",

@@ -25,9 +25,7 @@ MOST_BYTES = 1 << 14
 MOST_W = 4000.0
 READ = {"wall": ("apower", MOST_W), "voltage": ("voltage", 500.0), "current": ("current", 20.0)}
 EXAMPLE = "shelly:192.0.2.10"
-PLUG = re.compile(
-    r"([\w-]{1,63}(\.[\w-]{1,63}){0,8}|\[[0-9a-f:.]{2,45}\])(:[1-5]?\d{1,4})?/\d{1,2}", re.A | re.I
-)
+PLUG = re.compile(r"([\w-]{1,63}(\.[\w-]{1,63}){0,8}|\[[0-9a-f:.]{2,45}\])(:[1-5]?\d{1,4})?", re.A | re.I)
 FIRST = ("/meter/{}", "/emeter/{}")
 LATER = ("/rpc/Switch.GetStatus?id={}", "/rpc/PM1.GetStatus?id={}")
 FIX = (
@@ -152,8 +150,11 @@ def open_probe(address: str) -> ShellyProbe:
     """The probe of `shelly:HOST:PORT?channel=N`; port 80 and channel 0 where they are not stated."""
     place, options = split_options(address, ("channel",), EXAMPLE)
     channel = options.get("channel", "0")
-    if not PLUG.fullmatch("{}/{}".format(place, channel)):
+    if not PLUG.fullmatch(place):
         raise ProbeMissing("{!r} is no address of a plug".format(address), FIX, ADDRESS)
+    if not re.match(r"[0-9]{1,2}\Z", channel):
+        what = "channel={!r} is no number from 0 to 99".format(channel)
+        raise ProbeMissing(what, "write it like --meter {}?channel=1".format(EXAMPLE), ADDRESS)
     link = Link(place, timeout=ANSWER_S)
     failures: List[str] = []
     try:

@@ -19,6 +19,7 @@ from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
 from edgebench.files import reason
 from edgebench.installed import versions_of
+from edgebench.interruption import GO_ON
 from edgebench.judge.judged import verdict_counts
 from edgebench.judge.summarise import summarise, trial_json
 from edgebench.prepare.cache import Cache
@@ -276,6 +277,8 @@ class Campaign:
             store.write_run(over)
             store.write_run(over.model_copy(update=self._conclude(store, plan)))
             return store.path, outcome
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(GO_ON) from None
         finally:
             store.close()
 
