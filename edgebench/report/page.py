@@ -154,20 +154,21 @@ def _lines(
     lines += _noted("Note", said)
     lines += _elsewhere(judged)
     lines += _not_measured(judged, titles, command)
-    lines += _noted("Incomplete", incomplete)
+    unfinished = any(each.status in ("not_run", "partial", "failed") for each in summaries)
+    lines += _noted("Incomplete", incomplete, command_line(_resumed(judged)) if unfinished else "")
     lines += _noted("Ended", notes.shared(ended, trials))
     for label, text in (("Failed", _failed(summaries, trials)), ("Disturbed", _disturbed(summaries, trials))):
         lines += [Line(label, text)] if text else []
     return lines
 
 
-def _noted(label: str, group: Sequence[Note]) -> list[Line]:
+def _noted(label: str, group: Sequence[Note], command: str = "") -> list[Line]:
     """The first notes of a kind in one line; none without notes."""
     if not group:
         return []
     more = f"; {len(group) - _NOTED} more under Warnings" if len(group) > _NOTED else ""
     texts = (note.text if note.who.startswith(("all", "both")) else note.line for note in group[:_NOTED])
-    return [Line(label, f"{'; '.join(texts)}{more}.")]
+    return [Line(label, f"{'; '.join(texts)}{more}.", command)]
 
 
 def _conditions(trial: TrialSummary) -> list[str]:
@@ -227,7 +228,7 @@ def _not_measured(judged: Judged, titles: Mapping[str, str], command: str) -> li
         for about, group in by_requirement.items()
         if len(group) > 1 and all(verdict.verdict == "inconclusive" for verdict in group)
     }
-    lines = _undecided(measured, undecided)
+    lines = _undecided(judged, measured, undecided)
     if not unknown:
         return lines
     if is_published(judged.summaries):
@@ -281,11 +282,18 @@ def _where_listed(options: Iterable[str]) -> str:
     return f" ({'; '.join(found)})" if found else ""
 
 
-def _run_again(judged: Judged) -> list[str]:
-    """The command of its run, with the profiles that it is judged by, and without the name that is taken."""
-    given = list(exported(judged.results.experiment).command) or ["edgebench", "run"]
-    words_left, left = iter(given), []
-    dropped = ("--name", "--profile") if "--profile" in judged.options else ("--name",)
+def _resumed(judged: Judged) -> list[str]:
+    """The command of its run, to go on with it."""
+    given = exported(judged.results.experiment).command or ("edgebench", "run")
+    return [*(word for word in given if word != "--resume"), "--resume"]
+
+
+def _run_again(judged: Judged, replaced: Iterable[str] = ()) -> list[str]:
+    """The command of its run, with the profiles that it is judged by, and without the name that is taken
+    and the options that are `replaced`.
+    """
+    words_left, left = iter(_resumed(judged)[:-1]), []
+    dropped = ["--name", *replaced, *(["--profile"] if "--profile" in judged.options else [])]
     for word in words_left:
         if word in dropped:
             next(words_left, None)
@@ -295,15 +303,21 @@ def _run_again(judged: Judged) -> list[str]:
 
 
 def _undecided(
-    measured: Mapping[str, TrialSummary], undecided: Mapping[tuple[str, str, str], Verdict]
+    judged: Judged,
+    measured: Mapping[str, TrialSummary],
+    undecided: Mapping[tuple[str, str, str], Verdict],
 ) -> list[Line]:
-    """The requirements that no trial decides, with the reason and what would settle them."""
+    """The requirements that no trial decides, with the reason, what would settle them, and its command."""
     texts: dict[str, None] = {}
+    options: dict[str, str] = {}
     for verdict in undecided.values():
         by = settled_by(measured[verdict.trial], verdict)
+        options |= {match[1]: match[0] for match in _OPTION.finditer(by) if match[1] not in _OF_FIT}
         text = f"{words.judged_quantity(verdict.quantity, verdict.statistic)}: {words.plain(verdict.reason)}"
         texts[f"{text}. To settle it: {by}" if by else text] = None
-    return [Line("Undecided for all", f"{'; '.join(texts)}.")] if texts else []
+    run = command_line(_run_again(judged, options.keys() - {"--meter"}))  # a further meter is one more
+    command = " ".join([run, *options.values()]) if options and not is_published(judged.summaries) else ""
+    return [Line("Undecided for all", f"{'; '.join(texts)}.", command)] if texts else []
 
 
 def _failed(summaries: Sequence[TrialSummary], trials: Trials) -> str:

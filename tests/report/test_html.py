@@ -204,7 +204,9 @@ def test_without_a_profile_the_command_that_judges_is_said(whole: Judged) -> Non
     assert "Not judged No profile was given. edgebench fit made --profile disco-realtime" in text
 
 
-def test_a_verdict_of_unknown_requirements_alone_names_them_and_their_reasons_come_once(whole: Judged) -> None:
+def test_a_verdict_of_unknown_requirements_alone_names_them_and_their_reasons_come_once(
+    whole: Judged,
+) -> None:
     unknown = [each for each in whole.verdicts if each.verdict == "unknown"]
     judged = samples.judged(whole.summaries, unknown, whole.results)
     page = render(judged)
