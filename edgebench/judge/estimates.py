@@ -56,6 +56,16 @@ def over_medians(medians: Sequence[float], certainty: Certainty = STATED) -> Fig
     return Figure(value, low, high)
 
 
+def quantity_of(worker: Mapping[str, Any]) -> str:
+    """The time that a worker's medians are of: `image_s`, or `infer_s` where it times nothing else."""
+    return "image_s" if worker["image_s"] else "infer_s"
+
+
+def naming_slowest(workers: Sequence[Mapping[str, Any]], number: int, variant: str) -> str:
+    """The note of a figure of the slowest of these workers: which one it is."""
+    return f"the slowest of {len(workers)} workers is worker {number}, {variant}"
+
+
 def over_workers(workers: Sequence[Mapping[str, Any]], quantity: str, certainty: Certainty) -> Figure | None:
     """The median of the slowest of several workers, named; bounds that hold for all of them at once.
 
@@ -66,15 +76,12 @@ def over_workers(workers: Sequence[Mapping[str, Any]], quantity: str, certainty:
         quantity: `image_s`, or `infer_s` of workers that time nothing else.
         certainty: how sure the bounds have to be.
     """
-    timed = ["image_s" if worker["image_s"] else "infer_s" for worker in workers if worker["medians_s"]]
-    if timed != [quantity] * len(workers):
+    if any(not worker["medians_s"] or quantity_of(worker) != quantity for worker in workers):
         return None
     sure = Certainty(1 - (1 - certainty.interval) / len(workers), certainty.bound)
     figures = [over_medians(worker["medians_s"], sure) for worker in workers]
     at = max(range(len(figures)), key=lambda place: figures[place].value or 0.0)
-    note = (
-        f"the slowest of {len(workers)} workers is worker {workers[at]['worker']}, {workers[at]['variant']}"
-    )
+    note = naming_slowest(workers, workers[at]["worker"], workers[at]["variant"])
     if reason := next((figure.reason for figure in figures if figure.reason), ""):
         return Figure(figures[at].value, reason=reason, note=note)
     low, high = (max(getattr(figure, end) for figure in figures) for end in ("low", "high"))

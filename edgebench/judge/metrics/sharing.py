@@ -65,15 +65,14 @@ def with_slowdowns(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
 
 
 def _slowed(summary: TrialSummary, by_key: Mapping[str, TrialSummary]) -> TrialSummary:
+    from edgebench.judge.estimates import quantity_of
     from edgebench.stats.intervals import session_medians
 
     assert summary.sharing is not None
     workers, confidence = [], summary.interval_confidence
     for worker in summary.workers:
         lone = by_key.get(worker["alone"])
-        is_alike = lone is not None and lone.latency_quantity == (
-            "image_s" if worker["image_s"] else "infer_s"
-        )
+        is_alike = lone is not None and lone.latency_quantity == quantity_of(worker)
         medians_s = tuple(session_medians(lone.latency_values)) if lone and is_alike else ()
         known = {**worker, "alone_medians_s": medians_s}
         slowdown = slowest_worker([known], confidence)
@@ -115,6 +114,7 @@ def _reason(
 
 def _slowdown(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
     """The slowest worker's, named; its interval is at least that of the trial's others."""
+    from edgebench.judge.estimates import naming_slowest
     from edgebench.stats.intervals import interval_reason
 
     if trial.sharing is None:
@@ -123,7 +123,7 @@ def _slowdown(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure
     slowdown = trial.once(("slowdown", sure), lambda: slowest_worker(trial.workers, sure.interval))
     if slowdown is None:
         return Figure(reason=trial.sharing.slowdown_reason)
-    note = f"the slowest of {len(trial.workers)} workers is worker {slowdown.worker}, {slowdown.variant}"
+    note = naming_slowest(trial.workers, slowdown.worker, slowdown.variant)
     few = interval_reason(slowdown.sessions)
     return Figure(slowdown.median, slowdown.low, slowdown.high, reason=few, note=note)
 
