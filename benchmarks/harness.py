@@ -10,7 +10,7 @@ from benchmarks.row import Row
 from edgebench.prepare.cache import Cache
 from edgebench.results.load import load
 from edgebench.run.config import resolve
-from edgebench.run.measuring.execution import Campaign
+from edgebench.run.measuring.execution import Campaign, LocalMachines
 from edgebench.run.measuring.progress import Observer
 from edgebench.run.planner import build
 
@@ -38,6 +38,7 @@ def rows(cache: Cache, pairs: int) -> list[Row]:
             resume=False,
             cache=cache,
             observer=Observer(),
+            machines=LocalMachines(built.backends),
         )
         # Preparation is no harness time; what finding it in the cache takes is.
         built.backends["cpu"].prepare([trial.request for trial in built.plan.trials], cache, print)

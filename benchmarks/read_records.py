@@ -27,7 +27,7 @@ from edgebench.results.writing import ExperimentStore
 from edgebench.run.measuring.host_queue import Experiment
 from edgebench.run.measuring.progress import Observer
 from edgebench.run.trials import Plan, PlannedTrial
-from tests.fakes import made_artifact, made_scene
+from tests.fakes import machines_of, made_artifact, made_scene
 
 DEVICE = "cpu"
 
@@ -59,7 +59,7 @@ def resume(folder: Path) -> int:
         experiment = Experiment(
             plan=plan,
             artifacts={trial.key: artifact for trial in plan.trials},
-            open_device=lambda trial: _Device(),
+            machines=machines_of(lambda target: _Device(), DEVICE),
             store=store,
             observer=Observer(),
             costs={},

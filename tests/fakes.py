@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ from edgebench.records.session import (
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, ImageSet, Progress, Scene, Scores
 from edgebench.run import targets
+from edgebench.run.measuring.execution import LocalMachines
 from edgebench.run.settings import RunConfig
 
 CLASSES = ("water", "ice")
@@ -81,6 +82,21 @@ class FakeBackend(Backend):
 
     def check(self, target: Target) -> list[Finding]:
         return []
+
+
+class OpeningBackend(FakeBackend):
+    """Its devices are what a function of the target gives."""
+
+    def __init__(self, open_device: Callable[[Target], Any]) -> None:
+        super().__init__()
+        self._open_device = open_device
+
+    def open(self, target: Target) -> Any:
+        return self._open_device(target)
+
+
+def machines_of(open_device: Callable[[Target], Any], device: str = "fake") -> LocalMachines:
+    return LocalMachines({device: OpeningBackend(open_device)})
 
 
 def agent_backend(name: str) -> AgentBackend:
@@ -147,6 +163,8 @@ class FakeDevice:
         fate = self.script.pop(0) if self.script else "ok"
         if fate == "load":
             raise SessionError("cannot load", status="load_failed", stage="load")
+        if fate == "lost":
+            raise SessionError("it is gone", status="lost_connection", stage="measure")
         yield FakeSession(self, fate)
 
     def close(self) -> None:

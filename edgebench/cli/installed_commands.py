@@ -46,7 +46,7 @@ OWN = {
     "schema": "outcome:schema",
     "doctor": "doctor:doctor",
     "targets": "targets:app",
-    "fleet": "fleet:app",
+    "fleet": "targets:fleet",
     "meters": "meters:app",
     "models": "models:app",
     "profiles": "profiles:app",

@@ -70,7 +70,7 @@ def run(
     from edgebench.results.layout import check_name
     from edgebench.results.writing import require_writable
     from edgebench.run.config import resolve_from_machine
-    from edgebench.run.measuring.execution import Campaign
+    from edgebench.run.measuring.execution import Campaign, LocalMachines
     from edgebench.run.measuring.progress import Observer, StderrObserver, warnings_noted
     from edgebench.run.planner import build
 
@@ -86,9 +86,9 @@ def run(
         with warnings_noted(observer):
             fleet, declared = None, None
             if resolved.config.scheduler is not None:
-                from edgebench.fleet.lab import LabFleet
+                from edgebench.fleet.remote import RemoteMachines
 
-                fleet = LabFleet(resolved.config, observer.note)
+                fleet = RemoteMachines(resolved.config, observer.note)
                 declared = fleet.declared
             built = build(resolved.config, cache, observer.note, declared)
         if dry_run:
@@ -103,7 +103,7 @@ def run(
             resume=resume,
             cache=cache,
             observer=observer,
-            fleet=fleet,
+            machines=fleet or LocalMachines(built.backends),
         )
         with warnings_noted(observer):
             try:

@@ -1,4 +1,4 @@
-"""`edgebench targets`: the boards that are declared, what they say of themselves, and cleaning them."""
+"""`edgebench targets`: boards that are declared here; `edgebench fleet`: those of several hosts together."""
 
 from __future__ import annotations
 
@@ -101,3 +101,45 @@ def _chosen(
             )
     backends, targets = choose(resolve(flags | {"target": names, "targets_file": targets_file}).config)
     return backends, declared_once(targets)
+
+
+# Fleets: machines of several hosts that measure together, by Dask.
+
+fleet = CommandGroup(
+    no_args_is_help=True,
+    help="Join machines with boards on several hosts to a fleet (needs the extra `fleet`).",
+)
+
+SchedulerArgument = Annotated[
+    str,
+    typer.Argument(metavar="SCHEDULER", help="Such as tcp://127.0.0.1:8786.", show_default=False),
+]
+
+
+@fleet.command()
+@with_options("targets_file", "insecure", targets_file="The targets that this machine offers.")
+def worker(
+    scheduler: SchedulerArgument,
+    *,
+    worker_port: Annotated[
+        int,
+        typer.Option(metavar="PORT", show_default=False, help="Where it listens. Default: any port"),
+    ] = 0,
+    **flags: Any,
+) -> None:
+    """Offer this machine's targets to a fleet, and measure for its runs until Ctrl-C."""
+    from edgebench.fleet.worker import serve
+
+    targets_file = targets_file_setting(flags["targets_file"])
+    serve(scheduler, targets_file, worker_port, say, insecure=bool(flags["insecure"]))
+
+
+@fleet.command()
+@with_options("insecure")
+def status(scheduler: SchedulerArgument, *, json_: JsonOption = False, **flags: Any) -> None:
+    """List a fleet's machines: their targets, what they measure, and who waits."""
+    from edgebench.fleet.scheduler import ask, status_of
+    from edgebench.report.listings.boards import print_machines
+
+    machines = ask(scheduler, insecure=bool(flags["insecure"]))
+    print_machines(stdout(), status_of(machines), as_json=json_)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edgebench import interruption, registry
-from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, StoredResultError, UnavailableError
 from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_loop import Timeouts
@@ -26,7 +25,7 @@ from edgebench.results import layout
 from edgebench.results.writing import write_table
 from edgebench.run.estimate import Cost, Shape
 from edgebench.run.measuring.progress import Observer, warnings_noted
-from edgebench.run.measuring.session import SessionWatch, measure_session
+from edgebench.run.measuring.session import LocalDevice, SessionWatch
 from edgebench.run.measuring.session_record import Job, Measured, unwritable_session
 
 SILENCE_S = 30.0
@@ -92,7 +91,7 @@ class Machine:
         self.target: Target | None = None
         self._run = run
         self._interrupts = interruption.Interrupts()
-        self.device: Device | None = None
+        self.device: LocalDevice | None = None
         self._host_probes = HostProbes()
         self._cache = Cache()
         self._folder: Path | None = None  # of the session that the run has not taken yet
@@ -225,7 +224,8 @@ class Machine:
                 raise UnavailableError(f"{target.name} is in use", why="another run measures on its machine")
             interruption.pause(0.1)
         try:
-            self.device = registry.backend(target.device).open(target)
+            backend = registry.backend(target.device)
+            self.device = LocalDevice(backend.open(target), backend.explain, self._host_probes)
             self.target = target
             return self.device.describe(), self.device.placement_cost
         except BaseException:
@@ -254,15 +254,7 @@ class Machine:
         self._drop_session()
         self._folder = self._cache.scratch()
         here = with_files(job, lambda path, sha256: self._cache.object_path(sha256, path.suffix))
-        measured = measure_session(
-            self.device,
-            here,
-            self.device.describe(),
-            _ToldWatch(self._tell, shape, known),
-            registry.backend(target.device).explain,
-            self._host_probes,
-            self._folder,
-        )
+        measured = self.device.measure(here, _ToldWatch(self._tell, shape, known), self._folder)
         try:
             SessionRecord.model_validate_json(measured.record.model_dump_json())
             return self._sent(measured)

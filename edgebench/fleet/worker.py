@@ -17,7 +17,8 @@ from typing import Any
 from edgebench.agent.files import boot
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.files import read_toml
-from edgebench.fleet.lab import (
+from edgebench.fleet.machine import MACHINES
+from edgebench.fleet.scheduler import (
     ANNOUNCED,
     ASK_EVERY_S,
     Announcement,
@@ -26,7 +27,6 @@ from edgebench.fleet.lab import (
     is_loopback,
     own_versions,
 )
-from edgebench.fleet.machine import MACHINES
 from edgebench.prepare.cache import Cache, using
 from edgebench.run.config import resolve
 from edgebench.run.measuring.preflight import checked

@@ -281,8 +281,8 @@ def statuses(tmp_path_factory) -> dict[str, list[str]]:
     """One run of all of these devices and a good one: by device, after results were read and reported."""
     folder = tmp_path_factory.mktemp("evil")
 
-    def open_device(trial):
-        changes = CHANGES.get(trial.target.name, {})
+    def open_device(target):
+        changes = CHANGES.get(target.name, {})
         if "open" in changes:
             changes["open"](None)
         return EvilDevice(changes=changes)
@@ -310,7 +310,7 @@ def test_an_evil_device_costs_its_own_sessions(statuses, what, status):
 @pytest.mark.attack("a device gives a window that cannot be after sound ones: those are kept")
 def test_what_came_before_a_bad_window_is_kept(tmp_path):
     changes = windows(inferences=lambda index: 50 if index < 3 else 0)
-    run = experiment(None, lambda trial: EvilDevice(changes=changes), {"evil": None}, sessions=1)
+    run = experiment(None, lambda target: EvilDevice(changes=changes), {"evil": None}, sessions=1)
     with store_of(run, tmp_path) as store:
         run.store = store
         run.run()
@@ -322,7 +322,7 @@ def test_what_came_before_a_bad_window_is_kept(tmp_path):
 
 def test_a_score_that_is_no_number_is_told_with_its_pass_stage_and_fix(tmp_path):
     changes = {"pass": lambda one: scored(one, np.nan)}
-    run = experiment(None, lambda trial: EvilDevice(changes=changes), {"evil": None}, sessions=1)
+    run = experiment(None, lambda target: EvilDevice(changes=changes), {"evil": None}, sessions=1)
     with store_of(run, tmp_path) as store:
         run.store = store
         run.run()

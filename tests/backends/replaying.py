@@ -14,7 +14,7 @@ from edgebench.judge.trial_summary import TrialSummary
 from edgebench.prepare.cache import Cache
 from edgebench.results.load import StoredResults
 from edgebench.run.config import resolve
-from edgebench.run.measuring.execution import Campaign
+from edgebench.run.measuring.execution import Campaign, LocalMachines
 from edgebench.run.measuring.host_queue import Outcome
 from edgebench.run.measuring.progress import Observer
 from edgebench.run.planner import build
@@ -73,6 +73,7 @@ def run(
         resume=resume,
         cache=cache,
         observer=Observer(),
+        machines=LocalMachines(built.backends),
         clock=clock,
     )
     return campaign.carry_out()

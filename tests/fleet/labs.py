@@ -9,10 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from tests.link.sshd import free_port
 from tests.walk.conftest import COMMAND, Place
@@ -72,8 +74,10 @@ class Lab:
         self.start("scheduler", [sys.executable, "-c", scheduler, *options])
         self.until(lambda: self.log("scheduler").count("Scheduler at:") > 0, "scheduler")
 
-    def start_worker(self, name: str, targets: str, *words: str, **more: str) -> None:
-        """A machine with its own lock folder and cache."""
+    def start_worker(
+        self, name: str, targets: str, *words: str, prefix: Sequence[str] = (), **more: str
+    ) -> None:
+        """A machine with its own lock folder and cache; `prefix` is what starts its worker."""
         file = self.place.folder / f"{name}.toml"
         file.write_text(targets)
         lock = self.place.folder / f"{name}-lock"
@@ -83,7 +87,7 @@ class Lab:
             "EDGEBENCH_CACHE_DIR": str(self.place.folder / f"{name}-cache"),
         }
         joined = self.log(name).count("joined")
-        command = [*COMMAND, "fleet", "worker", self.address, "--targets-file", str(file), *words]
+        command = [*prefix, *COMMAND, "fleet", "worker", self.address, "--targets-file", str(file), *words]
         self.start(name, command, **own, **more)
         self.until(lambda: self.log(name).count("joined") > joined, name)
 
@@ -107,6 +111,15 @@ class Lab:
         assert done.returncode == 0, done.stderr
         machines: list[dict[str, Any]] = json.loads(done.stdout)["machines"]
         return machines
+
+    def listening(self) -> set[str]:
+        """The addresses that its processes listen on."""
+        return {
+            connection.laddr.ip
+            for process in self.processes.values()
+            for connection in psutil.Process(process.pid).net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
+        }
 
     def kill(self, name: str) -> None:
         process = self.processes.pop(name)
@@ -143,13 +156,17 @@ def sessions_of(result: Path) -> Mapping[str, list[dict[str, Any]]]:
 
 
 class Proxy:
-    """Passes bytes between a loopback port and another; `drops` lets nothing through, either way."""
+    """Passes bytes between a loopback port, or a socket at a path, and another port.
 
-    def __init__(self, to_port: int) -> None:
+    `drops` lets nothing through, either way.
+    """
+
+    def __init__(self, to_port: int, path: Path | None = None) -> None:
         self._to_port = to_port
         self.drops = threading.Event()
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._server.getsockname()[1]
+        family, address = (socket.AF_UNIX, str(path)) if path else (socket.AF_INET, ("127.0.0.1", 0))
+        self._server = socket.create_server(address, family=family)
+        self.port: int = 0 if path else self._server.getsockname()[1]
         self._open: list[socket.socket] = [self._server]
         threading.Thread(target=self._accept, daemon=True).start()
 

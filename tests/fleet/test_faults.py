@@ -66,6 +66,7 @@ def test_a_worker_that_stays_away(lab: Lab) -> None:
     lab.start_worker("machine", TARGET)
     code, text = measured_through(lab, lambda: lab.kill("machine"), reconnect_s=2)
     assert code == 5, text
+    assert text.count("session 3 of 5") == 2 and "session 4" not in text
     [records] = sessions_of(lab.place.folder / "results" / "run").values()
     assert [record["status"] for record in records if record["status"] == "ok"] == ["ok", "ok"]
     assert "the machine of one was lost" in records[-1]["failure"]["what"]

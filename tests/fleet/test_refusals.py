@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from edgebench.errors import EdgeBenchError, SessionError, UnavailableError, UsageError
-from edgebench.fleet.lab import ask, is_loopback, own_versions, require_safe, require_versions
 from edgebench.fleet.machine import MACHINES, Machine
+from edgebench.fleet.scheduler import ask, is_loopback, own_versions, require_safe, require_versions
 from tests.walk.conftest import Place
 
 pytest.importorskip("distributed")
@@ -74,7 +74,7 @@ def test_what_is_no_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         assert why_none(port) == "it is no Dask scheduler, or wants TLS"
         server.shutdown(socket.SHUT_RDWR)
     assert "Connection refused" in why_none(port)
-    monkeypatch.setattr("edgebench.fleet.lab.ANSWER_S", 1.0)
+    monkeypatch.setattr("edgebench.fleet.scheduler.ANSWER_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         assert why_none(silent.getsockname()[1]) == "no answer within 1 s"
 

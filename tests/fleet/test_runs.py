@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 
-import psutil
 import pytest
 
 import edgebench
@@ -128,13 +127,7 @@ def test_a_stopped_run_resumes_and_ctrl_c_keeps_its_session(lab: Lab) -> None:
 
 @pytest.mark.attack("what a fleet's processes listen on is looked at: loopback alone, Dask's HTTP server too")
 def test_nothing_listens_on_another_interface(lab: Lab) -> None:
-    listening = {
-        connection.laddr.ip
-        for process in lab.processes.values()
-        for connection in psutil.Process(process.pid).net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    }
-    assert listening == {"127.0.0.1"}
+    assert lab.listening() == {"127.0.0.1"}
 
 
 @pytest.mark.attack("a target is named that no machine offers, or two: refused with those that are offered")
@@ -165,7 +158,7 @@ def test_status_names_machines_and_targets(lab: Lab) -> None:
 OTHER = """
 import asyncio, json, sys
 from distributed import Worker
-from edgebench.fleet.lab import own_versions
+from edgebench.fleet.scheduler import own_versions
 texts = {
     "new": json.dumps({"future": 1, "versions": own_versions() | {"EdgeBench": "9.9"}, "tables": 5}),
     "odd": json.dumps({"versions": own_versions(), "tables": [{"name": 5}]}),
@@ -206,3 +199,15 @@ def test_time_and_rules_behave_as_locally(lab: Lab) -> None:
     [records] = sessions_of(lab.place.folder / "results" / "ruled").values()
     assert 3 <= len(records) <= 9
     shutil.rmtree(lab.place.folder / "results" / "ruled")
+
+
+def test_decide_ends_a_trial_at_the_least_sessions(lab: Lab) -> None:
+    limit = '[[requirements]]\nname = "image_s"\nquantity = "image_s"\nlimit = 1000.0\n'
+    file = lab.place.folder / "mine.toml"
+    file.write_text(f'schema_version = 1\nname = "mine"\ntitle = "made"\n{limit}')
+    run(lab, "-t", "one", "--decide", "--profile", str(file), "--sessions", "9", "--name", "decided")
+    folder = lab.place.folder / "results" / "decided"
+    [(key, records)] = sessions_of(folder).items()
+    assert [record["status"] for record in records] == ["ok"] * 3
+    record = json.loads((folder / "run.json").read_text())
+    assert (record["ended"], record["settled"]) == ("complete", [key])

@@ -11,7 +11,7 @@ from edgebench.records.target import Launch
 from edgebench.run.measuring.host_queue import Experiment
 from edgebench.run.measuring.progress import Observer
 from edgebench.run.trials import Plan, choose_variants, make_trials
-from tests.fakes import FakeBackend, made_images, made_scene, make_targets
+from tests.fakes import FakeBackend, machines_of, made_images, made_scene, make_targets
 from tests.measure.test_lane_group import MemoryStore
 
 
@@ -58,7 +58,7 @@ def experiment(
             for trial, artifact in zip(trials, artifacts, strict=True)
             if isinstance(artifact, Artifact)
         },
-        open_device=open_device,
+        machines=machines_of(open_device),
         store=store,
         observer=observer or Observer(),
         costs={},

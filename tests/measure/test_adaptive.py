@@ -8,7 +8,7 @@ import pytest
 
 from edgebench.run.measuring.host_trials import TimeBudget
 from edgebench.run.measuring.progress import Observer
-from tests.fakes import FakeDevice
+from tests.fakes import FakeDevice, machines_of
 from tests.measure.test_lane_group import MemoryStore, experiment, statuses
 
 
@@ -81,7 +81,7 @@ def test_what_is_settled_already_opens_no_device():
     store = MemoryStore()
     adaptive(store, (3, 3))[0].run()
     run, _ = adaptive(store, (3, 3))
-    run.open_device = lambda trial: pytest.fail("a device was opened")
+    run.machines = machines_of(lambda target: pytest.fail("a device was opened"))
     assert run.run().sessions == 0
 
 
@@ -140,11 +140,11 @@ def timed(store, **more):
     device = Taking(Clock())
     run, _ = adaptive(store, (9, 9), sessions=3, device=device, clock=device.clock, **more)
 
-    def open_device(trial):
+    def open_device(target):
         device.clock.now_s += 10.0  # as long as a session
         return device
 
-    run.open_device = open_device
+    run.machines = machines_of(open_device)
     return run
 
 

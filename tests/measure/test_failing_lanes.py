@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from edgebench.errors import SessionError, StoredResultError, UnavailableError
-from tests.fakes import FakeDevice, FakeSession
+from tests.fakes import FakeDevice, FakeSession, machines_of
 from tests.measure.lanes import DRIVES, StrictStore, Watching, by_target, experiment
 from tests.measure.test_lane_group import MemoryStore
 
@@ -14,9 +14,9 @@ from tests.measure.test_lane_group import MemoryStore
 def test_a_shared_device_that_is_lost_fails_all_that_share_it():
     opened = []
 
-    def open_device(trial):
-        opened.append(trial.target.name)
-        if trial.target.name.startswith("b"):
+    def open_device(target):
+        opened.append(target.name)
+        if target.name.startswith("b"):
             raise UnavailableError("the agent on pi does not answer", why="no route", fix="switch it on")
         return FakeDevice()
 
@@ -32,7 +32,7 @@ def test_a_shared_device_that_is_lost_fails_all_that_share_it():
 
 
 def test_a_sweep_on_the_only_device_that_is_not_there_is_an_error():
-    def open_device(trial):
+    def open_device(target):
         raise UnavailableError("the agent does not answer", why="no route", fix="switch it on")
 
     run = experiment(MemoryStore(), open_device, {"a": None}, settings=["threads=1", "threads=2"])
@@ -41,8 +41,8 @@ def test_a_sweep_on_the_only_device_that_is_not_there_is_an_error():
 
 
 def test_a_host_that_cannot_be_opened_fails_its_own_trials():
-    def open_device(trial):
-        if trial.target.name == "b":
+    def open_device(target):
+        if target.name == "b":
             raise UnavailableError("the agent on pi does not answer", why="no route", fix="switch it on")
         return FakeDevice()
 
@@ -57,7 +57,7 @@ def test_a_host_that_cannot_be_opened_fails_its_own_trials():
 
 
 def test_the_only_target_that_cannot_be_opened_is_an_error():
-    def open_device(trial):
+    def open_device(target):
         raise UnavailableError("the agent on pi does not answer")
 
     store = MemoryStore()
@@ -75,8 +75,8 @@ def test_a_host_that_is_lost_on_the_way_fails_sessions_and_the_others_go_on():
 
     devices: dict[str, FakeDevice] = {}
 
-    def open_device(trial):
-        if trial.target.name == "a":
+    def open_device(target):
+        if target.name == "a":
             return FakeDevice()
         if "b" in devices:
             raise UnavailableError("the agent on pi does not answer")
@@ -111,7 +111,7 @@ def test_a_board_that_is_lost_for_good_is_not_asked_for_each_trial_that_is_left(
     asked: list[str] = []
     store, gone = MemoryStore(), Gone(2, asked)
     run = experiment(
-        store, lambda trial: gone if trial.target.name[0] == "b" else FakeDevice(), {"a": None, "b": "pi"},
+        store, lambda target: gone if target.name[0] == "b" else FakeDevice(), {"a": None, "b": "pi"},
         depths=(0.25, 0.5, 1.0), settings=["threads=1", "threads=2"], sessions=3,
     )  # fmt: skip
     assert not run.run().interrupted
@@ -129,7 +129,7 @@ def test_a_board_that_is_lost_for_good_is_not_asked_for_each_trial_that_is_left(
             "no route to host",
             "check the device, then --resume",
         )
-    again = replace(run, open_device=lambda trial: FakeDevice())
+    again = replace(run, machines=machines_of(lambda target: FakeDevice()))
     again.run()
     assert all(sum(record.status == "ok" for record in store.finished(key)) == 3 for key in of_b)
 
@@ -144,7 +144,7 @@ def test_a_board_that_comes_back_is_measured_on():
                 yield session
 
     store, dozing = MemoryStore(), Dozing(1, [])
-    run = experiment(store, lambda trial: dozing, {"b": "pi"}, depths=(0.25, 0.5), sessions=2)
+    run = experiment(store, lambda target: dozing, {"b": "pi"}, depths=(0.25, 0.5), sessions=2)
     run.run()
     assert by_target(run, store)["b"].count("ok") == 4
 
@@ -155,13 +155,13 @@ def test_a_store_that_refuses_ends_the_whole_run():
             raise StoredResultError("the disk is full")
 
     with pytest.raises(StoredResultError):
-        experiment(Full(), lambda trial: FakeDevice(), {"a": None, "b": "pi"}).run()
+        experiment(Full(), lambda target: FakeDevice(), {"a": None, "b": "pi"}).run()
 
 
 def test_an_error_of_another_kind_ends_one_host_alone():
     store = StrictStore()
     observer = Watching()
-    run = experiment(store, lambda trial: FakeDevice(), {"a": None, "b": "pi"}, observer=observer)
+    run = experiment(store, lambda target: FakeDevice(), {"a": None, "b": "pi"}, observer=observer)
 
     def note_cost(trial, cost):
         if trial.target.name == "b":
@@ -193,7 +193,7 @@ def test_what_no_store_can_hold_fails_its_session_alone():
 
     store = Choosy()
     run = experiment(
-        store, lambda trial: Evil() if trial.target.name == "b" else FakeDevice(), {"a": None, "b": None}
+        store, lambda target: Evil() if target.name == "b" else FakeDevice(), {"a": None, "b": None}
     )
     assert run.run().faults == ()
     assert by_target(run, store) == {"a": ["ok"] * 2, "b": ["error"] * 2}

@@ -16,7 +16,7 @@ from edgebench.run.measuring.execution import _run_record
 from edgebench.run.measuring.host_queue import Experiment, Outcome
 from edgebench.run.measuring.progress import Observer
 from edgebench.run.trials import Plan, choose_variants, make_trials
-from tests.fakes import FakeBackend, FakeDevice, made_images, made_scene, make_targets
+from tests.fakes import FakeBackend, FakeDevice, machines_of, made_images, made_scene, make_targets
 
 
 @dataclass
@@ -72,7 +72,7 @@ def experiment(store, device, *, sessions=3, depths=(0.25, 0.5)):
     return Experiment(
         plan=plan,
         artifacts=artifacts,
-        open_device=lambda trial: device,
+        machines=machines_of(lambda target: device),
         store=store,
         observer=Observer(),
         costs={},
@@ -147,11 +147,8 @@ def test_a_finished_experiment_opens_no_device():
     store = MemoryStore()
     experiment(store, FakeDevice()).run()
 
-    def refuse(trial):
-        pytest.fail("a device was opened")
-
     done = experiment(store, FakeDevice())
-    done.open_device = refuse
+    done.machines = machines_of(lambda target: pytest.fail("a device was opened"))
     assert done.run().sessions == 0
 
 

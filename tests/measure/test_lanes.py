@@ -29,7 +29,7 @@ def test_hosts_are_measured_side_by_side():
                 yield session
 
     store = StrictStore()
-    run = experiment(store, lambda trial: Meeting(), {"a": None, "b": "pi", "c": "nano"})
+    run = experiment(store, lambda target: Meeting(), {"a": None, "b": "pi", "c": "nano"})
     outcome = run.run()
     assert not outcome.interrupted
     assert outcome.sessions == 6
@@ -45,7 +45,7 @@ def test_targets_of_one_host_take_turns_and_only_one_is_open():
             if self in opened:
                 opened.remove(self)
 
-    def open_device(trial):
+    def open_device(target):
         device = Lone()
         opened.append(device)
         assert len(opened) == 1
@@ -86,7 +86,7 @@ def test_meters_on_the_host_sample_through_all_sessions_of_a_lane_until_its_last
 
     store = MemoryStore()
     observer = Watching()
-    run = experiment(store, lambda trial: Noting(), {"a": None}, sessions=2, observer=observer)
+    run = experiment(store, lambda target: Noting(), {"a": None}, sessions=2, observer=observer)
     targets = [replace(trial.target, meters=("benchtop", "rapl:")) for trial in run.plan.trials]
     trials = [replace(trial, target=target) for trial, target in zip(run.plan.trials, targets, strict=True)]
     run.plan = replace(run.plan, trials=tuple(trials))
@@ -107,7 +107,7 @@ def test_the_preferred_meters_of_a_target_reach_its_sessions_and_have_an_idle_wi
             asked.append((settings.meters, settings.preferred_meters, settings.idle_s))
             return super().session(artifact, settings)
 
-    run = experiment(MemoryStore(), lambda trial: Noting(), {"a": None}, sessions=1)
+    run = experiment(MemoryStore(), lambda target: Noting(), {"a": None}, sessions=1)
     [trial] = run.plan.trials
     target = replace(trial.target, preferred_meters=("ina3221", "tegrastats"))
     run.plan = replace(run.plan, trials=(replace(trial, target=target),))
@@ -118,8 +118,8 @@ def test_the_preferred_meters_of_a_target_reach_its_sessions_and_have_an_idle_wi
 def test_targets_that_differ_in_options_alone_share_one_open_device():
     opened = []
 
-    def open_device(trial):
-        opened.append(trial.target.name)
+    def open_device(target):
+        opened.append(target.name)
         return FakeDevice()
 
     store = MemoryStore()
@@ -162,7 +162,7 @@ def test_ctrl_c_reaches_every_host_and_each_keeps_its_pass(number):
             yield Slow(self, "ok", free.pop())
 
     store = StrictStore()
-    run = experiment(store, lambda trial: Device(), {"a": None, "b": "pi", "c": "nano"})
+    run = experiment(store, lambda target: Device(), {"a": None, "b": "pi", "c": "nano"})
 
     def press():
         for event in started:
@@ -185,7 +185,7 @@ def test_retries_as_configured():
     def run(script, retries, sessions=3):
         store = MemoryStore()
         device = FakeDevice(script=list(script))
-        experiment(store, lambda trial: device, {"a": None}, sessions=sessions, retries=retries).run()
+        experiment(store, lambda target: device, {"a": None}, sessions=sessions, retries=retries).run()
         return statuses(store)
 
     assert run(["crash"], 0) == ["crash", "ok", "ok"]
@@ -203,7 +203,7 @@ def test_workers_without_cores_enough_are_refused_before_the_first_session():
             return {"usable_cores": [0, 1]}
 
     device, store = Small(), MemoryStore()
-    run = experiment(store, lambda trial: device, {"a": "board"}, sharings=[Sharing("cores", 3)])
+    run = experiment(store, lambda target: device, {"a": "board"}, sharings=[Sharing("cores", 3)])
     with pytest.raises(UsageError, match="3 workers and 2 usable cores"):
         run.run()
     assert not store.records and not device.opened
@@ -225,7 +225,7 @@ def test_a_device_that_becomes_another_one_gives_other_targets_no_sessions_anew(
     store = MemoryStore()
     devices = {"a": Changing(), "b": FakeDevice(script=["crash"])}
     hosts = {"a": None, "b": None}
-    run = experiment(store, lambda trial: devices[trial.target.name[:1]], hosts, retries=0)
+    run = experiment(store, lambda target: devices[target.name[:1]], hosts, retries=0)
     replace(run, revise=revise).run()
     failed = [record for record in store.records if record.status == "crash"]
     [key] = [trial.key for trial in run.plan.trials if trial.target.name == "b"]

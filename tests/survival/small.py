@@ -21,7 +21,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.records.model import PrepareRequest
 from edgebench.records.values import Progress, Variant
 from edgebench.run.config import resolve
-from edgebench.run.measuring.execution import Campaign
+from edgebench.run.measuring.execution import Campaign, LocalMachines
 from edgebench.run.measuring.host_queue import Outcome
 from edgebench.run.measuring.progress import Observer
 from edgebench.run.planner import Built, build
@@ -137,6 +137,7 @@ class Small:
             resume=resume,
             cache=self.cache,
             observer=self.observer,
+            machines=LocalMachines(built.backends),
         )
         return campaign.carry_out()[1]
 

@@ -7,7 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,15 @@ from typing import Any
 import psutil
 from pydantic import BaseModel
 
-from edgebench.contract import Device
+from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
 from edgebench.files import reason
 from edgebench.installed import versions_of
 from edgebench.interruption import GO_ON
 from edgebench.judge.judged import verdict_counts
 from edgebench.judge.summarise import summarise, trial_json
+from edgebench.link.host_probes import HostProbes
+from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.pictures import scene_preview
 from edgebench.records.model import Artifact, Companion, Prepared
@@ -34,6 +36,7 @@ from edgebench.records.stored import (
     TrialRecord,
     WorkerPlan,
 )
+from edgebench.records.target import Target
 from edgebench.records.values import ImageSet, Progress, Scene
 from edgebench.results.listing import find_unfinished, is_finished
 from edgebench.results.load import load
@@ -42,10 +45,11 @@ from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.config import Resolved
 from edgebench.run.cost import note_cost, note_spread, noted_costs, spread_of, steady_words
-from edgebench.run.measuring.host_queue import Experiment, Fleet, Outcome
+from edgebench.run.measuring.host_queue import Experiment, Machines, Outcome
 from edgebench.run.measuring.host_trials import TargetRevisions, settled_on_disk
 from edgebench.run.measuring.preflight import preflight
 from edgebench.run.measuring.progress import Observer
+from edgebench.run.measuring.session import LocalDevice
 from edgebench.run.measuring.session_record import traceback_text, utc_text
 from edgebench.run.planner import Built
 from edgebench.run.setting import share_text
@@ -208,6 +212,38 @@ _FINDERS: Mapping[str, Callable[[], Any]] = {
 }
 
 
+@dataclass
+class LocalMachines:
+    """Devices of this machine, and of the hosts and ports that it reaches itself."""
+
+    backends: Mapping[str, Backend]
+    _timeouts: Timeouts = field(default_factory=Timeouts.from_environment, init=False)
+    _host_probes: dict[str, HostProbes] = field(default_factory=dict, init=False)  # by host
+
+    def of(self, trial: PlannedTrial) -> str:
+        """The trial's host."""
+        return trial.target.host or ""
+
+    def open(self, trial: PlannedTrial) -> LocalDevice:
+        """The device, with the probes on this machine that sample for all devices of its host."""
+        backend = self.backends[trial.target.device]
+        host_probes = self._host_probes.setdefault(self.of(trial), HostProbes(self._timeouts))
+        return LocalDevice(backend.open(trial.target), backend.explain, host_probes)
+
+    def await_turn(self, machine: str, over: Callable[[], bool]) -> bool:
+        """Devices that are in use are waited for as they are opened."""
+        return True
+
+    def leave(self, machine: str) -> None:
+        """End the probes on this machine."""
+        if machine in self._host_probes:
+            self._host_probes[machine].close()
+
+    def preflight(self, targets: Sequence[Target]) -> list[dict[str, Any]]:
+        """What doctor finds."""
+        return preflight(targets, self.backends)
+
+
 @dataclass(frozen=True)
 class Campaign:
     """What one run needs to know besides its plan."""
@@ -219,8 +255,8 @@ class Campaign:
     resume: bool
     cache: Cache
     observer: Observer
+    machines: Machines
     clock: Callable[[], float] = time.monotonic
-    fleet: Fleet | None = None
 
     def carry_out(self) -> tuple[Path, Outcome]:
         """Prepare, open the folder, measure; returns the folder and how it ended.
@@ -259,7 +295,7 @@ class Campaign:
                 artifacts={
                     key: artifact for key, artifact in prepared.items() if isinstance(artifact, Artifact)
                 },
-                open_device=self._open_here if self.fleet is None else self.fleet.open,
+                machines=self.machines,
                 store=store,
                 observer=self.observer,
                 costs=noted_costs(self.cache, plan.trials),
@@ -267,7 +303,6 @@ class Campaign:
                 explain=lambda trial, error: self.built.backends[trial.target.device].explain(error),
                 settled=settled_on_disk(store),
                 revise=TargetRevisions(store, self.observer.note),
-                fleet=self.fleet,
                 clock=self.clock,
             )
             begun = RunRecord(started_utc=utc_text(datetime.now(UTC)), max_time_s=plan.max_time_s)
@@ -281,9 +316,6 @@ class Campaign:
             raise KeyboardInterrupt(GO_ON) from None
         finally:
             store.close()
-
-    def _open_here(self, trial: PlannedTrial) -> Device:
-        return self.built.backends[trial.target.device].open(trial.target)
 
     def _conclude(self, store: ExperimentStore, plan: Plan) -> dict[str, Any]:
         """Write what follows from the sessions: each trial's summary, and its spread for later estimates.
@@ -341,11 +373,7 @@ class Campaign:
             ),
             profiles=self.profiles,
             host=host_facts(),
-            preflight=tuple(
-                preflight(self.built.targets, self.built.backends)
-                if self.fleet is None
-                else self.fleet.preflight(self.built.targets)
-            ),
+            preflight=tuple(self.machines.preflight(self.built.targets)),
             warnings=plan.notes,
         )
         return written(record, self._private_names())

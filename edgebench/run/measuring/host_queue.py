@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -13,16 +12,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from edgebench import interruption
-from edgebench.contract import Device
 from edgebench.errors import EdgeBenchError, SessionError, StoredResultError, UnavailableError
 from edgebench.interruption import handling, held_interrupt
 from edgebench.judge.power import reasons_by_probe
 from edgebench.link.failures import Explain
-from edgebench.link.host_probes import HostProbes
 from edgebench.records.model import Artifact
 from edgebench.records.session import SessionSettings, probe_name
 from edgebench.records.stored import Failure, SessionRecord
 from edgebench.records.target import Target
+from edgebench.records.values import Json
 from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.revisions import Identity, identity_of
 from edgebench.results.writing import ExperimentStore
@@ -42,7 +40,7 @@ from edgebench.run.measuring.progress import (
     SessionLatency,
     SessionState,
 )
-from edgebench.run.measuring.session import SessionWatch, measure_session
+from edgebench.run.measuring.session import SessionWatch
 from edgebench.run.measuring.session_record import Job, Measured, unmeasured_session, unwritable_session
 from edgebench.run.meters import idle_window_s, meters_of, monitors_of, on_board, on_host
 from edgebench.run.sharing import require_cores
@@ -52,22 +50,31 @@ ExplainTrial = Callable[[PlannedTrial, SessionError], SessionError | None]
 """A session's failure in the words of its trial's backend; None where there is nothing to add."""
 
 
-class DeviceElsewhere(ABC):
-    """A device of another host's machine, where its sessions are measured."""
+class OpenDevice(Protocol):
+    """The open device of a target, here or on a machine of a fleet."""
 
-    @abstractmethod
+    @property
+    def placement_cost(self) -> str:
+        """What placing an artifact costs there: cheap, slow or manual."""
+
+    def describe(self) -> dict[str, Json]:
+        """The board's facts (see `contract.Device`)."""
+
     def measure(self, job: Job, watch: SessionWatch, folder: Path) -> Measured | None:
         """As `measure_session`; None where its machine was lost and is back: the session is repeated."""
 
+    def close(self) -> None:
+        """End everything that was started on the device."""
 
-class Fleet(Protocol):
-    """Machines of other hosts, each with its devices."""
+
+class Machines(Protocol):
+    """Where a run measures: devices that this machine reaches itself, or machines of a fleet."""
 
     def of(self, trial: PlannedTrial) -> str:
-        """The machine of a trial's target: its sessions are measured one after the other."""
+        """Whose sessions are measured one after the other, the trial's among them; "" for this machine."""
 
-    def open(self, trial: PlannedTrial) -> Device:
-        """A `DeviceElsewhere`; UnavailableError where it cannot be opened."""
+    def open(self, trial: PlannedTrial) -> OpenDevice:
+        """The trial's device, in the thread that measures on it; UnavailableError where it is not there."""
 
     def await_turn(self, machine: str, over: Callable[[], bool]) -> bool:
         """Wait until this run may measure there; False where its time is `over` first."""
@@ -76,7 +83,7 @@ class Fleet(Protocol):
         """Nothing more is measured there."""
 
     def preflight(self, targets: Sequence[Target]) -> Sequence[dict[str, Any]]:
-        """The machines' findings of these targets, as `preflight` gives them."""
+        """What checks of these targets find (see `preflight`)."""
 
 
 @dataclass
@@ -107,8 +114,7 @@ class Lane:
     interrupted: bool = field(default=False, init=False)
     out_of_time: bool = field(default=False, init=False)
     fault: Exception | None = field(default=None, init=False)
-    _open: tuple[Target, Device] | None = field(default=None, init=False)  # by what it was opened for
-    _host_probes: HostProbes = field(default_factory=HostProbes, init=False)
+    _open: tuple[Target, OpenDevice] | None = field(default=None, init=False)  # by what it was opened for
     _tries: Counter[Turn] = field(default_factory=Counter, init=False)
     _lost: list[Target] = field(default_factory=list, init=False)  # devices that their latest session lost
     _noted: set[str] = field(default_factory=set, init=False)  # of meters, in words
@@ -166,17 +172,15 @@ class Lane:
             self.progress.observer.note(f"{names}: nothing more is measured: {type(error).__name__}: {error}")
         finally:
             self._close()
-            self._host_probes.close()
-            if self.experiment.fleet is not None:
-                self.experiment.fleet.leave(self.host)
+            self.experiment.machines.leave(self.host)
             self.progress.host_ended(self.host)
 
     # --- devices ---
 
     def _has_turn(self) -> bool:
-        """Wait for the machine of a fleet; False where the run's time is over first."""
-        fleet = self.experiment.fleet
-        self.out_of_time = fleet is not None and not fleet.await_turn(self.host, lambda: self.budget.over)
+        """Wait for the machine; False where the run's time is over first."""
+        machines = self.experiment.machines
+        self.out_of_time = not machines.await_turn(self.host, lambda: self.budget.over)
         return not self.out_of_time
 
     def _open_each(self) -> None:
@@ -240,12 +244,12 @@ class Lane:
             turn = Turn(standing.ok, trial.key)
             self._keep(turn, unmeasured_session(self._job(turn), error, self._explain_of(trial.key)))
 
-    def _device(self, trial: PlannedTrial) -> Device:
+    def _device(self, trial: PlannedTrial) -> OpenDevice:
         connection = trial.target.connection
         if self._open is not None and self._open[0] != connection:
             self._close()
         if self._open is None:
-            self._open = connection, self.experiment.open_device(trial)
+            self._open = connection, self.experiment.machines.open(trial)
         return self._open[1]
 
     def _close(self) -> None:
@@ -305,11 +309,7 @@ class Lane:
         """None where the machine was lost and is back: the session is measured again."""
         job = self._job(turn)
         try:
-            device = self._device(self.trials[turn.key])
-            explain = self._explain_of(turn.key)
-            if isinstance(device, DeviceElsewhere):
-                return device.measure(job, watch, folder)
-            return measure_session(device, job, device.describe(), watch, explain, self._host_probes, folder)
+            return self._device(self.trials[turn.key]).measure(job, watch, folder)
         except StoredResultError:
             raise
         except Exception as error:
@@ -439,18 +439,17 @@ class Outcome:
 
 @dataclass
 class Experiment:
-    """One experiment: its plan, the artifacts that were made for it, and the way to its devices.
+    """One experiment: its plan, the artifacts that were made for it, and where it is measured.
 
     `note_cost` is called with what each good session took, `explain` gives a session's failure in the words
     of its trial's backend, and `revise` tells which trials the sessions of a device belong to.
     `costs` are what sessions took in earlier runs, by trial key, as far as there were any.
-    `open_device` is called in the thread that measures on it: one thread a host, the main one where there
-    is only one host.
+    One thread measures on each of the `machines`, the main one where there is only one machine.
     """
 
     plan: Plan
     artifacts: Mapping[str, Artifact]  # by trial key; a trial without one is unsupported
-    open_device: Callable[[PlannedTrial], Device]
+    machines: Machines
     store: ExperimentStore
     observer: Observer
     costs: Mapping[str, Cost]
@@ -458,7 +457,6 @@ class Experiment:
     explain: ExplainTrial = lambda trial, error: None
     settled: Settled = lambda key: False
     revise: Revise = lambda trials, identity: trials
-    fleet: Fleet | None = None
     clock: Callable[[], float] = time.monotonic
 
     def run(self) -> Outcome:
@@ -488,28 +486,29 @@ class Experiment:
         trials = {trial.key: trial for trial in self.plan.trials if trial.key in self.artifacts}
         standing = {key: self._from_store(key) for key in trials}
         due = [trial for key, trial in trials.items() if standing[key].due(self.plan.sessions)]
-        hosts = list(dict.fromkeys(map(self._machine_of, due)))
+        hosts = list(dict.fromkeys(map(self.machines.of, due)))
         lock = threading.RLock()
-        if len(hosts) > 1 and None in hosts:
+        drives_others = len(hosts) > 1 and "" in hosts
+        if drives_others:
             self.observer.note(
                 "this machine is measured while it drives other boards: for its best figures measure it alone"
             )
         artifacts = {key: self.artifacts[key] for key in trials}
         progress = RunProgress(
             self.observer,
-            [host or "" for host in hosts],
+            hosts,
             sum(self.plan.sessions - standing[trial.key].ok for trial in due),
             at_most=self.plan.adaptive,
             lock=lock,
-            beside_others=len(hosts) > 1 and None in hosts,
+            beside_others=drives_others,
         )
         by_host = {
-            host: {key: trial for key, trial in trials.items() if self._machine_of(trial) == host}
+            host: {key: trial for key, trial in trials.items() if self.machines.of(trial) == host}
             for host in hosts
         }
         return [
             Lane(
-                host=host or "",
+                host=host,
                 experiment=self,
                 trials=LaneTrials(
                     plan=self.plan,
@@ -532,9 +531,6 @@ class Experiment:
             )
             for host in hosts
         ]
-
-    def _machine_of(self, trial: PlannedTrial) -> str | None:
-        return trial.target.host if self.fleet is None else self.fleet.of(trial)
 
     def _from_store(self, key: str) -> Standing:
         records = [record for record in self.store.finished(key) if record.status == "ok"]

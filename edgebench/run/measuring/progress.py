@@ -292,10 +292,15 @@ class RunProgress:
     def ended(
         self, host: str, label: str, latency: SessionLatency | None, status: str, took_s: float
     ) -> None:
-        """A session ended; one that never began, because its device was not reached, is reported alike."""
+        """A session ended; one that never began, because its device was not reached, is reported alike.
+
+        One that lost its device is not counted: where it is measured again, that has its number.
+        """
         with self.lock:
             if self._in_hand.pop(host, None) is not None:
-                self._ended += 1
+                counts = status != "lost_connection"
+                self._ended += counts
+                self.sessions -= not counts
             self.observer.session_ended(SessionState(host, label), latency, status, took_s)
 
     def host_ended(self, host: str) -> None:

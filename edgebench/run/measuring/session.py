@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +24,7 @@ from edgebench.prepare.labelled_inputs import anomaly_scores
 from edgebench.records.model import Golden
 from edgebench.records.session import Pass, SessionFacts, Window
 from edgebench.records.stored import Failure, GoldenCheck, SessionStatus, SessionTables
-from edgebench.records.values import Scores
+from edgebench.records.values import Json, Scores
 from edgebench.results.tables import require_finite_scores
 from edgebench.results.writing import as_stored_result_error
 from edgebench.run.estimate import Cost, Shape, Span, cost_of_session, session_s, steady_passes
@@ -288,6 +288,39 @@ SPARE_MEASUREMENTS = 100
 """Passes or windows besides the steady ones and the warm-up's that are still taken for a device's own way."""
 SPARE_TIMES = 10
 """How many times what it has to last a worker's steady part may go on: workers wait for the slowest."""
+
+
+@dataclass(frozen=True)
+class LocalDevice:
+    """A device that this process has open, and the probes on this machine that sample for it.
+
+    Args:
+        device: that is measured.
+        explain: its backend's words for a failure.
+        host_probes: what samples on this machine; they outlive the device.
+    """
+
+    device: Device
+    explain: Explain
+    host_probes: HostProbes
+
+    @property
+    def placement_cost(self) -> str:
+        """What placing an artifact costs: cheap, slow or manual."""
+        return self.device.placement_cost
+
+    def describe(self) -> dict[str, Json]:
+        """The board's facts, asked for again each time."""
+        return self.device.describe()
+
+    def measure(self, job: Job, watch: SessionWatch, folder: Path) -> Measured:
+        """Run one session (see `measure_session`), with the facts as they are before it."""
+        facts = self.describe()
+        return measure_session(self.device, job, facts, watch, self.explain, self.host_probes, folder)
+
+    def close(self) -> None:
+        """End everything that was started on the device."""
+        self.device.close()
 
 
 def measure_session(
