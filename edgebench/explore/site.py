@@ -387,7 +387,6 @@ def documents(
                 "unit": metric.unit,
                 "better": metric.better,
                 "log": metric.unit not in ("1", "points"),
-                "sentence": metric.sentence,
                 "statistics": metric.statistics,
                 "columns": summary_columns(metric),
             }
@@ -457,9 +456,9 @@ def _labels(rows: _Rows) -> dict[str, list[str]]:
 
 
 def _coded(values: Sequence[Any], known: Sequence[Any] = ()) -> dict[str, Any]:
-    """A column as its different values, and the place of each entry's among them."""
+    """A column as its different values, and each entry's place among them; none where all are one."""
     places = {value: place for place, value in enumerate(dict.fromkeys((*known, *values)))}
-    return {"values": list(places), "codes": [places[value] for value in values]}
+    return {"values": list(places), "codes": [places[value] for value in values] if len(places) > 1 else []}
 
 
 def _figures(rows: Sequence[TrialRow]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ A site is read by `page/explore.js`. data.js has every trial, one entry a trial 
 
     {"schema": 1, "build": "16 hex digits, as in sessions.js", "made_utc", "version", "n": 9000,
      "labels": {"device": {"title": "Device", "values": ["cpu", ...], "codes": [0, 0, ...]}, ...},
-     "metrics": [{"name", "title", "titled", "unit", "better", "log", "sentence", "statistics", "columns"}],
+     "metrics": [{"name", "title", "titled", "unit", "better", "log", "statistics", "columns"}],
      "figures": {"image_s": {"value": [...], "low": [...] or null, "high": [...] or null,
                              "reasons": {"values", "codes"}}, ...},
      "profiles": [{"name", "title", "limits": [...], "verdicts": {"values", "codes"}}, ...],
@@ -18,9 +18,10 @@ sessions.js has what comparisons and histories take, of the trials in the same o
      "history": {"image_s": [{"trials": [places, oldest first], "changes": [{"at", "ratio", "word"}],
                               "reason": "why no change was looked for"}, ...]}}
 
-results/<id>.js has one result (`result_document`); its id stays as sessions end. Numbers of data.js have 6
-significant digits, those of the other files all. What is missing is null. Every text is one line without
-control characters, and data: the page never takes it for markup.
+"codes" is empty where all trials have the one value. results/<id>.js has one result (`result_document`); its
+id stays as sessions end. Numbers of data.js have 6 significant digits, those of the other files all. What is
+missing is null. Every text is one line without control characters, and data: the page never takes it for
+markup.
 """
 
 from __future__ import annotations

@@ -36,5 +36,9 @@ def document(path: Path) -> Any:
 
 def column(data: Any, name: str) -> list[str]:
     """A column of labels, an entry a trial."""
-    coded = data["labels"][name]
-    return [coded["values"][code] for code in coded["codes"]]
+    return [decoded(data["labels"][name], place) for place in range(data["n"])]
+
+
+def decoded(coded: Any, place: int) -> str:
+    """The text of one trial."""
+    return coded["values"][coded["codes"][place] if coded["codes"] else 0]

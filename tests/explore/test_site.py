@@ -29,7 +29,7 @@ from edgebench.results.listing import list_results
 from edgebench.results.load import StoredResults
 from edgebench.stats.interval import Interval
 from tests import synthetic_results
-from tests.explore.conftest import column, document
+from tests.explore.conftest import column, decoded, document
 
 
 def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Path) -> None:
@@ -50,13 +50,13 @@ def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Pa
             for column_name, expected in (("value", row[heading] / scale), ("low", row[low])):
                 value = figures[column_name][place]
                 assert value is None if math.isnan(expected) else value == float(f"{expected:.6g}")
-            reason = figures["reasons"]["values"][figures["reasons"]["codes"][place]]
+            reason = decoded(figures["reasons"], place)
             assert bool(reason) == (figures["value"][place] is None)
         [summary] = [each for each in loaded.trial_summaries() if each.key == key]
         assert sessions["trials"][place]["load_s"] == list(summary.load_s_values)
         verdicts = loaded.verdicts([profile.name for profile in shipped_profiles()])
         for profile in data["profiles"]:
-            word = profile["verdicts"]["values"][profile["verdicts"]["codes"][place]]
+            word = decoded(profile["verdicts"], place)
             own = verdicts[(verdicts.trial == key) & (verdicts.profile == profile["name"]) & ~verdicts.wanted]
             assert word == min(own.verdict, key=["fail", "unknown", "inconclusive", "pass"].index)
     assert {metric["name"] for metric in data["metrics"]} == {metric.name for metric in site_metrics()}
@@ -242,7 +242,7 @@ def test_what_is_no_number_is_null(lab: Path, tmp_path: Path, monkeypatch: pytes
     data, sessions = document(tmp_path / "site" / "data.js"), document(tmp_path / "site" / "sessions.js")
     figures = data["figures"]["image_s"]
     assert [figures[name][0] for name in ("value", "low", "high")] == [None, None, None]
-    assert "finite" in figures["reasons"]["values"][figures["reasons"]["codes"][0]]
+    assert "finite" in decoded(figures["reasons"], 0)
     assert None not in figures["value"][1:] and "memory_bytes" not in sessions["trials"][0]
 
 

@@ -25,6 +25,7 @@ const SHAPES = [
   "m-42,-42h84l-84,84h84z",
 ];
 const COLOURS = 6;
+const FADED_FIRST = ["fail", "undecided", "pass"];
 const RING = "m-80,0a80,80 0 1,0 160,0a80,80 0 1,0 -160,0z";
 
 /**
@@ -65,7 +66,7 @@ function domainOf(values, log) {
  */
 function axisOf(metric, values) {
   const { log, unit } = metric;
-  return { domain: domainOf(values, log), kind: log ? "log" : "linear", title: titled(metric), unit };
+  return { domain: domainOf(values, log), kind: log ? "log" : "linear", title: metric.titled, unit };
 }
 
 /**
@@ -105,20 +106,27 @@ function frame(svg, width, height, xAxis, yAxis) {
 
 /**
  * Points of one look as two paths: their intervals, cut at the frame, where they reach beyond the mark; their marks.
+ * Of thousands of intervals most are on pixels that others cover: those are left out, which looks the same.
  * @param {any} layer
  * @param {Point[]} points
  * @param {Frame} frame
  */
-function drawPoints(layer, points, { x, y }) {
-  const [clampedX, clampedY] = [x, y].map((scale) => scale.copy().clamp(true));
-  let intervals = "";
-  let marks = "";
-  for (const { x: atX, y: atY, xLow, xHigh, yLow, yHigh, group } of points) {
-    const ends = [x(atX), y(atY), clampedX(xLow), clampedX(xHigh), clampedY(yLow), clampedY(yHigh)];
-    const [middleX, middleY, left, right, bottom, top] = ends.map(tenths);
-    if (right - left > 80) intervals += `M${left},${middleY}H${right}`;
-    if (bottom - top > 80) intervals += `M${middleX},${bottom}V${top}`;
-    marks += `M${middleX},${middleY}${shape(group)}`;
+function drawPoints(layer, points, { x, y, left, right, top, bottom }) {
+  const [wide, high] = [right - left, bottom - top].map((size) => Math.ceil(size) + 1);
+  const [rows, columns] = [new Uint8Array(wide * high), new Uint8Array(wide * high)];
+  const within = (/** @type {number} */ at, /** @type {number} */ size) => Math.min(Math.max(at, 0), size - 1);
+  const isNew = (/** @type {Uint8Array} */ pixels, /** @type {number} */ line, /** @type {number} */ from, /** @type {number} */ to) => {
+    const own = pixels.subarray(line + Math.round(from), line + Math.round(to));
+    return to - from > 8 && own.includes(0) && own.fill(1);
+  };
+  let [intervals, marks] = ["", ""];
+  for (const { x: middleX, y: middleY, xLow, xHigh, yLow, yHigh, group } of points) {
+    const [atX, atY] = [within(x(middleX) - left, wide), within(y(middleY) - top, high)];
+    const [from, to, start, end] = [within(x(xLow) - left, wide), within(x(xHigh) - left, wide), within(y(yHigh) - top, high), within(y(yLow) - top, high)];
+    const [placeX, placeY] = [tenths(left + atX), tenths(top + atY)];
+    marks += `M${placeX},${placeY}${shape(group)}`;
+    if (isNew(rows, Math.round(atY) * wide, from, to)) intervals += `M${tenths(left + from)},${placeY}H${tenths(left + to)}`;
+    if (isNew(columns, Math.round(atX) * high, start, end)) intervals += `M${placeX},${tenths(top + start)}V${tenths(top + end)}`;
   }
   layer.append("path").attr("class", "interval").attr("d", intervals);
   layer.append("path").attr("class", "mark").attr("d", marks);
@@ -236,9 +244,10 @@ class Scatter {
     this.tree = null;
     this.plane.attr("x", left).attr("y", top).attr("width", right - left).attr("height", bottom - top);
     this.marks.selectChildren().remove();
-    const looks = d3.groups(view.points, ({ group, state }) => `c${group % COLOURS} s${group} ${state}`);
-    const fadedFirst = d3.sort(looks, ([look]) => !look.endsWith("fail"));
-    for (const [look, points] of fadedFirst) drawPoints(this.marks.append("g").attr("class", look), points, of);
+    for (const points of grouped(view.points, ({ group, state }) => 1e4 * FADED_FIRST.indexOf(state) + group)) {
+      const look = `c${points[0].group % COLOURS} ${points[0].state}`;
+      drawPoints(this.marks.append("g").attr("class", look), points, of);
+    }
     const ring = (/** @type {Point} */ point) => (point.published ? `M${tenths(x(point.x))},${tenths(y(point.y))}${RING}` : "");
     this.marks.append("path").attr("class", "published").attr("d", view.points.map(ring).join(""));
     const line = d3.line((point) => tenths(x(point.x)), (point) => tenths(y(point.y))).curve(d3.curveStepAfter);
@@ -311,8 +320,8 @@ function seriesPlot(svg, width, height, { x, y, points = [], line = [], bands = 
   of.layer.append("path").attr("class", "band").attr("d", boxes.join(""));
   const path = d3.line(([at]) => of.x(at), ([, at]) => of.y(at)).defined((place) => place !== null);
   of.layer.append("path").attr("class", "series").attr("d", path(line));
-  for (const [group, members] of d3.groups(points, (point) => point.group)) {
-    drawPoints(of.layer.append("g").attr("class", `c${group % COLOURS}`).attr("transform", "scale(.1)"), members, of);
+  for (const members of grouped(points, ({ group }) => group)) {
+    drawPoints(of.layer.append("g").attr("class", `c${members[0].group % COLOURS}`).attr("transform", "scale(.1)"), members, of);
   }
   drawRules(of.layer, rules, of);
 }

@@ -28,10 +28,8 @@ let sessions = null;
 let results = {};
 /** @type {Object<string, Promise<void>>} files of this site that were asked for */
 let loading = {};
-/** @type {string[]} what the address calls each trial */
-let names = [];
-/** @type {Map<string, number>} */
-let places = new Map();
+/** @type {Map<string, number>|null} trials by what the address calls them, once that is asked for */
+let places = null;
 /** What is chosen: what the address says. */
 let params = new URLSearchParams();
 /** @type {Scatter} */
@@ -147,16 +145,27 @@ function chosenColumns() {
 /** @param {Data} loaded */
 function edgebenchData(loaded) {
   if (data?.build === loaded.build) return;
-  [data, sessions, loading, results, places] = [loaded, null, {}, {}, new Map()];
-  names = d3.range(data.n).map((i) => {
-    const whole = `${label(data, "id", i) || "published"}/${label(data, "key", i) || label(data, "trial", i)}`;
-    const name = places.has(whole) ? `${whole}~${i}` : whole;
-    places.set(name, i);
-    return name;
-  });
+  [data, sessions, loading, results, places] = [loaded, null, {}, {}, null];
   if (!scatter) begin();
   fillControls();
   render();
+}
+
+/**
+ * What the address calls a trial: its result and key, or where it was published.
+ * @param {number} i
+ */
+function nameOf(i) {
+  const id = label(data, "id", i);
+  const facts = ["source", "trial", ...FILTERS.filter((name) => name !== "kind")];
+  return (id ? [id, label(data, "key", i)] : ["published", ...facts.map((name) => label(data, name, i))]).join("/");
+}
+
+/** @param {string} name of the parameter that says which @returns {number|null} the place of a trial */
+function placeIn(name) {
+  if (!params.get(name)) return null;
+  places ??= new Map(d3.range(data.n).map((i) => [nameOf(i), i]));
+  return places.get(params.get(name) ?? "") ?? null;
 }
 
 /** @param {Sessions} loaded */
@@ -192,7 +201,7 @@ function need(path) {
 function begin() {
   scatter = new Scatter(byId("scatter"), {
     limit: (axis, value, last) => soon(() => go({ [`${axis}limit`]: value }, !last)),
-    open: (i) => go({ view: "trial", trial: names[i] }),
+    open: (i) => go({ view: "trial", trial: nameOf(i) }),
     point: showPoint,
   });
   window.addEventListener("hashchange", render);
@@ -201,7 +210,7 @@ function begin() {
   byId("skip").onclick = () => byId("main").focus();
   byId("save-svg").onclick = () => save("edgebench.svg", standaloneSvg(byId("scatter")), "image/svg+xml");
   byId("save-png").onclick = savePng;
-  byId("save-csv").onclick = () => save("edgebench.csv", csv(), "text/csv;charset=utf-8");
+  byId("save-csv").onclick = () => save("edgebench.csv", d3.csvFormat(tableRows(csvCell)), "text/csv;charset=utf-8");
   byId("save-json").onclick = () => save("edgebench.json", json(), "application/json");
   byId("python").onclick = givePython;
   byId("filters").open = !matchMedia("(max-width: 60rem)").matches;
@@ -254,7 +263,7 @@ function fillControls() {
   const lists = FILTERS.filter(differs).map((name) => {
     const { title, values, codes } = data.labels[name];
     const counts = new Uint32Array(values.length);
-    for (const code of codes) counts[code]++;
+    for (let i = 0; i < data.n; i++) counts[codes[i] ?? 0]++;
     const order = d3.sort(values, (a, b) => Number(a) - Number(b) || d3.ascending(a, b));
     const boxes = order.map((text) => {
       const count = element("span", { class: "quiet" }, String(counts[values.indexOf(text)]));
@@ -268,9 +277,9 @@ function fillControls() {
   for (const name of ["from", "to"]) Object.assign(byId(name), { min: first ?? "", max: last ?? "" });
   const there = withFigures();
   const offered = new Set([...there, "image_s", "accuracy"]);
-  for (const axis of AXES) options(axis, [...offered].map((name) => [name, titled(metricOf(data, name))]));
+  for (const axis of AXES) options(axis, [...offered].map((name) => [name, metricOf(data, name).titled]));
   options("profile", [["", "none"], ...data.profiles.map(({ name, title }) => [name, title])]);
-  byId("columns").replaceChildren(...there.map((name) => checkbox("column", name, titled(metricOf(data, name)))));
+  byId("columns").replaceChildren(...there.map((name) => checkbox("column", name, metricOf(data, name).titled)));
   const list = byId("left-out");
   list.querySelector("summary").textContent = `Results that are left out: ${data.left_out.length}`;
   const items = data.left_out.map(({ result, why }) => element("li", {}, element("b", {}, result), `: ${why}`));
@@ -330,7 +339,7 @@ function renderOverview(view) {
   }
   const measured = new Set((sessions?.trials ?? []).flatMap((trial) => Object.keys(trial ?? {})));
   const offered = data.metrics.filter(({ name }) => (view === "history" ? sessions?.history?.[name] : measured.has(name)));
-  options("metric", offered.map((metric) => [metric.name, titled(metric)]));
+  options("metric", offered.map((metric) => [metric.name, metric.titled]));
   showControls();
   const series = view === "history" && sessions ? renderHistory(wanted) : wanted;
   if (!withSessions) renderScatter(wanted);
@@ -370,12 +379,12 @@ function renderScatter(all) {
     }
   }
   const standing = x.better && y.better ? points.filter(({ state }) => state !== "fail") : [];
-  const fronts = d3.rollups(standing, (part) => paretoFront(part, x, y), ({ i }) => label(data, "model", i)).map(([, front]) => front);
+  const fronts = grouped(standing, ({ i }) => data.labels.model?.codes[i] ?? 0).map((family) => paretoFront(family, x, y));
   const width = chartWidth();
   const few = points.length <= 200;
   scatter.draw(width, Math.min(Math.max(width * 0.5, 320), 620), {
-    x: axisOf(x, points.flatMap((point) => (few ? [point.xLow, point.xHigh] : [point.x]))),
-    y: axisOf(y, points.flatMap((point) => (few ? [point.yLow, point.yHigh] : [point.y]))),
+    x: axisOf(x, few ? points.flatMap(({ xLow, xHigh }) => [xLow, xHigh]) : points.map((point) => point.x)),
+    y: axisOf(y, few ? points.flatMap(({ yLow, yHigh }) => [yLow, yHigh]) : points.map((point) => point.y)),
     points,
     fronts,
     limits: axisLimits(),
@@ -400,8 +409,8 @@ function renderScatter(all) {
  * @returns {Point}
  */
 function pointAt(i, x, y, xLow, xHigh, yLow, yHigh) {
-  const look = { group: data.labels.device?.codes[i] ?? 0, state: stateFor(i), published: label(data, "kind", i) === "published" };
-  return { i, x, y, xLow: xLow ?? x, xHigh: xHigh ?? x, yLow: yLow ?? y, yHigh: yHigh ?? y, ...look };
+  const [group, state, published] = [data.labels.device?.codes[i] ?? 0, stateFor(i), label(data, "kind", i) === "published"];
+  return { i, x, y, xLow: xLow ?? x, xHigh: xHigh ?? x, yLow: yLow ?? y, yHigh: yHigh ?? y, group, state, published };
 }
 
 /**
@@ -442,7 +451,7 @@ function renderLegend(points, fronts) {
  */
 function trialTitle(i, more = ["result"]) {
   const parts = ["trial", "device", "target", "power_mode", ...more].map((name) => label(data, name, i));
-  return [...new Set(parts)].filter(Boolean).join(", ") || names[i];
+  return [...new Set(parts)].filter(Boolean).join(", ") || nameOf(i);
 }
 
 /**
@@ -455,7 +464,7 @@ function showPoint(point, at, byKey) {
   tip.hidden = !point;
   if (!point) return;
   const figures = AXES.map(chosenMetric).map((metric) => {
-    return `${titled(metric)}: ${figureText(figure(data, metric.name, point.i), metric.unit)}`;
+    return `${metric.titled}: ${figureText(figure(data, metric.name, point.i), metric.unit)}`;
   });
   const judged = chosenLimits().length || chosenProfile();
   const lines = [trialTitle(point.i), ...figures, ...(judged ? [`by the limits: ${point.state}`] : [])];
@@ -489,7 +498,7 @@ function columns() {
   for (const key of chosenColumns()) {
     const metric = metricOf(data, key);
     const ends = (/** @type {number} */ i) => figure(data, key, i);
-    made.push({ key, title: titled(metric), unit: metric.unit, value: (i) => ends(i).value, ends });
+    made.push({ key, title: metric.titled, unit: metric.unit, value: (i) => ends(i).value, ends });
   }
   return [...made, ...labelled.filter(({ key }) => key !== "device")];
 }
@@ -545,11 +554,11 @@ function renderTable(indices) {
 function cell({ key, value, ends, unit }, i) {
   const text = value(i);
   if (key === "trial") {
-    const href = address({ view: "trial", trial: names[i] });
-    return element("a", { href, id: `open-${i}` }, String(text || names[i]));
+    const href = address({ view: "trial", trial: nameOf(i) });
+    return element("a", { href, id: `open-${i}` }, String(text || nameOf(i)));
   }
   if (key === "baseline") {
-    const use = { href: address({ baseline: names[i] }), "aria-label": `Use ${trialTitle(i)}` };
+    const use = { href: address({ baseline: nameOf(i) }), "aria-label": `Use ${trialTitle(i)}` };
     return element("a", { id: `use-${i}`, ...(text ? { tabindex: -1 } : use) }, String(text || "Use"));
   }
   if (!ends) return String(text ?? "");
@@ -560,26 +569,20 @@ function cell({ key, value, ends, unit }, i) {
 
 // Downloads and texts to take along.
 
-/** The columns with the ends of intervals as columns of their own. */
-function flatColumns() {
-  const both = /** @type {const} */ (["low", "high"]);
-  return columns().flatMap(({ title, value, ends }) => [
+/**
+ * The table's rows with titles as names, the ends of intervals as columns of their own.
+ * @param {(value: unknown) => unknown} [written] how a value is written
+ */
+function tableRows(written = (value) => value) {
+  const flat = columns().flatMap(({ title, value, ends }) => (ends ? [
     { title, value },
-    ...(ends ? both.map((end) => ({ title: `${title} (${end})`, value: (/** @type {number} */ i) => ends(i)[end] })) : []),
-  ]);
+    { title: `${title} (low)`, value: (/** @type {number} */ i) => ends(i).low },
+    { title: `${title} (high)`, value: (/** @type {number} */ i) => ends(i).high },
+  ] : [{ title, value }]));
+  return listed.map((i) => Object.fromEntries(flat.map(({ title, value }) => [written(title), written(value(i))])));
 }
 
-function csv() {
-  const flat = flatColumns();
-  const rows = [flat.map(({ title }) => title), ...listed.map((i) => flat.map(({ value }) => value(i)))];
-  return rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
-}
-
-function json() {
-  const flat = flatColumns();
-  const rows = listed.map((i) => Object.fromEntries(flat.map(({ title, value }) => [title, value(i)])));
-  return JSON.stringify({ made_utc: data.made_utc, selection: location.hash, rows }, null, 1);
-}
+const json = () => JSON.stringify({ made_utc: data.made_utc, selection: location.hash, rows: tableRows() }, null, 1);
 
 /**
  * @param {string} download the file's name
@@ -649,7 +652,7 @@ function python() {
 
 // Compare and history, which need the sessions.
 
-const baseline = () => places.get(params.get("baseline") ?? "") ?? null;
+const baseline = () => placeIn("baseline");
 
 /**
  * A trial over the baseline by the chosen metric.
@@ -667,45 +670,40 @@ function ratio(i) {
 }
 
 /**
- * What is above the table in Compare and History.
+ * What is above the table in Compare and History, with a drawing where there is one.
  * @param {{title: string, text: string, changes?: string[], words?: string, command?: string}} of
- * @param {boolean} drawn
+ * @param {{name: string, height: number, view: Parameters<typeof seriesPlot>[3]}} [drawing] with its name
  */
-function showView({ title, text, changes = [], words = "", command = "" }, drawn) {
+function showView({ title, text, changes = [], words = "", command = "" }, drawing) {
   const texts = { "view-title": title, "view-text": text, "command-text": words, command };
   for (const [id, content] of Object.entries(texts)) byId(id).textContent = content;
   byId("changes").replaceChildren(...changes.map((line) => element("li", {}, line)));
-  byId("view-chart").parentNode.hidden = !drawn;
-}
-
-/**
- * @param {string} name of the drawing
- * @param {number} height
- * @param {Parameters<typeof seriesPlot>[3]} view
- */
-function drawView(name, height, view) {
-  byId("view-chart").setAttribute("aria-label", name);
-  seriesPlot(byId("view-chart"), chartWidth(), height, view);
+  byId("view-chart").parentNode.hidden = !drawing;
+  if (!drawing) return;
+  byId("view-chart").setAttribute("aria-label", drawing.name);
+  seriesPlot(byId("view-chart"), chartWidth(), drawing.height, drawing.view);
 }
 
 function renderCompare() {
   const base = baseline();
   const title = `Ratio of ${inSentence(chosenMetric("metric").title)} to a baseline`;
   const help = "Press “Use” in the row of the trial that the others are to be compared with.";
-  if (base === null) return showView({ title, text: help }, false);
+  if (base === null) return showView({ title, text: help });
   const first = Math.max(chosenNumber("page") ?? 1, 1) * ROWS - ROWS;
   const rows = listed.slice(first, first + ROWS).filter((i) => i !== base && ratio(i).value !== null);
   const others = rows.filter((i) => label(data, "model", i) !== label(data, "model", base)).length;
   const warning = others ? ` ${others} of the rows ran another model family: their ratio is one of different work.` : "";
-  showView({ title, text: `Baseline: ${trialTitle(base)}.${warning}`, ...compareCommand(base, rows) }, rows.length > 0);
+  const about = { title, text: `Baseline: ${trialTitle(base)}.${warning}`, ...compareCommand(base, rows) };
+  if (!rows.length) return showView(about);
   const points = rows.map((i, k) => pointAt(i, Number(ratio(i).value), k, ratio(i).low, ratio(i).high));
   const xs = points.flatMap(({ xLow, xHigh }) => [xLow, xHigh]);
-  drawView(`${points.length} ratios with their intervals; the table has them`, Math.max(140, 64 + 14 * points.length), {
+  const name = `${points.length} ratios with their intervals; the table has them`;
+  showView(about, { name, height: Math.max(140, 64 + 14 * points.length), view: {
     x: { domain: domainOf([1, ...xs], true), kind: "log", title: "ratio to the baseline" },
     y: { domain: [rows.length, -1], kind: "linear", title: "", left: 170, text: (row) => (row in rows ? trialTitle(rows[row], []).slice(0, 26) : "") },
     points,
     rules: [{ axis: "x", value: 1, title: "as the baseline" }],
-  });
+  } });
 }
 
 /**
@@ -735,15 +733,15 @@ function renderHistory(all) {
   const known = (sessions?.history?.[metric.name] ?? []).filter(({ trials }) => trials.some((i) => chosen.has(i)));
   const title = `${metric.title} over dates`;
   if (!known.length) {
-    showView({ title, text: "No selected trial was measured at two dates or more." }, false);
+    showView({ title, text: "No selected trial was measured at two dates or more." });
     return [];
   }
-  const place = places.get(params.get("series") ?? "") ?? -1;
+  const place = placeIn("series") ?? -1;
   const ordered = d3.sort(known, ({ trials }) => -trials.length);
   const { trials, changes, reason } = ordered.find((of) => of.trials.includes(place)) ?? ordered[0];
-  const titles = ordered.map((of) => [names[of.trials[0]], `${trialTitle(of.trials[0], [])} (${of.trials.length})`]);
+  const titles = ordered.map((of) => [nameOf(of.trials[0]), `${trialTitle(of.trials[0], [])} (${of.trials.length})`]);
   options("series", titles.slice(0, 500));
-  byId("series").value = names[trials[0]];
+  byId("series").value = nameOf(trials[0]);
   const day = (/** @type {number} */ i) => Date.parse(sessions?.begun_utc?.[i] || label(data, "date", i));
   const there = trials.filter((i) => figure(data, metric.name, i).value !== null && Number.isFinite(day(i)));
   const points = there.map((i) => {
@@ -754,14 +752,14 @@ function renderHistory(all) {
     return `Change point before ${label(data, "date", trials[at])}, ${label(data, "result", trials[at])}: ${shown(times)} times what it was`;
   });
   const text = texts.length ? "" : reason || "No change point was found.";
-  showView({ title, text, changes: texts }, true);
   const ys = points.flatMap(({ yLow, yHigh }) => [yLow, yHigh]);
-  drawView(`${points.length} dates, ${texts.length} change points; the table has the figures`, 340, {
+  const name = `${points.length} dates, ${texts.length} change points; the table has the figures`;
+  showView({ title, text, changes: texts }, { name, height: 340, view: {
     x: { domain: domainOf(points.flatMap(({ x }) => [x - HOUR_MS, x + HOUR_MS]), false), kind: "time", title: "date" },
-    y: { domain: domainOf(ys, false), kind: "linear", title: titled(metric), unit: metric.unit },
+    y: { domain: domainOf(ys, false), kind: "linear", title: metric.titled, unit: metric.unit },
     points,
     line: points.map(({ x, y }) => [x, y]),
     rules: changes.map(({ at }, k) => ({ axis: "x", value: day(trials[at]), title: texts[k] })),
-  });
+  } });
   return trials;
 }

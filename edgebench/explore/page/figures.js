@@ -5,13 +5,14 @@
 "use strict";
 
 /**
- * @typedef {{title: string, values: string[], codes: number[]}} Label a text of each trial, by code
- * @typedef {{name: string, title: string, titled?: string, unit: string, better: "lower"|"higher"|null,
- *   log: boolean, statistics?: string[], sentence?: string, columns?: (string|null)[]}} Metric
+ * @typedef {{values: string[], codes: number[]}} Coded a text of each trial by its code; without codes all have the first
+ * @typedef {Coded & {title: string}} Label
+ * @typedef {{name: string, title: string, titled: string, unit: string, better: "lower"|"higher"|null,
+ *   log: boolean, statistics?: string[], columns?: (string|null)[]}} Metric whose `titled` has its unit: `Latency per image, s`
  * @typedef {{value: (number|null)[], low: (number|null)[]|null, high: (number|null)[]|null,
- *   reasons?: {values: string[], codes: number[]}}} Figures of a metric, one entry a trial
+ *   reasons?: Coded}} Figures of a metric, one entry a trial
  * @typedef {{metric: string, statistic?: string, title?: string, most?: number, least?: number}} Limit
- * @typedef {{name: string, title: string, limits: Limit[], verdicts: {values: string[], codes: number[]}}} Profile
+ * @typedef {{name: string, title: string, limits: Limit[], verdicts: Coded}} Profile
  * @typedef {{schema: number, build: string, made_utc: string, version: string, n: number, refresh_s?: number, target_names?: boolean,
  *   labels: Object<string, Label>, metrics: Metric[], figures: Object<string, Figures>, profiles: Profile[],
  *   left_out: {result: string, why: string}[]}} Data data.js
@@ -25,10 +26,11 @@
 /** Sessions a side that an interval of a ratio takes. */
 const LEAST_SESSIONS = 3;
 
-/** @param {Data} data @param {string} name @param {number} i @returns {string} empty where there is none */
-function label(data, name, i) {
-  return String(data.labels[name]?.values[data.labels[name].codes[i]] ?? "");
-}
+/** @param {Coded|undefined} coded @param {number} i @returns {string} empty where there is none */
+const textOf = (coded, i) => String(coded?.values[coded.codes[i] ?? 0] ?? "");
+
+/** @param {Data} data @param {string} name @param {number} i */
+const label = (data, name, i) => textOf(data.labels[name], i);
 
 /**
  * @param {Data} data @param {string} metric @param {number} i
@@ -41,19 +43,14 @@ function figure(data, metric, i) {
     value: column.value[i] ?? null,
     low: column.low?.[i] ?? null,
     high: column.high?.[i] ?? null,
-    reason: column.reasons?.values[column.reasons.codes[i]] ?? "",
+    reason: textOf(column.reasons, i),
   };
 }
 
 /** @param {Data} data @param {string} name @returns {Metric} of the catalogue, or one of that name */
 function metricOf(data, name) {
-  const unknown = { name, title: name, unit: "", better: null, log: false };
-  return data.metrics.find((metric) => metric.name === name) ?? unknown;
-}
-
-/** @param {Metric} metric @returns {string} `Latency per image, s` */
-function titled(metric) {
-  return metric.titled || (metric.unit && metric.unit !== "1" ? `${metric.title}, ${metric.unit}` : metric.title);
+  const known = data.metrics.find((metric) => metric.name === name);
+  return known ?? { name, title: name, titled: name, unit: "", better: null, log: false };
 }
 
 /**
@@ -69,7 +66,7 @@ function selected(data, filters, from, to) {
   const narrow = (column, wanted) => {
     if (!column) return;
     const allowed = column.values.map((text) => wanted(String(text)));
-    for (let i = 0; i < data.n; i++) if (!allowed[column.codes[i]]) keep[i] = 0;
+    for (let i = 0; i < data.n; i++) if (!allowed[column.codes[i] ?? 0]) keep[i] = 0;
   };
   for (const [name, texts] of filters) if (texts.size) narrow(data.labels[name], (text) => texts.has(text));
   if (from || to) narrow(data.labels.date, (text) => text !== "" && (!from || text >= from) && (!to || text <= to));
@@ -110,7 +107,20 @@ function judge(data, limits, profile) {
  * @param {Profile} profile
  * @param {number} i
  */
-const verdictOf = ({ verdicts }, i) => verdicts.values[verdicts.codes[i]];
+const verdictOf = ({ verdicts }, i) => textOf(verdicts, i);
+
+/**
+ * @template T
+ * @param {T[]} items
+ * @param {(item: T) => number} code a small whole number, from 0
+ * @returns {T[][]} those of one code together, in the order of the codes
+ */
+function grouped(items, code) {
+  /** @type {T[][]} */
+  const groups = [];
+  for (const item of items) (groups[code(item)] ??= []).push(item);
+  return groups.filter(Boolean);
+}
 
 /**
  * The Pareto front: points that none is at least as good as on both axes and better on one.
@@ -256,7 +266,7 @@ const inSentence = (title) => title.replace(/^[A-Z](?=[a-z])/, (sign) => sign.to
  * @param {Metric} metric
  */
 function limitName(metric) {
-  const name = metric.unit === "bytes" ? `${metric.title}, MB` : titled(metric);
+  const name = metric.unit === "bytes" ? `${metric.title}, MB` : metric.titled;
   return `${metric.better === "higher" ? "Least" : "Most"} ${inSentence(name)}`;
 }
 
@@ -267,15 +277,10 @@ function limitName(metric) {
 const typedIn = ({ unit }) => (unit === "bytes" ? 1e6 : 1);
 
 /**
- * A cell of CSV: text that a spreadsheet would run as a formula gets an apostrophe.
+ * What a cell of CSV holds: text that a spreadsheet would run as a formula gets an apostrophe.
  * @param {unknown} value
  */
-function csvCell(value) {
-  if (value === null || value === undefined || typeof value === "number") return String(value ?? "");
-  const text = String(value);
-  const safe = /^\s*[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
+const csvCell = (value) => (typeof value === "string" && /^\s*[=+\-@\t\r\n]/.test(value) ? `'${value}` : value);
 
 /**
  * A text as one word of a POSIX shell.

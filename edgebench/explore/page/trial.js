@@ -14,23 +14,23 @@
  */
 
 function renderTrial() {
-  const i = places.get(params.get("trial") ?? "");
+  const i = placeIn("trial");
   const article = byId("trial");
   const back = element("p", {}, element("a", { href: address({ view: null, trial: null }) }, "Back to all trials"));
   const heading = (/** @type {string} */ text) => element("h2", { id: "trial-title", tabindex: -1 }, text);
   const lost = "The trial of this address is not among these results";
-  if (i === undefined) return article.replaceChildren(back, heading(lost));
+  if (i === null) return article.replaceChildren(back, heading(lost));
   const id = label(data, "id", i);
   const facts = Object.keys(data.labels).filter((name) => !INNER.slice(0, 4).includes(name) && label(data, name, i));
   const about = pairs(facts.map((name) => [data.labels[name].title, label(data, name, i)]));
   article.replaceChildren(back, heading(trialTitle(i)), about);
   if (!/^[0-9a-f]{16}$/.test(id)) {
     const figures = withFigures().map((name) => metricOf(data, name));
-    const texts = figures.map((metric) => [titled(metric), figureText(figure(data, metric.name, i), metric.unit)]);
+    const texts = figures.map((metric) => [metric.titled, figureText(figure(data, metric.name, i), metric.unit)]);
     return article.append(element("section", {}, element("h3", {}, "Published figures"), pairs(texts)));
   }
-  const compare = address({ view: "compare", trial: null, baseline: names[i] });
-  const past = address({ view: "history", trial: null, series: names[i] });
+  const compare = address({ view: "compare", trial: null, baseline: nameOf(i) });
+  const past = address({ view: "history", trial: null, series: nameOf(i) });
   article.append(element("a", { href: compare }, "Compare others with it"), " ", element("a", { href: past }, "Its history"));
   const trials = results[id]?.trials;
   const key = label(data, "key", i);
