@@ -41,4 +41,5 @@ def column(data: Any, name: str) -> list[str]:
 
 def decoded(coded: Any, place: int) -> str:
     """The text of one trial."""
-    return coded["values"][coded["codes"][place] if coded["codes"] else 0]
+    text: str = coded["values"][coded["codes"][place] if coded["codes"] else 0]
+    return text

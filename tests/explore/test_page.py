@@ -193,6 +193,8 @@ def test_a_narrow_plot_of_close_values_has_two_ticks_and_more(chromium, tmp_path
     with shown(chromium, made.written(tmp_path / "site"), width=390) as page:
         texts = page.locator("#scatter .axis").first.locator("text").all_text_contents()
         assert sum(text != "" for text in texts) >= 2
+        page.select_option("#profile", "disco-realtime")  # its limit is 4.42 s, far from all of them
+        assert page.locator("#scatter path.rule").count() == 1
 
 
 def test_focus_goes_to_a_trial_and_back_and_the_title_says_what_is_shown(chromium, lab):

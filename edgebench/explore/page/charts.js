@@ -62,11 +62,13 @@ function domainOf(values, log) {
 /**
  * @param {Metric} metric
  * @param {number[]} values
+ * @param {Rule[]} rules that are to be in sight
  * @returns {Axis}
  */
-function axisOf(metric, values) {
+function axisOf(metric, values, rules) {
   const { log, unit } = metric;
-  return { domain: domainOf(values, log), kind: log ? "log" : "linear", title: metric.titled, unit };
+  const inSight = [...values, ...rules.map(({ value }) => value)].filter((value) => value > 0 || !log);
+  return { domain: domainOf(inSight, log), kind: log ? "log" : "linear", title: metric.titled, unit };
 }
 
 /**
@@ -106,30 +108,42 @@ function frame(svg, width, height, xAxis, yAxis) {
 
 /**
  * Points of one look as two paths: their intervals, cut at the frame, where they reach beyond the mark; their marks.
- * Of thousands of intervals most are on pixels that others cover: those are left out, which looks the same.
+ * Intervals are drawn by the pixels that they cover, as of thousands most are on those of others.
  * @param {any} layer
  * @param {Point[]} points
  * @param {Frame} frame
  */
 function drawPoints(layer, points, { x, y, left, right, top, bottom }) {
-  const [wide, high] = [right - left, bottom - top].map((size) => Math.ceil(size) + 1);
-  const [rows, columns] = [new Uint8Array(wide * high), new Uint8Array(wide * high)];
-  const within = (/** @type {number} */ at, /** @type {number} */ size) => Math.min(Math.max(at, 0), size - 1);
-  const isNew = (/** @type {Uint8Array} */ pixels, /** @type {number} */ line, /** @type {number} */ from, /** @type {number} */ to) => {
-    const own = pixels.subarray(line + Math.round(from), line + Math.round(to));
-    return to - from > 8 && own.includes(0) && own.fill(1);
-  };
-  let [intervals, marks] = ["", ""];
+  const sizes = [right - left, bottom - top].map((size) => Math.ceil(size) + 1);
+  const [rows, columns] = [0, 1].map(() => new Uint8Array(sizes[0] * sizes[1]));
+  const pixel = (/** @type {number} */ at, /** @type {number} */ k) => Math.floor(Math.min(Math.max(at, 0), sizes[k] - 1));
+  let marks = "";
   for (const { x: middleX, y: middleY, xLow, xHigh, yLow, yHigh, group } of points) {
-    const [atX, atY] = [within(x(middleX) - left, wide), within(y(middleY) - top, high)];
-    const [from, to, start, end] = [within(x(xLow) - left, wide), within(x(xHigh) - left, wide), within(y(yHigh) - top, high), within(y(yLow) - top, high)];
-    const [placeX, placeY] = [tenths(left + atX), tenths(top + atY)];
-    marks += `M${placeX},${placeY}${shape(group)}`;
-    if (isNew(rows, Math.round(atY) * wide, from, to)) intervals += `M${tenths(left + from)},${placeY}H${tenths(left + to)}`;
-    if (isNew(columns, Math.round(atX) * high, start, end)) intervals += `M${placeX},${tenths(top + start)}V${tenths(top + end)}`;
+    const [atX, atY] = [x(middleX), y(middleY)];
+    marks += `M${tenths(atX)},${tenths(atY)}${shape(group)}`;
+    const [from, to, start, end] = [pixel(x(xLow) - left, 0), pixel(x(xHigh) - left, 0), pixel(y(yHigh) - top, 1), pixel(y(yLow) - top, 1)];
+    const [row, column] = [pixel(atY - top, 1) * sizes[0], pixel(atX - left, 0) * sizes[1]];
+    if (to - from > 8) rows.fill(1, row + from, row + to);
+    if (end - start > 8) columns.fill(1, column + start, column + end);
   }
-  layer.append("path").attr("class", "interval").attr("d", intervals);
+  const across = covered(rows, sizes[0]).map(([line, from, to]) => `M${tenths(left + from)},${tenths(top + line + 0.5)}H${tenths(left + to)}`);
+  const down = covered(columns, sizes[1]).map(([line, from, to]) => `M${tenths(left + line + 0.5)},${tenths(top + from)}V${tenths(top + to)}`);
+  layer.append("path").attr("class", "interval").attr("d", [...across, ...down].join(""));
   layer.append("path").attr("class", "mark").attr("d", marks);
+}
+
+/**
+ * @param {Uint8Array} pixels lines of them, one after the other: 1 where covered, the last of a line never is
+ * @param {number} length of a line
+ * @returns {number[][]} line, start and end of what is covered
+ */
+function covered(pixels, length) {
+  const parts = [];
+  for (let end = 0, start = pixels.indexOf(1); start >= 0; start = pixels.indexOf(1, end)) {
+    end = pixels.indexOf(0, start);
+    parts.push([Math.floor(start / length), start % length, end % length]);
+  }
+  return parts;
 }
 
 /**

@@ -382,13 +382,14 @@ function renderScatter(all) {
   const fronts = grouped(standing, ({ i }) => data.labels.model?.codes[i] ?? 0).map((family) => paretoFront(family, x, y));
   const width = chartWidth();
   const few = points.length <= 200;
+  const [across, down] = AXES.map((axis) => profileRules(axis, chosenMetric(axis)));
   scatter.draw(width, Math.min(Math.max(width * 0.5, 320), 620), {
-    x: axisOf(x, few ? points.flatMap(({ xLow, xHigh }) => [xLow, xHigh]) : points.map((point) => point.x)),
-    y: axisOf(y, few ? points.flatMap(({ yLow, yHigh }) => [yLow, yHigh]) : points.map((point) => point.y)),
+    x: axisOf(x, few ? points.flatMap(({ xLow, xHigh }) => [xLow, xHigh]) : points.map((point) => point.x), across),
+    y: axisOf(y, few ? points.flatMap(({ yLow, yHigh }) => [yLow, yHigh]) : points.map((point) => point.y), down),
     points,
     fronts,
     limits: axisLimits(),
-    rules: AXES.flatMap((axis) => profileRules(axis, chosenMetric(axis))),
+    rules: [...across, ...down],
   });
   renderLegend(points, fronts.length);
   const reasons = d3.rollups(missing, (part) => part.length, (reason) => reason);
@@ -440,8 +441,7 @@ function renderLegend(points, fronts) {
   if (present.has("undecided")) entries.push(legendEntry("c5 undecided", "mark", shape(0), "undecided"));
   if (present.has("fail")) entries.push(legendEntry("c5 fail", "mark", shape(0), "fails"));
   if (points.some(({ published }) => published)) entries.push(legendEntry("", "published", RING, "published figure"));
-  const front = `Pareto front${fronts > 1 ? " of each model family" : ""}`;
-  if (fronts) entries.push(legendEntry("", "front", "m-80,0h160", front));
+  if (fronts) entries.push(legendEntry("", "front", "m-80,0h160", `Pareto front${fronts > 1 ? " of each model family" : ""}`));
   byId("legend").replaceChildren(...entries);
 }
 
@@ -463,11 +463,9 @@ function showPoint(point, at, byKey) {
   const tip = byId("tip");
   tip.hidden = !point;
   if (!point) return;
-  const figures = AXES.map(chosenMetric).map((metric) => {
-    return `${metric.titled}: ${figureText(figure(data, metric.name, point.i), metric.unit)}`;
-  });
+  const figureOf = (/** @type {Metric} */ { name, titled, unit }) => `${titled}: ${figureText(figure(data, name, point.i), unit)}`;
   const judged = chosenLimits().length || chosenProfile();
-  const lines = [trialTitle(point.i), ...figures, ...(judged ? [`by the limits: ${point.state}`] : [])];
+  const lines = [trialTitle(point.i), ...AXES.map(chosenMetric).map(figureOf), ...(judged ? [`by the limits: ${point.state}`] : [])];
   tip.replaceChildren(...lines.map((line) => element("div", {}, line)));
   tip.style.left = `${Math.max(Math.min(at[0] + 24, byId("chart").clientWidth - 260), 0)}px`;
   tip.style.top = `${at[1] + 24}px`;
@@ -539,11 +537,9 @@ function renderTable(indices) {
   const none = element("tr", {}, element("td", { colspan: shownColumns.length }, "No trial is selected."));
   const body = element("tbody", {}, ...(rows.length ? rows : [none]));
   byId("table").replaceChildren(element("thead", {}, element("tr", {}, ...heads)), body);
-  const turn = (/** @type {string} */ text, /** @type {number} */ to) => {
-    return to < 1 || to > pages ? "" : element("a", { href: address({ page: to }), class: "button", id: text }, text);
-  };
+  const link = (/** @type {string} */ text, /** @type {number} */ to) => element("a", { href: address({ page: to }), class: "button", id: text }, text);
   const range = `${(page - 1) * ROWS + 1} to ${Math.min(page * ROWS, listed.length)} of ${shown(listed.length)}`;
-  byId("pages").replaceChildren(turn("Previous", page - 1), rows.length ? range : "", turn("Next", page + 1));
+  byId("pages").replaceChildren(page > 1 ? link("Previous", page - 1) : "", rows.length ? range : "", page < pages ? link("Next", page + 1) : "");
 }
 
 /**

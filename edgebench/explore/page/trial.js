@@ -78,9 +78,7 @@ function renderDetails(article, file, trial) {
   section("Stages", ...plainTable(["Stage", "Seconds a patch"], trial.stages));
   section("Start", ...plainTable(["Step", "Seconds"], trial.cold));
   section("Repeat it", element("pre", { tabindex: 0 }, trial.repeat));
-  section("Environment", ...file.environment.map(([name, rows]) => {
-    return element("details", {}, element("summary", {}, name), pairs(rows));
-  }));
+  section("Environment", ...file.environment.map(([name, rows]) => element("details", {}, element("summary", {}, name), pairs(rows))));
 }
 
 /**
