@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from edgebench.results.parquet import to_arrow
-from edgebench.run.measuring.session import measure_session
+from edgebench.run.measuring.session import LocalDevice
 from edgebench.run.measuring.session_record import Job
 from tests.fakes import agent_backend
 from tests.link.rig import make_rig
@@ -52,7 +52,7 @@ def session_of(rig, device, folder, change):
     runner.write_text(plain.read_text() + RUNNER.format(change=change))
     job = Job("k" * 16, 0, 0, rig.artifact(), rig.settings(), rig.plan(passes=1))
     device._board = replace(device._board, runner_files=(runner,))
-    evil = measure_session(device, job, device.describe())
+    evil = LocalDevice(device).measure(job)
     device._board = replace(device._board, runner_files=(plain,))
     with device.session(rig.artifact(), rig.settings()) as session:
         assert len(session.golden())

@@ -98,12 +98,11 @@ def test_the_worker_of_a_crash_truly_dies_and_the_session_is_repeated(played):
 def test_a_resumed_run_plays_the_very_sessions_that_were_missing(
     session_cache, tmp_path, played, monkeypatch
 ):
-    from edgebench.run.measuring import host_queue as lane
-    from edgebench.run.measuring import session
+    from edgebench.run.measuring.session import LocalDevice
 
     source = scenario(tmp_path, PROBED + 'crashes = [{ session = 1, kind = "segfault" }]')
     flags: dict[str, Any] = {"meter": ["replay"], "passes": 8}
-    measured = session.measure_session
+    measured = LocalDevice.measure
     left = [2]
 
     def interrupted(*arguments):
@@ -112,10 +111,10 @@ def test_a_resumed_run_plays_the_very_sessions_that_were_missing(
         left[0] -= 1
         return measured(*arguments)
 
-    monkeypatch.setattr(lane, "measure_session", interrupted)
+    monkeypatch.setattr(LocalDevice, "measure", interrupted)
     folder, outcome = run(session_cache, tmp_path, source, **flags)
     assert outcome.interrupted and outcome.sessions == 2
-    monkeypatch.setattr(lane, "measure_session", measured)
+    monkeypatch.setattr(LocalDevice, "measure", measured)
     again, _ = run(session_cache, tmp_path, source, resume=True, **flags)
     assert again == folder
     assert figures(edgebench.load(folder)) == figures(played[0])

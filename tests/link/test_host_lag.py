@@ -12,7 +12,7 @@ from edgebench.link.host_probes import HostProbes
 from edgebench.records import session as load_bursts
 from edgebench.records.session import LIVE_SAMPLES, BurstTimes, Channel, MeterLag, ProbeChunk, ProbeInfo
 from edgebench.records.target import Launch
-from edgebench.run.measuring.session import measure_session
+from edgebench.run.measuring.session import LocalDevice
 from edgebench.run.measuring.session_record import Job
 from edgebench.stats.clock import ClockFit
 from tests.link import host_meter
@@ -128,7 +128,7 @@ def test_the_samples_of_a_late_meter_are_where_the_load_was(rig, meter, monkeypa
     probes, device = HostProbes(), rig.device()
     try:
         job = Job("k" * 16, 0, 0, rig.artifact(), settings, rig.plan(passes=30), host_meters=(name,))
-        measured = measure_session(device, job, {}, host_probes=probes)
+        measured = LocalDevice(device, host_probes=probes).measure(job)
     finally:
         probes.close()
         device.close()

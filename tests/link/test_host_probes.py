@@ -18,7 +18,7 @@ from edgebench.link.session_loop import Timeouts
 from edgebench.records import session as load_bursts
 from edgebench.records.session import ProbeChunk
 from edgebench.records.target import Target
-from edgebench.run.measuring.session import measure_session
+from edgebench.run.measuring.session import LocalDevice
 from edgebench.run.measuring.session_record import Job
 from edgebench.stats.clock import ClockFit
 from tests.link import host_meter, sshd
@@ -83,7 +83,7 @@ def job(rig, *meters, n=0):
 
 def test_its_samples_are_on_the_devices_clock_in_every_session(far_device, rig, meter, host_probes):
     for n in range(2):
-        measured = measure_session(far_device, job(rig, meter, n=n), {}, host_probes=host_probes)
+        measured = LocalDevice(far_device, host_probes=host_probes).measure(job(rig, meter, n=n))
         record, rows = measured.record, samples_of(measured)
         assert (record.status, record.probe_reasons) == ("ok", {})
         [info] = record.probes
@@ -110,7 +110,7 @@ def test_a_board_meter_and_a_host_meter_stand_side_by_side(device, rig, meter, h
     on_board = f"ina3221:{files}"
     both = job(rig, meter)
     both = replace(both, settings=replace(both.settings, meters=(on_board,)))
-    measured = measure_session(device, both, {}, host_probes=host_probes)
+    measured = LocalDevice(device, host_probes=host_probes).measure(both)
     record, rows = measured.record, samples_of(measured)
     assert (record.status, record.probe_reasons) == ("ok", {})
     seen = {recorded_name(info): (info["place"], info["scope"]) for info in record.probes}
@@ -128,10 +128,10 @@ def agent_of(probes):
 
 
 def test_one_agent_samples_for_all_sessions_and_ends_with_the_last(device, rig, meter, host_probes):
-    measure_session(device, job(rig, meter), {}, host_probes=host_probes)
+    LocalDevice(device, host_probes=host_probes).measure(job(rig, meter))
     agent = agent_of(host_probes)
     sampling = [child.pid for child in agent.children()]
-    measure_session(device, job(rig, meter, n=1), {}, host_probes=host_probes)
+    LocalDevice(device, host_probes=host_probes).measure(job(rig, meter, n=1))
     assert agent_of(host_probes) == agent
     assert [child.pid for child in agent.children()] == sampling
     assert len(sampling) == 1
@@ -142,7 +142,7 @@ def test_one_agent_samples_for_all_sessions_and_ends_with_the_last(device, rig, 
 
 @pytest.mark.attack("a meter on the host cannot be opened: the session is measured, the reason is kept")
 def test_one_that_cannot_be_opened_leaves_its_reason(device, rig, meter, host_probes):
-    record = measure_session(device, job(rig, f"{meter}:none"), {}, host_probes=host_probes).record
+    record = LocalDevice(device, host_probes=host_probes).measure(job(rig, f"{meter}:none")).record
     assert (record.status, record.probes) == ("ok", ())
     assert record.probe_reasons == {f"{meter}:none": f"{meter}: no meter is plugged in (plug it in)"}
     assert record.windows_ns["idle"] is None and record.windows_ns["idle_after"] is None
@@ -154,7 +154,7 @@ def test_one_that_cannot_be_opened_leaves_its_reason(device, rig, meter, host_pr
 )
 def test_one_that_dies_leaves_its_reason_and_is_tried_again(device, rig, meter, host_probes):
     for n in range(2):
-        measured = measure_session(device, job(rig, f"{meter}:dies", n=n), {}, host_probes=host_probes)
+        measured = LocalDevice(device, host_probes=host_probes).measure(job(rig, f"{meter}:dies", n=n))
         record = measured.record
         assert (record.status, len(record.probes)) == ("ok", 1)
         assert record.probe_reasons == {
@@ -216,7 +216,7 @@ def test_one_that_cannot_be_understood_is_begun_anew(meter):
 )
 def test_one_whose_samples_cannot_be_ends_no_session(device, rig, meter, host_probes, address, why):
     name = f"{meter}:{address}"
-    record = measure_session(device, job(rig, name), {}, host_probes=host_probes).record
+    record = LocalDevice(device, host_probes=host_probes).measure(job(rig, name)).record
     assert (record.status, record.failure) == ("ok", None)
     assert why in record.probe_reasons[name]
 
@@ -228,7 +228,7 @@ def test_an_interrupt_while_the_last_samples_are_waited_for_loses_nothing(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(HostProbes, "end_session", interrupted)
-    measured = measure_session(device, job(rig, meter), {}, host_probes=host_probes)
+    measured = LocalDevice(device, host_probes=host_probes).measure(job(rig, meter))
     assert (measured.record.status, measured.interrupted) == ("interrupted", True)
     assert measured.tables.passes is not None
     assert (measured.tables.passes["phase"] == "steady").sum() == 3
@@ -252,7 +252,7 @@ def test_an_agent_that_is_killed_leaves_its_reason(device, rig, meter, host_prob
     lost = host_probes.end_session(ClockFit(0, 0, None, None, 1, 0, 1, 0, 1))
     assert list(lost.reasons) == [meter]
     assert "the agent on this machine ended" in lost.reasons[meter]
-    record = measure_session(device, job(rig, meter, n=1), {}, host_probes=host_probes).record
+    record = LocalDevice(device, host_probes=host_probes).measure(job(rig, meter, n=1)).record
     assert (record.probe_reasons, len(record.probes)) == ({}, 1)
 
 

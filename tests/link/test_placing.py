@@ -10,7 +10,7 @@ from edgebench.agent.frames import Frame
 from edgebench.errors import DiskFullError, SessionError, UnavailableError
 from edgebench.link import placing
 from edgebench.link.placing import Placer
-from edgebench.run.measuring.session import measure_session
+from edgebench.run.measuring.session import LocalDevice
 from edgebench.run.measuring.session_record import Job
 
 
@@ -91,7 +91,7 @@ def test_a_file_that_is_not_what_it_was_called(rig, far, tmp_path):
 def test_room_is_asked_for_before_the_first_pass(rig, far, tmp_path, monkeypatch):
     monkeypatch.setattr(placing, "SPARE_BYTES", 1 << 60)  # no disk has so much
     plan = rig.plan(passes=1, images=rig.images)
-    measured = measure_session(far, Job("k" * 16, 0, 0, rig.artifact(), rig.settings(), plan), {})
+    measured = LocalDevice(far).measure(Job("k" * 16, 0, 0, rig.artifact(), rig.settings(), plan))
     record = measured.record
     assert record.failure is not None
     assert (record.status, record.failure.stage) == ("disk_full", "scene")

@@ -14,7 +14,7 @@ from edgebench.records.session import Channel, MeasurePlan, ProbeChunk, ProbeInf
 from edgebench.records.target import Launch
 from edgebench.records.values import Report
 from edgebench.run.estimate import Cost, Shape
-from edgebench.run.measuring.session import SessionWatch, measure_session
+from edgebench.run.measuring.session import LocalDevice, SessionWatch
 from edgebench.run.measuring.session_record import Job, unmeasured_session
 from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_pass, made_scene
 from tests.sample_tables import samples_of
@@ -68,7 +68,7 @@ class Endless(FakeSession):
 def test_passes_beyond_those_that_were_asked_for_are_taken_until_they_have_lasted(least_s, taken):
     job = made_job()
     job = replace(job, plan=replace(job.plan, warmup_cap=395, least_s=least_s))
-    measured = measure_session(Device(kind=Endless), job, {})
+    measured = LocalDevice(Device(kind=Endless)).measure(job)
     assert measured.record.failure and "without end" in measured.record.failure.what
     assert measured.tables.passes is not None and len(measured.tables.passes) == taken
 
@@ -135,7 +135,7 @@ def test_each_workers_reconstruction_is_judged_by_its_own_quantisation(tmp_path)
         for scale in (1.0, 2.0)
     ]
     job = replace(job, artifact=artifacts[0], settings=replace(job.settings, others=(artifacts[1],)))
-    measured = measure_session(Device(kind=Two), job, {})
+    measured = LocalDevice(Device(kind=Two)).measure(job)
     assert measured.record.status == "ok", measured.record.failure
     rows = measured.tables.predictions
     assert rows is not None
@@ -144,7 +144,7 @@ def test_each_workers_reconstruction_is_judged_by_its_own_quantisation(tmp_path)
 
 
 def test_ctrl_c_between_two_passes_keeps_the_clocks_last_edge_and_the_last_samples():
-    measured = measure_session(Device(kind=Metered), made_job(), {})
+    measured = LocalDevice(Device(kind=Metered)).measure(made_job())
     assert measured.interrupted
     assert list(measured.record.clock) == ["start", "end"]
     assert measured.tables.passes is not None
@@ -180,7 +180,7 @@ def test_what_the_device_reports_is_told_once_and_only_goes_forward():
         Cost(1 / 6, 2.0, 0),
         lambda *, begins: seen.append((watch.text, begins, watch.share)),
     )
-    measured = measure_session(Reporting(), made_job(images=made_images()), {}, watch)
+    measured = LocalDevice(Reporting()).measure(made_job(images=made_images()), watch)
     assert measured.record.status == "ok"
     assert [text for text, begins, _ in seen if begins] == [
         "load",
@@ -214,7 +214,7 @@ def test_what_a_session_leaves_running_is_in_its_record(monkeypatch, fate, statu
     monkeypatch.setattr(
         FakeSession, "facts", lambda self: replace(facts(self), warnings=(warning,) * len(ended))
     )
-    record = measure_session(Leaving([fate]), made_job(), {}).record
+    record = LocalDevice(Leaving([fate])).measure(made_job()).record
     assert (record.status, record.warnings) == (status, (warning,))
 
 
@@ -223,14 +223,14 @@ def test_passes_that_nothing_can_close_are_measured_like_any():
         def measure(self, plan):
             return iter(list(super().measure(plan)))
 
-    measured = measure_session(Device(kind=Listed), made_job(), {})
+    measured = LocalDevice(Device(kind=Listed)).measure(made_job())
     assert measured.record.status == "ok"
     assert measured.tables.passes is not None and len(measured.tables.passes) == 6
 
 
 @pytest.mark.parametrize("stage", ["start", "golden", "measure", "predict"])
 def test_an_interrupted_session_says_in_which_stage(stage):
-    measured = measure_session(Device(kind=Stopped, fate=stage), made_job(images=made_images()), {})
+    measured = LocalDevice(Device(kind=Stopped, fate=stage)).measure(made_job(images=made_images()))
     assert measured.record.status == "interrupted"
     assert measured.record.failure is not None
     assert measured.record.failure.stage == stage
@@ -267,7 +267,11 @@ def test_little_memory_is_a_warning_with_its_threshold(before, samples, warned):
             channel = Channel("memory_available", "memory", "B")
             return replace(super().facts(), probes=(replace(METER, channels=(channel,)),))
 
-    measured = measure_session(Device(kind=Sampled), made_job(), {"memory_available_bytes": before})
+    class Small(Device):
+        def describe(self):
+            return {"memory_available_bytes": before}
+
+    measured = LocalDevice(Small(kind=Sampled)).measure(made_job())
     assert any("less than 64 MiB" in text for text in measured.record.warnings) == warned
 
 
@@ -279,7 +283,7 @@ class Mixed(FakeSession):
 
 @pytest.mark.attack("a device gives passes and windows in one session: the session fails with its reason")
 def test_passes_and_windows_do_not_mix():
-    measured = measure_session(Device(kind=Mixed), made_job(), {})
+    measured = LocalDevice(Device(kind=Mixed)).measure(made_job())
     assert measured.record.status == "protocol_error"
     assert measured.record.failure is not None
     assert "both passes and windows" in measured.record.failure.what
@@ -290,6 +294,6 @@ def test_a_backend_that_cannot_explain_a_failure_hides_none():
     def explain(error):
         raise ValueError("no words")
 
-    record = measure_session(FakeDevice(["crash"]), made_job(), {}, explain=explain).record
+    record = LocalDevice(FakeDevice(["crash"]), explain=explain).measure(made_job()).record
     assert record.failure is not None and record.failure.what == "died"
     assert "could not explain it" in record.failure.stderr_tail

@@ -13,7 +13,7 @@ from edgebench.judge.verdict import figure_of
 from edgebench.results.load import StoredResults, load
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.estimate import Shape
-from edgebench.run.measuring.session import SessionWatch, measure_session
+from edgebench.run.measuring.session import LocalDevice, SessionWatch
 from edgebench.run.measuring.session_record import Job
 from edgebench.stats.warnings import Flag
 from tests.link.rig import COLUMNS, ROWS, make_rig
@@ -41,7 +41,7 @@ def results(tmp_path_factory):
                 plan = rig.plan(passes=PASSES, images=images if n == 0 else None)
                 watch = SessionWatch(Shape(ROWS * COLUMNS, PASSES))
                 job = Job(key_of(VARIANT), n, n, rig.artifact(), settings, plan)
-                measured = measure_session(device, job, device.describe(), watch)
+                measured = LocalDevice(device).measure(job, watch)
                 assert measured.record.status == "ok", measured.record.failure
                 assert str(watch.latency).startswith("slowest of 2 workers")
                 store.write_session(measured.record, measured.tables)

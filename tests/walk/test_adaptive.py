@@ -14,9 +14,8 @@ from edgebench.judge.summarise import summarise
 from edgebench.report.schemas import schema
 from edgebench.report.terminal import make_console
 from edgebench.run.cost import known_spread
-from edgebench.run.measuring import host_queue as lane
-from edgebench.run.measuring import session
 from edgebench.run.measuring.host_queue import Outcome
+from edgebench.run.measuring.session import LocalDevice
 from edgebench.stats.intervals import SPENDING_NAME
 from tests.backends.replaying import figures, run, scenario
 from tests.report.samples import print_result
@@ -95,14 +94,14 @@ def test_the_spread_is_remembered_for_the_next_forecast(session_cache, narrow):
 
 def session_clock(monkeypatch, session_s):
     """A clock that goes on by so many seconds with every session that is measured."""
-    measured = session.measure_session
+    measured = LocalDevice.measure
     elapsed_s = [0.0]
 
     def measure(*given):
         elapsed_s[0] += session_s
         return measured(*given)
 
-    monkeypatch.setattr(lane, "measure_session", measure)
+    monkeypatch.setattr(LocalDevice, "measure", measure)
     return lambda: elapsed_s[0]
 
 

@@ -61,7 +61,7 @@ class OpenDevice(Protocol):
         """The board's facts (see `contract.Device`)."""
 
     def measure(self, job: Job, watch: SessionWatch, folder: Path) -> Measured | None:
-        """As `measure_session`; None where its machine was lost and is back: the session is repeated."""
+        """As `LocalDevice.measure`; None where its machine was lost and is back: the session is repeated."""
 
     def close(self) -> None:
         """End everything that was started on the device."""

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -292,7 +292,7 @@ SPARE_TIMES = 10
 
 @dataclass(frozen=True)
 class LocalDevice:
-    """A device that this process has open, and the probes on this machine that sample for it.
+    """A device that this process has open, whose sessions it measures.
 
     Args:
         device: that is measured.
@@ -301,8 +301,8 @@ class LocalDevice:
     """
 
     device: Device
-    explain: Explain
-    host_probes: HostProbes
+    explain: Explain = unexplained
+    host_probes: HostProbes = field(default_factory=HostProbes)
 
     @property
     def placement_cost(self) -> str:
@@ -313,94 +313,77 @@ class LocalDevice:
         """The board's facts, asked for again each time."""
         return self.device.describe()
 
-    def measure(self, job: Job, watch: SessionWatch, folder: Path) -> Measured:
-        """Run one session (see `measure_session`), with the facts as they are before it."""
-        facts = self.describe()
-        return measure_session(self.device, job, facts, watch, self.explain, self.host_probes, folder)
-
     def close(self) -> None:
         """End everything that was started on the device."""
         self.device.close()
 
+    def measure(self, job: Job, watch: SessionWatch | None = None, folder: Path | None = None) -> Measured:
+        """Run one session; a failure or Ctrl-C becomes the record's status, with all that was measured.
 
-def measure_session(
-    device: Device,
-    job: Job,
-    describe: dict[str, Any],
-    watch: SessionWatch | None = None,
-    explain: Explain = unexplained,
-    host_probes: HostProbes | None = None,
-    folder: Path | None = None,
-) -> Measured:
-    """Run one session; a failure or Ctrl-C becomes the record's status, with all that was measured.
+        Args:
+            job: what the session is asked to do.
+            watch: follows how far it is.
+            folder: where its samples go as they come, on the disk of the results; None for a temporary one,
+                which lasts as long as what is returned.
 
-    Args:
-        device: that is measured.
-        job: what the session is asked to do.
-        describe: the device's facts.
-        watch: follows how far it is.
-        explain: the backend's words for a failure.
-        host_probes: what samples on this machine.
-        folder: where its samples go as they come, on the disk of the results; None for a temporary one, which
-            lasts as long as what is returned.
-
-    StoredResultError where the disk does not take the samples.
-    """
-    watch = watch or SessionWatch(Shape(job.plan.scene.patches, job.plan.passes))
-    host_probes = host_probes or HostProbes()
-    samples = SessionSamples(folder)
-    metering = host_probes.begin_session((*job.host_meters, *job.host_monitors), samples.of_host)
-    settings = replace(
-        job.settings,
-        report=watch.report,
-        patch_took=watch.patch_took,
-        take_samples=samples.take,
-        host_metering=metering,
-        bursts=bursts_for(host_probes.state().probes),
-        settle_s=settle_s(host_probes.state().probes),
-    )
-    started = datetime.now(UTC)
-    clock_s = time.perf_counter()
-    gathered = Gathered(samples=samples)
-    measured_tables = SessionTables()
-    status: SessionStatus = "ok"
-    failure: Failure | None = None
-    session: Session | None = None
-    try:
+        StoredResultError where the disk does not take the samples.
+        """
+        facts = self.describe()
+        watch = watch or SessionWatch(Shape(job.plan.scene.patches, job.plan.passes))
+        samples = SessionSamples(folder)
+        metering = self.host_probes.begin_session((*job.host_meters, *job.host_monitors), samples.of_host)
+        probes = self.host_probes.state().probes
+        settings = replace(
+            job.settings,
+            report=watch.report,
+            patch_took=watch.patch_took,
+            take_samples=samples.take,
+            host_metering=metering,
+            bursts=bursts_for(probes),
+            settle_s=settle_s(probes),
+        )
+        started = datetime.now(UTC)
+        clock_s = time.perf_counter()
+        gathered = Gathered(samples=samples)
+        measured_tables = SessionTables()
+        status: SessionStatus = "ok"
+        failure: Failure | None = None
+        session: Session | None = None
         try:
-            watch.report(BUILD if watch.shape.builds else "load", 0, 0)
-            with device.session(job.artifact, settings) as session:
-                try:
-                    _drive(session, job, gathered, watch)
-                finally:
-                    gathered.facts = session.facts()
-                    gathered.samples.take_all(session.probe_chunks())
-        finally:
-            if session is not None:
-                # Which of its processes outlive it is known when it has ended.
-                ended = session.facts()
-                gathered.facts = replace(gathered.facts or ended, warnings=ended.warnings)
             try:
-                if session is not None:
-                    _add_host_samples(gathered, job, host_probes)
-                    _add_responses(gathered)
+                watch.report(BUILD if watch.shape.builds else "load", 0, 0)
+                with self.device.session(job.artifact, settings) as session:
+                    try:
+                        _drive(session, job, gathered, watch)
+                    finally:
+                        gathered.facts = session.facts()
+                        gathered.samples.take_all(session.probe_chunks())
             finally:
-                # Also for a session that ended early, or is interrupted while it waits for the host's probes;
-                # it may itself find that the device sent nonsense. Samples of an hour take it a minute, which
-                # no second Ctrl-C is to cut short.
-                with held_interrupt():
-                    measured_tables = session_tables_of(gathered, job.plan)
-    except (KeyboardInterrupt, Exception) as error:
-        if isinstance(error, EdgeBenchError) and not isinstance(error, SessionError):
-            raise
-        status, failure = failure_of(error, gathered.stage, explain)
-    duration_s = time.perf_counter() - clock_s
-    try:
-        record = session_record(job, gathered, describe, status, failure, started, duration_s)
-    except Exception as error:
-        # What was measured is sound; what the device, or its backend, says of it is no record.
-        record = bare_record(job, failure_of(error, "stop")[1], started, duration_s)
-    return Measured(record, measured_tables, status == "interrupted", samples)
+                if session is not None:
+                    # Which of its processes outlive it is known when it has ended.
+                    ended = session.facts()
+                    gathered.facts = replace(gathered.facts or ended, warnings=ended.warnings)
+                try:
+                    if session is not None:
+                        _add_host_samples(gathered, job, self.host_probes)
+                        _add_responses(gathered)
+                finally:
+                    # Also for a session that ended early, or is interrupted while it waits for the host's
+                    # probes; it may itself find that the device sent nonsense. Samples of an hour take it a
+                    # minute, which no second Ctrl-C is to cut short.
+                    with held_interrupt():
+                        measured_tables = session_tables_of(gathered, job.plan)
+        except (KeyboardInterrupt, Exception) as error:
+            if isinstance(error, EdgeBenchError) and not isinstance(error, SessionError):
+                raise
+            status, failure = failure_of(error, gathered.stage, self.explain)
+        duration_s = time.perf_counter() - clock_s
+        try:
+            record = session_record(job, gathered, facts, status, failure, started, duration_s)
+        except Exception as error:
+            # What was measured is sound; what the device, or its backend, says of it is no record.
+            record = bare_record(job, failure_of(error, "stop")[1], started, duration_s)
+        return Measured(record, measured_tables, status == "interrupted", samples)
 
 
 def _add_host_samples(gathered: Gathered, job: Job, host_probes: HostProbes) -> None:
