@@ -96,6 +96,7 @@ async def _serve(address: str, announcement: str, port: int, say: Callable[[str]
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stopping = asyncio.ensure_future(stop.wait())
     importlib.import_module("dask.config").set(_QUIET)
     # A scheduler on this machine is reached by loopback alone; any other by the interface on the way to it.
     host = "127.0.0.1" if is_loopback(address) else None
@@ -117,7 +118,8 @@ async def _serve(address: str, announcement: str, port: int, say: Callable[[str]
             )
             async with worker:
                 say(f"joined {address} as {worker.address}")
-                await _first(worker.finished(), stop.wait())
+                finished = asyncio.ensure_future(worker.finished())
+                await asyncio.wait((stopping, finished), return_when=asyncio.FIRST_COMPLETED)
             for machine in list(MACHINES.values()):
                 await asyncio.to_thread(machine.close)
             if not stop.is_set():
@@ -126,11 +128,4 @@ async def _serve(address: str, announcement: str, port: int, say: Callable[[str]
                 with suppress(UnavailableError):
                     await asyncio.to_thread(ask, address, insecure=True)
                     break
-                await _first(asyncio.sleep(ASK_EVERY_S), stop.wait())
-
-
-async def _first(*waits: Any) -> None:
-    tasks = [asyncio.ensure_future(wait) for wait in waits]
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        task.cancel()
+                await asyncio.wait((stopping,), timeout=ASK_EVERY_S)

@@ -300,7 +300,7 @@ class Campaign:
                 observer=self.observer,
                 costs=noted_costs(self.cache, plan.trials),
                 note_cost=lambda trial, cost: note_cost(self.cache, trial.inputs, cost),
-                explain=lambda trial, error: self.built.backends[trial.target.device].explain(error),
+                explain=lambda trial: self.built.backends[trial.target.device].explain,
                 settled=settled_on_disk(store),
                 revise=TargetRevisions(store, self.observer.note),
                 clock=self.clock,

@@ -15,7 +15,7 @@ from edgebench import interruption
 from edgebench.errors import EdgeBenchError, SessionError, StoredResultError, UnavailableError
 from edgebench.interruption import handling, held_interrupt
 from edgebench.judge.power import reasons_by_probe
-from edgebench.link.failures import Explain
+from edgebench.link.failures import Explain, unexplained
 from edgebench.records.model import Artifact
 from edgebench.records.session import SessionSettings, probe_name
 from edgebench.records.stored import Failure, SessionRecord
@@ -45,9 +45,6 @@ from edgebench.run.measuring.session_record import Job, Measured, unmeasured_ses
 from edgebench.run.meters import idle_window_s, meters_of, monitors_of, on_board, on_host
 from edgebench.run.sharing import require_cores
 from edgebench.run.trials import Plan, PlannedTrial, Turn
-
-ExplainTrial = Callable[[PlannedTrial, SessionError], SessionError | None]
-"""A session's failure in the words of its trial's backend; None where there is nothing to add."""
 
 
 class OpenDevice(Protocol):
@@ -242,7 +239,7 @@ class Lane:
             standing = self.trials.standing[trial.key]
             standing.given_up = True
             turn = Turn(standing.ok, trial.key)
-            self._keep(turn, unmeasured_session(self._job(turn), error, self._explain_of(trial.key)))
+            self._keep(turn, unmeasured_session(self._job(turn), error, self.experiment.explain(trial)))
 
     def _device(self, trial: PlannedTrial) -> OpenDevice:
         connection = trial.target.connection
@@ -307,20 +304,16 @@ class Lane:
 
     def _measure(self, turn: Turn, watch: SessionWatch, folder: Path) -> Measured | None:
         """None where the machine was lost and is back: the session is measured again."""
-        job = self._job(turn)
+        job, trial = self._job(turn), self.trials[turn.key]
         try:
-            return self._device(self.trials[turn.key]).measure(job, watch, folder)
+            return self._device(trial).measure(job, watch, folder)
         except StoredResultError:
             raise
         except Exception as error:
             # It was there before: a board that reboots, a cable, or a backend that takes the device's answer
             # for granted. The others are still worth measuring.
             self._close()
-            return unmeasured_session(job, error, self._explain_of(turn.key))
-
-    def _explain_of(self, key: str) -> Explain:
-        trial = self.trials[key]
-        return lambda error: self.experiment.explain(trial, error)
+            return unmeasured_session(job, error, self.experiment.explain(trial))
 
     def _keep(self, turn: Turn, result: Measured, watch: SessionWatch | None = None) -> SessionRecord:
         """Store a session in the trial that it belongs to; returns its record."""
@@ -432,17 +425,15 @@ class Outcome:
     sessions: int  # measured in this run, failed ones included
     out_of_time: bool = False  # the time that it was given ended before all was measured
     elapsed_s: float = 0.0
-    faults: tuple[
-        Exception, ...
-    ] = ()  # which ended the measuring on one host each, and are none of EdgeBench's
+    faults: tuple[Exception, ...] = ()  # each ended one host, and is not EdgeBench's own
 
 
 @dataclass
 class Experiment:
     """One experiment: its plan, the artifacts that were made for it, and where it is measured.
 
-    `note_cost` is called with what each good session took, `explain` gives a session's failure in the words
-    of its trial's backend, and `revise` tells which trials the sessions of a device belong to.
+    `note_cost` is called with what each good session took, `explain` gives the words of a trial's backend for
+    a session's failure, and `revise` tells which trials the sessions of a device belong to.
     `costs` are what sessions took in earlier runs, by trial key, as far as there were any.
     One thread measures on each of the `machines`, the main one where there is only one machine.
     """
@@ -454,7 +445,7 @@ class Experiment:
     observer: Observer
     costs: Mapping[str, Cost]
     note_cost: Callable[[PlannedTrial, Cost], None] = lambda trial, cost: None
-    explain: ExplainTrial = lambda trial, error: None
+    explain: Callable[[PlannedTrial], Explain] = lambda trial: unexplained
     settled: Settled = lambda key: False
     revise: Revise = lambda trials, identity: trials
     clock: Callable[[], float] = time.monotonic
@@ -493,7 +484,6 @@ class Experiment:
             self.observer.note(
                 "this machine is measured while it drives other boards: for its best figures measure it alone"
             )
-        artifacts = {key: self.artifacts[key] for key in trials}
         progress = RunProgress(
             self.observer,
             hosts,
@@ -502,35 +492,24 @@ class Experiment:
             lock=lock,
             beside_others=drives_others,
         )
-        by_host = {
-            host: {key: trial for key, trial in trials.items() if self.machines.of(trial) == host}
-            for host in hosts
-        }
-        return [
-            Lane(
-                host=host,
-                experiment=self,
-                trials=LaneTrials(
-                    plan=self.plan,
-                    by_key=by_host[host],
-                    artifacts=artifacts,
-                    standing=standing,
-                    standing_of=self._from_store,
-                    costs=KnownCosts(
-                        by_host[host], {key: self.costs[key] for key in by_host[host] if key in self.costs}
-                    ),
-                    settled=self.settled,
-                ),
-                progress=progress,
-                contained=any(
-                    trial.target.connection != self.plan.trials[0].target.connection
-                    for trial in self.plan.trials
-                ),
-                lock=lock,
-                budget=budget,
+        artifacts = {key: self.artifacts[key] for key in trials}
+        contained = any(
+            trial.target.connection != self.plan.trials[0].target.connection for trial in self.plan.trials
+        )
+        lanes = []
+        for host in hosts:
+            by_key = {key: trial for key, trial in trials.items() if self.machines.of(trial) == host}
+            own = LaneTrials(
+                self.plan,
+                by_key,
+                artifacts,
+                standing,
+                standing_of=self._from_store,
+                costs=KnownCosts(by_key, self.costs),
+                settled=self.settled,
             )
-            for host in hosts
-        ]
+            lanes.append(Lane(host, self, own, progress, contained, lock, budget))
+        return lanes
 
     def _from_store(self, key: str) -> Standing:
         records = [record for record in self.store.finished(key) if record.status == "ok"]

@@ -372,15 +372,13 @@ def session_record(
     }
     # What several workers do at the same time is no sum of theirs.
     timed_alone = status == "ok" and not (facts.own_time or facts.emulated) and not facts.workers
-    record = SessionRecord(
-        trial=job.key,
-        n=job.n,
-        round=job.round,
-        status=status,
-        started_utc=utc_text(started),
-        duration_s=duration_s,
+    record = bare_record(
+        job,
+        failure,
+        started,
+        duration_s,
+        status,
         harness_s=duration_s - device_s if timed_alone else None,
-        failure=failure,
         # Of several workers the one that is farthest off; each is among the workers.
         golden=max(gathered.checks, key=lambda check: check.max_abs_diff, default=None),
         device={name: fact for name, fact in describe.items() if name != "private"},
@@ -414,12 +412,13 @@ def _own_facts(gathered: Gathered) -> dict[str, Any]:
 
 def bare_record(
     job: Job,
-    failure: Failure,
+    failure: Failure | None,
     started: datetime,
     duration_s: float = 0.0,
     status: SessionStatus = "error",
+    **more: Any,
 ) -> SessionRecord:
-    """The record of a session that is known only by why it failed."""
+    """The record of a session that is known only by why it failed; `more` is what else is known of one."""
     return SessionRecord(
         trial=job.key,
         n=job.n,
@@ -428,6 +427,7 @@ def bare_record(
         started_utc=utc_text(started),
         duration_s=duration_s,
         failure=failure,
+        **more,
     )
 
 
