@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -258,13 +258,7 @@ def _file(request: PrepareRequest) -> Subject:
         tensors=()
         if spec
         else tuple(
-            TensorInput(
-                name=tensor.name,
-                dtype=tensor.dtype,
-                shape=tuple(shape),
-                scale=tensor.scale,
-                zero_point=tensor.zero_point,
-            )
+            TensorInput(**{**asdict(tensor), "shape": tuple(shape)})
             for tensor, shape in zip(model.inputs, model.shapes(1), strict=True)
         ),
     )

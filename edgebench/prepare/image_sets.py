@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from edgebench.errors import InputError
-from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain, sha256_file
+from edgebench.prepare.cache import Cache, canonical_hash, obtain, sha256_file
 from edgebench.prepare.images import cut, load_images, obtain_array, write_images
 from edgebench.prepare.landcover import (
     ASSETS,
@@ -162,29 +163,28 @@ def subset(images: ImageSet, n: int, seed: int, cache: Cache) -> ImageSet:
         return images
     indices = stratified(images.labels or [0] * images.units, n, seed, images.sha256)
     name = f"{images.name} ({n} of {images.units}, seed {seed})"
+    recipe = {"images": images.sha256, "indices": indices}
+    return replace(_chosen(images, indices, recipe, cache), name=name)
+
+
+def _chosen(images: ImageSet, indices: Sequence[int], recipe: Mapping[str, Any], cache: Cache) -> ImageSet:
+    """Some images, or units of samples, as a set of their own; the recipe is that of images."""
     if images.kind == "samples":
-        return replace(chosen_units(images, indices, cache), name=name)
-    key = canonical_hash({"images": images.sha256, "indices": indices})
-    cached = _chosen(cache, key, images, indices)
-    return replace(
-        images,
-        name=name,
-        path=cached.path,
-        sha256=cached.sha256,
-        n=n,
-        labels=None if images.labels is None else tuple(images.labels[index] for index in indices),
-        paths=tuple(images.paths[index] for index in indices) if images.paths else (),
-    )
-
-
-def _chosen(cache: Cache, key: str, images: ImageSet, indices: Sequence[int]) -> CachedFile:
-    """Some images of a set, as a file of their own."""
+        return chosen_units(images, indices, cache)
 
     def write(file: Path) -> None:
         pixels = np.load(images.path, mmap_mode="r")
         write_images(file, (len(indices), *pixels.shape[1:]), (pixels[index] for index in indices))
 
-    return obtain(cache, "images", key, ".npy", write)
+    cached = obtain(cache, "images", canonical_hash(recipe), ".npy", write)
+    return replace(
+        images,
+        path=cached.path,
+        sha256=cached.sha256,
+        n=len(indices),
+        labels=None if images.labels is None else tuple(images.labels[index] for index in indices),
+        paths=tuple(images.paths[index] for index in indices) if images.paths else (),
+    )
 
 
 def _draw(text: str) -> bytes:
@@ -215,12 +215,7 @@ def _bounded(images: ImageSet, cache: Cache) -> ImageSet:
     if images.n <= MOST:
         return images
     chosen = np.unique(np.linspace(0, images.n - 1, MOST).round().astype(int)).tolist()
-    if images.kind == "samples":
-        return chosen_units(images, chosen, cache)
-    key = canonical_hash({"of": images.sha256, "chosen": chosen})
-    file = _chosen(cache, key, images, chosen)
-    labels = None if images.labels is None else tuple(images.labels[index] for index in chosen)
-    return replace(images, path=file.path, sha256=file.sha256, n=len(chosen), labels=labels)
+    return _chosen(images, chosen, {"of": images.sha256, "chosen": chosen}, cache)
 
 
 def refuse_overlap(calibration: ImageSet, images: ImageSet) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,15 +115,9 @@ def _task(path: Path, model: UserModel, names: Sequence[str] | None) -> Task:
 
 def _labels(path: Path, given: GivenInputs, classes: Sequence[str]) -> NDArray[np.int64]:
     """The class of each sample, int64 [n]."""
-    labels = np.asarray(given.labels)
     shown = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
     fix = f"give each sample its class: a whole number from 0 to {len(classes) - 1}, or its name ({shown})"
-    if labels.shape != (given.n,) or labels.dtype.kind not in "iubU":
-        raise InputError(
-            f"the labels of {path} are {labels.dtype} {list(labels.shape)}",
-            why=f"there are {given.n} samples, and a class is a whole number or a name",
-            fix=fix,
-        )
+    labels = _of_samples(path, given.n, given.labels, "iubU", "the labels", "a class", fix)
     if labels.dtype.kind == "U":
         texts = labels.tolist()
         places = {text: int(text) for text in texts if len(text) < 10 and text.isascii() and text.isdigit()}
@@ -139,17 +134,24 @@ def _labels(path: Path, given: GivenInputs, classes: Sequence[str]) -> NDArray[n
     return labels.astype(np.int64)
 
 
+def _of_samples(path: Path, n: int, stated: Any, kinds: str, these: str, each: str, fix: str) -> NDArray[Any]:
+    """What is stated of each sample, [n]; InputError for another shape or kind of dtype."""
+    values = np.asarray(stated)
+    if values.shape != (n,) or values.dtype.kind not in kinds:
+        raise InputError(
+            f"{these} of {path} are {values.dtype} {list(values.shape)}",
+            why=f"there are {n} samples, and {each} is a whole number or a name",
+            fix=fix,
+        )
+    return values
+
+
 def _by_group(
     path: Path, labels: NDArray[np.int64], given: GivenInputs
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The label of each group, and the group of each sample, int64 each."""
-    stated = np.asarray(given.groups)
-    if stated.shape != (given.n,) or stated.dtype.kind not in "iuU":
-        raise InputError(
-            f"the groups of {path} are {stated.dtype} {list(stated.shape)}",
-            why=f"there are {given.n} samples, and a group is a whole number or a name",
-            fix="give each sample the group that it belongs to",
-        )
+    fix = "give each sample the group that it belongs to"
+    stated = _of_samples(path, given.n, given.groups, "iuU", "the groups", "a group", fix)
     _, first, groups = np.unique(stated, return_index=True, return_inverse=True)
     of_groups = labels[first]
     if len(mixed := np.flatnonzero(of_groups[groups] != labels)):

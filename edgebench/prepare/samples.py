@@ -24,11 +24,13 @@ from edgebench.records.values import ImageSet, Scene
 DEFAULT_COUNT = 400
 """Inferences in a pass, so that image_s is the time of as many as the patches of the published scene."""
 
+GOLDEN = 4
+"""Samples that outputs are checked with, the first ones."""
+
 SEED = 7
 _MOST_BYTES = 256 * 1024 * 1024  # of drawn samples; of larger inputs fewer are drawn and taken in turn
 _MOST_GIVEN_BYTES = 2 * 1024 * 1024 * 1024
 _MOST_GIVEN = 100_000
-_GOLDEN = 4
 _DRAWING = 1  # counts up when the same seed would give other numbers
 Arrays = dict[str, NDArray[Any]]
 
@@ -48,8 +50,7 @@ def random_samples(inputs: Sequence[FixedInput], cache: Cache) -> Samples:
         rng = np.random.default_rng(SEED)
         return {str(place): _drawn(rng, tensor, n) for place, tensor in enumerate(inputs)}
 
-    file = stored_file(cache, key, draw)
-    return Samples(file.path, file.sha256, n, f"random numbers (seed {SEED})")
+    return _stored(cache, key, draw, n, f"random numbers (seed {SEED})")
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ class GivenInputs:
     def kept(self, path: Path, cache: Cache) -> Samples:
         """The samples in the cache."""
         contents = {name: contents_of(array) for name, array in self.arrays.items()}
-        file = stored_file(cache, canonical_hash({"of": contents}), lambda: self.arrays)
-        return Samples(file.path, file.sha256, self.n, f"the inputs of {path.resolve().name!r}")
+        key, origin = canonical_hash({"of": contents}), f"the inputs of {path.resolve().name!r}"
+        return _stored(cache, key, lambda: self.arrays, self.n, origin)
 
 
 def contents_of(array: NDArray[Any]) -> list[Any]:
@@ -93,8 +94,8 @@ def read_inputs(path: Path, inputs: Sequence[FixedInput]) -> GivenInputs:
     """
     if path.suffix.lower() == ".csv" and not path.is_dir():
         return _from_csv(path, inputs)
-    stored = {_plain(name): array for name, array in _stored(path).items()}
-    names = {_plain(tensor.name) for tensor in inputs}
+    stored = {plain_name(name): array for name, array in _read(path).items()}
+    names = {plain_name(tensor.name) for tensor in inputs}
     labels, groups = (None if name in names else stored.pop(name, None) for name in ("labels", "groups"))
     arrays = _arrays(path, stored, inputs)
     return GivenInputs(arrays, len(arrays["0"]), labels, groups)
@@ -105,10 +106,10 @@ def _from_csv(path: Path, inputs: Sequence[FixedInput]) -> GivenInputs:
     parts: list[Arrays] = []
     size = 0
     for file in listed.files:
-        stored = _stored(file)
+        stored = _read(file)
         size += sum(array.nbytes for array in stored.values())
         _check_size(path, size)
-        parts.append(_arrays(file, {_plain(name): array for name, array in stored.items()}, inputs))
+        parts.append(_arrays(file, {plain_name(name): array for name, array in stored.items()}, inputs))
         if [array.dtype for array in parts[-1].values()] != [array.dtype for array in parts[0].values()]:
             raise InputError(
                 f"the files of {path} are of different types",
@@ -131,7 +132,7 @@ def _arrays(path: Path, by_name: Mapping[str, NDArray[Any]], inputs: Sequence[Fi
     """The array of each input."""
     arrays: Arrays = {}
     for place, tensor in enumerate(inputs):
-        array = by_name.get(_plain(tensor.name))
+        array = by_name.get(plain_name(tensor.name))
         if array is None and len(inputs) == len(by_name) == 1:
             array = next(iter(by_name.values()))
         if array is None:
@@ -151,11 +152,6 @@ def _arrays(path: Path, by_name: Mapping[str, NDArray[Any]], inputs: Sequence[Fi
     return arrays
 
 
-def golden_samples(samples: Samples, cache: Cache) -> Samples:
-    """The first few of them, which outputs are checked with."""
-    return first_samples(samples, _GOLDEN, cache)
-
-
 def first_samples(samples: Samples, most: int, cache: Cache) -> Samples:
     """The first of them, at most so many."""
     key = canonical_hash({"of": samples.sha256, "first": most})
@@ -165,8 +161,7 @@ def first_samples(samples: Samples, most: int, cache: Cache) -> Samples:
         with np.load(samples.path, allow_pickle=False) as stored:
             return {name: stored[name][:n] for name in stored.files}
 
-    file = stored_file(cache, key, first)
-    return Samples(file.path, file.sha256, n, f"the first {n} of {samples.origin}")
+    return _stored(cache, key, first, n, f"the first {n} of {samples.origin}")
 
 
 def samples_scene(samples: Samples, is_users: bool) -> Scene:
@@ -221,7 +216,7 @@ def _dtype(tensor: FixedInput) -> np.dtype[Any]:
     return dtype
 
 
-def _stored(path: Path) -> Mapping[str, NDArray[Any]]:
+def _read(path: Path) -> Mapping[str, NDArray[Any]]:
     try:
         if path.is_dir():
             files = [file for file in sorted(path.iterdir()) if file.suffix == ".npy"]
@@ -269,39 +264,36 @@ def _as_input(path: Path, tensor: FixedInput, array: NDArray[Any]) -> NDArray[An
         rows = rows[None]
     elif inner is not None and rows.shape[1:] == inner:  # [n, ...] where the file has [1, ...]
         rows = rows[:, None]
+    named = f"the array for the input {tensor.name!r} in {path}"
     if rows.shape[1:] != shape or not 0 < len(rows) <= _MOST_GIVEN:
-        raise InputError(
-            f"the array for the input {tensor.name!r} in {path} is {list(array.shape)}",
-            why=f"[n, {', '.join(map(str, inner or shape))}] was expected, n at most {_MOST_GIVEN}",
-            fix="give one row a sample",
-        )
+        why = f"[n, {', '.join(map(str, inner or shape))}] was expected, n at most {_MOST_GIVEN}"
+        raise InputError(f"{named} is {list(array.shape)}", why=why, fix="give one row a sample")
     if rows.dtype.kind == "f" and dtype.kind in "iu" and tensor.scale:
         dtype = np.dtype(np.float32)  # quantised where it is loaded, as each artifact has its input
     if not np.can_cast(rows.dtype, dtype, "same_kind"):
-        raise InputError(
-            f"the array for the input {tensor.name!r} in {path} is {rows.dtype}",
-            why=f"the model takes {dtype}",
-            fix="save it as that",
-        )
+        raise InputError(f"{named} is {rows.dtype}", why=f"the model takes {dtype}", fix="save it as that")
     with np.errstate(over="ignore"):
         converted = rows.astype(dtype)
     if dtype.kind == "f" and not (finite := np.isfinite(converted)).all():
         raise InputError(
-            f"the array for the input {tensor.name!r} in {path} holds values that are no finite numbers",
+            f"{named} holds values that are no finite numbers",
             why=f"the first is in sample {int(np.argwhere(~finite)[0][0])}, counted from 0",
             fix="correct or remove these samples",
         )
     if dtype.kind in "iu" and not np.array_equal(converted, rows):
-        raise InputError(
-            f"the array for the input {tensor.name!r} in {path} does not fit into {dtype}",
-            fix="correct its values",
-        )
+        raise InputError(f"{named} does not fit into {dtype}", fix="correct its values")
     return converted
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """An input's name without what converters add: `serving_default_tokens:0` is `tokens`."""
     return re.sub(r"^serving_default_|:\d+$", "", name)
+
+
+def _stored(cache: Cache, key: str, make: Callable[[], Arrays], n: int, origin: str) -> Samples:
+    """The `n` samples of a recipe."""
+    file = stored_file(cache, key, make)
+    return Samples(file.path, file.sha256, n, origin)
 
 
 def stored_file(cache: Cache, key: str, make: Callable[[], Arrays]) -> CachedFile:

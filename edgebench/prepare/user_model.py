@@ -27,6 +27,7 @@ from edgebench.prepare.image_sets import load_calibration, shipped_images
 from edgebench.prepare.images import obtain_array
 from edgebench.prepare.landcover import Pixels
 from edgebench.prepare.model_file import folder_sha256, format_of, inspect_model
+from edgebench.prepare.samples import plain_name
 from edgebench.records.model import (
     FixedInput,
     InputChoice,
@@ -175,7 +176,7 @@ def place_of(asked: str, names: Sequence[str]) -> int | None:
     """Which input is meant: by its name, with or without what converters add, or the only one by ""."""
     if not asked:
         return 0 if len(names) == 1 else None
-    plain = [re.sub(r"^serving_default_|:\d+$", "", name) for name in names]
+    plain = [plain_name(name) for name in names]
     return names.index(asked) if asked in names else plain.index(asked) if asked in plain else None
 
 

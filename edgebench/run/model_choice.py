@@ -24,8 +24,8 @@ from edgebench.prepare.labelled_inputs import labelled_set
 from edgebench.prepare.landcover import CLASS_NAMES
 from edgebench.prepare.samples import (
     DEFAULT_COUNT,
+    GOLDEN,
     first_samples,
-    golden_samples,
     random_samples,
     read_inputs,
     samples_scene,
@@ -160,7 +160,7 @@ def with_golden(chosen: Chosen, cache: Cache, images: ImageSet | None, scene: Sc
     if source.kind == "family":
         return chosen
     if source.inputs is not None:
-        return replace(chosen, source=replace(source, golden=golden_samples(source.inputs, cache)))
+        return replace(chosen, source=replace(source, golden=first_samples(source.inputs, GOLDEN, cache)))
     if source.calibration is not None:
         golden = golden_of_images(source.calibration, "calibration images", cache)
     elif images is not None:

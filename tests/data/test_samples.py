@@ -8,7 +8,7 @@ import pytest
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.prepare import samples as module
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.samples import golden_samples, random_samples, read_inputs, samples_scene
+from edgebench.prepare.samples import GOLDEN, first_samples, random_samples, read_inputs, samples_scene
 from edgebench.records.model import FixedInput
 
 INPUTS = (FixedInput("tokens", "int32", (1, 6)), FixedInput("serving_default_extra:0", "float32", (1, 2, 4)))
@@ -53,7 +53,7 @@ def test_given_samples_come_by_name_from_a_folder_or_an_archive(cache: Cache, tm
     with np.load(one.path) as stored:
         np.testing.assert_array_equal(stored["0"], tokens[:, None])
         assert stored["1"].dtype == np.float32
-    golden = golden_samples(one, cache)
+    golden = first_samples(one, GOLDEN, cache)
     assert (golden.n, "first 3" in golden.origin) == (3, True)
 
 

@@ -123,9 +123,23 @@ def golden_feeds(
         spec: the input as `edgebench.records.model.InputSpec` has it, as a dict; None for samples.
         tensors: the inputs of samples, as `edgebench.records.model.TensorInput` has them.
     """
+    return list(feeds_of(path, shapes, spec, tensors))
+
+
+def feeds_of(
+    path: Path,
+    shapes: Sequence[Sequence[int]],
+    spec: Mapping[str, Any] | None,
+    tensors: Sequence[Mapping[str, Any]],
+    *,
+    cycle: bool = False,
+) -> Iterator[Feed]:
+    """As `golden_feeds`, one after the other; with `cycle` the last call of pictures is filled up from the
+    front, so that the least and largest values stay those of the whole set.
+    """
     if spec is None:
-        return samples(str(path), [dict(tensor) for tensor in tensors])
-    return list(picture_feeds(np.load(path, mmap_mode="r"), shapes[0], spec))
+        return iter(samples(str(path), [dict(tensor) for tensor in tensors]))
+    return picture_feeds(np.load(path, mmap_mode="r"), shapes[0], spec, cycle=cycle)
 
 
 def picture_feeds(

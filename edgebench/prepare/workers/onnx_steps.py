@@ -17,7 +17,7 @@ by, `input`, `checks` and `precision`, and as int8 `tensors`; or `unsupported`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,9 +32,9 @@ from edgebench.prepare.workers import onnx_graph as graph
 from edgebench.prepare.workers import onnx_running as running
 from edgebench.prepare.workers.checking import (
     Feed,
+    feeds_of,
     golden_feeds,
     note_or_refusal,
-    picture_feeds,
     require_finite,
 )
 from edgebench.prepare.workers.keras import build_keras, require_shapes
@@ -103,9 +103,9 @@ def _fp16(job: Job, output: Path) -> dict[str, Any]:
 
 def _int8(job: Job, output: Path) -> dict[str, Any]:
     note, form, file = job["base_note"], job["form"], Path(job["calibration"])
-    spec, images = note["input"], np.load(file, mmap_mode="r")
-    feeds = None if spec else golden_feeds(file, job["shapes"], None, job["tensors"])
-    quantisation = quantise(Path(job["base"]), output, images if feeds is None else feeds, spec, form)
+    spec = note["input"]
+    feeds = feeds_of(file, _shapes(job, spec), spec, job["tensors"], cycle=True)
+    quantisation = quantise(Path(job["base"]), output, feeds, form)
     spec = spec and {**spec, **quantisation}
     tensors = [{**tensor, **quantisation} for tensor in job["tensors"]]
     # Sums of integers are exact in any order, and without optimisations those of uint8 overflow on some
@@ -127,12 +127,16 @@ def _computed(
     job: Job, file: Path, spec: Mapping[str, Any] | None, *, optimised: bool = True, uint8: bool = False
 ) -> NDArray[np.float32]:
     """Scores float32 [golden, scores] of the golden patches by a file whose input is as in `spec`."""
-    shapes = [list(shape) for shape in job["shapes"]]
-    if spec is not None:
-        batch, sides = shapes[0][0], [spec["height"], spec["width"]]
-        shapes = [[batch, *sides, 3] if spec["layout"] == "NHWC" else [batch, 3, *sides]]
-    feeds = golden_feeds(Path(job["golden"]), shapes, spec, job["tensors"])
+    feeds = golden_feeds(Path(job["golden"]), _shapes(job, spec), spec, job["tensors"])
     return running.run(file, feeds, int(job["batch"]), optimised=optimised, uint8=uint8)[: job["n"]]
+
+
+def _shapes(job: Job, spec: Mapping[str, Any] | None) -> list[list[int]]:
+    """The inputs' shapes, of a picture in the layout of `spec`."""
+    if spec is None:
+        return [list(shape) for shape in job["shapes"]]
+    batch, sides = job["shapes"][0][0], [spec["height"], spec["width"]]
+    return [[batch, *sides, 3] if spec["layout"] == "NHWC" else [batch, 3, *sides]]
 
 
 def _note(
@@ -242,19 +246,14 @@ EXPLICIT = {
 
 
 def quantise(
-    source: Path,
-    output: Path,
-    calibration: NDArray[np.uint8] | Sequence[Feed],
-    spec: Mapping[str, Any] | None,
-    form: Mapping[str, Any],
+    source: Path, output: Path, calibration: Iterator[Feed], form: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Write the int8 file: weights per channel, activations by their least and largest values.
 
     Args:
         source: ONNX fp32 at a static batch.
         output: a new file.
-        calibration: uint8 [n, height, width, 3]; or samples, one tuple of arrays a call.
-        spec: the float32 input, as `InputSpec` has it; None for samples.
+        calibration: the float32 inputs, one tuple of arrays a call.
         form: `int8`, `activations`, `exclude`, `integer_input` and `explicit` of `OnnxForm`.
 
     Returns:
@@ -269,19 +268,10 @@ def quantise(
     inputs = graph.inputs_of(model)
     names = [str(tensor.name) for tensor in inputs]
     excluded = graph.names_to_exclude(model, form["exclude"])
-    shape = tuple(side.dim_value for side in inputs[0].type.tensor_type.shape.dim)
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]  # the package has no types
-        def __init__(self) -> None:
-            # The last batch is filled up from the front: minima and maxima stay those of the whole set.
-            self._feeds = (
-                iter(calibration)
-                if spec is None
-                else picture_feeds(np.asarray(calibration), shape, spec, cycle=True)
-            )
-
         def get_next(self) -> dict[str, NDArray[Any]] | None:
-            feed = next(self._feeds, None)
+            feed = next(calibration, None)
             return None if feed is None else dict(zip(names, feed, strict=True))
 
     integers = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}

@@ -30,9 +30,9 @@ from edgebench.prepare import families as catalogue
 from edgebench.prepare.workers import litert
 from edgebench.prepare.workers.checking import (
     compare,
+    feeds_of,
     golden_feeds,
     note_or_refusal,
-    picture_feeds,
     refusal,
     require,
     require_finite,
@@ -154,13 +154,8 @@ def _configure(
 
 def _representative(job: Job) -> Iterator[list[Any]]:
     """The calibration images, or samples, as inputs."""
-    if job["input"] is None:
-        yield from map(list, golden_feeds(Path(job["calibration"]), job["shapes"], None, job["tensors"]))
-        return
-    # The last batch is filled up from the front: minima and maxima stay those of the whole set.
-    patches = np.load(job["calibration"], mmap_mode="r")
-    for feed in picture_feeds(patches, job["shapes"][0], job["input"], cycle=True):
-        yield list(feed)
+    path = Path(job["calibration"])
+    return map(list, feeds_of(path, job["shapes"], job["input"], job["tensors"], cycle=True))
 
 
 def _golden_feeds(

@@ -14,6 +14,7 @@ from edgebench.prepare.onnx import OnnxForm
 from edgebench.prepare.workers import checking as agreement
 from edgebench.prepare.workers import onnx_graph as graph
 from edgebench.prepare.workers import onnx_running as running
+from edgebench.prepare.workers.checking import picture_feeds
 from edgebench.prepare.workers.onnx_graph import make_ready, read
 from edgebench.prepare.workers.onnx_steps import quantise
 from tests.models.crafted import onnx_file
@@ -140,6 +141,11 @@ def test_names_constants_and_order(tmp_path: Path):
         graph.order_inputs(model, ["x"])
 
 
+def quantised(source: Path, output: Path, patches: Any, spec: Any, form: Any) -> dict[str, Any]:
+    (tensor,) = running.open_session(source).get_inputs()
+    return quantise(source, output, picture_feeds(patches, tensor.shape, spec, cycle=True), form)
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize(("int8", "activations"), [("qdq", "int8"), ("qoperator", "uint8")])
 def test_int8_takes_the_pixels_themselves(
@@ -147,7 +153,7 @@ def test_int8_takes_the_pixels_themselves(
 ):
     source, output = tower(tmp_path / "a.onnx", 1, layout), tmp_path / "b.onnx"
     spec, form = {**SPEC, "layout": layout}, OnnxForm(int8=int8, activations=activations)
-    taken = quantise(source, output, patches, spec, form.quantisation())
+    taken = quantised(source, output, patches, spec, form.quantisation())
     zero_point = {"int8": -1, "uint8": 127}[activations]
     assert taken == {"dtype": activations, "scale": pytest.approx(1 / 127.5), "zero_point": zero_point}
     model = onnx.load(output)
@@ -164,7 +170,7 @@ def test_what_is_left_out_of_int8_stays_float(tmp_path: Path, patches: Any):
     source, output = tower(tmp_path / "a.onnx"), tmp_path / "b.onnx"
     exclude = ("GlobalAveragePool", "Gemm", "Softmax")
     form = OnnxForm(int8="qoperator", exclude=exclude, integer_input=False)
-    assert quantise(source, output, patches, SPEC, form.quantisation()) == {}
+    assert quantised(source, output, patches, SPEC, form.quantisation()) == {}
     kinds = [node.op_type for node in onnx.load(output).graph.node]
     assert kinds[:3] == ["QuantizeLinear", "QLinearConv", "DequantizeLinear"]
     assert kinds[3:] == ["GlobalAveragePool", "Flatten", "Gemm", "Softmax"]
@@ -175,7 +181,7 @@ def test_what_is_left_out_of_int8_stays_float(tmp_path: Path, patches: Any):
 def test_explicit_pairs_are_those_that_tensorrt_takes(tmp_path: Path, patches: Any):
     source, output = tower(tmp_path / "a.onnx"), tmp_path / "b.onnx"
     form = OnnxForm(integer_input=False, explicit=True)
-    assert quantise(source, output, patches, SPEC, form.quantisation()) == {}
+    assert quantised(source, output, patches, SPEC, form.quantisation()) == {}
     model = onnx.load(output)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     by_output = {name: node for node in model.graph.node for name in node.output}
@@ -197,7 +203,7 @@ def test_explicit_pairs_are_those_that_tensorrt_takes(tmp_path: Path, patches: A
 def test_precision_is_what_calibration_makes_of_another_range(tmp_path: Path, patches: Any):
     spec = {**SPEC, "divisor": 255.0, "offset": 0.0}
     form = OnnxForm().quantisation()
-    taken = quantise(tower(tmp_path / "a.onnx"), tmp_path / "b.onnx", patches, spec, form)
+    taken = quantised(tower(tmp_path / "a.onnx"), tmp_path / "b.onnx", patches, spec, form)
     assert (taken["dtype"], taken["zero_point"]) == ("int8", -128)
     assert taken["scale"] == pytest.approx(1 / 255)
 
