@@ -78,6 +78,11 @@ class UnavailableError(EdgeBenchError):
     """A device, meter or runtime that is not there; `fix` says how to get it."""
 
 
+def not_installed(what: str, name: str, fix: str) -> UnavailableError:
+    """What cannot be done because a package or a program is not installed."""
+    return UnavailableError(what, why=f"{name} is not installed", fix=fix)
+
+
 class DiskFullError(UnavailableError):
     """A board's disk that has no room for what has to be placed there."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgebench.contract import Backend
 from edgebench.errors import UnsupportedError
 from edgebench.link.window_session import input_bytes
 from edgebench.prepare.cache import Cache
@@ -92,29 +93,35 @@ def tensor_of(artifact: Artifact, patch: NDArray[Any]) -> bytes:
     return np.ascontiguousarray(patch, dtype).tobytes()
 
 
-def request_of(model: str, engine: str, cache: Cache, progress: Progress) -> PrepareRequest:
-    """What is prepared of a model without a run.
+def prepared(
+    model: str, engine: str, preparer: Chain | Backend, cache: Cache, progress: Progress
+) -> Artifact:
+    """A model's artifact, prepared without a run.
 
     Args:
         model: a variant's name, or the path of a user's file.
         engine: that is to carry it.
-        cache: that keeps the samples of a model that takes no picture.
-        progress: called with what is read.
+        preparer: of the artifact.
+        cache: that keeps it, and the samples of a model that takes no picture.
+        progress: called with what is read and made.
 
     Raises:
         UsageError: there is no such variant.
         InputError: the file is no model.
+        EdgeBenchError: it cannot be prepared.
     """
-    options = {"engine": engine}
-    if not is_file(model):
+    [outcome] = preparer.prepare([request_of(model, engine, cache, progress)], cache, progress)
+    if not isinstance(outcome, Artifact):
+        raise outcome
+    return outcome
+
+
+def request_of(model: str, engine: str, cache: Cache, progress: Progress) -> PrepareRequest:
+    """What is prepared of a user's file, or of a variant of a family; errors as `prepared` has them."""
+    options, path = {"engine": engine}, Path(model).expanduser()
+    if path.suffix.lower() not in SUFFIXES and not path.exists():
         return PrepareRequest(Variant.parse(model), 1, options)
     [chosen] = resolve_sources([model], cache=cache, progress=progress)
     source = with_golden(chosen, cache, None, None).source
     precision = source.model.precision if source.model else "int8"
     return PrepareRequest(Variant(chosen.widths[0], precision, source.name), 1, options, source)
-
-
-def is_file(model: str) -> bool:
-    """Whether a model is a user's file, and no variant of a family."""
-    path = Path(model).expanduser()
-    return path.suffix.lower() in SUFFIXES or path.exists()

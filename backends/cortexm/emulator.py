@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from edgebench.errors import UnavailableError
+from edgebench.errors import UnavailableError, not_installed
 from edgebench.link.window_session import WindowLengths
 
 from .boards import Board
@@ -32,13 +32,8 @@ _TIED = f"{__package__}.tied_program"
 
 def emulator_program() -> str:
     """Where QEMU is; UnavailableError where it is not installed."""
-    program = shutil.which(_PROGRAM)
-    if program is None:
-        raise UnavailableError(
-            "a Cortex-M cannot be emulated",
-            why=f"{_PROGRAM} is not installed",
-            fix="apt install qemu-system-arm",
-        )
+    if (program := shutil.which(_PROGRAM)) is None:
+        raise not_installed("a Cortex-M cannot be emulated", _PROGRAM, f"apt install {_PROGRAM}")
     return program
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgebench.errors import EdgeBenchError, UnavailableError, UnsupportedError
+from edgebench.errors import EdgeBenchError, UnsupportedError, not_installed
 from edgebench.installed import version_of
 from edgebench.link.window_session import size_bytes
-from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, find, making, store
+from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain
 from edgebench.prepare.model_file import inspect_model
 from edgebench.prepare.workers.processes import HelperEndedError, HelperError, results_of, run_jobs
 from edgebench.records.model import Artifact
@@ -46,12 +46,9 @@ def resolver_names(operations: Iterable[str], variant: str) -> tuple[str, ...]:
                 why=f"it has the operator {operation}",
                 fix="take a model without custom operators",
             )
-        names.append(_OTHERWISE.get(operation) or _camel_case(operation))
+        words = (word if word[:1].isdigit() else word.capitalize() for word in operation.split("_"))
+        names.append(_OTHERWISE.get(operation) or "".join(words))
     return tuple(sorted(names))
-
-
-def _camel_case(operation: str) -> str:
-    return "".join(word if word[:1].isdigit() else word.capitalize() for word in operation.split("_"))
 
 
 _GENERATOR = "emx-onnx-cgen"
@@ -59,12 +56,9 @@ _KIND = "generated-c"
 _FUNCTION = "network"
 # Temporaries on the stack, whose depth the compiler computes; weights in the file and so in flash.
 _GENERATOR_OPTIONS = (
-    "--model-name",
-    _FUNCTION,
-    "--large-temp-threshold",
-    "0",
-    "--large-weight-threshold",
-    "0",
+    *("--model-name", _FUNCTION),
+    *("--large-temp-threshold", "0"),
+    *("--large-weight-threshold", "0"),
 )
 _TFLM_STACK_BYTES = 8192
 """Reserved for TFLM, whose depth is not computed: see firmware/README.md for what it was seen to take."""
@@ -133,13 +127,9 @@ def generated(artifact: Artifact, cache: Cache, progress: Progress) -> Engine:
         BuildError: the generator refuses it.
     """
     _require_one_input(artifact, "onnx", "cannot be made C")
-    version = version_of(_GENERATOR)
-    if version is None:
-        raise UnavailableError(
-            f"{artifact.variant} cannot be made C",
-            why=f"{_GENERATOR} is not installed",
-            fix="pip install 'edgebench[cortexm]'",
-        )
+    if (version := version_of(_GENERATOR)) is None:
+        what = f"{artifact.variant} cannot be made C"
+        raise not_installed(what, _GENERATOR, "pip install 'edgebench[cortexm]'")
     title = f"{_GENERATOR} {version}"
     file = _generated_file(artifact, title, cache, progress)
     return Engine(
@@ -222,11 +212,8 @@ def arena_bytes(artifact: Artifact, progress: Progress) -> int:
         UnsupportedError: TFLM cannot run the model.
     """
     if version_of("tflite-micro") is None:
-        raise UnavailableError(
-            "how much memory TFLM needs for the model cannot be found",
-            why="tflite-micro is not installed",
-            fix="pip install 'edgebench[simulator]'",
-        )
+        what = "how much memory TFLM needs for the model cannot be found"
+        raise not_installed(what, "tflite-micro", "pip install 'edgebench[simulator]'")
     with tempfile.TemporaryDirectory(prefix="edgebench-") as scratch:
         job = {"what": artifact.variant, "do": "start", "model": str(artifact.path)}
         try:
@@ -250,12 +237,10 @@ def arena_bytes(artifact: Artifact, progress: Progress) -> int:
 def _generated_file(artifact: Artifact, title: str, cache: Cache, progress: Progress) -> CachedFile:
     """The C file, from the cache or made."""
     key = canonical_hash({"model": artifact.sha256, "generator": title, "options": list(_GENERATOR_OPTIONS)})
-    file = find(cache, _KIND, key)
-    if file is None:
-        with making(cache, f"prepare-{_KIND}") as scratch:
-            progress(f"generating C of {artifact.variant}")
-            output = scratch / f"{_FUNCTION}.c"
-            command = [sys.executable, "-m", "emx_onnx_cgen", "compile", "--color", "never"]
-            run([*command, *_GENERATOR_OPTIONS, str(artifact.path), str(output)], "the C generator")
-            file = store(cache, _KIND, key, output, ".c")
-    return file
+
+    def generate(output: Path) -> None:
+        progress(f"generating C of {artifact.variant}")
+        command = [sys.executable, "-m", "emx_onnx_cgen", "compile", "--color", "never"]
+        run([*command, *_GENERATOR_OPTIONS, str(artifact.path), str(output)], "the C generator")
+
+    return obtain(cache, _KIND, key, ".c", generate)

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from edgebench.errors import EdgeBenchError, SessionError, UnavailableError, UsageError
+from edgebench.errors import EdgeBenchError, SessionError, UnavailableError, UsageError, not_installed
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact
 from edgebench.records.values import Progress
@@ -26,6 +26,7 @@ from .choices import SERIAL_PATTERN
 from .emulator import ICOUNT_SHIFT, Emulator, emulator_program
 from .engines import Engine, brightness, model_id
 from .options import CortexMOptions
+from .profile import load_failed
 from .tflm_library import cross_compiler, tflm_library
 
 
@@ -113,9 +114,7 @@ def require_flashing(board: Board, serial: str | None = None) -> str:
             f"{serial!r} is no serial number of an ST-LINK", fix="`st-info --probe` or `lsusb -v` prints it"
         )
     if (program := shutil.which(_OPENOCD)) is None:
-        raise UnavailableError(
-            "the board cannot be flashed", why=f"{_OPENOCD} is not installed", fix=f"apt install {_OPENOCD}"
-        )
+        raise not_installed("the board cannot be flashed", _OPENOCD, f"apt install {_OPENOCD}")
     return program
 
 
@@ -252,9 +251,7 @@ class FirmwareSupply:
         except SessionError:
             raise
         except EdgeBenchError as error:
-            raise SessionError(
-                error.what, status="load_failed", stage="load", why=error.why, fix=error.fix
-            ) from error
+            raise load_failed(error.what, error.why, error.fix) from error
 
     def why_ended(self) -> str:
         """Why the emulated board ended by itself; "" while it runs, or without one."""
@@ -280,13 +277,8 @@ def _note(text: str) -> None:
 
 
 def _other_model(artifact: Artifact, carried: str, board: str | None, fix: str) -> SessionError:
-    return SessionError(
-        f"the board{f' {board}' if board else ''} carries another model",
-        status="load_failed",
-        stage="load",
-        why=f"it has {_short(carried)}, and {_short(model_id(artifact))} was asked for",
-        fix=fix,
-    )
+    why = f"it has {_short(carried)}, and {_short(model_id(artifact))} was asked for"
+    return load_failed(f"the board{f' {board}' if board else ''} carries another model", why, fix)
 
 
 def _short(model: str) -> str:

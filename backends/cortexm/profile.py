@@ -87,7 +87,7 @@ class Profile:
     def require_fits(self, artifact: Artifact) -> None:
         """SessionError where the firmware carries another model, or contradicts the artifact."""
         if not self.carries(artifact):
-            raise _load_failed(
+            raise load_failed(
                 "the board carries another model after it was flashed",
                 f"it has {self.model_id}, and {model_id(artifact)} was flashed",
                 "see that the port is that of the board whose ST-LINK is used (--set stlink=SERIAL)",
@@ -106,7 +106,7 @@ class Profile:
             wrong.append(f"it infers one patch at a time, and the artifact {artifact.batch}")
         if wrong:
             fix = "flash firmware that was built of this artifact"
-            raise _load_failed("the board's model is not the artifact", "; ".join(wrong), fix)
+            raise load_failed("the board's model is not the artifact", "; ".join(wrong), fix)
 
     def warnings(self) -> list[str]:
         """What a reader should know of the firmware."""
@@ -118,5 +118,6 @@ class Profile:
         ]
 
 
-def _load_failed(what: str, why: str, fix: str) -> SessionError:
+def load_failed(what: str, why: str, fix: str) -> SessionError:
+    """The session of an artifact that the board does not carry."""
     return SessionError(what, status="load_failed", stage="load", why=why, fix=fix)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from edgebench.errors import EdgeBenchError, InputError, UnavailableError
+from edgebench.errors import EdgeBenchError, InputError, UnavailableError, not_installed
 from edgebench.prepare.cache import canonical_hash, sha256_file
 
 from .boards import FIRMWARE, Board
@@ -26,6 +26,7 @@ from .boards import FIRMWARE, Board
 
 
 _COMPILER = "arm-none-eabi-gcc"
+_NOT_COMPILED = "firmware for a Cortex-M cannot be compiled"
 _DEBIAN = "apt install gcc-arm-none-eabi libnewlib-arm-none-eabi"
 _LONGEST_WHY = 2000
 
@@ -36,13 +37,8 @@ class BuildError(EdgeBenchError):
 
 def cross_compiler() -> Path:
     """Where it is; UnavailableError where it is not installed."""
-    path = shutil.which(_COMPILER)
-    if path is None:
-        raise UnavailableError(
-            "firmware for a Cortex-M cannot be compiled",
-            why=f"{_COMPILER} is not installed",
-            fix=_DEBIAN,
-        )
+    if (path := shutil.which(_COMPILER)) is None:
+        raise not_installed(_NOT_COMPILED, _COMPILER, _DEBIAN)
     _require_library(Path(path))
     return Path(path)
 
@@ -60,11 +56,7 @@ def _require_library(compiler: Path) -> None:
         [compiler, "-fsyntax-only", "-x", "c", "-"], input=script, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise UnavailableError(
-            "firmware for a Cortex-M cannot be compiled",
-            why="newlib, its C library, is not installed",
-            fix=_DEBIAN,
-        )
+        raise not_installed(_NOT_COMPILED, "newlib, its C library,", _DEBIAN)
 
 
 @cache

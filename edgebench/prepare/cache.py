@@ -213,7 +213,7 @@ OF_A_USE = re.compile(r"use-[0-9]+-[0-9a-f]{8}")
 """The name of a lock of a process that uses the cache: its id, and digits drawn by lot."""
 
 OF_A_MAKER = re.compile(
-    r"evaluate|prepare-[a-z0-9_-]+|(golden|images|replay|samples|scene|train)-[0-9a-f]{16}"
+    r"evaluate|prepare-[a-z0-9_-]+|(generated|golden|images|replay|samples|scene|train)-[0-9a-f]{16}"
 )
 """The name of a lock of what is made: by its tool, or by the beginning of its recipe's key."""
 

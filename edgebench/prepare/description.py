@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UsageError
+from edgebench.errors import EdgeBenchError, InputError, UsageError, not_installed
 from edgebench.installed import version_of
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache, canonical_hash, making, sha256_file
@@ -255,11 +255,8 @@ def _runtime(format: str) -> str:
 def _require_runtime(artifact: Artifact) -> None:
     package, extra, _ = RUNTIMES[artifact.format]
     if version_of(package) is None:
-        raise UnavailableError(
-            f"{artifact.variant} cannot be evaluated",
-            why=f"{package} is not installed",
-            fix=f"pip install 'edgebench[{extra}]'",
-        )
+        what, fix = f"{artifact.variant} cannot be evaluated", f"pip install 'edgebench[{extra}]'"
+        raise not_installed(what, package, fix)
 
 
 def _predicted(artifact: Artifact, cache: Cache) -> list[int] | None:

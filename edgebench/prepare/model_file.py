@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from edgebench.errors import InputError, UnavailableError
+from edgebench.errors import InputError, not_installed
 from edgebench.files import reason, require_regular
 from edgebench.prepare.cache import sha256_file
 from edgebench.prepare.workers.processes import (
@@ -107,11 +107,7 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
     format_ = format_of(path)
     package, extra = _READERS[format_]
     if importlib.util.find_spec(package) is None:
-        raise UnavailableError(
-            f"{path} cannot be read",
-            why=f"{package} is not installed",
-            fix=f"pip install 'edgebench[{extra}]'",
-        )
+        raise not_installed(f"{path} cannot be read", package, f"pip install 'edgebench[{extra}]'")
     _check_size(path, format_, size_bytes)
     job = {
         "what": f"reading {path.name}",

@@ -8,12 +8,11 @@ from edgebench.cli.common import JsonOption, echo_path, say, stderr, stdout
 from edgebench.errors import InputError
 from edgebench.files import reason
 
-from ..simulator.simulate import simulate
+from ..simulator.simulate import BenchmarkIdOption, simulate
 from .option_types import (
     EMULATED,
     REAL,
     BaudOption,
-    BenchmarkIdOption,
     BoardOption,
     EnergyOption,
     EngineOption,

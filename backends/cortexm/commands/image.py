@@ -9,14 +9,14 @@ from pathlib import Path
 from rich.console import Console
 
 from edgebench.cli.common import say
-from edgebench.errors import EdgeBenchError, UsageError
+from edgebench.errors import UsageError
 from edgebench.prepare.cache import Cache, using
 from edgebench.report.blocks import Block, Heading, Table, of_figures
 from edgebench.report.listings import write_json
 from edgebench.report.terminal import print_blocks
 from edgebench.suggest import choose
 
-from ..artifacts import request_of
+from ..artifacts import prepared
 from ..backend import CortexMBackend
 from ..boards import Board, Firmware
 from ..building import LineOptions, build
@@ -81,10 +81,7 @@ def _engine(
         raise UsageError("--tflm needs the engine tflm", fix="leave out --tflm or --engine")
     if name == "tflm" and to_run:
         tflm_library(board, tflm)  # before anything is prepared
-    request = request_of(model, name, cache, say)
-    [artifact] = CortexMBackend().prepare([request], cache, say)
-    if isinstance(artifact, EdgeBenchError):
-        raise artifact
+    artifact = prepared(model, name, CortexMBackend(), cache, say)
     if name == "tflm" and not (to_run or named):
         say(
             "note: TFLM's own code is not counted (of MobileNet v1 60 kB of flash, with CMSIS-NN 100); "

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..boards import BOARDS
-from ..choices import BAUD, ENERGY_BAUD, ENGINES, LEAST_BAUD, MOST_BAUD, BenchmarkId
+from ..choices import BAUD, ENERGY_BAUD, ENGINES, LEAST_BAUD, MOST_BAUD
 from ..tflm_library import VARIABLE
 
 EMULATED = next(board.name for board in BOARDS if board.emulated)
@@ -79,13 +79,6 @@ EnergyOption = Annotated[
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE.elf", help="Copy it there. Default: it stays in the cache"),
-]
-BenchmarkIdOption = Annotated[
-    BenchmarkId | None,
-    typer.Option(
-        "--benchmark-id",
-        help="By which MLPerf Tiny's runner chooses its test. Default: the model's name",
-    ),
 ]
 FileArgument = Annotated[
     Path | None,

@@ -9,12 +9,11 @@ import tty
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 
-from edgebench.errors import EdgeBenchError, UnavailableError
+from edgebench.errors import UnavailableError
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.tflite import TfliteChain
-from edgebench.records.model import Artifact
 
-from ..artifacts import request_of
+from ..artifacts import prepared
 from ..engines import model_id
 from .clock import Clock
 from .engine import BoardReset, TflmEngine, version
@@ -136,7 +135,7 @@ def run(model: str, clock: Clock, benchmark_id: str | None = None) -> None:
         port = Port()
         stack.callback(port.close)
         try:
-            artifact = _artifact(model)
+            artifact = prepared(model, "tflm", TfliteChain(), Cache(), _say)
             engine = stack.enter_context(TflmEngine(artifact, _say))
             engine.start()
             name = model_id(artifact)
@@ -147,15 +146,6 @@ def run(model: str, clock: Clock, benchmark_id: str | None = None) -> None:
             serve(port, board)
         except KeyboardInterrupt:
             _say("ended")
-
-
-def _artifact(model: str) -> Artifact:
-    """The .tflite that firmware with TFLM carries, prepared as for a real board."""
-    cache = Cache()
-    [prepared] = TfliteChain().prepare([request_of(model, "tflm", cache, _say)], cache, _say)
-    if isinstance(prepared, EdgeBenchError):
-        raise prepared
-    return prepared
 
 
 def _say(text: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
-from edgebench.errors import UnavailableError, UnsupportedError
+from edgebench.errors import UnsupportedError, not_installed
 from edgebench.installed import version_of
 from edgebench.link.window_session import size_bytes
 from edgebench.prepare.workers.processes import Helper, HelperEndedError, HelperError
@@ -58,13 +58,9 @@ _TYPES = ("float32", "int8", "uint8")
 
 def version() -> str:
     """The package's version; UnavailableError if it is not installed."""
-    installed = version_of(_PACKAGE)
-    if installed is None:
-        raise UnavailableError(
-            "a microcontroller cannot be simulated",
-            why=f"{_PACKAGE} is not installed",
-            fix="pip install 'edgebench[simulator]'",
-        )
+    if (installed := version_of(_PACKAGE)) is None:
+        what = "a microcontroller cannot be simulated"
+        raise not_installed(what, _PACKAGE, "pip install 'edgebench[simulator]'")
     return installed
 
 

@@ -15,6 +15,11 @@ from .clock import Clock
 
 _LONGEST_INFERENCE_MS = 3_600_000.0
 
+BenchmarkIdOption = Annotated[
+    BenchmarkId | None,
+    typer.Option(help="By which MLPerf Tiny's runner chooses its test. Default: the model's name"),
+]
+
 
 def simulate(
     depth: Annotated[float, typer.Option(help="Depth multiplier of the model: 0.25, 0.5 or 1.0.")] = 0.25,
@@ -34,10 +39,7 @@ def simulate(
             show_default=False,
         ),
     ] = None,
-    benchmark_id: Annotated[
-        BenchmarkId | None,
-        typer.Option(help="By which MLPerf Tiny's runner chooses its test. Default: the model's name"),
-    ] = None,
+    benchmark_id: BenchmarkIdOption = None,
 ) -> None:
     """Simulate a microcontroller: prints its port and serves hosts until Ctrl-C.
 
