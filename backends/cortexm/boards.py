@@ -168,12 +168,16 @@ BOARDS = (
 )
 
 
+NAMES = tuple(board.name for board in BOARDS)
+
+EMULATED = frozenset(board.name for board in BOARDS if board.emulated)
+
+
 def board_of(name: str) -> Board:
     """The board of that name; UsageError if there is no such name."""
-    for board in BOARDS:
-        if board.name == name:
-            return board
-    raise UsageError(f"there is no board {name!r}", fix=choose(name, [board.name for board in BOARDS]))
+    if name not in NAMES:
+        raise UsageError(f"there is no board {name!r}", fix=choose(name, NAMES))
+    return BOARDS[NAMES.index(name)]
 
 
 def regions_of(linker_script: str) -> tuple[Region, ...]:

@@ -142,16 +142,14 @@ def build(
     return Firmware(file.path, sections, usage, file.sha256, int(file.note["engine_bytes"]))
 
 
-def _core_sources(board: Board) -> list[Path]:
+def _core_files(board: Board, pattern: str = "*") -> list[Path]:
     folders = (_CORE, _SHARED, board.folder)
-    return [path for folder in folders for path in sorted(folder.glob("*.c"))]
+    return [path for folder in folders for path in sorted(folder.glob(pattern)) if path.is_file()]
 
 
 def _inputs(board: Board, engine: Engine, compiler: Path, options: LineOptions) -> dict[str, object]:
     """Everything that decides the file; paths of this machine do not."""
-    folders = (_CORE, _SHARED, board.folder)
-    files = [path for folder in folders for path in sorted(folder.iterdir()) if path.is_file()]
-    sources = {path.name: sha256_file(path) for path in [*files, *engine.sources]}
+    sources = {path.name: sha256_file(path) for path in [*_core_files(board), *engine.sources]}
     flags = [
         flag for flag in (*_FLAGS, *_CORE_FLAGS, *_ENGINE_FLAGS, *_LINK_FLAGS) if not flag.startswith("-I")
     ]
@@ -179,7 +177,7 @@ def _compile(
     except BuildError as error:
         raise _lacks_operators(engine, error) from error
     core_flags = [*shared, *_CORE_FLAGS]
-    core_objects = _compiled(compiler, core_flags, _core_sources(board), "the firmware's code", scratch)
+    core_objects = _compiled(compiler, core_flags, _core_files(board, "*.c"), "the firmware's code", scratch)
     try:
         invoke_bytes = stack_bytes(_call_graph(engine_objects), "model_invoke") + engine.library_stack_bytes
         start_bytes = stack_bytes(_call_graph(engine_objects), "model_start") + engine.library_stack_bytes

@@ -20,7 +20,7 @@ from edgebench.records.model import Artifact
 from edgebench.records.values import Progress
 
 from . import engines
-from .boards import BOARDS, Board, Firmware, board_of, read_firmware
+from .boards import NAMES, Board, Firmware, board_of, read_firmware
 from .building import LineOptions, build
 from .choices import SERIAL_PATTERN
 from .emulator import ICOUNT_SHIFT, Emulator, emulator_program
@@ -158,10 +158,8 @@ def firmware_with(artifact: Artifact, options: CortexMOptions, cache: Cache, pro
 def required_board(options: CortexMOptions) -> Board:
     """The board that is built for; UsageError where none is named."""
     if options.board is None:
-        names = " or ".join(board.name for board in BOARDS)
-        raise UsageError(
-            "--build and --flash are for a board, and none is named", fix=f"add --set board=NAME: {names}"
-        )
+        fix = f"add --set board=NAME: {' or '.join(NAMES)}"
+        raise UsageError("--build and --flash are for a board, and none is named", fix=fix)
     return board_of(options.board)
 
 

@@ -8,10 +8,8 @@ from pydantic import Field, field_validator, model_validator
 
 from edgebench.contract import BackendOptions
 
-from .boards import BOARDS
+from .boards import EMULATED, NAMES, board_of
 from .choices import BAUD, LEAST_BAUD, MOST_BAUD, SERIAL_PATTERN, BenchmarkId
-
-_EMULATED = frozenset(board.name for board in BOARDS if board.emulated)
 
 
 class CortexMOptions(BackendOptions):
@@ -28,7 +26,7 @@ class CortexMOptions(BackendOptions):
     board: str | None = Field(
         default=None,
         max_length=100,
-        description=f"what --build and --flash are for: {', '.join(board.name for board in BOARDS)}",
+        description=f"what --build and --flash are for: {', '.join(NAMES)}",
     )
     benchmark_id: BenchmarkId | None = Field(
         default=None,
@@ -51,27 +49,25 @@ class CortexMOptions(BackendOptions):
     @property
     def is_in_qemu(self) -> bool:
         """Whether the board is emulated: started by the run, or by the user, who says how it counts."""
-        return self.icount_shift is not None or self.board in _EMULATED
+        return self.icount_shift is not None or self.board in EMULATED
 
     @model_validator(mode="before")
     @classmethod
     def _engine_of_emulated_boards(cls, options: Any) -> Any:
         """Generated C, unless another is named: such a board holds it, and it takes no other software."""
-        if isinstance(options, dict) and options.get("board") in _EMULATED:
+        if isinstance(options, dict) and options.get("board") in EMULATED:
             return {"engine": "generated", **options}
         return options
 
     @model_validator(mode="after")
     def _at_the_boards_rates(self) -> Self:
-        known = next((board for board in BOARDS if board.name == self.board), None)
-        if known is not None and (problem := known.why_not_baud(self.baud)):
+        if self.board is not None and (problem := board_of(self.board).why_not_baud(self.baud)):
             raise ValueError(problem)
         return self
 
     @field_validator("board")
     @classmethod
     def _known(cls, board: str | None) -> str | None:
-        names = [known.name for known in BOARDS]
-        if board is not None and board not in names:
-            raise ValueError(f"there is no board {board!r}; choose among {', '.join(names)}")
+        if board is not None and board not in NAMES:
+            raise ValueError(f"there is no board {board!r}; choose among {', '.join(NAMES)}")
         return board

@@ -10,7 +10,7 @@ from edgebench.link.window_session import size_bytes
 from edgebench.records.model import Artifact
 from edgebench.records.values import Json
 
-from .boards import BOARDS
+from .boards import EMULATED
 from .engines import model_id
 
 OWN_FIRMWARE = "edgebench-cortexm"
@@ -47,7 +47,7 @@ class Profile:
     @property
     def is_in_qemu(self) -> bool:
         """Whether QEMU emulates it, whose clock can go by instructions."""
-        return self.board in {board.name for board in BOARDS if board.emulated}
+        return self.board in EMULATED
 
     @property
     def is_emulated(self) -> bool:

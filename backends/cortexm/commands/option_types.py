@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..boards import BOARDS
+from ..boards import BOARDS, NAMES
 from ..choices import BAUD, ENERGY_BAUD, ENGINES, LEAST_BAUD, MOST_BAUD
 from ..tflm_library import VARIABLE
 
@@ -33,8 +33,8 @@ BoardOption = Annotated[
     typer.Option(
         "--board",
         metavar="NAME",
-        autocompletion=_completion([board.name for board in BOARDS]),
-        help=f"What the firmware is for: {' or '.join(board.name for board in BOARDS)}.",
+        autocompletion=_completion(NAMES),
+        help=f"What the firmware is for: {' or '.join(NAMES)}.",
     ),
 ]
 ModelOption = Annotated[
