@@ -586,8 +586,7 @@ class _Ways:
         of: Literal["images", "patches"] = "images" if set_name == "images" else "patches"
         counted = replace(self.blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=of)
         overlap = "; overlapping crops make its interval a little too narrow" if of_a.overlapping else ""
-        sets = [side.images if set_name == "images" else side.scene for side in (self.a, self.b)]
-        is_same_set = sets[0] is not None and sets[1] is not None and sets[0].sha256 == sets[1].sha256
+        is_same_set = self.predicted_one_set(set_name)
         mine, theirs = (side.predictions(set_name) if is_same_set else None for side in (self.a, self.b))
         drop = drop_of(mine, theirs) if mine is not None and theirs is not None else None
         if mine is not None and theirs is not None and drop is not None:  # of A below B
@@ -608,13 +607,17 @@ class _Ways:
             note = "predictions of both sides cannot be matched image by image"
         return self.by_shares(replace(counted, note=f"{note}{overlap}"))
 
+    def predicted_one_set(self, set_name: Literal["images", "scene"]) -> bool:
+        """Whether both predicted the same images or scene."""
+        sets = [side.images if set_name == "images" else side.scene for side in (self.a, self.b)]
+        return sets[0] is not None and sets[1] is not None and sets[0].sha256 == sets[1].sha256
+
     def by_areas(self) -> MetricComparison:
         """By the scores of both: sample by sample where they are of one set."""
-        of_a, of_b, sides = self.a.scored(), self.b.scored(), (self.a.images, self.b.images)
+        of_a, of_b = self.a.scored(), self.b.scored()
         if of_a is None or of_b is None:
             return replace(self.blank, reason=self.missing_figure())
-        paired = sides[0] is not None and sides[1] is not None and sides[0].sha256 == sides[1].sha256
-        paired = paired and list(map(len, of_a)) == list(map(len, of_b))
+        paired = self.predicted_one_set("images") and list(map(len, of_a)) == list(map(len, of_b))
         delta, p = area_difference(of_a, of_b, paired=paired)
         counted = replace(
             self.blank,

@@ -48,7 +48,7 @@ def decimals(value: float, digits: int = 3) -> int:
 
 
 def fixed(value: float, places: int, sign: str = "-") -> str:
-    """With so many decimal places; with three digits and an exponent from 1e15 on."""
+    """With `places` decimal places; with three digits and an exponent from 1e15 on."""
     return f"{value:{sign}.2e}" if abs(value) >= LARGE else f"{value:{sign}.{places}f}"
 
 
