@@ -10,7 +10,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -213,17 +213,11 @@ def read(path: Path) -> dict[str, Any]:
     tally = Tally()
     for layer in _layers(model):
         _tally(layer, tally)
-    inputs = [_facts(tensor) for tensor in model.inputs or ()]
-    if any(length is None for tensor in inputs for length in tensor.shape[1:]):
-        tally.hidden("an input", "has no fixed shape")
     stored: Counter[str] = Counter()
     for variable in model.weights:
         stored[str(variable.dtype)] += prod(int(length) for length in variable.shape)
-    return {
-        "inputs": [asdict(tensor) for tensor in inputs],
-        "outputs": [asdict(_facts(tensor)) for tensor in model.outputs or ()],
-        **tally.facts(sum(stored.values()), stored, [tensor.dtype for tensor in inputs]),
-    }
+    inputs, outputs = ([_facts(tensor) for tensor in of or ()] for of in (model.inputs, model.outputs))
+    return tally.facts(stored, inputs, outputs)
 
 
 def _layers(model: Any) -> Iterator[Any]:
@@ -422,19 +416,14 @@ def read_saved_model(path: Path) -> dict[str, Any]:
     for operation in convert_variables_to_constants_v2(function).graph.get_operations():
         _graph_tally(operation, tally)
     inputs = [_graph_facts(tensor.name, tensor) for tensor in network.inputs]
-    if any(length is None for tensor in inputs for length in tensor.shape[1:]):
-        tally.hidden("an input", "has no fixed shape")
+    outputs = [_graph_facts(name, tensor) for name, tensor in network.outputs]
     stored: Counter[str] = Counter()
     for variable in function.variables:
         stored[variable.dtype.name] += prod(int(length) for length in variable.shape)
-    facts = tally.facts(sum(stored.values()), stored, [tensor.dtype for tensor in inputs])
+    facts = tally.facts(stored, inputs, outputs)
     if not stored:
         facts |= {"parameters": None, "parameters_reason": "it keeps no variables: they are in the graph"}
-    return {
-        "inputs": [asdict(tensor) for tensor in inputs],
-        "outputs": [asdict(_graph_facts(name, tensor)) for name, tensor in network.outputs],
-        **facts,
-    }
+    return facts
 
 
 def _graph_tally(operation: Any, tally: Tally) -> None:

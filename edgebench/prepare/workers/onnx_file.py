@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -67,17 +66,11 @@ def _read(model: Any) -> dict[str, Any]:
         _tally(node, constants, shapes, dtypes, makers, tally)
     for inner in _inner_nodes(graph):
         tally.operations[_operation(inner)] += 1
-    if any(length is None for tensor in inputs for length in tensor.shape[1:]):
-        tally.hidden("an input", "has no fixed shape")
     stored: Counter[str] = Counter()
     for name in _weights(graph, constants):
         dtype, shape = constants[name]
         stored[dtype] += prod(length or 0 for length in shape)
-    return {
-        "inputs": [asdict(tensor) for tensor in inputs],
-        "outputs": [asdict(tensor) for tensor in outputs],
-        **tally.facts(sum(stored.values()), stored, [tensor.dtype for tensor in inputs]),
-    }
+    return tally.facts(stored, inputs, outputs)
 
 
 def _constants(graph: Any) -> dict[str, tuple[str, Shape]]:

@@ -6,7 +6,7 @@ import lzma
 import mmap
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from math import prod
@@ -58,26 +58,33 @@ class Tally:
         """Note an operation whose work cannot be counted."""
         self.unknown.append(f"{operation} {why}")
 
-    def facts(self, parameters: int, stored: Counter[str], dtypes: Iterable[str]) -> dict[str, Any]:
-        """The fields of `ModelFacts` that come from counting.
+    def facts(
+        self, stored: Counter[str], inputs: Sequence[TensorFacts], outputs: Sequence[TensorFacts]
+    ) -> dict[str, Any]:
+        """The fields of `ModelFacts` that a format's file tells.
 
         Args:
-            parameters: numbers in the weights and biases.
-            stored: how many of these have each dtype; where nothing is multiplied, it tells the precision.
-            dtypes: of the inputs, which tell it where nothing is stored either.
+            stored: how many numbers in weights and biases have each dtype; where nothing is multiplied, it
+                tells the precision.
+            inputs: their dtypes tell it where nothing is stored either.
+            outputs: of the model.
         """
+        if any(length is None for tensor in inputs for length in tensor.shape[1:]):
+            self.hidden("an input", "has no fixed shape")
         if self.precisions:
             precision: Precision = next(iter(self.precisions)) if len(self.precisions) == 1 else "mixed"
         else:
             commonest = stored.most_common(1)
-            dtype = commonest[0][0] if commonest else next(iter(dtypes), None)
+            dtype = commonest[0][0] if commonest else next((tensor.dtype for tensor in inputs), None)
             precision = _precision(dtype, dtype)
         return {
+            "inputs": [asdict(tensor) for tensor in inputs],
+            "outputs": [asdict(tensor) for tensor in outputs],
             "operations": dict(self.operations.most_common()),
             "macs": None if self.unknown else self.macs,
             "macs_reason": _several(self.unknown),
             "macs_counted": dict(self.counted.most_common()),
-            "parameters": parameters,
+            "parameters": sum(stored.values()),
             "precision": precision,
         }
 
@@ -126,8 +133,8 @@ class _Tensor:
     scale: float | None
     zero_point: int | None
 
-    def facts(self) -> dict[str, Any]:
-        return asdict(TensorFacts(self.name, self.dtype, self.open, self.scale, self.zero_point))
+    def facts(self) -> TensorFacts:
+        return TensorFacts(self.name, self.dtype, self.open, self.scale, self.zero_point)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -197,20 +204,14 @@ def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
                 stored[tensor.dtype] += prod(length or 0 for length in tensor.shape)
         if number == 0:
             inputs = [
-                _at(tensors, graph.Inputs(place), "tensors")
+                _at(tensors, graph.Inputs(place), "tensors").facts()
                 for place in range(_count(graph.InputsLength(), "inputs"))
             ]
             outputs = [
-                _at(tensors, graph.Outputs(place), "tensors")
+                _at(tensors, graph.Outputs(place), "tensors").facts()
                 for place in range(_count(graph.OutputsLength(), "outputs"))
             ]
-    if any(length is None for tensor in inputs for length in tensor.open[1:]):
-        tally.hidden("an input", "has no fixed shape")
-    return {
-        "inputs": [tensor.facts() for tensor in inputs],
-        "outputs": [tensor.facts() for tensor in outputs],
-        **tally.facts(sum(stored.values()), stored, [tensor.dtype for tensor in inputs]),
-    }
+    return tally.facts(stored, inputs, outputs)
 
 
 def _tally(name: str, operator: Any, tensors: list[_Tensor], sources: dict[int, int], tally: Tally) -> None:
