@@ -22,6 +22,7 @@ from edgebench.report.notes import Trials
 from edgebench.report.tables import declared_texts, metric_text, scope_text, value_of
 from edgebench.results.listing import default_output_dir
 from edgebench.results.redaction import exported
+from edgebench.results.revisions import continuation
 from edgebench.stats.warnings import Caution, Flag
 
 _OPTION = re.compile(r"(--[a-z-]+)(?: [^ ,()`]+)?")
@@ -154,7 +155,11 @@ def _lines(
     lines += _noted("Note", said)
     lines += _elsewhere(judged)
     lines += _not_measured(judged, titles, command)
-    unfinished = any(each.status in ("not_run", "partial", "failed") for each in summaries)
+    unfinished = any(
+        each.status in ("not_run", "partial", "failed")
+        and not continuation(judged.results.experiment, each.target)
+        for each in summaries
+    )
     lines += _noted("Incomplete", incomplete, command_line(_resumed(judged)) if unfinished else "")
     lines += _noted("Ended", notes.shared(ended, trials))
     for label, text in (("Failed", _failed(summaries, trials)), ("Disturbed", _disturbed(summaries, trials))):
