@@ -379,7 +379,7 @@ function renderScatter(all) {
     }
   }
   const standing = x.better && y.better ? points.filter(({ state }) => state !== "fail") : [];
-  const fronts = grouped(standing, ({ i }) => data.labels.model?.codes[i] ?? 0).map((family) => paretoFront(family, x, y));
+  const fronts = grouped(standing, ({ i }) => data.labels.model?.codes[i] ?? 0).map((family) => paretoFront(family, x, y)).filter(({ length }) => length > 1);
   const width = chartWidth();
   const few = points.length <= 200;
   const [across, down] = AXES.map((axis) => profileRules(axis, chosenMetric(axis)));
