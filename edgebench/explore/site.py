@@ -35,9 +35,9 @@ from edgebench.explore.trials import (
 )
 from edgebench.files import read_regular, require_folder, unwritten, write_atomically
 from edgebench.judge.history import followed_metrics
+from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import Profile, shipped_profiles
-from edgebench.judge.verdict import WORDS
 from edgebench.report import words
 from edgebench.results.archive import unpack_archive
 from edgebench.results.layout import EXPERIMENT_FILE
@@ -374,6 +374,7 @@ def documents(
     rows = [(name, result, row) for name, result in results.items() for row in result.rows]
     columns = _labels(rows)
     machine = PrivateNames.of_this_machine()
+    standings = [words.screen_word(word) for word in words.STANDINGS]
     data: dict[str, Any] = {
         "schema": SCHEMA,
         "version": __version__,
@@ -384,6 +385,8 @@ def documents(
                 "name": metric.name,
                 "title": metric.words,
                 "titled": metric.titled,
+                "inside": _inside(metric.words),
+                "limit": _limit_name(metric),
                 "unit": metric.unit,
                 "better": metric.better,
                 "log": metric.unit not in ("1", "points"),
@@ -394,7 +397,13 @@ def documents(
         ],
         "figures": _figures([row for *_, row in rows]),
         "profiles": [
-            _profile(profile) | {"verdicts": _coded([row.verdicts[profile.name] for *_, row in rows], WORDS)}
+            _profile(profile)
+            | {
+                "verdicts": _coded(
+                    [row.verdicts[profile.name] for *_, row in rows],
+                    standings,
+                )
+            }
             for profile in shipped_profiles()
         ],
         "left_out": [
@@ -404,7 +413,6 @@ def documents(
             }
             for each in left_out
         ],
-        "words": {"symbols": words.SYMBOLS, "missing": words.MISSING},
     }
     sessions = {
         "level": 1 - ALPHA,
@@ -453,6 +461,16 @@ def _labels(rows: _Rows) -> dict[str, list[str]]:
         for label, column in columns.items():
             column.append(labels[label])
     return columns
+
+
+def _inside(title: str) -> str:
+    """A title within a sentence: `latency per image`, but `AUC`."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def _limit_name(metric: Metric) -> str:
+    name = f"{metric.words}, MB" if metric.unit == "bytes" else metric.titled
+    return f"{'Least' if metric.at_least else 'Most'} {_inside(name)}"
 
 
 def _coded(values: Sequence[Any], known: Sequence[Any] = ()) -> dict[str, Any]:

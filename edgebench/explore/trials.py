@@ -4,11 +4,12 @@ A site is read by `page/explore.js`. data.js has every trial, one entry a trial 
 
     {"schema": 1, "build": "16 hex digits, as in sessions.js", "made_utc", "version", "n": 9000,
      "labels": {"device": {"title": "Device", "values": ["cpu", ...], "codes": [0, 0, ...]}, ...},
-     "metrics": [{"name", "title", "titled", "unit", "better", "log", "statistics", "columns"}],
+     "metrics": [{"name", "title", "titled", "inside", "limit", "unit", "better", "log", "statistics",
+                  "columns"}, ...],
      "figures": {"image_s": {"value": [...], "low": [...] or null, "high": [...] or null,
                              "reasons": {"values", "codes"}}, ...},
      "profiles": [{"name", "title", "limits": [...], "verdicts": {"values", "codes"}}, ...],
-     "left_out": [{"result", "why"}, ...], "words": {"symbols": {"pass": "✓", ...}, ...},
+     "left_out": [{"result", "why"}, ...],
      "target_names": true or absent, "refresh_s": seconds between looks at a watched site, or absent}
 
 sessions.js has what comparisons and histories take, of the trials in the same order::
@@ -51,11 +52,12 @@ from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.published import judge_published
 from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import PUBLISHED, TrialSummary, Verdict
-from edgebench.judge.verdict import judge_all, overall
+from edgebench.judge.verdict import judge_all
 from edgebench.records.stored import ExperimentRecord, SessionRecord
 from edgebench.records.target import Target
 from edgebench.report import words
 from edgebench.report.environment import command_line, environment
+from edgebench.report.page import standings_of
 from edgebench.report.tables import metric_text, scope_text, value_of
 from edgebench.results.archive import names_of
 from edgebench.results.load import StoredResults
@@ -218,7 +220,7 @@ def _rows(
     record = results.experiment
     targets = {target.name: target for target in record.targets}
     names = words.labels(summaries)
-    wholes = {(each.trial, each.profile): each.verdict for each in overall(verdicts)}
+    standings = standings_of(summaries, verdicts)
     for summary, trial in zip(summaries, record.trials, strict=True):
         target = targets[summary.target]
         sessions = [each for each in results.session_records(trial.key) if each.status == "ok"]
@@ -251,7 +253,10 @@ def _rows(
             labels=labels,
             figures=figures,
             reasons={name: text(reason) for name, reason in reasons.items()},
-            verdicts={profile.name: wholes[summary.key, profile.name] for profile in shipped_profiles()},
+            verdicts={
+                profile.name: words.screen_word(standings[summary.key, profile.name].word)
+                for profile in shipped_profiles()
+            },
             sessions={
                 metric.name: values
                 for metric in site_metrics()
@@ -321,7 +326,7 @@ def result_document(
     ::
 
         {"name", "begun_utc", "environment": [["Host", [["cpu", "..."], ...]], ...],
-         "trials": {"<key>": {"title", "figures": [[label, text, value, unit], ...],
+         "trials": {"<key>": {"title", "figures": [[label with its unit, text], ...],
                               "verdicts": [[profile, limit, word, reason], ...],
                               "phases": ["first", "warmup", "steady"], "sessions": [...],
                               "stages": [[label, seconds a patch], ...], "cold": [[label, seconds], ...],
@@ -329,6 +334,7 @@ def result_document(
     """
     record = results.experiment
     names = words.labels(summaries)
+    titles = {profile.name: words.plain(profile.title or profile.name) for profile in shipped_profiles()}
     by_trial = words.grouped((verdict.trial, verdict) for verdict in verdicts)
     command = text(command_line(exported(record).command), 4000)
     groups = [
@@ -339,17 +345,17 @@ def result_document(
         summary.key: {
             "title": text(f"{_device(record, summary)}, {names[summary.key]}"),
             "figures": [
-                [
-                    metric.words,
-                    text(_text_of(metric, value)),
-                    _finite(figure_of(metric, summary)),
-                    metric.unit_text,
-                ]
+                [_heading(metric), text(_text_of(metric, value))]
                 for metric in site_metrics()
                 if (value := value_of(metric, summary)) is not None
             ],
             "verdicts": [
-                [each.profile, words.limit(each), each.verdict, text(each.reason)]
+                [
+                    titles[each.profile],
+                    words.limit(each),
+                    f"{words.SYMBOLS[each.verdict]} {words.screen_word(each.verdict)}",
+                    text(each.reason),
+                ]
                 for each in by_trial.get(summary.key, ())
             ],
             "phases": list(PHASES),
@@ -372,6 +378,10 @@ PHASES = ("first", "warmup", "steady", "outside", "")
 
 def _device(record: ExperimentRecord, summary: TrialSummary) -> str:
     return next(target.device for target in record.targets if target.name == summary.target)
+
+
+def _heading(metric: Metric) -> str:
+    return metric.shown[0].heading.format(label=metric.titled) if metric.shown else metric.titled
 
 
 def _text_of(metric: Metric, value: Any) -> str:

@@ -141,7 +141,7 @@ def test_a_limit_is_typed_dragged_and_moved_by_keys(chromium, lab):
         page.locator("#xlimit").press("Tab")
         limited = count(page)
         assert re.fullmatch(
-            r"218 of 218 trials selected: \d+ pass, [1-9]\d* fail, [1-9]\d* undecided\.", limited
+            r"218 of 218 trials selected: \d+ pass, [1-9]\d* undecided, [1-9]\d* fail\.", limited
         )
         assert page.locator("#scatter g.fail, #scatter g.undecided").count() > 2
         handle = page.get_by_role("slider", name="Most latency per image, s")
@@ -255,9 +255,11 @@ def test_a_watched_site_takes_new_data_in_and_keeps_what_is_being_typed(chromium
 
 def test_a_profile_judges_by_its_own_verdicts(chromium, lab):
     with shown(chromium, lab, "#profile=disco-realtime&sort=-verdict") as page:
-        assert set(column(page, "Verdict: disco-realtime")) >= {"unknown", "pass"}
+        assert set(column(page, "Verdict: disco-realtime")) >= {"unknown", "so far"}
         assert page.locator("#scatter path.rule").count() == 1
         assert "fails" in page.locator("#legend").inner_text()
+        assert "so far" in count(page) and page.locator("#scatter g.far").count()
+        assert "passes so far" in page.locator("#legend").inner_text()
 
 
 def test_the_table_is_sorted_by_a_press_and_paged(chromium, lab):

@@ -25,7 +25,7 @@ const SHAPES = [
   "m-42,-42h84l-84,84h84z",
 ];
 const COLOURS = 6;
-const FADED_FIRST = ["fail", "undecided", "pass"];
+const FADED_FIRST = ["fail", "undecided", "so far", "pass"];
 const RING = "m-80,0a80,80 0 1,0 160,0a80,80 0 1,0 -160,0z";
 
 /**
@@ -87,20 +87,20 @@ function frame(svg, width, height, xAxis, yAxis) {
   layer.selectChildren().remove();
   const scales = [xAxis, yAxis].map((of, k) => {
     const [from, to] = k ? [bottom, top] : [left, right];
-    const scale = { linear: d3.scaleLinear, log: d3.scaleLog, time: d3.scaleUtc }[of.kind]();
-    scale.domain(of.domain).range([from, to]);
+    const scale = { linear: d3.scaleLinear, log: d3.scaleLog, time: d3.scaleUtc }[of.kind](of.domain, [from, to]);
     const axis = k ? d3.axisLeft(scale) : d3.axisBottom(scale);
     const count = of.text ? of.domain[0] : Math.max(2, Math.floor(Math.abs(to - from) / (k ? 45 : 100)));
     const text = of.text ?? ((value) => shown(value, of.unit));
     const log = of.kind === "log";
     const spread = scale.ticks(count).filter(log ? scale.tickFormat(count, text) : text);
-    const ticks = log && spread.length < 2 ? d3.ticks(of.domain[0], of.domain[1], Math.max(count, 3)) : spread;
+    const rounded = log && spread.length < 2 ? scale.ticks(99).filter((value) => /^[125]/.test(value.toExponential())) : spread;
+    const ticks = log && rounded.length < 2 ? d3.ticks(of.domain[0], of.domain[1], Math.max(count, 3)) : rounded;
     axis.ticks(count);
     if (of.kind !== "time") axis.tickFormat(text).tickValues(ticks);
-    axis.tickSizeInner(k ? left - right : top - bottom).tickPadding(6);
+    axis.tickSizeInner(k ? left - right : top - bottom).tickSizeOuter(0).tickPadding(6);
     layer.append("g").attr("class", "axis").attr("transform", `translate(${k ? [left, 0] : [0, bottom]})`).call(axis);
-    const title = layer.append("text").text(of.title).attr("x", k ? 2 : right).attr("y", k ? 11 : height - 6);
-    if (!k) title.attr("text-anchor", "end");
+    const title = layer.append("text").text(of.title).attr("text-anchor", k ? "start" : "end");
+    title.attr("x", k ? 2 : right).attr("y", k ? 11 : height - 6);
     return scale;
   });
   return { x: scales[0], y: scales[1], layer, left, right, top, bottom };
@@ -156,7 +156,9 @@ function drawRules(layer, rules, { x, y, left, right, top, bottom }) {
     const at = axis === "x" ? x(value) : y(value);
     const inside = axis === "x" ? at >= left && at <= right : at >= top && at <= bottom;
     const path = axis === "x" ? `M${at},${top}V${bottom}` : `M${left},${at}H${right}`;
-    if (inside) layer.append("path").attr("class", "rule").attr("d", path).append("title").text(title);
+    if (!inside) continue;
+    layer.append("path").attr("class", "rule").attr("d", path);
+    layer.append("text").text(title).attr("x", axis === "x" ? at - 5 : right - 4).attr("y", axis === "x" ? top + 12 : at - 5).attr("text-anchor", "end");
   }
 }
 
@@ -285,7 +287,7 @@ class Scatter {
     const ends = axis === "x" ? [at, at, top, bottom] : [left, right, at, at];
     ["x1", "x2", "y1", "y2"].forEach((name, k) => group.selectAll("line").attr(name, ends[k]));
     group.select(".arrow").attr("d", axis === "x" ? `M${at},${top}m-7,-12h14l-7,12z` : `M${right},${at}m12,-7v14l-12,-7z`);
-    group.classed("set", value !== null).attr("data-at", at).attr("aria-label", limitName(metric));
+    group.classed("set", value !== null).attr("data-at", at).attr("aria-label", metric.limit);
     group.attr("aria-valuemin", low).attr("aria-valuemax", high).attr("aria-valuenow", value ?? open);
     group.attr("aria-valuetext", value === null ? "no limit" : shown(value, metric.unit));
   }

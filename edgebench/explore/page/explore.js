@@ -16,6 +16,7 @@ const FILTERS = [
 /** Labels that other columns say or that are no text for people. */
 const INNER = ["id", "key", "history", "trial", "variant", "depth_multiplier", "precision"];
 const USUAL = ["image_s", "accuracy", "energy_j", "power_peak_w", "memory_bytes", "start_s"];
+const FIRST = ["device", "result"];
 const AXES = /** @type {const} */ (["x", "y"]);
 const ROWS = 25;
 const HOUR_MS = 3_600_000;
@@ -40,6 +41,8 @@ let listed = [];
 let stateFor = () => "pass";
 /** The view that is shown, of the trial and all others, and what had the focus before a trial was opened. */
 let shownView = "";
+/** The label that colours the points: that of one device alone have different precisions. */
+let colouredBy = "device";
 let cameFrom = "";
 
 /**
@@ -99,6 +102,7 @@ function go(changes, passing = false) {
  */
 function differs(name) {
   const values = data.labels[name]?.values ?? [];
+  if (name === "target" && values.length === data.labels.device?.values.length) return false; // one each
   return values.length > 1 || (name === "status" && values[0] !== "done" && values.length > 0);
 }
 
@@ -296,7 +300,7 @@ function showControls() {
     else if (control.name !== "series") control.value = params.get(control.name) ?? "";
   }
   for (const name of /** @type {const} */ (["x", "y", "metric"])) byId(name).value = chosenMetric(name).name;
-  for (const axis of AXES) byId(`${axis}limit-name`).textContent = limitName(chosenMetric(axis));
+  for (const axis of AXES) byId(`${axis}limit-name`).textContent = chosenMetric(axis).limit;
   byId("clear").href = address(Object.fromEntries([...FILTERS, "from", "to"].map((name) => [name, null])));
 }
 
@@ -329,7 +333,7 @@ function renderOverview(view) {
   const filters = FILTERS.filter((name) => params.has(name)).map((name) => [name, new Set(params.getAll(name))]);
   const all = selected(data, new Map(filters), params.get("from") ?? "", params.get("to") ?? "");
   stateFor = judge(data, chosenLimits(), chosenProfile());
-  const states = { pass: ["pass"], open: ["pass", "undecided"] }[params.get("only") ?? ""];
+  const states = { pass: ["pass"], open: ["pass", "so far", "undecided"] }[params.get("only") ?? ""];
   const wanted = states ? all.filter((i) => states.includes(stateFor(i))) : all;
   if (withSessions && sessions === null) {
     byId("view-title").textContent = "Loading the sessions";
@@ -356,13 +360,14 @@ function countText(all) {
   if (!all.length) return `${start}: clear a filter to see some.`;
   if (!chosenLimits().length && !chosenProfile()) return `${start}.`;
   const counts = d3.rollup(all, (part) => part.length, stateFor);
-  return `${start}: ${["pass", "fail", "undecided"].map((state) => `${counts.get(state) ?? 0} ${state}`).join(", ")}.`;
+  const there = ["pass", "so far", "undecided", "fail"].filter((word) => word === "pass" || counts.has(word));
+  return `${start}: ${there.map((word) => `${counts.get(word) ?? 0} ${word}`).join(", ")}.`;
 }
 
 /** @param {number[]} all */
 function renderScatter(all) {
   const [x, y] = [chosenMetric("x"), chosenMetric("y")];
-  byId("chart-title").textContent = `${y.title} against ${inSentence(x.title)}`;
+  byId("chart-title").textContent = `${y.title} against ${x.inside}`;
   /** @type {Point[]} */
   const points = [];
   /** @type {string[]} */
@@ -374,10 +379,12 @@ function renderScatter(all) {
     if (onX && valueY !== null && (valueY > 0 || !y.log)) {
       points.push(pointAt(i, valueX, valueY, ofX.low?.[i], ofX.high?.[i], ofY.low?.[i], ofY.high?.[i]));
     } else {
-      const { name, title } = onX ? y : x;
-      missing.push(`no ${inSentence(title)}: ${figure(data, name, i).reason || "no figure above 0"}`);
+      const { name, inside } = onX ? y : x;
+      missing.push(`no ${inside}: ${figure(data, name, i).reason || "no figure above 0"}`);
     }
   }
+  colouredBy = new Set(points.map(({ group }) => group)).size > 1 || !differs("precision") ? "device" : "precision";
+  for (const point of points) point.group = data.labels[colouredBy]?.codes[point.i] ?? 0;
   const standing = x.better && y.better ? points.filter(({ state }) => state !== "fail") : [];
   const fronts = grouped(standing, ({ i }) => data.labels.model?.codes[i] ?? 0).map((family) => paretoFront(family, x, y)).filter(({ length }) => length > 1);
   const width = chartWidth();
@@ -394,8 +401,8 @@ function renderScatter(all) {
   renderLegend(points, fronts.length);
   const reasons = d3.rollups(missing, (part) => part.length, (reason) => reason);
   const texts = d3.sort(reasons, ([, n]) => -n).map(([reason, n]) => `${shown(n)} with ${reason}`);
-  const more = texts.length > 4 ? `; ${texts.length - 4} other reasons` : "";
-  byId("undrawn").textContent = texts.length ? `Not drawn: ${texts.slice(0, 4).join("; ")}${more}.` : "";
+  if (texts.length > 2) texts.splice(2, Infinity, `${texts.length - 2} other reasons`);
+  byId("undrawn").textContent = texts.length ? `Not drawn: ${texts.join("; ")}.` : "";
 }
 
 /**
@@ -422,10 +429,9 @@ function pointAt(i, x, y, xLow, xHigh, yLow, yHigh) {
  */
 function profileRules(axis, metric) {
   const limits = chosenProfile()?.limits.filter((limit) => limit.metric === metric.name) ?? [];
-  const one = metric.statistics?.length === 1;
   return limits.flatMap(({ most, least, title = metric.title, statistic = "median" }) => {
     const value = most ?? least;
-    return value === undefined || !(one || statistic === "median") ? [] : [{ axis, value, title }];
+    return value === undefined || !(metric.statistics?.length === 1 || statistic === "median") ? [] : [{ axis, value, title }];
   });
 }
 
@@ -435,11 +441,12 @@ function profileRules(axis, metric) {
  */
 function renderLegend(points, fronts) {
   const groups = d3.sort(new Set(points.map(({ group }) => group)));
-  const values = data.labels.device?.values ?? [];
-  const entries = groups.map((group) => legendEntry(`c${group % COLOURS}`, "mark", shape(group), values[group] || "no device"));
+  const values = data.labels[colouredBy]?.values ?? [];
+  const entries = groups.map((group) => legendEntry(`c${group % COLOURS}`, "mark", shape(group), values[group] || `no ${colouredBy}`));
+  /** @type {Set<string>} */
   const present = new Set(points.map(({ state }) => state));
-  if (present.has("undecided")) entries.push(legendEntry("c5 undecided", "mark", shape(0), "undecided"));
-  if (present.has("fail")) entries.push(legendEntry("c5 fail", "mark", shape(0), "fails"));
+  const states = [["so far", "passes so far"], ["undecided", "undecided"], ["fail", "fails"]];
+  for (const [state, text] of states) if (present.has(state)) entries.push(legendEntry(`c5 ${state}`, "mark", shape(0), text));
   if (points.some(({ published }) => published)) entries.push(legendEntry("", "published", RING, "published figure"));
   if (fronts) entries.push(legendEntry("", "front", "m-80,0h160", `Pareto front${fronts > 1 ? " of each model family" : ""}`));
   byId("legend").replaceChildren(...entries);
@@ -486,10 +493,10 @@ function columns() {
   const labelled = labels.map((key) => ({ key, title: data.labels[key].title, value: (i) => label(data, key, i) }));
   if (params.get("view") === "compare" && sessions) {
     made.push({ key: "baseline", title: "Baseline", value: (i) => (i === baseline() ? "baseline" : "") });
-    const title = `Ratio of ${inSentence(chosenMetric("metric").title)}`;
+    const title = `Ratio of ${chosenMetric("metric").inside}`;
     if (baseline() !== null) made.push({ key: "ratio", title, value: (i) => ratio(i).value, ends: ratio });
   }
-  made.push(...labelled.filter(({ key }) => key === "device"));
+  made.push(...labelled.filter(({ key }) => FIRST.includes(key)));
   const profile = chosenProfile();
   if (profile) made.push({ key: "verdict", title: `Verdict: ${profile.title}`, value: (i) => verdictOf(profile, i) });
   if (chosenLimits().length) made.push({ key: "limits", title: "Limits", value: stateFor });
@@ -498,7 +505,7 @@ function columns() {
     const ends = (/** @type {number} */ i) => figure(data, key, i);
     made.push({ key, title: metric.titled, unit: metric.unit, value: (i) => ends(i).value, ends });
   }
-  return [...made, ...labelled.filter(({ key }) => key !== "device")];
+  return [...made, ...labelled.filter(({ key }) => !FIRST.includes(key))];
 }
 
 /**
@@ -534,12 +541,12 @@ function renderTable(indices) {
     const cells = others.map((content, k) => element("td", { class: shownColumns[k + 1].ends ? "number" : null }, content));
     return element("tr", { class: stateFor(i) }, element("th", { scope: "row" }, first), ...cells);
   });
-  const none = element("tr", {}, element("td", { colspan: shownColumns.length }, "No trial is selected."));
-  const body = element("tbody", {}, ...(rows.length ? rows : [none]));
+  if (!rows.length) rows.push(element("tr", {}, element("td", { colspan: shownColumns.length }, "No trial is selected.")));
+  const body = element("tbody", {}, ...rows);
   byId("table").replaceChildren(element("thead", {}, element("tr", {}, ...heads)), body);
   const link = (/** @type {string} */ text, /** @type {number} */ to) => element("a", { href: address({ page: to }), class: "button", id: text }, text);
   const range = `${(page - 1) * ROWS + 1} to ${Math.min(page * ROWS, listed.length)} of ${shown(listed.length)}`;
-  byId("pages").replaceChildren(page > 1 ? link("Previous", page - 1) : "", rows.length ? range : "", page < pages ? link("Next", page + 1) : "");
+  byId("pages").replaceChildren(page > 1 ? link("Previous", page - 1) : "", listed.length ? range : "", page < pages ? link("Next", page + 1) : "");
 }
 
 /**
@@ -560,7 +567,7 @@ function cell({ key, value, ends, unit }, i) {
   if (!ends) return String(text ?? "");
   const of = { value: /** @type {number|null} */ (text), ...ends(i) };
   const missing = of.value === null && of.low === null && of.high === null;
-  return missing ? element("small", { title: of.reason ?? null }, figureText(of, unit)) : figureText(of, unit);
+  return missing ? element("small", { title: of.reason ?? null }, "missing") : figureText(of, unit);
 }
 
 // Downloads and texts to take along.
@@ -682,7 +689,7 @@ function showView({ title, text, changes = [], words = "", command = "" }, drawi
 
 function renderCompare() {
   const base = baseline();
-  const title = `Ratio of ${inSentence(chosenMetric("metric").title)} to a baseline`;
+  const title = `Ratio of ${chosenMetric("metric").inside} to a baseline`;
   const help = "Press “Use” in the row of the trial that the others are to be compared with.";
   if (base === null) return showView({ title, text: help });
   const first = Math.max(chosenNumber("page") ?? 1, 1) * ROWS - ROWS;
@@ -696,7 +703,7 @@ function renderCompare() {
   const name = `${points.length} ratios with their intervals; the table has them`;
   showView(about, { name, height: Math.max(140, 64 + 14 * points.length), view: {
     x: { domain: domainOf([1, ...xs], true), kind: "log", title: "ratio to the baseline" },
-    y: { domain: [rows.length, -1], kind: "linear", title: "", left: 170, text: (row) => (row in rows ? trialTitle(rows[row], []).slice(0, 26) : "") },
+    y: { domain: [rows.length, -1], kind: "linear", title: "", left: 240, text: (row) => (row in rows ? `${label(data, "result", rows[row])}: ${trialTitle(rows[row], [])}`.slice(0, 38) : "") },
     points,
     rules: [{ axis: "x", value: 1, title: "as the baseline" }],
   } });
@@ -714,8 +721,7 @@ function compareCommand(base, rows) {
   const [results, targets] = ["result", "target"].map((name) => new Set(pairable.map((i) => label(data, name, i))));
   const others = [...targets].filter((other) => data.target_names && other !== target);
   const pairs = others.flatMap((other) => ["--pair", `${target}=${other}`]);
-  const metric = ["--metric", chosenMetric("metric").name];
-  const command = ["edgebench", "compare", ...[result, ...results].map(folderWord), ...metric, ...pairs.map(shellWord)];
+  const command = ["edgebench", "compare", ...[result, ...results].map(folderWord), "--metric", chosenMetric("metric").name, ...pairs.map(shellWord)];
   return { words: "This judges the differences, corrected for how many are compared:", command: command.join(" ") };
 }
 
@@ -744,9 +750,8 @@ function renderHistory(all) {
     const of = figure(data, metric.name, i);
     return pointAt(i, day(i), Number(of.value), null, null, of.low, of.high);
   });
-  const texts = changes.map(({ at, ratio: times }) => {
-    return `Change point before ${label(data, "date", trials[at])}, ${label(data, "result", trials[at])}: ${shown(times)} times what it was`;
-  });
+  const whenAndWhere = (/** @type {number} */ i) => `${label(data, "date", i)}, ${label(data, "result", i)}`;
+  const texts = changes.map(({ at, ratio }) => `Change point before ${whenAndWhere(trials[at])}: ${shown(ratio)} times what it was`);
   const text = texts.length ? "" : reason || "No change point was found.";
   const ys = points.flatMap(({ yLow, yHigh }) => [yLow, yHigh]);
   const name = `${points.length} dates, ${texts.length} change points; the table has the figures`;

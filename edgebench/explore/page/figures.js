@@ -7,8 +7,9 @@
 /**
  * @typedef {{values: string[], codes: number[]}} Coded a text of each trial by its code; without codes all have the first
  * @typedef {Coded & {title: string}} Label
- * @typedef {{name: string, title: string, titled: string, unit: string, better: "lower"|"higher"|null,
- *   log: boolean, statistics?: string[], columns?: (string|null)[]}} Metric whose `titled` has its unit: `Latency per image, s`
+ * @typedef {{name: string, title: string, titled: string, inside: string, limit: string, unit: string, better: "lower"|"higher"|null,
+ *   log: boolean, statistics?: string[], columns?: (string|null)[]}} Metric `titled` with its unit,
+ *   `inside` a sentence, with the name of a limit on it: `Latency per image, s`, `latency per image`, `Most latency per image, s`
  * @typedef {{value: (number|null)[], low: (number|null)[]|null, high: (number|null)[]|null,
  *   reasons?: Coded}} Figures of a metric, one entry a trial
  * @typedef {{metric: string, statistic?: string, title?: string, most?: number, least?: number}} Limit
@@ -20,7 +21,7 @@
  * @typedef {{build: string, level: number, trials: (Object<string, number[]>|null)[],
  *   history?: Object<string, Series[]>, begun_utc?: string[]}} Sessions sessions.js
  * @typedef {{ratio: number, low: number|null, high: number|null}} Ratio
- * @typedef {"pass"|"undecided"|"fail"} State
+ * @typedef {"pass"|"so far"|"undecided"|"fail"} State; so far: what was measured passes, the rest is unknown
  */
 
 /** Sessions a side that an interval of a ratio takes. */
@@ -50,7 +51,7 @@ function figure(data, metric, i) {
 /** @param {Data} data @param {string} name @returns {Metric} of the catalogue, or one of that name */
 function metricOf(data, name) {
   const known = data.metrics.find((metric) => metric.name === name);
-  return known ?? { name, title: name, titled: name, unit: "", better: null, log: false };
+  return known ?? { name, title: name, titled: name, inside: name, limit: name, unit: "", better: null, log: false };
 }
 
 /**
@@ -88,7 +89,8 @@ function stateOf(metric, of, limit) {
 }
 
 /**
- * What limits and a profile say of each trial together: one failure fails, else one doubt leaves undecided.
+ * What limits and a profile say of each trial together: one failure fails, else one doubt leaves undecided,
+ * and what was not measured leaves a pass so far.
  * @param {Data} data @param {{metric: Metric, value: number|null}[]} limits @param {Profile|undefined} profile
  * @returns {(i: number) => State}
  */
@@ -99,7 +101,8 @@ function judge(data, limits, profile) {
     const states = limits.map(({ metric, value }) => stateOf(metric, figure(data, metric.name, i), Number(value)));
     if (profile) states.push(verdictOf(profile, i));
     if (states.includes("fail")) return "fail";
-    return states.every((state) => state === "pass") ? "pass" : "undecided";
+    if (states.every((state) => state === "pass")) return "pass";
+    return states.every((state) => state === "pass" || state === "so far") ? "so far" : "undecided";
   };
 }
 
@@ -253,21 +256,6 @@ function figureText({ value, low, high, reason }, unit) {
   if (value === null) return reason ? `missing: ${reason}` : "missing";
   const ends = low === null || high === null ? "" : ` [${shown(low, unit)}; ${shown(high, unit)}]`;
   return shown(value, unit) + ends;
-}
-
-/**
- * A title within a sentence: `latency per image`, but `AUC`.
- * @param {string} title
- */
-const inSentence = (title) => title.replace(/^[A-Z](?=[a-z])/, (sign) => sign.toLowerCase());
-
-/**
- * What a limit on a metric is called.
- * @param {Metric} metric
- */
-function limitName(metric) {
-  const name = metric.unit === "bytes" ? `${metric.title}, MB` : metric.titled;
-  return `${metric.better === "higher" ? "Least" : "Most"} ${inSentence(name)}`;
 }
 
 /**

@@ -25,8 +25,7 @@ function renderTrial() {
   const about = pairs(facts.map((name) => [data.labels[name].title, label(data, name, i)]));
   article.replaceChildren(back, heading(trialTitle(i)), about);
   if (!/^[0-9a-f]{16}$/.test(id)) {
-    const figures = withFigures().map((name) => metricOf(data, name));
-    const texts = figures.map((metric) => [metric.titled, figureText(figure(data, metric.name, i), metric.unit)]);
+    const texts = withFigures().map((name) => [metricOf(data, name).titled, figureText(figure(data, name, i), metricOf(data, name).unit)]);
     return article.append(element("section", {}, element("h3", {}, "Published figures"), pairs(texts)));
   }
   const compare = address({ view: "compare", trial: null, baseline: nameOf(i) });
