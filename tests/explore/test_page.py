@@ -197,6 +197,15 @@ def test_a_narrow_plot_of_close_values_has_two_ticks_and_more(chromium, tmp_path
         assert page.locator("#scatter path.rule").count() == 1
 
 
+def test_a_narrow_plot_has_round_ticks_that_do_not_touch(chromium, tmp_path):
+    made = Made()
+    for k in range(4):
+        made.published("a table", image_s=(0.2 + 2 * k, None, None), accuracy=(0.9 + k / 100, None, None))
+    with shown(chromium, made.written(tmp_path / "site"), width=390) as page:
+        texts = page.locator("#scatter .axis").first.locator("text").all_text_contents()
+        assert [text for text in texts if text] == ["0.2", "0.5", "1", "2", "5"]
+
+
 def test_focus_goes_to_a_trial_and_back_and_the_title_says_what_is_shown(chromium, lab):
     with shown(chromium, lab) as page:
         assert page.title() == "Accuracy against latency per image - EdgeBench results"

@@ -93,7 +93,7 @@ function frame(svg, width, height, xAxis, yAxis) {
     const text = of.text ?? ((value) => shown(value, of.unit));
     const log = of.kind === "log";
     const spread = scale.ticks(count).filter(log ? scale.tickFormat(count, text) : text);
-    const rounded = log && spread.length < 2 ? scale.ticks(99).filter((value) => /^[125]/.test(value.toExponential())) : spread;
+    const rounded = log && spread.length < 2 ? scale.ticks(99).filter((value) => /^[125]e/.test(value.toExponential())) : spread;
     const ticks = log && rounded.length < 2 ? d3.ticks(of.domain[0], of.domain[1], Math.max(count, 3)) : rounded;
     axis.ticks(count);
     if (of.kind !== "time") axis.tickFormat(text).tickValues(ticks);
