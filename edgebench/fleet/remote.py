@@ -65,7 +65,7 @@ class RemoteMachine:
 
     Args:
         config: names the scheduler.
-        offered: the machine as it was found.
+        offered: the machine as it was found last.
         names: of the targets that are measured there.
         note: told what a user should know.
     """
@@ -101,20 +101,20 @@ class RemoteMachine:
         same = [machine for machine in machines if wanted.items() <= machine.targets.items()]
         if not same:
             raise MachineLost(f"{self._name} is not in the fleet")
-        offered = max(same, key=lambda machine: machine.seen_s)
-        if offered.problem:
-            raise MachineLost(f"{self._name} has changed: {offered.problem}")
-        self._guarded(lambda: self._join(distributed(), offered))
+        self.offered = max(same, key=lambda machine: machine.seen_s)
+        if self.offered.problem:
+            raise MachineLost(f"{self._name} has changed: {self.offered.problem}")
+        self._guarded(lambda: self._join(distributed()))
 
-    def _join(self, dask: Any, offered: OfferedMachine) -> None:
+    def _join(self, dask: Any) -> None:
         user = holder()
         who = f"{user['user']} on {user['host']} since {user['since_utc']}"
         if self._client is None:
             self._client = client = dask.Client(self.config.scheduler, timeout=ANSWER_S, set_as_default=False)
-            name = f"edgebench-{offered.said.machine}"
+            name = f"edgebench-{self.offered.said.machine}"
             self._semaphore = dask.Semaphore(1, name=name, scheduler_rpc=client.scheduler, loop=client.loop)
-        there = {"actor": True, "pure": False, "workers": [offered.address], "allow_other_workers": False}
-        future = self._client.submit(Machine, self._run, who, **there)
+        there = {"actor": True, "pure": False, "allow_other_workers": False}
+        future = self._client.submit(Machine, self._run, who, workers=[self.offered.address], **there)
         with self._client.as_current():
             self._actor = future.result(timeout=ANSWER_S)
 
@@ -132,9 +132,12 @@ class RemoteMachine:
             return action()
         except (Exception, asyncio.CancelledError) as error:
             self._actor = None
-            if isinstance(error, TimeoutError) or getattr(self._client, "status", "") != "running":
+            why, is_late = f"{type(error).__name__}: {error}", isinstance(error, TimeoutError)
+            if is_late or getattr(self._client, "status", "") != "running":
                 self._disconnect()  # else the scheduler is there, and the turn stays this run's
-            raise MachineLost(printable(f"{type(error).__name__}: {error}"[:300])) from error
+            if is_late:
+                why = f"no answer in time; the scheduler has to reach its worker at {self.offered.address}"
+            raise MachineLost(printable(why[:300])) from error
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None

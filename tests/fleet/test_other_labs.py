@@ -94,7 +94,7 @@ def test_a_run_measures_on_a_machine_behind_a_tunnel(place: Place, tmp_path: Pat
             user, _, _ = board.address.partition("@")
             tunnel = [
                 *("ssh", "-F", str(board.config), "-o", f"ProxyCommand={way}", "-p", str(board.port)),
-                *("-f", "-o", "ExitOnForwardFailure=yes", "-N"),
+                *("-fN", "-o", "ExitOnForwardFailure=yes"),
                 *("-L", f"{lab.port}:127.0.0.1:{lab.port}", "-R", f"{worker_port}:127.0.0.1:{worker_port}"),
                 f"{user}@127.0.0.1",
             ]
