@@ -725,7 +725,7 @@ class TrialSummary:
             return ""
         figure = next((figure for figure in self.published if figure.quantity == quantity), None)
         if figure is None:
-            return f"nothing was published of {quantity}"
+            return "no figure was published"
         return f"no number of it was published: {figure.quote}"
 
     @property
