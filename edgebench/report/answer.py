@@ -289,7 +289,7 @@ def pareto_sentences(fronts: Sequence[Front], summaries: Sequence[TrialSummary])
 def _stands(front: Front, trials: Trials) -> str:
     axes = [words.judged_quantity(axis.quantity, axis.statistic, axis.averaging_s) for axis in front.axes]
     by_standing = words.grouped((str(trial.standing), trial.trial) for trial in front.trials)
-    overlaps = dict.fromkeys(words.plain(name, 40) for trial in front.trials for name in trial.overlaps)
+    overlaps = dict.fromkeys(words.judged_quantity(name) for trial in front.trials for name in trial.overlaps)
     where = f"with overlapping intervals of {words.listed(list(overlaps))}"
     texts = {
         "front": "on the front",
@@ -299,7 +299,7 @@ def _stands(front: Front, trials: Trials) -> str:
     parts = [
         f"{text} {trials.several(by_standing[each])}" for each, text in texts.items() if each in by_standing
     ]
-    lacks = [(lack.trial, f"no {words.plain(lack.quantity, 40)}: {lack.reason}") for lack in front.lacking]
+    lacks = [(of.trial, f"no {words.judged_quantity(of.quantity)}: {of.reason}") for of in front.lacking]
     parts += [note.line for note in notes.shared(lacks, trials)]
     return f"over {words.listed(axes)}: {'; '.join(parts)}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -163,6 +163,7 @@ class BriefMissions:
         days: that were played at least, shared among a trial's sessions.
         schedule: None where none was played.
         reason: why none was played; empty where some were.
+        title: of the profile, or its name where it has none.
     """
 
     profile: str
@@ -170,6 +171,7 @@ class BriefMissions:
     days: float = 0.0
     schedule: Schedule | None = None
     reason: str = ""
+    title: str = ""
 
 
 def brief_missions(
@@ -177,7 +179,7 @@ def brief_missions(
 ) -> list[BriefMissions]:
     """Each profile's, in order; the same result gives the same figures."""
     judged = Judged(results, tuple(profiles), list(summaries), [])
-    return [_brief(judged, profile) for profile in profiles]
+    return [replace(_brief(judged, own), title=words.plain(own.title or own.name, 80)) for own in profiles]
 
 
 def _brief(judged: Judged, profile: Profile) -> BriefMissions:
@@ -210,7 +212,7 @@ def print_missions(console: Console, missions: Sequence[Mission], names: Mapping
     for profile, played in words.grouped((mission.profile, mission) for mission in missions).items():
         line(console, f"Under the schedule of {profile}", style="bold")
         most = words.counted(max(mission.cycles for mission in played), "cycle")
-        table = _table(played, names, f"up to {most} a trial")
+        table = _table(profile, played, names, f"up to {most} a trial")
         print_table(console, table)
         lines(console, table.caption.split("; "), indent=2)
 
@@ -222,10 +224,10 @@ def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Ta
     days = f"{brief.days:.3g} {'day' if brief.days == 1 else 'days'}"
     images = f"{words.counted(brief.schedule.images, 'image')} in {brief.schedule.cycle_s:g} s"
     played = f"{days} of the schedule ({images}), seed {SEED}"
-    return _table(brief.missions, tables.trial_names(summaries), played)
+    return _table(brief.title, brief.missions, tables.trial_names(summaries), played)
 
 
-def _table(missions: Sequence[Mission], names: Mapping[str, str], played: str) -> Table:
+def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], played: str) -> Table:
     """The figures that any of them has; overloads, and why figures of the others are not known."""
     known = [each for each in FIGURES if any(of.figures[each.name].value is not None for of in missions)]
     unknown = words.grouped(
@@ -242,8 +244,8 @@ def _table(missions: Sequence[Mission], names: Mapping[str, str], played: str) -
         f"{', '.join(dict.fromkeys(of))} not known: {words.plain(why)}" for why, of in unknown.items()
     ]
     return Table(
-        f"{words.plain(missions[0].profile, 80)}: mission",
-        of_figures("trial", *(f"{figure.heading} [{figure.unit}]" for figure in known)),
+        f"{words.plain(title, 80)}: mission",
+        of_figures("Trial", *(f"{figure.heading.capitalize()}, {figure.unit}" for figure in known)),
         tuple((names[each.trial], *(figure.shown(each) for figure in known)) for each in missions),
         "; ".join(caption),
     )

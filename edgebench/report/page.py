@@ -375,7 +375,7 @@ def matrix_of(
     titles: Mapping[str, str],
     standings: Mapping[tuple[str, str], Standing],
 ) -> Matrix:
-    """One row a trial: first those that fail the fewest profiles, then the quickest.
+    """One row a trial: first those that fail the fewest profiles, then the quickest; without figures last.
 
     Args:
         summaries: of the trials.
@@ -398,7 +398,8 @@ def matrix_of(
     def order(summary: TrialSummary) -> tuple[float, ...]:
         fails = sum(bool(each and each.word == "fail") for each in rows[summary.key].standings)
         latency_s = math.inf if summary.latency is None else summary.latency.median
-        return summary.status not in ("done", "partial"), fails, latency_s
+        has_none = all(text == words.MISSING for text in rows[summary.key].figures)
+        return has_none, summary.status not in ("done", "partial"), fails, latency_s
 
     ordered = sorted(summaries, key=order)
     rank: Counter[str] = Counter()
@@ -428,9 +429,13 @@ def _figures(
     summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]
 ) -> list[tuple[Column, Sequence[str]]]:
     """The columns of figures: those of every matrix, then what the profiles limit and trials differ in."""
+    # A limit over a longer time judges another figure than the highest sample.
+    peak = "Peak sample" if any(verdict.averaging_s for verdict in verdicts) else "Peak power"
     columns = [
-        _with_scope(metric, column, texts, summaries)
-        for metric, column, texts in tables.metric_columns("matrix", summaries)
+        _with_scope(
+            metric, replace(column, heading=column.heading.replace("Peak power", peak)), each, summaries
+        )
+        for metric, column, each in tables.metric_columns("matrix", summaries)
         if not _is_inside(metric, summaries)
     ]
     shown = {metric.name for metric, *_ in tables.metric_columns("matrix", summaries)}

@@ -113,7 +113,7 @@ def _missions(missions: Sequence[BriefMissions], summaries: Sequence[TrialSummar
     for brief in missions:
         table = mission_table(brief, summaries)
         shown: list[Block] = [Plot("mission", brief.profile), table] if table else []
-        blocks += [Heading(words.plain(brief.profile, 80)), *shown] if table or brief.reason else []
+        blocks += [Heading(brief.title), *shown] if table or brief.reason else []
         blocks += [Text(f"Not simulated: {brief.reason}.")] if brief.reason else []
     played = [mission for brief in missions for mission in brief.missions]
     ranges = []

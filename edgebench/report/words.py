@@ -160,6 +160,12 @@ def latency_names(summaries: Sequence[TrialSummary]) -> str:
     return " or ".join(name for name in LATENCIES if name in names) or LATENCIES[0]
 
 
+def latency_words(summaries: Sequence[TrialSummary]) -> str:
+    """The same within a sentence: `latency per image`, `latency or inference time per image`."""
+    names = map(judged_quantity, latency_names(summaries).split(" or "))
+    return " or ".join(names).replace(" per image or ", " or ")
+
+
 def alike_timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
     """The trials that one figure can hold: those with image_s, else those that have infer_s alone."""
     groups = [[summary for summary in summaries if summary.latency_quantity == name] for name in LATENCIES]

@@ -31,7 +31,7 @@ def test_a_profile_is_played_for_a_few_days_and_always_comes_out_alike(whole: Ju
     table = mission_table(brief, whole.summaries)
     assert table is not None
     headings = [column.heading for column in table.columns]
-    assert headings[:4] == ["trial", "duty cycle [%]", "storage [MB]", "backlog [images]"]
+    assert headings[:4] == ["Trial", "Duty cycle, %", "Storage, MB", "Backlog, images"]
     assert not any("idling between" in heading for heading in headings)
     assert f"{brief.days:.3g} days of the schedule" in table.caption and "seed 0" in table.caption
     assert "idling between" in table.caption and "not known: no meter" in table.caption

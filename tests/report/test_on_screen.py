@@ -162,6 +162,9 @@ def test_nine_trials_and_three_profiles_are_a_short_page(
 def test_a_wide_screen_is_used(chromium: Any, report: Path) -> None:
     with opened(chromium, report, width=1920) as page:
         assert page.locator("main > .table table").bounding_box()["width"] > 1700
+        assert page.locator(".decisions").bounding_box()["width"] < 1300
+        page.evaluate("document.querySelector('.top figure').remove()")
+        assert page.locator(".decisions").bounding_box()["width"] > 1700
 
 
 def test_what_is_closed_prints_as_its_summary_and_what_is_open_in_full(chromium: Any, report: Path) -> None:
@@ -181,12 +184,17 @@ def test_what_is_closed_prints_as_its_summary_and_what_is_open_in_full(chromium:
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
+WIDTHS_OF_COLUMNS = "[...document.querySelectorAll('.trials thead th')].map((each) => each.offsetWidth)"
+
+
 def test_a_verdict_opens_to_its_margins(chromium: Any, report: Path) -> None:
     with opened(chromium, report) as page:
         cell = page.locator("td.standing").first
+        widths = page.evaluate(WIDTHS_OF_COLUMNS)
         assert "so far" in cell.inner_text() and "margin" not in cell.inner_text()
         cell.locator("summary").click()
         assert "latency per image ≤" in cell.inner_text() and " to spare" in cell.inner_text()
+        assert page.evaluate(WIDTHS_OF_COLUMNS) == widths  # the columns stay where they are
         assert "to settle: --board NAME" not in page.locator("main").inner_text()
         page.get_by_text("Unknown for every trial: 3 of the requirements").click()
         assert page.locator("main").inner_text().count("to settle: --board NAME") == 2  # mass and size

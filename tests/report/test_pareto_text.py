@@ -30,7 +30,7 @@ def test_the_front_what_it_dominates_and_what_lacks_a_figure() -> None:
     profiles = of(*BOTH), of(*BOTH, name="other")
     assert pareto([*TRIALS, lacking], *profiles) == [
         "mine and other over latency per image and mass: on the front 0.25 int8 and 0.25 fp16; dominated "
-        "0.25 fp32; 0.25 mixed: no mass_g: the target's description gives no mass"
+        "0.25 fp32; 0.25 mixed: no mass: the target's description gives no mass"
     ]
     assert pareto(TRIALS[:1], *profiles) == []
 
@@ -39,5 +39,5 @@ def test_overlapping_intervals_are_said() -> None:
     close = [TRIALS[0], named("b", "fp16", 1.01, 90.0)]
     (text,) = pareto(close, of(*BOTH))
     assert text.endswith(
-        "on the front 0.25 int8; behind it by value, but with overlapping intervals of image_s, 0.25 fp16"
+        "on the front 0.25 int8; behind it by value, but with overlapping intervals of latency per image, 0.25 fp16"
     )

@@ -81,11 +81,12 @@ def test_the_best_come_first_and_what_was_not_measured_last() -> None:
         trial("a", status="not_run", reason="no session has run"),
         trial("b", 9.0),
         trial("c", 1.5),
+        replace(trial("e"), image_s=None, infer_s=None),
         trial("d", 1.0),
     ]
     matrix = made(trials, of({"limit": 2.0}))
-    assert [row.name.split()[-1][0] for row in matrix.rows] == ["d", "c", "b", "a"]
-    last = matrix.rows[-1].standings[0]
+    assert [row.name.split()[-1][0] for row in matrix.rows] == ["d", "c", "b", "a", "e"]
+    last = matrix.rows[-2].standings[0]
     assert last and last.word == "unknown" and last.judgements[0].value == ""
 
 
@@ -111,6 +112,8 @@ def test_what_a_meter_covers_stands_with_its_figures() -> None:
     assert "Peak power, W (chip)" in [column.heading for column in alone.columns]
     (undecided,) = [each for each in alone.rows[0].standings if each]
     assert undecided.decided_by and "--meter KIND that sees all of the board" in undecided.decided_by.reason
+    over_1_s = of({"quantity": "power_peak_w", "limit": 5.0, "averaging_s": 1.0})
+    assert "Peak sample, W (chip)" in [column.heading for column in made([chip], over_1_s).columns]
     mixed = made([chip, board], profile)
     at = [column.heading for column in mixed.columns].index("Peak power, W")
     assert {row.figures[at].split(" ", 1)[1] for row in mixed.rows} == {"(chip)", "(board)"}

@@ -78,7 +78,7 @@ def test_every_export_shows_them(walked: tuple[Place, Done]):
     assert two["accuracy"] is None and "2 inputs" in two["reasons"]["accuracy"]
     page = (place.folder / "results" / "mine" / "report.html").read_text()
     assert tower["variant"].removesuffix("-fp32") in page
-    assert "image_s by model and precision" in page
+    assert "Latency per image by model and precision" in page
     for format_ in ("csv", "md"):
         done = place.run("report", "mine", "-o", f"mine.{format_}")
         assert done.returncode == 0, done.stderr

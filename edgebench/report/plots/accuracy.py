@@ -117,10 +117,10 @@ def accuracy_picture(
     medians_s = [summary.latency.median for summary in shown if summary.latency]
     return panels.picture(
         partial(accuracy, summaries, limits),
-        f"Accuracy against {words.latency_names(shown)}",
+        f"Accuracy against {words.latency_words(shown)}",
         "Accuracy on the images against latency, with 95 % intervals; names are depth multipliers or models.",
         panels.limits_note(limits or {}, medians_s, "s"),
-        panels.not_drawn(sum(each.latency is not None for each in able) - len(shown), " with infer_s alone"),
+        panels.not_drawn(sum(each.latency is not None for each in able) - len(shown), " of inference alone"),
         panels=len({summary.target for summary in summaries}),
     )
 

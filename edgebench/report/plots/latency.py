@@ -63,7 +63,7 @@ def latency(
     def point(summary: TrialSummary) -> panels.Point:
         # Precisions are side by side, so that their bars do not cover each other.
         shift = (order.index(summary.precision) - (len(order) - 1) / 2) * 0.09
-        text = f"{names[summary.key]}: {quantity} {words.interval(summary.latency)} s"
+        text = f"{names[summary.key]}: {words.interval(summary.latency)} s"
         x, y_ends = at[summary.key] + shift, panels.ends_of(summary.latency)
         return panels.Point(x, _median_s(summary), summary.precision, text, y_ends=y_ends)
 
@@ -100,10 +100,10 @@ def depth_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, float]
     """
     measured = words.alike_timed(summaries)
     if not measured:
-        return panels.Picture("There is no figure of image_s: no trial has a time.")
+        return panels.Picture("There is no figure of latency: no trial has a time.")
     axis = level_axis(measured)
     by = {"depth": "depth multiplier", "model": "model"}[axis]
-    quantity = words.latency_names(measured)
+    quantity = METRICS[words.latency_names(measured)].words
     is_published = any(summary.published for summary in measured)
     bars = "as published, without intervals" if is_published else "bars are 95 % intervals over sessions"
     return panels.picture(
@@ -112,7 +112,7 @@ def depth_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, float]
         f"{quantity} by {by} and precision; {bars}.",
         panels.limits_note(limits, [_median_s(summary) for summary in measured], "s"),
         panels.not_drawn(
-            sum(summary.latency is not None for summary in summaries) - len(measured), " with infer_s alone"
+            sum(summary.latency is not None for summary in summaries) - len(measured), " of inference alone"
         ),
         panels=len({summary.target for summary in measured}),
     )
@@ -179,7 +179,7 @@ def targets(
     def point(row: int, summary: TrialSummary) -> panels.Point:
         ratio = ratio_of.get(summary.key)
         behind = "the quickest" if ratio is None else f"{words.interval(ratio)} times the quickest"
-        text = f"{names[summary.key]}: {quantity} {words.interval(summary.latency)} s, {behind}"
+        text = f"{names[summary.key]}: {words.interval(summary.latency)} s, {behind}"
         return panels.Point(
             _median_s(summary), row, getattr(summary, series), text, panels.ends_of(summary.latency)
         )
@@ -216,13 +216,13 @@ def targets_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, floa
     if not rows:
         return panels.Picture("There is no figure of all targets on one axis: no trial has a time.")
     ratio_of = ratios_to_quickest(rows)
-    timed, quantity = words.alike_timed(summaries), words.latency_names(rows)
+    timed, quantity = words.alike_timed(summaries), words.latency_words(rows)
     has_interval = {ratio.low is not None for ratio in ratio_of.values()}
     interval = " with its 95 % interval over both trials' session medians (Welch, on the logarithm)"
     drawn = "the quickest of each target" + (f", the first {MAX_ROWS}" if len(rows) == MAX_ROWS else "")
     return panels.picture(
         partial(targets, summaries, limits),
-        f"{quantity} from the quickest to the slowest",
+        f"Median {quantity} from the quickest to the slowest",
         f"Median {quantity} of each trial, the quickest on top, and its ratio to that"
         f"{interval if True in has_interval else ''}.",
         "A ratio without an interval: published, or too few sessions." if False in has_interval else "",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from edgebench.judge.mission import Mission, cycle_of
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.report import tables, words
+from edgebench.report import tables
 from edgebench.report.missions import BriefMissions
 from edgebench.report.plots import drawing, panels
 from edgebench.stats.mission_cycles import Cycle, Floats, completions_s
@@ -89,8 +89,8 @@ def mission_picture(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> 
     drawn = [each for each in brief.missions if each.overloaded is False]
     if not any(_held(trials[mission.trial], cycle).max() > 1 for mission in drawn):
         return None
-    profile, count = words.plain(brief.profile, 80), len(drawn)
-    caption = f"{profile}: images that wait or are in work over one cycle, at each trial's median latency."
+    count = len(drawn)
+    caption = f"{brief.title}: images waiting or in work over one cycle, at each trial's median latency."
     caption += f" The first {MOST_LINES} of {count} trials are drawn." if count > MOST_LINES else ""
     draw = partial(mission, brief.missions, trials, cycle)
     return panels.picture(draw, "Backlog over a cycle", caption)

@@ -97,7 +97,7 @@ def sessions(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> l
         panels.name_places(axes, [labels[summary.key] for summary in group], 22)
         axes.set(xlim=(-0.5, max(len(group), 3) - 0.5), ylim=(low, high))
         axes.set_xlabel("passes in time order, session after session")
-        axes.set_ylabel(f"{words.latency_names(shown)},\n% of the trial's median")
+        axes.set_ylabel(f"{words.latency_words(shown)},\n% of the trial's median")
 
     groups = [
         (target, group[first : first + IN_A_PANEL])
@@ -213,12 +213,12 @@ def sessions_picture(summaries: Sequence[TrialSummary]) -> panels.Picture:
     shown = drawn_trials(summaries)
     if not shown:
         return panels.Picture("There is no figure of sessions and passes: no trial has passes.")
-    names, quantity, able = tables.trial_names(shown), words.latency_names(shown), len(_able(summaries))
+    names, quantity, able = tables.trial_names(shown), words.latency_words(shown), len(_able(summaries))
     hot = words.listed([names[summary.key] for summary in shown if is_hot(summary)])
     is_thinned = any(len(session) > _share(shown) for each in shown for session in each.latency_values)
     return panels.picture(
         partial(sessions, summaries),
-        f"{quantity} of the sessions, lowest and highest median",
+        f"Lowest and highest median {quantity} of the sessions",
         f"Every session's steady passes in time order, {quantity} as a share of the trial's median, "
         f"with each session's minimum and median, and its p90 from {LEAST_FOR_P90} passes. A strip that "
         "rises became slower while it ran; triangles at the upper edge mark passes above the axis.",
@@ -256,7 +256,7 @@ def sustained(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> 
     }
     trials = [summary for summary in summaries if summary.key in shown]
     labels, names = words.labels(trials), tables.trial_names(trials)
-    timed = words.latency_names(trials)
+    timed = words.latency_words(trials)
     all_medians_s = [minute.median_s for minutes in shown.values() for minute in minutes]
     order = list(dict.fromkeys(labels.values()))
 
@@ -277,7 +277,7 @@ def sustained(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> 
             first, last = words.number(medians_s[0]), words.number(medians_s[-1])
             seen = f"{timed} {first} s in the first minute, {last} s in the last"
             drawing.mark(line, "trial", f"{names[summary.key]}: {seen}")
-        drawing.scale_axis(axes, "y", all_medians_s, f"{timed}, median of the minute, s")
+        drawing.scale_axis(axes, "y", all_medians_s, f"{timed},\nmedian of the minute, s")
         axes.set_xlabel("time in the session, minutes")
 
     return panels.draw_panels(
@@ -290,7 +290,7 @@ def minutes_picture(summaries: Sequence[TrialSummary]) -> panels.Picture | None:
     shown = [summary for summary in summaries if summary.sustained is not None]
     if not shown:
         return None
-    timed = words.latency_names(shown)
+    timed = words.latency_words(shown)
     return panels.picture(
         partial(sustained, shown),
         f"Median {timed} of each minute",

@@ -175,8 +175,8 @@ def test_the_figure_is_by_depth_for_one_family_and_by_model_otherwise() -> None:
     single = depth_picture(samples.nine(), {})
     several = depth_picture([*samples.nine(), own("tower-1a2b3c4d-int8", "int8")], {})
     alone = depth_picture([own("tower-1a2b3c4d-int8", "int8")], {})
-    assert "image_s by depth multiplier" in single.caption
-    assert "image_s by model" in several.caption and "image_s by model" in alone.caption
+    assert "Latency per image by depth multiplier" in single.caption
+    assert "Latency per image by model" in several.caption and "Latency per image by model" in alone.caption
 
 
 def test_a_point_without_depth_bears_its_models_name() -> None:

@@ -71,7 +71,7 @@ def test_every_point_of_a_trial_has_an_id_of_its_own_and_its_figures_as_text() -
     gids = [str(line.get_gid()) for line in axes.lines if is_a(line, "trial")]
     assert len(set(gids)) == 9
     assert sorted(gids) == sorted(gid for gid in tooltips if gid.startswith("trial"))
-    assert "0.25 fp32: image_s 0.322 ±0.006 s" in tooltips.values()
+    assert "0.25 fp32: 0.322 ±0.006 s" in tooltips.values()
     svg = drawing.as_bytes(figure, "svg", outlined=False).decode()
     assert all(svg.count(f'id="{gid}"') == 1 for gid in tooltips)
 

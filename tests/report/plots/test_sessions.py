@@ -41,7 +41,7 @@ def test_passes_stand_in_time_order_as_shares_of_the_trials_median() -> None:
     assert np.isnan(y[3])  # no line from one session to the next
     [medians] = [collection.get_segments() for collection in axes.collections]  # type: ignore[attr-defined]
     assert [segment[0][1] for segment in medians] == pytest.approx([0.20 / 0.215 * 100, 0.23 / 0.215 * 100])
-    assert axes.get_ylabel() == "image_s,\n% of the trial's median"
+    assert axes.get_ylabel() == "latency per image,\n% of the trial's median"
     assert "passes in time order" in axes.get_xlabel()
 
 

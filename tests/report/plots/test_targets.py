@@ -111,12 +111,12 @@ def test_names_from_outside_are_drawn_as_text() -> None:
 def test_every_row_tells_its_figures_when_pointed_at() -> None:
     tooltips = drawing.tooltips(figure_of([targets(pair())]))
     first, second = tooltips.values()
-    assert first.startswith("quick board: 0.25 int8: image_s 0.20") and first.endswith("the quickest")
+    assert first.startswith("quick board: 0.25 int8: 0.20") and first.endswith("the quickest")
     assert second.endswith("times the quickest")
 
 
 def test_the_words_for_those_who_cannot_see_it_have_every_ratio() -> None:
     ratio = ratios_to_quickest(quickest_first(pair()))["b" * 16]
     alt = targets_picture(pair(), {}).alt
-    assert alt.startswith("image_s from the quickest to the slowest: quick board: 0.25 int8")
+    assert alt.startswith("Median latency per image from the quickest to the slowest: quick board: 0.25 int8")
     assert f"{interval(ratio)} times the quickest" in alt
