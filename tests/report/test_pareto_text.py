@@ -39,5 +39,6 @@ def test_overlapping_intervals_are_said() -> None:
     close = [TRIALS[0], named("b", "fp16", 1.01, 90.0)]
     (text,) = pareto(close, of(*BOTH))
     assert text.endswith(
-        "on the front 0.25 int8; behind it by value, but with overlapping intervals of latency per image, 0.25 fp16"
+        "on the front 0.25 int8; behind it by value, but with overlapping intervals of latency per image, "
+        "0.25 fp16"
     )

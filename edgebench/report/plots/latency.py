@@ -168,7 +168,8 @@ def targets(
     """
     rows = quickest_first(summaries)
     names, ratio_of = tables.trial_names(rows), ratios_to_quickest(rows)
-    row_names, latencies = [_row_name(name) for name in names.values()], [summary.latency for summary in rows]
+    row_names = [_row_name(names[summary.key]) for summary in rows]
+    latencies = [summary.latency for summary in rows]
     lines, series = (
         panels.near_limits(limits or {}, [_median_s(summary) for summary in rows]),
         series_of(rows),

@@ -61,6 +61,20 @@ def test_a_row_a_trial_from_the_quickest_with_its_interval_and_ratio() -> None:
     assert axes.get_xlabel().endswith("\nbars: 95 % intervals")
 
 
+def test_each_row_has_its_own_name_where_targets_alternate() -> None:
+    keys = [letter * 16 for letter in "abcd"]
+    summaries = [
+        replace(
+            samples.summary(), key=key, target="ab"[at % 2], batch=1 + at, image_s=samples.interval(1.0 + at)
+        )
+        for at, key in enumerate(keys)
+    ]
+    axes = targets(summaries)
+    names = [label.get_text().split(" 1.")[0].replace("\n", " ") for label in axes.get_yticklabels()]
+    assert [name[0] + name[-1] for name in names] == ["a1", "b2", "a3", "b4"]
+    assert [text[0] for text in drawing.tooltips(figure_of([axes])).values()] == ["a", "b", "a", "b"]
+
+
 def test_few_sessions_and_published_figures_have_a_ratio_without_interval() -> None:
     few = [trial("a", "a" * 16, QUICK_S[:2]), trial("b", "b" * 16, SLOW_S)]
     published = [replace(summary, image_s_values=(), infer_s_values=()) for summary in pair()]
