@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import venv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,7 +78,7 @@ class Lab:
     def start_worker(
         self, name: str, targets: str, *words: str, prefix: Sequence[str] = (), **more: str
     ) -> None:
-        """A machine with its own lock folder and cache; `prefix` is what starts its worker."""
+        """A machine with its own lock folder, cache and Python; `prefix` is what starts its worker."""
         file = self.place.folder / f"{name}.toml"
         file.write_text(targets)
         lock = self.place.folder / f"{name}-lock"
@@ -87,7 +88,17 @@ class Lab:
             "EDGEBENCH_CACHE_DIR": str(self.place.folder / f"{name}-cache"),
         }
         joined = self.log(name).count("joined")
-        command = [*prefix, *COMMAND, "fleet", "worker", self.address, "--targets-file", str(file), *words]
+        command = [
+            *prefix,
+            own_python(self.place.folder / f"{name}-python"),
+            *COMMAND[1:],
+            "fleet",
+            "worker",
+            self.address,
+            "--targets-file",
+            str(file),
+            *words,
+        ]
         self.start(name, command, **own, **more)
         self.until(lambda: self.log(name).count("joined") > joined, name)
 
@@ -135,6 +146,17 @@ class Lab:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def own_python(folder: Path) -> str:
+    """The Python of a virtual environment in that folder, which has what this one has."""
+    if not folder.exists():
+        venv.create(folder, with_pip=False, symlinks=True)
+        [packages] = folder.glob("lib/python*/site-packages")
+        of_here = [path for path in sys.path if path.endswith("site-packages")]
+        lines = [f"import site; site.addsitedir({path!r})\n" for path in of_here]
+        (packages / "lab.pth").write_text("".join(lines))
+    return str(folder / "bin" / "python")
 
 
 @contextlib.contextmanager
