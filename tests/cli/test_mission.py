@@ -70,7 +70,7 @@ def test_a_block_a_trial_within_80_columns(result):
     assert "0.5-int8" not in together  # it has no session
     alone = call(result, "--trial", QUARTER[0]).stdout
     assert "95 % interval" in alone
-    assert "energy a cycle, idling between" in alone
+    assert "Energy a cycle, idling between" in alone
     assert max(map(len, (together + alone).splitlines())) <= 80
 
 
