@@ -41,6 +41,8 @@ def abba(take_a: Callable[[], float], take_b: Callable[[], float], pairs: int) -
 
 
 def spread(values: Sequence[float]) -> tuple[float, float, float]:
-    """Median and quartiles."""
+    """Median and quartiles; of one value all three are that."""
+    if len(values) == 1:
+        return values[0], values[0], values[0]
     low, middle, high = statistics.quantiles(values, n=4)
     return middle, low, high
