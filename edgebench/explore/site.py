@@ -24,9 +24,13 @@ from filelock import FileLock, Timeout
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.explore.trials import (
+    PYTHON_ROWS,
+    PYTHON_TABLE,
     TITLES,
+    USUAL,
     ShownResult,
     TrialRow,
+    compact,
     published_result,
     read_result,
     script,
@@ -375,11 +379,15 @@ def documents(
     columns = _labels(rows)
     machine = PrivateNames.of_this_machine()
     standings = [words.screen_word(word) for word in words.STANDINGS]
+    figures = _figures([row for *_, row in rows])
     data: dict[str, Any] = {
         "schema": SCHEMA,
         "version": __version__,
         "n": len(rows),
-        "labels": {name: {"title": TITLES[name], **_coded(column)} for name, column in columns.items()},
+        "labels": {
+            name: {"title": TITLES[name], "differs": _differs(name, columns), **_coded(column)}
+            for name, column in columns.items()
+        },
         "metrics": [
             {
                 "name": metric.name,
@@ -395,7 +403,9 @@ def documents(
             }
             for metric in site_metrics()
         ],
-        "figures": _figures([row for *_, row in rows]),
+        "figures": figures,
+        "usual": _usual(list(figures)),
+        "python": {"table": PYTHON_TABLE, "rows": PYTHON_ROWS},
         "profiles": [
             _profile(profile)
             | {
@@ -463,6 +473,21 @@ def _labels(rows: _Rows) -> dict[str, list[str]]:
     return columns
 
 
+def _differs(name: str, columns: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a label says anything: its texts differ, or no trial is done."""
+    texts = {*columns[name]}
+    if name == "target" and len(texts) == len({*columns.get("device", ())}):
+        return False  # one each
+    return len(texts) > 1 or (name == "status" and texts != {"done"} and bool(texts))
+
+
+def _usual(metrics: Sequence[str]) -> dict[str, Any]:
+    """What axes, columns and comparisons show where nothing is chosen, of the metrics with figures."""
+    x = next(iter(metrics), "image_s")
+    y = next((name for name in ("accuracy", *metrics) if name in metrics and name != x), "accuracy")
+    return {"x": x, "y": y, "metric": "image_s", "columns": [name for name in USUAL if name in metrics]}
+
+
 def _inside(title: str) -> str:
     """A title within a sentence: `latency per image`, but `AUC`."""
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
@@ -479,10 +504,10 @@ def _coded(values: Sequence[Any], known: Sequence[Any] = ()) -> dict[str, Any]:
     return {"values": list(places), "codes": [places[value] for value in values] if len(places) > 1 else []}
 
 
-def _figures(rows: Sequence[TrialRow]) -> dict[str, Any]:
-    """By metric that some trial has a figure of: values, ends and reasons."""
+def _figures(rows: Sequence[TrialRow]) -> dict[str, str]:
+    """By metric that some trial has a figure of, the usual first: values, ends and reasons, JSON each."""
     figures = {}
-    for metric in (metric.name for metric in site_metrics()):
+    for metric in dict.fromkeys((*USUAL, *(metric.name for metric in site_metrics()))):
         ends = [row.figures.get(metric, (None, None, None)) for row in rows]
         columns = [
             [None if each is None else float(f"{each:.6g}") for each in end]
@@ -491,7 +516,8 @@ def _figures(rows: Sequence[TrialRow]) -> dict[str, Any]:
         if any(each is not None for column in columns for each in column):
             value, low, high = (column if set(column) != {None} else None for column in columns)
             reasons = _coded([row.reasons.get(metric, "") for row in rows], [""])
-            figures[metric] = {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
+            told = {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
+            figures[metric] = compact(told)
     return figures
 
 

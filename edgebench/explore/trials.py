@@ -3,12 +3,15 @@
 A site is read by `page/explore.js`. data.js has every trial, one entry a trial in each column::
 
     {"schema": 1, "build": "16 hex digits, as in sessions.js", "made_utc", "version", "n": 9000,
-     "labels": {"device": {"title": "Device", "values": ["cpu", ...], "codes": [0, 0, ...]}, ...},
+     "labels": {"device": {"title": "Device", "differs": whether it says anything, "values": ["cpu", ...],
+                           "codes": [0, 0, ...]}, ...},
      "metrics": [{"name", "title", "titled", "inside", "limit", "unit", "better", "log", "statistics",
                   "columns"}, ...],
-     "figures": {"image_s": {"value": [...], "low": [...] or null, "high": [...] or null,
-                             "reasons": {"values", "codes"}}, ...},
+     "figures": {"image_s": '{"value": [...], "low": [...] or null, "high": [...] or null,
+                              "reasons": {"values", "codes"}}', ...},
      "profiles": [{"name", "title", "limits": [...], "verdicts": {"values", "codes"}}, ...],
+     "usual": {"x", "y", "metric", "columns": [...]}, the metrics where the address chooses none,
+     "python": {"table", "rows"}, lines as of PYTHON_TABLE and PYTHON_ROWS,
      "left_out": [{"result", "why"}, ...],
      "target_names": true or absent, "refresh_s": seconds between looks at a watched site, or absent}
 
@@ -19,10 +22,10 @@ sessions.js has what comparisons and histories take, of the trials in the same o
      "history": {"image_s": [{"trials": [places, oldest first], "changes": [{"at", "ratio", "word"}],
                               "reason": "why no change was looked for"}, ...]}}
 
-"codes" is empty where all trials have the one value. results/<id>.js has one result (`result_document`); its
-id stays as sessions end. Numbers of data.js have 6 significant digits, those of the other files all. What is
-missing is null. Every text is one line without control characters, and data: the page never takes it for
-markup.
+The figures of a metric are JSON in a text, so that a browser reads only those that it shows. "codes" is
+empty where all trials have the one value. results/<id>.js has one result (`result_document`); its id stays as
+sessions end. Numbers of data.js have 6 significant digits, those of the other files all. What is missing is
+null. Every text is one line without control characters, and data: the page never takes it for markup.
 """
 
 from __future__ import annotations
@@ -76,6 +79,30 @@ TITLES = {
     "id": "File", "history": "Series",
 }  # fmt: skip
 """The labels of a trial, by name."""
+
+USUAL = ("image_s", "accuracy", "energy_j", "power_peak_w", "memory_bytes", "start_s")
+"""The metrics that are shown where nothing is chosen, and offered first."""
+
+PYTHON_ROWS = """\
+rows = {rows}
+trials = trials.set_index(["result", "key"]).loc[[tuple(row) for row in rows]].reset_index()"""
+PYTHON_TABLE = """\
+import edgebench
+import pandas as pd
+
+lab = edgebench.scan()  # name the folders that hold these results; published figures are in none
+trials = lab.trials
+{chosen}
+names = list(trials["result"].unique()) or list(lab.results)[:1]  # columns come from a result
+figures = pd.concat({name: edgebench.load(lab.results[name].path).summaries() for name in names})
+figures = figures.reindex(columns={columns})
+figures = figures.rename_axis(["result", "key"]).reset_index()
+labels = ["result", "key", "device", "target", "variant", "batch", "status"]
+table = trials[labels].merge(figures, on=["result", "key"], how="left")
+{order}
+print(table.to_string(index=False))
+"""
+"""The lines that give the page's table, in which it writes what is chosen."""
 
 
 class Text(Protocol):
@@ -475,15 +502,20 @@ def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:
 # Files of a site are scripts, since a browser that opens a page from disk lets it load nothing else.
 
 
+def compact(document: Any) -> str:
+    """JSON in ASCII, which escapes U+2028, too; ValueError for a number that is not finite."""
+    return json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+
 def script(function: str, document: Any, *arguments: str) -> str:
     """A call of a function with a JSON document in a text, from which nothing can break out.
 
     Args:
         function: of the page.
-        document: plain data; ValueError for a number that is not finite.
+        document: plain data, as of `compact`.
         arguments: in front of the document: letters, digits and hyphens.
     """
-    data = json.dumps(document, allow_nan=False, separators=(",", ":"))  # ASCII: U+2028 is escaped, too
+    data = compact(document)
     for character, escaped in (("\\", "\\\\"), ("'", "\\'"), ("<", "\\u003c"), (">", "\\u003e")):
         data = data.replace(character, escaped)
     before = "".join(f'"{argument}",' for argument in arguments)

@@ -31,7 +31,9 @@ def document(path: Path) -> Any:
     literal = text[begins:ends]
     assert not set("<>\n") & set(literal)
     # The escapes of a text in JavaScript that a script writes: \\ \' \u003c.
-    return json.loads(json.loads('"' + literal.replace('"', '\\"').replace("\\'", "'") + '"'))
+    told = json.loads(json.loads('"' + literal.replace('"', '\\"').replace("\\'", "'") + '"'))
+    figures = told.get("figures", {})
+    return told | ({"figures": {name: json.loads(text) for name, text in figures.items()}} if figures else {})
 
 
 def column(data: Any, name: str) -> list[str]:

@@ -8,6 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from edgebench.explore.site import _differs, _usual
+from edgebench.explore.trials import PYTHON_ROWS, PYTHON_TABLE
+
 PAGE = Path(__file__).parents[2] / "edgebench" / "explore" / "page"
 BUILD = "0123456789abcdef"
 
@@ -114,6 +117,7 @@ class Made:
     def data(self) -> dict[str, Any]:
         """The document of data.js."""
         names = list(dict.fromkeys(name for row in self.rows for name in row["labels"]))
+        columns = {name: [row["labels"].get(name, "") for row in self.rows] for name in names}
         figures: dict[str, Any] = {}
         for name, *_ in METRICS:
             of = [row["figures"].get(name, "not measured") for row in self.rows]
@@ -122,7 +126,7 @@ class Made:
             reasons = _coded([figure if isinstance(figure, str) else "" for figure in of])
             triples = [(None, None, None) if isinstance(figure, str) else figure for figure in of]
             value, low, high = ([_short(triple[k]) for triple in triples] for k in range(3))
-            figures[name] = {"value": value, "low": low, "high": high, "reasons": reasons}
+            figures[name] = json.dumps({"value": value, "low": low, "high": high, "reasons": reasons})
         return {
             "schema": 1,
             "build": BUILD,
@@ -130,9 +134,9 @@ class Made:
             "version": "0.3",
             "n": len(self.rows),
             "labels": {
-                name: {"title": name.replace("_", " ").capitalize()}
-                | _coded([row["labels"].get(name, "") for row in self.rows])
-                for name in names
+                name: {"title": name.replace("_", " ").capitalize(), "differs": _differs(name, columns)}
+                | _coded(column)
+                for name, column in columns.items()
             },
             "metrics": [
                 {
@@ -151,6 +155,8 @@ class Made:
                 for name, title, unit, better, log, statistics in METRICS
             ],
             "figures": figures,
+            "usual": _usual(list(figures)),
+            "python": {"table": PYTHON_TABLE, "rows": PYTHON_ROWS},
             "profiles": [self._profile()] if self.rows else [],
             "left_out": [{"result": "broken", "why": "its record is damaged"}],
         }

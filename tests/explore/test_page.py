@@ -111,6 +111,47 @@ def test_the_first_view_draws_every_trial_that_has_both_figures(chromium, lab):
         assert "published figure" in page.locator("#legend").inner_text()
 
 
+INKED = """() => {
+  const {width, height} = scatter.canvas;
+  if (!width) return {};
+  const pixels = scatter.canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  const counts = {};
+  for (let at = 3; at < pixels.length; at += 4) {
+    const [red, , , opacity] = pixels.slice(at - 3, at + 1);
+    const ink = `${red > 40 ? "bright" : "dark"} ${opacity}`;
+    counts[ink] = (counts[ink] ?? 0) + 1;
+  }
+  return counts;
+}"""
+"""How many pixels of the scatter plot are of each opacity, in the colour of the dark scheme or the light one."""
+
+
+@pytest.mark.parametrize("ratio", [1, 2])
+def test_thousands_of_points_are_painted_and_saved_as_paths(chromium, tmp_path, ratio):
+    made = Made()
+    for k in range(2_400):
+        low = -1.0 if k == 7 else 0.9  # an end that a logarithm does not have
+        figures = {"image_s": (1 + k / 100, low + k / 100, 1.2 + k / 100), "accuracy": (0.5, 0.4, 0.6)}
+        made.trial({"device": "coral", "kind": "measured", "id": "", "key": str(k)}, figures, {})
+    with shown(chromium, made.written(tmp_path / "site"), device_scale_factor=ratio) as page:
+        inked, path = page.evaluate(INKED), page.locator("#scatter path.mark")
+        marks, lines = inked["dark 204"], inked["dark 115"]
+        assert marks > 2_000 * ratio and lines > 10_000 * ratio and path.get_attribute("d") == ""
+        saved = chosen_rows(page, "Save the plot as SVG").decode()
+        assert saved.count("l23,23") == 2_400 and "NaN" not in saved
+        assert page.evaluate(INKED) == inked and path.get_attribute("d") == ""
+        page.emulate_media(color_scheme="dark")
+        until(page, f"({INKED})()['bright 204'] === {marks}")
+        page.locator("#xlimit").fill("3")
+        page.locator("#xlimit").press("Tab")
+        until(page, f"({INKED})()['bright 77'] > 1000")  # those that fail
+        limited = page.evaluate(INKED)
+        assert limited["bright 204"] < marks
+        assert any(int(ink.split()[1]) > 240 for ink in limited)  # rims of the undecided
+        page.evaluate("go({ device: ['abacus'] })")
+        assert page.evaluate(INKED) == {}
+
+
 def test_filters_narrow_table_and_plot_and_the_back_button_undoes_them(chromium, lab):
     with shown(chromium, lab) as page:
         page.get_by_label("coral", exact=False).first.check()
@@ -441,6 +482,9 @@ def test_a_formula_is_text_in_the_csv(chromium, tmp_path):
     with shown(chromium, made.written(tmp_path / "site")) as page:
         [entry, _] = csv.DictReader(io.StringIO(chosen_rows(page, "Save the table as CSV").decode()))
         assert entry["Result"] == '\'=cmd|"/c calc"!A1'
+        page.evaluate("go({device: ['abacus']})")
+        empty = chosen_rows(page, "Save the table as CSV").decode()
+        assert empty.startswith("Trial,") and "\n" not in empty
 
 
 def test_results_without_accuracy_or_trials_or_sessions_are_shown(chromium, tmp_path):

@@ -25,6 +25,8 @@ const SHAPES = [
   "m-42,-42h84l-84,84h84z",
 ];
 const COLOURS = 6;
+/** Of more points than these each pixel is set: their paths would take several times as long to draw. */
+const MANY = 2_000;
 const FADED_FIRST = ["fail", "undecided", "so far", "pass"];
 const RING = "m-80,0a80,80 0 1,0 160,0a80,80 0 1,0 -160,0z";
 
@@ -107,43 +109,92 @@ function frame(svg, width, height, xAxis, yAxis) {
 }
 
 /**
- * Points of one look as two paths: their intervals, cut at the frame, where they reach beyond the mark; their marks.
- * Intervals are drawn by the pixels that they cover, as of thousands most are on those of others.
+ * Points of one look as two paths: their intervals, cut at the frame, and their marks.
  * @param {any} layer
  * @param {Point[]} points
  * @param {Frame} frame
  */
-function drawPoints(layer, points, { x, y, left, right, top, bottom }) {
-  const sizes = [right - left, bottom - top].map((size) => Math.ceil(size) + 1);
-  const [rows, columns] = [0, 1].map(() => new Uint8Array(sizes[0] * sizes[1]));
-  const pixel = (/** @type {number} */ at, /** @type {number} */ k) => Math.floor(Math.min(Math.max(at, 0), sizes[k] - 1));
-  let marks = "";
-  for (const { x: middleX, y: middleY, xLow, xHigh, yLow, yHigh, group } of points) {
-    const [atX, atY] = [x(middleX), y(middleY)];
-    marks += `M${tenths(atX)},${tenths(atY)}${shape(group)}`;
-    const [from, to, start, end] = [pixel(x(xLow) - left, 0), pixel(x(xHigh) - left, 0), pixel(y(yHigh) - top, 1), pixel(y(yLow) - top, 1)];
-    const [row, column] = [pixel(atY - top, 1) * sizes[0], pixel(atX - left, 0) * sizes[1]];
-    if (to - from > 8) rows.fill(1, row + from, row + to);
-    if (end - start > 8) columns.fill(1, column + start, column + end);
-  }
-  const across = covered(rows, sizes[0]).map(([line, from, to]) => `M${tenths(left + from)},${tenths(top + line + 0.5)}H${tenths(left + to)}`);
-  const down = covered(columns, sizes[1]).map(([line, from, to]) => `M${tenths(left + line + 0.5)},${tenths(top + from)}V${tenths(top + to)}`);
-  layer.append("path").attr("class", "interval").attr("d", [...across, ...down].join(""));
-  layer.append("path").attr("class", "mark").attr("d", marks);
+function drawPoints(layer, points, { x, y }) {
+  const [[left, right], [bottom, top]] = [x, y].map((scale) => d3.extent(scale.domain()));
+  const intervals = points.map((point) => {
+    const across = [Math.max(point.xLow, left), Math.min(point.xHigh, right)].map((end) => tenths(x(end)));
+    const up = [Math.max(point.yLow, bottom), Math.min(point.yHigh, top)].map((end) => tenths(y(end)));
+    return `M${across[0]},${tenths(y(point.y))}H${across[1]}M${tenths(x(point.x))},${up[0]}V${up[1]}`;
+  });
+  const marks = points.map((point) => `M${tenths(x(point.x))},${tenths(y(point.y))}${shape(point.group)}`);
+  layer.append("path").attr("class", "interval").attr("d", intervals.join(""));
+  layer.append("path").attr("class", "mark").attr("d", marks.join(""));
 }
 
 /**
- * @param {Uint8Array} pixels lines of them, one after the other: 1 where covered, the last of a line never is
- * @param {number} length of a line
- * @returns {number[][]} line, start and end of what is covered
+ * A mark as pixels, row by row: opacity, blue, green and red from the highest byte on. The first, which no mark
+ * reaches, is one of its interval.
+ * @param {any} layer with the two paths whose style is taken
+ * @param {number} group
+ * @param {number} size in pixels, across and down
+ * @param {number} ratio pixels to one of the drawing
  */
-function covered(pixels, length) {
-  const parts = [];
-  for (let end = 0, start = pixels.indexOf(1); start >= 0; start = pixels.indexOf(1, end)) {
-    end = pixels.indexOf(0, start);
-    parts.push([Math.floor(start / length), start % length, end % length]);
+function stamp(layer, group, size, ratio) {
+  const [interval, mark] = [".interval", ".mark"].map((name) => getComputedStyle(layer.select(name).node()));
+  const canvas = Object.assign(document.createElement("canvas"), { width: size, height: size });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
+  const draw = (/** @type {"fill"|"stroke"} */ way, /** @type {string} */ colour, /** @type {string} */ opacity, /** @type {string} */ path) => {
+    Object.assign(context, { [`${way}Style`]: colour, globalAlpha: colour === "none" ? 0 : opacity });
+    context[way](new Path2D(path));
+  };
+  draw("fill", interval.stroke, interval.strokeOpacity, "M0,0h1v1h-1z");
+  context.setTransform(ratio / 10, 0, 0, ratio / 10, size / 2, size / 2);
+  context.lineWidth = parseFloat(mark.strokeWidth);
+  draw("fill", mark.fill, mark.fillOpacity, `M0,0${shape(group)}`);
+  draw("stroke", mark.stroke, mark.strokeOpacity, `M0,0${shape(group)}`);
+  return new Uint32Array(context.getImageData(0, 0, size, size).data.buffer);
+}
+
+/**
+ * What `drawPoints` draws, as pixels: thousands of points take a fraction of the time of their paths. A pixel keeps
+ * what covers it more than what comes later. The loop calls little, as it runs before it is compiled.
+ * @param {any} layer with the two paths, empty, whose style is taken
+ * @param {Point[]} points of one look
+ * @param {Frame} frame
+ * @param {ImageData} image
+ * @param {number} ratio pixels of the image to one of the drawing
+ */
+function paintPoints(layer, points, frame, { width, data }, ratio) {
+  const pixels = new Uint32Array(data.buffer);
+  const size = 2 * Math.ceil(7 * ratio);
+  const sign = stamp(layer, points[0].group, size, ratio);
+  const inked = d3.range(1, size * size).filter((k) => sign[k]);
+  const places = inked.map((k) => (Math.floor(k / size) - size / 2) * width + (k % size) - size / 2);
+  const colours = inked.map((k) => sign[k]);
+  const line = sign[0];
+  const [[left, right], [bottom, top]] = [frame.x, frame.y].map((scale) => d3.extent(scale.domain()));
+  const [across, down] = [straight(frame.x, ratio), straight(frame.y, ratio)];
+  for (const { x, y, xLow, xHigh, yLow, yHigh } of points) {
+    const column = Math.round(across.start + across.slope * across.of(x));
+    const row = Math.round(down.start + down.slope * down.of(y));
+    const to = across.start + across.slope * across.of(Math.min(xHigh, right));
+    const end = down.start + down.slope * down.of(Math.max(yLow, bottom));
+    let k = Math.round(across.start + across.slope * across.of(Math.max(xLow, left)));
+    for (; k < to; k++) if (pixels[row * width + k] >>> 24 <= line >>> 24) pixels[row * width + k] = line;
+    k = Math.round(down.start + down.slope * down.of(Math.min(yHigh, top)));
+    for (; k < end; k++) if (pixels[k * width + column] >>> 24 <= line >>> 24) pixels[k * width + column] = line;
+    const middle = row * width + column;
+    for (k = 0; k < places.length; k++) {
+      if (pixels[middle + places[k]] >>> 24 <= colours[k] >>> 24) pixels[middle + places[k]] = colours[k];
+    }
   }
-  return parts;
+}
+
+/**
+ * A scale of numbers, linear or logarithmic, as a straight line.
+ * @param {any} scale
+ * @param {number} ratio
+ */
+function straight(scale, ratio) {
+  const of = scale.base ? Math.log : Number;
+  const [[from, to], [start, end]] = [scale.domain().map(of), scale.range()];
+  const slope = (ratio * (end - start)) / (to - from);
+  return { of, slope, start: ratio * start - slope * from };
 }
 
 /**
@@ -172,6 +223,11 @@ class Scatter {
   constructor(svg, told) {
     this.svg = svg;
     this.told = told;
+    /** @type {HTMLCanvasElement} */
+    this.canvas = document.createElement("canvas");
+    svg.before(this.canvas);
+    /** @type {(paths?: boolean) => void} */
+    this.redraw = () => {};
     /** @type {Point[]} */
     this.points = [];
     this.at = -1;
@@ -183,8 +239,8 @@ class Scatter {
     root.append("g").attr("class", "frame");
     this.marks = root.append("g").attr("transform", "scale(.1)").attr("aria-hidden", "true");
     this.plane = root.append("rect").attr("class", "plane").attr("id", "plane").attr("tabindex", 0);
-    const help = "Points: arrow keys go along the horizontal axis, Enter opens the trial";
-    this.plane.attr("role", "application").attr("aria-label", help);
+    this.plane.attr("role", "application");
+    this.plane.attr("aria-label", "Points: arrow keys go along the horizontal axis, Enter opens the trial");
     this.plane.on("pointermove", (event) => this.show(this.under(event), false));
     this.plane.on("pointerleave blur", () => this.show(null, false));
     this.plane.on("click", (event) => {
@@ -207,20 +263,10 @@ class Scatter {
     group.append("line").attr("class", "grip");
     group.append("line").attr("class", "line");
     group.append("path").attr("class", "arrow");
-    let dragged = false;
-    const follow = (/** @type {PointerEvent} */ event) => {
-      if (dragged) this.moveTo(k, d3.pointer(event, this.svg)[k], event.type !== "pointermove");
-      dragged &&= event.type === "pointermove";
-    };
-    group.on("pointerdown", (event) => {
-      dragged = true;
-      group.node().setPointerCapture(event.pointerId);
-      group.node().focus();
-      event.preventDefault();
-    });
-    group.on("touchstart", (event) => event.preventDefault()); // a finger on it scrolls nothing
-    group.on("pointermove pointerup", follow);
-    group.on("pointercancel", () => (dragged = false)); // has no place of its own
+    group.call(d3.drag().on("start drag end", (event) => {
+      if (event.type === "start") group.node().focus();
+      else this.moveTo(k, event[axis], event.type === "end");
+    }));
     group.on("keydown", (event) => {
       const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
       const [from, to] = this.scales[k].range();
@@ -250,19 +296,29 @@ class Scatter {
    * @param {number} width
    * @param {number} height
    * @param {{x: Axis, y: Axis, points: Point[], fronts: Point[][], limits: LimitHandle[], rules: Rule[]}} view
+   * @param {boolean} [asPaths] else their pixels are set
    */
-  draw(width, height, view) {
+  draw(width, height, view, asPaths = view.points.length <= MANY) {
     const of = frame(this.svg, width, height, view.x, view.y);
     const { x, y, left, right, top, bottom } = of;
+    this.redraw = (/** @type {boolean|undefined} */ paths) => this.draw(width, height, view, paths);
     this.points = view.points;
     this.scales = [x, y];
     this.metrics = view.limits.map(({ metric }) => metric);
     this.tree = null;
     this.plane.attr("x", left).attr("y", top).attr("width", right - left).attr("height", bottom - top);
     this.marks.selectChildren().remove();
-    for (const points of grouped(view.points, ({ group, state }) => 1e4 * FADED_FIRST.indexOf(state) + group)) {
-      const look = `c${points[0].group % COLOURS} ${points[0].state}`;
-      drawPoints(this.marks.append("g").attr("class", look), points, of);
+    const order = d3.groups(view.points, ({ group, state }) => 1e4 * FADED_FIRST.indexOf(state) + group);
+    const looks = d3.sort(order, ([key]) => key).map(([, points]) => points);
+    const layers = looks.map(([{ group, state }]) => this.marks.append("g").attr("class", `c${group % COLOURS} ${state}`));
+    layers.forEach((layer, k) => drawPoints(layer, asPaths ? looks[k] : [], of));
+    const ratio = asPaths ? 0 : Math.min(devicePixelRatio, 2);
+    Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
+    this.canvas.style.width = `${width}px`;
+    if (!asPaths) {
+      const image = new ImageData(this.canvas.width, this.canvas.height);
+      layers.forEach((layer, k) => paintPoints(layer, looks[k], of, image, ratio));
+      this.canvas.getContext("2d")?.putImageData(image, 0, 0);
     }
     const ring = (/** @type {Point} */ point) => (point.published ? `M${tenths(x(point.x))},${tenths(y(point.y))}${RING}` : "");
     this.marks.append("path").attr("class", "published").attr("d", view.points.map(ring).join(""));
@@ -290,6 +346,14 @@ class Scatter {
     group.classed("set", value !== null).attr("data-at", at).attr("aria-label", metric.limit);
     group.attr("aria-valuemin", low).attr("aria-valuemax", high).attr("aria-valuenow", value ?? open);
     group.attr("aria-valuetext", value === null ? "no limit" : shown(value, metric.unit));
+  }
+
+  /** The drawing as a file of its own, all of it paths. */
+  file() {
+    this.redraw(true);
+    const text = standaloneSvg(this.svg);
+    this.redraw();
+    return text;
   }
 
   /** @param {PointerEvent} event */
@@ -336,8 +400,8 @@ function seriesPlot(svg, width, height, { x, y, points = [], line = [], bands = 
   of.layer.append("path").attr("class", "band").attr("d", boxes.join(""));
   const path = d3.line(([at]) => of.x(at), ([, at]) => of.y(at)).defined((place) => place !== null);
   of.layer.append("path").attr("class", "series").attr("d", path(line));
-  for (const members of grouped(points, ({ group }) => group)) {
-    drawPoints(of.layer.append("g").attr("class", `c${members[0].group % COLOURS}`).attr("transform", "scale(.1)"), members, of);
+  for (const [group, members] of d3.groups(points, (point) => point.group)) {
+    drawPoints(of.layer.append("g").attr("class", `c${group % COLOURS}`).attr("transform", "scale(.1)"), members, of);
   }
   drawRules(of.layer, rules, of);
 }

@@ -15,7 +15,6 @@ const FILTERS = [
 ];
 /** Labels that other columns say or that are no text for people. */
 const INNER = ["id", "key", "history", "trial", "variant", "depth_multiplier", "precision"];
-const USUAL = ["image_s", "accuracy", "energy_j", "power_peak_w", "memory_bytes", "start_s"];
 const FIRST = ["device", "result"];
 const AXES = /** @type {const} */ (["x", "y"]);
 const ROWS = 25;
@@ -80,8 +79,7 @@ function address(changes) {
   const ended = ["x", "y"].filter((axis) => axis in changes).map((axis) => [`${axis}limit`, null]);
   for (const [name, value] of Object.entries({ page: null, ...Object.fromEntries(ended), ...changes })) {
     parts.delete(name);
-    const texts = Array.isArray(value) ? value : value === null || value === "" ? [] : [value];
-    for (const text of texts) parts.append(name, String(text));
+    for (const text of [value].flat()) if (text !== null && text !== "") parts.append(name, String(text));
   }
   return `#${parts}`;
 }
@@ -96,29 +94,13 @@ function go(changes, passing = false) {
   render();
 }
 
-/**
- * Whether a label says anything: texts differ, or no trial is done.
- * @param {string} name
- */
-function differs(name) {
-  const values = data.labels[name]?.values ?? [];
-  if (name === "target" && values.length === data.labels.device?.values.length) return false; // one each
-  return values.length > 1 || (name === "status" && values[0] !== "done" && values.length > 0);
-}
-
 /** Metrics with a figure, the usual ones first. */
-function withFigures() {
-  const known = data.metrics.map(({ name }) => name).filter((name) => data.figures[name]);
-  return [...new Set([...USUAL.filter((name) => known.includes(name)), ...known])];
-}
+const withFigures = () => Object.keys(data.figures);
 
 /** @param {"x"|"y"|"metric"} name */
 function chosenMetric(name) {
-  const there = withFigures();
-  const x = there[0] ?? "image_s";
-  const y = ["accuracy", ...there].find((other) => there.includes(other) && other !== x) ?? "accuracy";
-  const known = data.metrics.some((metric) => metric.name === params.get(name));
-  return metricOf(data, (known && params.get(name)) || { x, y, metric: "image_s" }[name]);
+  const known = data.metrics.find((metric) => metric.name === params.get(name));
+  return known ?? metricOf(data, data.usual[name]);
 }
 
 /** @param {string} name */
@@ -138,10 +120,9 @@ const chosenLimits = () => axisLimits().filter(({ value }) => value !== null);
 
 /** Metrics that the table has columns of. */
 function chosenColumns() {
-  const there = withFigures();
-  const usual = [chosenMetric("x").name, chosenMetric("y").name, ...USUAL];
+  const usual = [chosenMetric("x").name, chosenMetric("y").name, ...data.usual.columns];
   const wanted = params.has("column") ? params.getAll("column") : usual;
-  return [...new Set(wanted)].filter((name) => there.includes(name));
+  return [...new Set(wanted)].filter((name) => data.figures[name]);
 }
 
 // What the data files call.
@@ -198,8 +179,7 @@ function run(path) {
  */
 function need(path) {
   loading[path] ??= run(path);
-  const lost = `${path} could not be loaded: the data were replaced, or the file is not there. Reload the page.`;
-  loading[path].then(render, () => problem(lost));
+  loading[path].then(render, () => problem(`${path} is not there, or the data were replaced. Reload the page.`));
 }
 
 function begin() {
@@ -210,11 +190,12 @@ function begin() {
   });
   window.addEventListener("hashchange", render);
   window.addEventListener("resize", () => soon(render));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
   for (const kind of ["change", "input"]) document.addEventListener(kind, controlled);
   byId("skip").onclick = () => byId("main").focus();
-  byId("save-svg").onclick = () => save("edgebench.svg", standaloneSvg(byId("scatter")), "image/svg+xml");
+  byId("save-svg").onclick = () => save("edgebench.svg", scatter.file(), "image/svg+xml");
   byId("save-png").onclick = savePng;
-  byId("save-csv").onclick = () => save("edgebench.csv", d3.csvFormat(tableRows(csvCell)), "text/csv;charset=utf-8");
+  byId("save-csv").onclick = () => save("edgebench.csv", csv(), "text/csv;charset=utf-8");
   byId("save-json").onclick = () => save("edgebench.json", json(), "application/json");
   byId("python").onclick = givePython;
   byId("filters").open = !matchMedia("(max-width: 60rem)").matches;
@@ -264,15 +245,13 @@ function options(id, entries) {
 }
 
 function fillControls() {
-  const lists = FILTERS.filter(differs).map((name) => {
+  const lists = FILTERS.filter((name) => data.labels[name]?.differs).map((name) => {
     const { title, values, codes } = data.labels[name];
     const counts = new Uint32Array(values.length);
     for (let i = 0; i < data.n; i++) counts[codes[i] ?? 0]++;
     const order = d3.sort(values, (a, b) => Number(a) - Number(b) || d3.ascending(a, b));
-    const boxes = order.map((text) => {
-      const count = element("span", { class: "quiet" }, String(counts[values.indexOf(text)]));
-      return checkbox(name, text, text === "" ? "none" : text, count);
-    });
+    const count = (/** @type {string} */ text) => element("span", { class: "quiet" }, String(counts[values.indexOf(text)]));
+    const boxes = order.map((text) => checkbox(name, text, text || "none", count(text)));
     return element("fieldset", {}, element("legend", {}, title), element("div", { class: "boxes" }, ...boxes));
   });
   byId("filter-lists").replaceChildren(...lists);
@@ -284,10 +263,8 @@ function fillControls() {
   for (const axis of AXES) options(axis, [...offered].map((name) => [name, metricOf(data, name).titled]));
   options("profile", [["", "none"], ...data.profiles.map(({ name, title }) => [name, title])]);
   byId("columns").replaceChildren(...there.map((name) => checkbox("column", name, metricOf(data, name).titled)));
-  const list = byId("left-out");
-  list.querySelector("summary").textContent = `Results that are left out: ${data.left_out.length}`;
   const items = data.left_out.map(({ result, why }) => element("li", {}, element("b", {}, result), `: ${why}`));
-  list.querySelector("ul").replaceChildren(...items);
+  byId("left-out").replaceChildren(element("summary", {}, `Results that are left out: ${items.length}`), element("ul", {}, ...items));
   byId("made").textContent = `Made ${data.made_utc} by EdgeBench ${data.version}.`;
 }
 
@@ -333,6 +310,8 @@ function renderOverview(view) {
   const filters = FILTERS.filter((name) => params.has(name)).map((name) => [name, new Set(params.getAll(name))]);
   const all = selected(data, new Map(filters), params.get("from") ?? "", params.get("to") ?? "");
   stateFor = judge(data, chosenLimits(), chosenProfile());
+  const devices = new Set(all.map((i) => data.labels.device?.codes[i]));
+  colouredBy = devices.size > 1 || !data.labels.precision?.differs ? "device" : "precision";
   const states = { pass: ["pass"], open: ["pass", "so far", "undecided"] }[params.get("only") ?? ""];
   const wanted = states ? all.filter((i) => states.includes(stateFor(i))) : all;
   if (withSessions && sessions === null) {
@@ -346,10 +325,10 @@ function renderOverview(view) {
   options("metric", offered.map((metric) => [metric.name, metric.titled]));
   showControls();
   const series = view === "history" && sessions ? renderHistory(wanted) : wanted;
-  if (!withSessions) renderScatter(wanted);
   renderTable(series);
-  if (view === "compare" && sessions) renderCompare();
   byId("count").textContent = countText(all);
+  if (view === "compare" && sessions) renderCompare();
+  if (!withSessions) renderScatter(wanted); // the last, as it takes the page's layout
 }
 
 /** @param {number[]} all */
@@ -372,9 +351,10 @@ function renderScatter(all) {
   const points = [];
   /** @type {string[]} */
   const missing = [];
-  const [ofX, ofY] = [x, y].map(({ name }) => data.figures[name] ?? { value: [], low: null, high: null });
+  const [ofX, ofY] = [x, y].map(({ name }) => figuresOf(data, name) ?? { value: [], low: null, high: null });
   for (const i of all) {
-    const [valueX, valueY] = [ofX.value[i] ?? null, ofY.value[i] ?? null];
+    const valueX = ofX.value[i] ?? null;
+    const valueY = ofY.value[i] ?? null;
     const onX = valueX !== null && (valueX > 0 || !x.log);
     if (onX && valueY !== null && (valueY > 0 || !y.log)) {
       points.push(pointAt(i, valueX, valueY, ofX.low?.[i], ofX.high?.[i], ofY.low?.[i], ofY.high?.[i]));
@@ -383,10 +363,8 @@ function renderScatter(all) {
       missing.push(`no ${inside}: ${figure(data, name, i).reason || "no figure above 0"}`);
     }
   }
-  colouredBy = new Set(points.map(({ group }) => group)).size > 1 || !differs("precision") ? "device" : "precision";
-  for (const point of points) point.group = data.labels[colouredBy]?.codes[point.i] ?? 0;
   const standing = x.better && y.better ? points.filter(({ state }) => state !== "fail") : [];
-  const fronts = grouped(standing, ({ i }) => data.labels.model?.codes[i] ?? 0).map((family) => paretoFront(family, x, y)).filter(({ length }) => length > 1);
+  const fronts = d3.groups(standing, ({ i }) => label(data, "model", i)).map(([, family]) => paretoFront(family, x, y)).filter(({ length }) => length > 1);
   const width = chartWidth();
   const few = points.length <= 200;
   const [across, down] = AXES.map((axis) => profileRules(axis, chosenMetric(axis)));
@@ -406,7 +384,7 @@ function renderScatter(all) {
 }
 
 /**
- * A trial as a point in its device's colour.
+ * A trial as a point in the colour of its device or, where that is the same for all, its precision.
  * @param {number} i
  * @param {number} x
  * @param {number} y
@@ -417,8 +395,9 @@ function renderScatter(all) {
  * @returns {Point}
  */
 function pointAt(i, x, y, xLow, xHigh, yLow, yHigh) {
-  const [group, state, published] = [data.labels.device?.codes[i] ?? 0, stateFor(i), label(data, "kind", i) === "published"];
-  return { i, x, y, xLow: xLow ?? x, xHigh: xHigh ?? x, yLow: yLow ?? y, yHigh: yHigh ?? y, group, state, published };
+  const group = data.labels[colouredBy]?.codes[i] ?? 0;
+  const published = label(data, "kind", i) === "published";
+  return { i, x, y, xLow: xLow ?? x, xHigh: xHigh ?? x, yLow: yLow ?? y, yHigh: yHigh ?? y, group, state: stateFor(i), published };
 }
 
 /**
@@ -488,7 +467,7 @@ function showPoint(point, at, byKey) {
 function columns() {
   /** @type {Column[]} */
   const made = [{ key: "trial", title: "Trial", value: (i) => label(data, "trial", i) || label(data, "variant", i) }];
-  const labels = Object.keys(data.labels).filter((name) => !INNER.includes(name) && differs(name));
+  const labels = Object.keys(data.labels).filter((name) => !INNER.includes(name) && data.labels[name].differs);
   /** @type {Column[]} */
   const labelled = labels.map((key) => ({ key, title: data.labels[key].title, value: (i) => label(data, key, i) }));
   if (params.get("view") === "compare" && sessions) {
@@ -582,10 +561,13 @@ function tableRows(written = (value) => value) {
     { title: `${title} (low)`, value: (/** @type {number} */ i) => ends(i).low },
     { title: `${title} (high)`, value: (/** @type {number} */ i) => ends(i).high },
   ] : [{ title, value }]));
-  return listed.map((i) => Object.fromEntries(flat.map(({ title, value }) => [written(title), written(value(i))])));
+  const rows = listed.map((i) => Object.fromEntries(flat.map(({ title, value }) => [written(title), written(value(i))])));
+  return Object.assign(rows, { columns: flat.map(({ title }) => written(title)) });
 }
 
 const json = () => JSON.stringify({ made_utc: data.made_utc, selection: location.hash, rows: tableRows() }, null, 1);
+
+const csv = (rows = tableRows(csvCell)) => d3.csvFormat(rows, rows.columns);
 
 /**
  * @param {string} download the file's name
@@ -598,30 +580,25 @@ function save(download, content, type) {
   setTimeout(() => URL.revokeObjectURL(href), 10000);
 }
 
-function savePng() {
-  const svg = byId("scatter");
-  const image = new Image();
-  image.onload = () => {
-    const canvas = element("canvas", { width: svg.clientWidth * 2, height: svg.clientHeight * 2 });
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((blob) => save("edgebench.png", blob, "image/png"));
-  };
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standaloneSvg(svg))}`;
+async function savePng() {
+  const image = element("img", { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(scatter.file())}` });
+  await image.decode();
+  const canvas = element("canvas", { width: image.width * 2, height: image.height * 2 });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => save("edgebench.png", blob, "image/png"));
 }
 
 /** Shows the lines, too, as some browsers refuse to copy. */
 function givePython() {
   const area = byId("given");
-  area.hidden = false;
-  area.value = python();
+  Object.assign(area, { hidden: false, value: python() });
   area.select();
   navigator.clipboard?.writeText(area.value).catch(() => document.execCommand("copy"));
 }
 
-const NO_DATA = "data.js cannot be read: it is not there or incomplete. Run `edgebench explore` again.";
-window.addEventListener("load", () => data ?? problem(NO_DATA));
-
-const EXACTLY = 'trials = trials.set_index(["result", "key"]).loc[[tuple(row) for row in rows]].reset_index()';
+window.addEventListener("load", () => {
+  if (!data) problem("data.js cannot be read: it is not there or incomplete. Run `edgebench explore` again.");
+});
 
 /** Lines of Python that give the measured rows of the table, in its order; rows that no condition says are listed. */
 function python() {
@@ -637,20 +614,12 @@ function python() {
   const masked = rows.some(([name]) => name.includes("(target)")) ? "  # (target): explore --target-names has the names" : "";
   const condition = (/** @type {string} */ name) => `trials = trials[trials["${name}"].isin(${pythonLiteral(params.getAll(name))})]`;
   const wanted = chosenColumns().flatMap((name) => metricOf(data, name).columns ?? []).concat(by || []).filter(Boolean);
-  const labels = ["result", "key", "device", "target", "variant", "batch", "status"];
-  return [
-    "import edgebench\nimport pandas as pd\n",
-    "lab = edgebench.scan()  # name the folders that hold these results; published figures are in none",
-    "trials = lab.trials",
-    ...(said ? filters.map(condition) : [`rows = ${pythonLiteral(rows)}${masked}`, EXACTLY]),
-    'names = list(trials["result"].unique()) or list(lab.results)[:1]  # columns come from a result',
-    "figures = pd.concat({name: edgebench.load(lab.results[name].path).summaries() for name in names})",
-    `figures = figures.reindex(columns=${pythonLiteral([...new Set(wanted)])})`,
-    'figures = figures.rename_axis(["result", "key"]).reset_index()',
-    `table = trials[${pythonLiteral(labels)}].merge(figures, on=["result", "key"], how="left")`,
-    said && by ? `table = table.sort_values("${by}", ascending=${down ? "False" : "True"}, kind="stable")` : "",
-    "print(table.to_string(index=False))",
-  ].join("\n");
+  const parts = {
+    chosen: said ? filters.map(condition).join("\n") : data.python.rows.replace("{rows}", () => pythonLiteral(rows) + masked),
+    columns: pythonLiteral([...new Set(wanted)]),
+    order: said && by ? `table = table.sort_values("${by}", ascending=${down ? "False" : "True"}, kind="stable")` : "",
+  };
+  return data.python.table.replace(/\{(chosen|columns|order)\}/g, (_, name) => parts[name]);
 }
 
 // Compare and history, which need the sessions.
@@ -690,8 +659,7 @@ function showView({ title, text, changes = [], words = "", command = "" }, drawi
 function renderCompare() {
   const base = baseline();
   const title = `Ratio of ${chosenMetric("metric").inside} to a baseline`;
-  const help = "Press “Use” in the row of the trial that the others are to be compared with.";
-  if (base === null) return showView({ title, text: help });
+  if (base === null) return showView({ title, text: "Press “Use” in the row of the trial to compare others with." });
   const first = Math.max(chosenNumber("page") ?? 1, 1) * ROWS - ROWS;
   const rows = listed.slice(first, first + ROWS).filter((i) => i !== base && ratio(i).value !== null);
   const others = rows.filter((i) => label(data, "model", i) !== label(data, "model", base)).length;

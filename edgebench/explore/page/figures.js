@@ -6,7 +6,7 @@
 
 /**
  * @typedef {{values: string[], codes: number[]}} Coded a text of each trial by its code; without codes all have the first
- * @typedef {Coded & {title: string}} Label
+ * @typedef {Coded & {title: string, differs: boolean}} Label
  * @typedef {{name: string, title: string, titled: string, inside: string, limit: string, unit: string, better: "lower"|"higher"|null,
  *   log: boolean, statistics?: string[], columns?: (string|null)[]}} Metric `titled` with its unit,
  *   `inside` a sentence, with the name of a limit on it: `Latency per image, s`, `latency per image`, `Most latency per image, s`
@@ -15,7 +15,8 @@
  * @typedef {{metric: string, statistic?: string, title?: string, most?: number, least?: number}} Limit
  * @typedef {{name: string, title: string, limits: Limit[], verdicts: Coded}} Profile
  * @typedef {{schema: number, build: string, made_utc: string, version: string, n: number, refresh_s?: number, target_names?: boolean,
- *   labels: Object<string, Label>, metrics: Metric[], figures: Object<string, Figures>, profiles: Profile[],
+ *   labels: Object<string, Label>, metrics: Metric[], figures: Object<string, Figures|string>, profiles: Profile[],
+ *   usual: {x: string, y: string, metric: string, columns: string[]}, python: {table: string, rows: string},
  *   left_out: {result: string, why: string}[]}} Data data.js
  * @typedef {{trials: number[], changes: {at: number, ratio: number}[], reason?: string}} Series one trial over dates
  * @typedef {{build: string, level: number, trials: (Object<string, number[]>|null)[],
@@ -33,12 +34,18 @@ const textOf = (coded, i) => String(coded?.values[coded.codes[i] ?? 0] ?? "");
 /** @param {Data} data @param {string} name @param {number} i */
 const label = (data, name, i) => textOf(data.labels[name], i);
 
+/** @param {Data} data @param {string} metric @returns {Figures|undefined} read when it is first asked for */
+function figuresOf(data, metric) {
+  const told = data.figures[metric];
+  return typeof told === "string" ? (data.figures[metric] = JSON.parse(told)) : told;
+}
+
 /**
  * @param {Data} data @param {string} metric @param {number} i
  * @returns {{value: number|null, low: number|null, high: number|null, reason: string}}
  */
 function figure(data, metric, i) {
-  const column = data.figures[metric];
+  const column = figuresOf(data, metric);
   if (!column) return { value: null, low: null, high: null, reason: "no trial has this figure" };
   return {
     value: column.value[i] ?? null,
@@ -113,19 +120,6 @@ function judge(data, limits, profile) {
 const verdictOf = ({ verdicts }, i) => textOf(verdicts, i);
 
 /**
- * @template T
- * @param {T[]} items
- * @param {(item: T) => number} code a small whole number, from 0
- * @returns {T[][]} those of one code together, in the order of the codes
- */
-function grouped(items, code) {
-  /** @type {T[][]} */
-  const groups = [];
-  for (const item of items) (groups[code(item)] ??= []).push(item);
-  return groups.filter(Boolean);
-}
-
-/**
  * The Pareto front: points that none is at least as good as on both axes and better on one.
  * @param {Point[]} points
  * @param {Metric} x
@@ -134,15 +128,16 @@ function grouped(items, code) {
  */
 function paretoFront(points, x, y) {
   const [signX, signY] = [x, y].map(({ better }) => (better === "higher" ? -1 : 1));
-  const order = [...points].sort((a, b) => signX * (a.x - b.x) || signY * (a.y - b.y));
-  const front = [];
-  let best = Infinity;
-  for (const point of order) {
-    if (signY * point.y >= best) continue;
-    best = signY * point.y;
+  /** @type {Point[]} */
+  let front = [];
+  for (const point of points) {
+    const atX = signX * point.x;
+    const atY = signY * point.y;
+    if (front.some((other) => signX * other.x <= atX && signY * other.y <= atY)) continue;
+    front = front.filter((other) => signX * other.x < atX || signY * other.y < atY);
     front.push(point);
   }
-  return front;
+  return front.sort((a, b) => signX * (a.x - b.x));
 }
 
 /**
@@ -160,32 +155,20 @@ function logGamma(x) {
 }
 
 /**
- * The regularised incomplete beta function (continued fraction by Lentz's method; Numerical Recipes, 6.4).
+ * The regularised incomplete beta function, by the power series of the half in which that converges fast
+ * (Abramowitz and Stegun, 26.5.4).
  * @param {number} x @param {number} y 1 - x, given for its digits @param {number} a @param {number} b
  * @returns {number}
  */
 function betaShare(x, y, a, b) {
-  if (x <= 0) return 0;
-  if (y <= 0) return 1;
   if (x > (a + 1) / (a + b + 2)) return 1 - betaShare(y, x, b, a);
-  const tiny = 1e-300;
-  /** @param {number} value */
-  const away = (value) => (Math.abs(value) < tiny ? tiny : value);
-  let c = 1;
-  let d = 1 / away(1 - ((a + b) * x) / (a + 1));
-  let fraction = d;
-  for (let m = 1; m < 1000; m++) {
-    const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));
-    const odd = (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1));
-    for (const term of [even, odd]) {
-      d = 1 / away(1 + term * d);
-      c = away(1 + term / c);
-      fraction *= d * c;
-    }
-    if (Math.abs(d * c - 1) < 1e-16) break;
+  let sum = 0;
+  let term = 1 / a;
+  for (let n = 0; sum + term !== sum; n++) {
+    sum += term;
+    term *= (x * (a + b + n)) / (a + 1 + n);
   }
-  const front = logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log(y);
-  return (Math.exp(front) * fraction) / a;
+  return sum * Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log(y));
 }
 
 /**

@@ -18,8 +18,7 @@ function renderTrial() {
   const article = byId("trial");
   const back = element("p", {}, element("a", { href: address({ view: null, trial: null }) }, "Back to all trials"));
   const heading = (/** @type {string} */ text) => element("h2", { id: "trial-title", tabindex: -1 }, text);
-  const lost = "The trial of this address is not among these results";
-  if (i === null) return article.replaceChildren(back, heading(lost));
+  if (i === null) return article.replaceChildren(back, heading("No trial of these results has this address"));
   const id = label(data, "id", i);
   const facts = Object.keys(data.labels).filter((name) => !INNER.slice(0, 4).includes(name) && label(data, name, i));
   const about = pairs(facts.map((name) => [data.labels[name].title, label(data, name, i)]));
