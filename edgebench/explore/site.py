@@ -393,7 +393,7 @@ def documents(
                 "name": metric.name,
                 "title": metric.words,
                 "titled": metric.titled,
-                "inside": _inside(metric.words),
+                "inside": metric.inside,
                 "limit": _limit_name(metric),
                 "unit": metric.unit,
                 "better": metric.better,
@@ -488,14 +488,9 @@ def _usual(metrics: Sequence[str]) -> dict[str, Any]:
     return {"x": x, "y": y, "metric": "image_s", "columns": [name for name in USUAL if name in metrics]}
 
 
-def _inside(title: str) -> str:
-    """A title within a sentence: `latency per image`, but `AUC`."""
-    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
-
-
 def _limit_name(metric: Metric) -> str:
-    name = f"{metric.words}, MB" if metric.unit == "bytes" else metric.titled
-    return f"{'Least' if metric.at_least else 'Most'} {_inside(name)}"
+    unit = ", MB" if metric.unit == "bytes" else metric.titled.removeprefix(metric.words)
+    return f"{'Least' if metric.at_least else 'Most'} {metric.inside}{unit}"
 
 
 def _coded(values: Sequence[Any], known: Sequence[Any] = ()) -> dict[str, Any]:

@@ -342,6 +342,11 @@ class Metric:
         """What people call it: `Latency per image`."""
         return self.label or self.name.replace("_", " ")
 
+    @property
+    def inside(self) -> str:
+        """The same within a sentence: `latency per image`, but `AUC`."""
+        return self.words if self.words[1:2].isupper() else self.words[:1].lower() + self.words[1:]
+
 
 def by_session(name: str) -> Callable[[TrialSummary], Sequence[Sequence[float]]]:
     """A field of one value a session as values by session."""

@@ -275,7 +275,7 @@ def bound(limit: float | Sequence[float], unit: str, *, at_least: bool) -> str:
 def judged_quantity(name: str, statistic: str = "", averaging_s: float | None = None) -> str:
     """What a requirement is about, within a sentence: `peak power over 1 s`, `latency per image (p99)`."""
     metric = METRICS.get(name)
-    text = plain(name, 40) if metric is None else metric.words[:1].lower() + metric.words[1:]
+    text = plain(name, 40) if metric is None else metric.inside
     if metric is None or statistic not in ("", metric.statistics[0] if metric.statistics else ""):
         text += f" ({plain(statistic, 16)})" if statistic else ""
     return text if averaging_s is None else f"{text} over {averaging_s:g} s"

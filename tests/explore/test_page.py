@@ -123,7 +123,7 @@ INKED = """() => {
   }
   return counts;
 }"""
-"""How many pixels of the scatter plot are of each opacity, in the colour of the dark scheme or the light one."""
+"""How many pixels of the scatter plot are of each opacity, in the dark or the light scheme's colour."""
 
 
 @pytest.mark.parametrize("ratio", [1, 2])
