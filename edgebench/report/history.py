@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
 from rich.console import Console
 
@@ -40,6 +41,7 @@ class HistoryDocument:
 _BARS = "▁▂▃▄▅▆▇█"
 _TREND = 12  # results in the trend of one series among several
 _LONGEST_TREND = 56
+_HEADING = 14  # characters of a line above figures
 
 
 def print_history(
@@ -117,9 +119,9 @@ def _parts(series: TrialSeries) -> dict[str, str]:
 
 
 def heading(series: TrialSeries) -> str:
-    """`image_s, s`."""
-    unit = "%" if series.is_share else series.unit
-    return series.metric if unit in ("", "1") else f"{series.metric}, {unit}"
+    """`Latency per image, s`."""
+    label, unit = METRICS[series.metric].words, "%" if series.is_share else series.unit
+    return label if unit in ("", "1") else f"{label}, {unit}"
 
 
 def value_text(series: TrialSeries, point: HistoryPoint) -> str:
@@ -207,7 +209,7 @@ def dates(points: Sequence[HistoryPoint]) -> list[str]:
 
 def _results(series: TrialSeries, name: str) -> list[Block]:
     changed = {change.result for change in series.changes}
-    figures = (heading(series), *_change_headings([series]))
+    figures = (fill(heading(series), _HEADING), *_change_headings([series]))
     columns = (
         Column("date", figures=True),
         Column("result", long=True),
@@ -236,7 +238,7 @@ def _overview(series: Sequence[TrialSeries], names: Sequence[str]) -> list[Block
     shared = _shared_start(names)
     targets = {each.target for each in series}
     title = [words.plain(series[0].target, 60)] if len(targets) == 1 else []
-    headings = {heading(each) for each in series}
+    headings = {fill(heading(each), _HEADING) for each in series}
     latest = f"latest\n{headings.pop()}" if len(headings) == 1 else "latest"
     figures = ("results", latest, *_change_headings(series), "trend")
     columns = (Column("trial", long=True), *(Column(each, figures=True) for each in figures))

@@ -34,7 +34,7 @@ def test_a_panel_a_series_with_levels_and_the_change(series) -> None:
     assert levels == pytest.approx([each.changes[0].before, each.changes[0].after])
     [mark] = [text.get_text() for text in axes.texts]
     assert mark == "+10.0 % worse"
-    assert axes.get_ylabel() == "image_s, s\nbars: 95 % intervals"
+    assert axes.get_ylabel() == "Latency per image, s\nbars: 95 % intervals"
     assert all_axes[-1].get_xlabel() == "begun (UTC)"
 
 
