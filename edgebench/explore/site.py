@@ -385,7 +385,7 @@ def documents(
         "version": __version__,
         "n": len(rows),
         "labels": {
-            name: {"title": TITLES[name], "differs": _differs(name, columns), **_coded(column)}
+            name: {"title": TITLES[name], "differs": label_differs(name, columns), **_coded(column)}
             for name, column in columns.items()
         },
         "metrics": [
@@ -404,15 +404,12 @@ def documents(
             for metric in site_metrics()
         ],
         "figures": figures,
-        "usual": _usual(list(figures)),
+        "usual": usual_metrics(list(figures)),
         "python": {"table": PYTHON_TABLE, "rows": PYTHON_ROWS},
         "profiles": [
-            _profile(profile)
-            | {
-                "verdicts": _coded(
-                    [row.verdicts[profile.name] for *_, row in rows],
-                    standings,
-                )
+            {
+                **_profile(profile),
+                "verdicts": _coded([row.verdicts[profile.name] for *_, row in rows], standings),
             }
             for profile in shipped_profiles()
         ],
@@ -473,7 +470,7 @@ def _labels(rows: _Rows) -> dict[str, list[str]]:
     return columns
 
 
-def _differs(name: str, columns: Mapping[str, Sequence[str]]) -> bool:
+def label_differs(name: str, columns: Mapping[str, Sequence[str]]) -> bool:
     """Whether a label says anything: its texts differ, or no trial is done."""
     texts = {*columns[name]}
     if name == "target" and len(texts) == len({*columns.get("device", ())}):
@@ -481,7 +478,7 @@ def _differs(name: str, columns: Mapping[str, Sequence[str]]) -> bool:
     return len(texts) > 1 or (name == "status" and texts != {"done"} and bool(texts))
 
 
-def _usual(metrics: Sequence[str]) -> dict[str, Any]:
+def usual_metrics(metrics: Sequence[str]) -> dict[str, Any]:
     """What axes, columns and comparisons show where nothing is chosen, of the metrics with figures."""
     x = next(iter(metrics), "image_s")
     y = next((name for name in ("accuracy", *metrics) if name in metrics and name != x), "accuracy")
@@ -511,8 +508,9 @@ def _figures(rows: Sequence[TrialRow]) -> dict[str, str]:
         if any(each is not None for column in columns for each in column):
             value, low, high = (column if set(column) != {None} else None for column in columns)
             reasons = _coded([row.reasons.get(metric, "") for row in rows], [""])
-            told = {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
-            figures[metric] = compact(told)
+            figures[metric] = compact(
+                {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
+            )
     return figures
 
 
@@ -525,7 +523,6 @@ def _profile(profile: Profile) -> dict[str, Any]:
             "metric": each.quantity,
             "statistic": each.statistic,
             "title": f"{quantity} {words.bound(each.limit, each.unit, at_least=each.at_least)}",
-            "wanted": each.wanted,
         }
         if not isinstance(each.limit, tuple):
             limit["least" if each.at_least else "most"] = each.base_limit

@@ -9,23 +9,25 @@ A site is read by `page/explore.js`. data.js has every trial, one entry a trial 
                   "columns"}, ...],
      "figures": {"image_s": '{"value": [...], "low": [...] or null, "high": [...] or null,
                               "reasons": {"values", "codes"}}', ...},
-     "profiles": [{"name", "title", "limits": [...], "verdicts": {"values", "codes"}}, ...],
+     "profiles": [{"name", "title", "verdicts": {"values", "codes"},
+                   "limits": [{"metric", "statistic", "title", "most" or "least"}, ...]}, ...],
      "usual": {"x", "y", "metric", "columns": [...]}, the metrics where the address chooses none,
-     "python": {"table", "rows"}, lines as of PYTHON_TABLE and PYTHON_ROWS,
+     "python": {"table", "rows"}, which are PYTHON_TABLE and PYTHON_ROWS,
      "left_out": [{"result", "why"}, ...],
      "target_names": true or absent, "refresh_s": seconds between looks at a watched site, or absent}
 
 sessions.js has what comparisons and histories take, of the trials in the same order::
 
-    {"build": "...", "level": 0.95, "trials": [{"image_s": [a number a session], ...}, ...],
+    {"build": "...", "level": 0.95, "trials": [{"image_s": [a number a session], ...} or null, ...],
      "begun_utc": ["2025-03-01T12:00:00Z", ...],
      "history": {"image_s": [{"trials": [places, oldest first], "changes": [{"at", "ratio", "word"}],
                               "reason": "why no change was looked for"}, ...]}}
 
-The figures of a metric are JSON in a text, so that a browser reads only those that it shows. "codes" is
-empty where all trials have the one value. results/<id>.js has one result (`result_document`); its id stays as
+The figures of a metric are JSON in a text, so that a browser reads only those that it shows. Without "codes"
+all trials have the first of "values". results/<id>.js has one result (`result_document`); its id stays as
 sessions end. Numbers of data.js have 6 significant digits, those of the other files all. What is missing is
-null. Every text is one line without control characters, and data: the page never takes it for markup.
+null. Every text of a result is one line without control characters, and data: the page never takes it for
+markup.
 """
 
 from __future__ import annotations
@@ -440,14 +442,10 @@ def _sessions(results: StoredResults, summary: TrialSummary, text: Text) -> Iter
             "duration_s": lasted[kept].tolist(),
             "phase": [] if phases is None else [_phase(phases.words[code]) for code in phases.codes[kept]],
         }
-        if rows.count and len(workers := set(rows.whole("worker").tolist())) > 1:
-            passes |= {"worker": rows.whole("worker")[kept].tolist(), "workers": sorted(workers)}
-        failed = record.failure and text(f"{record.failure.what}; {record.failure.why}")
         shown: dict[str, Any] = {
             "n": record.n,
             "status": record.status,
             "emulated": record.emulated,
-            "failure": failed,
             "passes": passes,
         }
         if trace is None:
@@ -465,7 +463,6 @@ def _sessions(results: StoredResults, summary: TrialSummary, text: Text) -> Iter
             "t_s": _numbers(rail.t_s[places] + later_s),
             "w": _numbers(rail.watts[places]),
             "steady_s": [_numbers(span + later_s) for span in trace.steady_s[:MOST_POINTS]],
-            "idle_s": [_numbers(span + later_s) for span in trace.idle_s],
         }
         yield {**shown, "power": power, "why_no_power": ""}
 

@@ -25,7 +25,7 @@ def lab(tmp_path: Path) -> Path:
 
 
 def document(path: Path) -> Any:
-    """The document in a script of a site, as a browser has it."""
+    """The document in a script of a site, as a browser has it once it has read all figures."""
     text = path.read_text(encoding="ascii")
     begins, ends = text.index("JSON.parse('") + len("JSON.parse('"), text.rindex("'));")
     literal = text[begins:ends]

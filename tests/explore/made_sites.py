@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from edgebench.explore.site import _differs, _usual
+from edgebench.explore.site import label_differs, usual_metrics
 from edgebench.explore.trials import PYTHON_ROWS, PYTHON_TABLE
 
 PAGE = Path(__file__).parents[2] / "edgebench" / "explore" / "page"
@@ -134,7 +134,7 @@ class Made:
             "version": "0.3",
             "n": len(self.rows),
             "labels": {
-                name: {"title": name.replace("_", " ").capitalize(), "differs": _differs(name, columns)}
+                name: {"title": name.replace("_", " ").capitalize(), "differs": label_differs(name, columns)}
                 | _coded(column)
                 for name, column in columns.items()
             },
@@ -155,7 +155,7 @@ class Made:
                 for name, title, unit, better, log, statistics in METRICS
             ],
             "figures": figures,
-            "usual": _usual(list(figures)),
+            "usual": usual_metrics(list(figures)),
             "python": {"table": PYTHON_TABLE, "rows": PYTHON_ROWS},
             "profiles": [self._profile()] if self.rows else [],
             "left_out": [{"result": "broken", "why": "its record is damaged"}],

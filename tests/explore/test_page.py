@@ -148,6 +148,10 @@ def test_thousands_of_points_are_painted_and_saved_as_paths(chromium, tmp_path, 
         limited = page.evaluate(INKED)
         assert limited["bright 204"] < marks
         assert any(int(ink.split()[1]) > 240 for ink in limited)  # rims of the undecided
+        page.set_viewport_size({"width": 300, "height": 800})
+        until(page, "scatter.canvas.offsetWidth < 280")  # less than the least that is drawn
+        boxes = [page.locator(name).bounding_box() for name in ("#chart canvas", "#scatter")]
+        assert [box["width"] for box in boxes] == [boxes[1]["width"]] * 2
         page.evaluate("go({ device: ['abacus'] })")
         assert page.evaluate(INKED) == {}
 
@@ -278,11 +282,13 @@ def test_trials_that_all_failed_say_so(chromium, tmp_path):
 def test_an_emulated_session_has_no_times(chromium, tmp_path):
     index = Made().lab(1, 1).written(tmp_path / "site")
     file = index.parent / "results" / f"{0:016x}.js"
-    file.write_text(file.read_text().replace('"status": "ok"', '"status": "ok", "emulated": true'))
+    text = file.read_text().replace('"status": "ok"', '"status": "ok", "emulated": true')
+    file.write_text(text.replace('["load", 0.4]', '["load", null]'))
     with shown(chromium, index, "#view=trial&trial=0000000000000000/cp0.25fp32") as page:
         page.get_by_text("Repeat it").wait_for()
         assert "Session 5: ok, emulated: no times of a device" in page.locator("#trial").inner_text()
         assert page.locator("#trial path.mark").count() == 0
+        assert page.get_by_role("row", name="load -").count() == 1
 
 
 def test_a_site_without_its_data_says_what_to_do(chromium, tmp_path):
@@ -398,6 +404,10 @@ def test_compare_shows_ratios_and_the_call_that_judges_them(chromium, lab):
         texts = column(page, "Ratio of latency per image")
         assert re.fullmatch(r"[\d.]+ \[[\d.]+; [\d.]+\]", texts[0])
         assert not re.search("better|worse|regress", page.locator("main").inner_text())
+        page.evaluate("go({ page: 3 })")
+        last = page.locator("#view-chart").inner_html()
+        page.evaluate("go({ page: 99.5 })")
+        assert page.locator("#view-chart").inner_html() == last
 
 
 def test_history_draws_a_series_with_its_change_points(chromium, lab):
@@ -465,7 +475,12 @@ def test_hostile_names_are_text(chromium, tmp_path):
     index = made.written(tmp_path / "site", left_out=[{"result": HOSTILE, "why": HOSTILE}])
     file = index.parent / "results" / f"{0:016x}.js"
     file.write_text(file.read_text().replace("a processor", "\\x3cimg src=x onerror=alert(1)>"))
-    for address in ("", "#view=compare&sort=%3Cimg", f"#view=history&device={quote(HOSTILE)}&x=__proto__"):
+    for address in (
+        "",
+        "#view=compare&sort=%3Cimg",
+        f"#view=history&device={quote(HOSTILE)}&x=__proto__",
+        "#column=constructor&column=__proto__&only=constructor",
+    ):
         with shown(chromium, index, address) as page:
             assert page.locator("main img, main script").count() == 0
             assert HOSTILE[:28] in page.locator("#overview").inner_text()
@@ -491,10 +506,14 @@ def test_results_without_accuracy_or_trials_or_sessions_are_shown(chromium, tmp_
     blind = Made().lab(2)
     for row in blind.rows:
         row["figures"]["accuracy"] = "no labelled images"
+        del row["sessions"]["image_s"]
     with shown(chromium, blind.written(tmp_path / "blind")) as page:
         assert page.locator("#chart-title").inner_text() == "Energy per image against latency per image"
         page.locator("#y").select_option("accuracy")
         assert "18 with no accuracy: no trial has this figure" in page.locator("#undrawn").inner_text()
+        page.get_by_role("link", name="Compare").click()
+        until(page, "document.querySelector('#metric').value === 'energy_j'")
+        assert page.locator("#view-title").inner_text() == "Ratio of energy per image to a baseline"
     with shown(chromium, Made().lab(1, 1).written(tmp_path / "one")) as page:
         assert count(page) == "1 of 1 trials selected."
         assert page.locator("#scatter path.mark").count() == 1

@@ -1,5 +1,6 @@
 /**
- * What the page draws, by d3 7.9.2 (ISC), whose file is the published d3.min.js as it is.
+ * What the page draws, by d3 7.9.2 (ISC), whose file is the published d3.min.js as it is. All is SVG but thousands of
+ * points, whose pixels this file sets on a canvas below it; saved plots have them as paths, too.
  *
  * Compared under "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:" with 9,000 points,
  * all in Chromium, from disk and over HTTP. In Firefox (ESR 153) only d3, uPlot and Observable Plot were tried, and

@@ -38,10 +38,12 @@ let scatter;
 let listed = [];
 /** @type {(i: number) => State} */
 let stateFor = () => "pass";
+/** The label that colours the points: the precision where all are of one device. */
+let colouredBy = "device";
+/** @type {Metric[]} what Compare or History can show */
+let offered = [];
 /** The view that is shown, of the trial and all others, and what had the focus before a trial was opened. */
 let shownView = "";
-/** The label that colours the points: that of one device alone have different precisions. */
-let colouredBy = "device";
 let cameFrom = "";
 
 /**
@@ -100,7 +102,7 @@ const withFigures = () => Object.keys(data.figures);
 /** @param {"x"|"y"|"metric"} name */
 function chosenMetric(name) {
   const known = data.metrics.find((metric) => metric.name === params.get(name));
-  return known ?? metricOf(data, data.usual[name]);
+  return known ?? ((name === "metric" && offered[0]) || metricOf(data, data.usual[name]));
 }
 
 /** @param {string} name */
@@ -122,7 +124,7 @@ const chosenLimits = () => axisLimits().filter(({ value }) => value !== null);
 function chosenColumns() {
   const usual = [chosenMetric("x").name, chosenMetric("y").name, ...data.usual.columns];
   const wanted = params.has("column") ? params.getAll("column") : usual;
-  return [...new Set(wanted)].filter((name) => data.figures[name]);
+  return [...new Set(wanted)].filter((name) => Object.hasOwn(data.figures, name));
 }
 
 // What the data files call.
@@ -259,8 +261,8 @@ function fillControls() {
   byId("dates").hidden = !first;
   for (const name of ["from", "to"]) Object.assign(byId(name), { min: first ?? "", max: last ?? "" });
   const there = withFigures();
-  const offered = new Set([...there, "image_s", "accuracy"]);
-  for (const axis of AXES) options(axis, [...offered].map((name) => [name, metricOf(data, name).titled]));
+  const axes = new Set([...there, "image_s", "accuracy"]);
+  for (const axis of AXES) options(axis, [...axes].map((name) => [name, metricOf(data, name).titled]));
   options("profile", [["", "none"], ...data.profiles.map(({ name, title }) => [name, title])]);
   byId("columns").replaceChildren(...there.map((name) => checkbox("column", name, metricOf(data, name).titled)));
   const items = data.left_out.map(({ result, why }) => element("li", {}, element("b", {}, result), `: ${why}`));
@@ -312,7 +314,7 @@ function renderOverview(view) {
   stateFor = judge(data, chosenLimits(), chosenProfile());
   const devices = new Set(all.map((i) => data.labels.device?.codes[i]));
   colouredBy = devices.size > 1 || !data.labels.precision?.differs ? "device" : "precision";
-  const states = { pass: ["pass"], open: ["pass", "so far", "undecided"] }[params.get("only") ?? ""];
+  const states = new Map([["pass", ["pass"]], ["open", ["pass", "so far", "undecided"]]]).get(params.get("only") ?? "");
   const wanted = states ? all.filter((i) => states.includes(stateFor(i))) : all;
   if (withSessions && sessions === null) {
     byId("view-title").textContent = "Loading the sessions";
@@ -321,7 +323,7 @@ function renderOverview(view) {
     problem("The data were replaced after this page was opened. Reload it.");
   }
   const measured = new Set((sessions?.trials ?? []).flatMap((trial) => Object.keys(trial ?? {})));
-  const offered = data.metrics.filter(({ name }) => (view === "history" ? sessions?.history?.[name] : measured.has(name)));
+  offered = data.metrics.filter(({ name }) => (view === "history" ? sessions?.history?.[name] : measured.has(name)));
   options("metric", offered.map((metric) => [metric.name, metric.titled]));
   showControls();
   const series = view === "history" && sessions ? renderHistory(wanted) : wanted;
@@ -502,12 +504,14 @@ function sorted(indices, shownColumns) {
   return keyed.map(({ i }) => i);
 }
 
+/** The place in the table of the first row that is shown: a page beyond the last is the last. */
+const firstRow = () => Math.min(Math.max(Math.floor(chosenNumber("page") ?? 1), 1), Math.ceil(listed.length / ROWS) || 1) * ROWS - ROWS;
+
 /** @param {number[]} indices */
 function renderTable(indices) {
   const shownColumns = columns();
   listed = sorted(indices, shownColumns);
-  const pages = Math.max(1, Math.ceil(listed.length / ROWS));
-  const page = Math.min(Math.max(Math.floor(chosenNumber("page") ?? 1), 1), pages);
+  const first = firstRow();
   const sort = params.get("sort") ?? "";
   const heads = shownColumns.map(({ key, title }) => {
     const way = sort === key ? "ascending" : sort === `-${key}` ? "descending" : null;
@@ -515,17 +519,17 @@ function renderTable(indices) {
     const mark = way === "ascending" ? " ▲" : way ? " ▼" : "";
     return element("th", { scope: "col", "aria-sort": way }, element("a", { href, id: `sort-${key}` }, title + mark));
   });
-  const rows = listed.slice((page - 1) * ROWS, page * ROWS).map((i) => {
-    const [first, ...others] = shownColumns.map((column) => cell(column, i));
+  const rows = listed.slice(first, first + ROWS).map((i) => {
+    const [trial, ...others] = shownColumns.map((column) => cell(column, i));
     const cells = others.map((content, k) => element("td", { class: shownColumns[k + 1].ends ? "number" : null }, content));
-    return element("tr", { class: stateFor(i) }, element("th", { scope: "row" }, first), ...cells);
+    return element("tr", { class: stateFor(i) }, element("th", { scope: "row" }, trial), ...cells);
   });
   if (!rows.length) rows.push(element("tr", {}, element("td", { colspan: shownColumns.length }, "No trial is selected.")));
   const body = element("tbody", {}, ...rows);
   byId("table").replaceChildren(element("thead", {}, element("tr", {}, ...heads)), body);
   const link = (/** @type {string} */ text, /** @type {number} */ to) => element("a", { href: address({ page: to }), class: "button", id: text }, text);
-  const range = `${(page - 1) * ROWS + 1} to ${Math.min(page * ROWS, listed.length)} of ${shown(listed.length)}`;
-  byId("pages").replaceChildren(page > 1 ? link("Previous", page - 1) : "", listed.length ? range : "", page < pages ? link("Next", page + 1) : "");
+  const range = `${first + 1} to ${Math.min(first + ROWS, listed.length)} of ${shown(listed.length)}`;
+  byId("pages").replaceChildren(first ? link("Previous", first / ROWS) : "", listed.length ? range : "", first + ROWS < listed.length ? link("Next", first / ROWS + 2) : "");
 }
 
 /**
@@ -613,7 +617,7 @@ function python() {
   const rows = measured.map((i) => [label(data, "result", i), label(data, "key", i)]);
   const masked = rows.some(([name]) => name.includes("(target)")) ? "  # (target): explore --target-names has the names" : "";
   const condition = (/** @type {string} */ name) => `trials = trials[trials["${name}"].isin(${pythonLiteral(params.getAll(name))})]`;
-  const wanted = chosenColumns().flatMap((name) => metricOf(data, name).columns ?? []).concat(by || []).filter(Boolean);
+  const wanted = chosenColumns().flatMap((name) => metricOf(data, name).columns ?? []).concat(by || []);
   const parts = {
     chosen: said ? filters.map(condition).join("\n") : data.python.rows.replace("{rows}", () => pythonLiteral(rows) + masked),
     columns: pythonLiteral([...new Set(wanted)]),
@@ -660,8 +664,7 @@ function renderCompare() {
   const base = baseline();
   const title = `Ratio of ${chosenMetric("metric").inside} to a baseline`;
   if (base === null) return showView({ title, text: "Press “Use” in the row of the trial to compare others with." });
-  const first = Math.max(chosenNumber("page") ?? 1, 1) * ROWS - ROWS;
-  const rows = listed.slice(first, first + ROWS).filter((i) => i !== base && ratio(i).value !== null);
+  const rows = listed.slice(firstRow(), firstRow() + ROWS).filter((i) => i !== base && ratio(i).value !== null);
   const others = rows.filter((i) => label(data, "model", i) !== label(data, "model", base)).length;
   const warning = others ? ` ${others} of the rows ran another model family: their ratio is one of different work.` : "";
   const about = { title, text: `Baseline: ${trialTitle(base)}.${warning}`, ...compareCommand(base, rows) };

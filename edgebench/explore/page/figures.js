@@ -8,8 +8,8 @@
  * @typedef {{values: string[], codes: number[]}} Coded a text of each trial by its code; without codes all have the first
  * @typedef {Coded & {title: string, differs: boolean}} Label
  * @typedef {{name: string, title: string, titled: string, inside: string, limit: string, unit: string, better: "lower"|"higher"|null,
- *   log: boolean, statistics?: string[], columns?: (string|null)[]}} Metric `titled` with its unit,
- *   `inside` a sentence, with the name of a limit on it: `Latency per image, s`, `latency per image`, `Most latency per image, s`
+ *   log: boolean, statistics?: string[], columns?: string[]}} Metric `titled` with its unit, `inside` a
+ *   sentence, `limit` the name of one on it: `Latency per image, s`, `latency per image`, `Most latency per image, s`
  * @typedef {{value: (number|null)[], low: (number|null)[]|null, high: (number|null)[]|null,
  *   reasons?: Coded}} Figures of a metric, one entry a trial
  * @typedef {{metric: string, statistic?: string, title?: string, most?: number, least?: number}} Limit

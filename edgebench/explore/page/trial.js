@@ -7,7 +7,7 @@
  * @typedef {{n: number, status: string, passes: Passes|null, power: Power|null, why_no_power?: string,
  *   emulated?: boolean}} TrialSession
  * @typedef {{title: string, figures: string[][], verdicts?: string[][], phases?: string[],
- *   sessions: TrialSession[], stages: (string|number)[][], cold?: (string|number)[][], warnings: string[],
+ *   sessions: TrialSession[], stages: (string|number|null)[][], cold?: (string|number|null)[][], warnings: string[],
  *   repeat: string}} TrialDetails
  * @typedef {{name: string, begun_utc: string, environment: [string, string[][]][],
  *   trials: Object<string, TrialDetails>}} ResultDetails results/<id>.js
@@ -45,13 +45,13 @@ function pairs(rows) {
 
 /**
  * @param {string[]} heads
- * @param {(string|number)[][]} [rows]
+ * @param {(string|number|null)[][]} [rows]
  * @returns {Node[]} none without rows
  */
 function plainTable(heads, rows = []) {
   const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)));
   const body = rows.map((row) => {
-    const texts = row.map((value) => (typeof value === "number" ? shown(value) : value));
+    const texts = row.map((value) => (typeof value === "string" ? value : shown(value)));
     return element("tr", {}, ...texts.map((text) => element("td", {}, text)));
   });
   const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
