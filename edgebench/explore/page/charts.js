@@ -206,11 +206,11 @@ function straight(scale, ratio) {
 function drawRules(layer, rules, { x, y, left, right, top, bottom }) {
   for (const { axis, value, title } of rules) {
     const at = axis === "x" ? x(value) : y(value);
-    const inside = axis === "x" ? at >= left && at <= right : at >= top && at <= bottom;
-    const path = axis === "x" ? `M${at},${top}V${bottom}` : `M${left},${at}H${right}`;
-    if (!inside) continue;
-    layer.append("path").attr("class", "rule").attr("d", path);
-    layer.append("text").text(title).attr("x", axis === "x" ? at - 5 : right - 4).attr("y", axis === "x" ? top + 12 : at - 5).attr("text-anchor", "end");
+    if (axis === "x" ? !(at >= left && at <= right) : !(at >= top && at <= bottom)) continue;
+    const after = axis === "x" && at - left < right - at;
+    layer.append("path").attr("class", "rule").attr("d", axis === "x" ? `M${at},${top}V${bottom}` : `M${left},${at}H${right}`);
+    const text = layer.append("text").text(title).attr("text-anchor", after ? "start" : "end");
+    text.attr("x", axis === "x" ? at + (after ? 5 : -5) : right - 4).attr("y", axis === "x" ? top + 12 : at - 5);
   }
 }
 
@@ -264,10 +264,8 @@ class Scatter {
     group.append("line").attr("class", "grip");
     group.append("line").attr("class", "line");
     group.append("path").attr("class", "arrow");
-    group.call(d3.drag().on("start drag end", (event) => {
-      if (event.type === "start") group.node().focus();
-      else this.moveTo(k, event[axis], event.type === "end");
-    }));
+    const drag = d3.drag().on("start", () => group.node().focus({ preventScroll: true }));
+    group.call(drag.on("drag end", (event) => this.moveTo(k, event[axis], event.type === "end")));
     group.on("keydown", (event) => {
       const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
       const [from, to] = this.scales[k].range();

@@ -45,6 +45,8 @@ let offered = [];
 /** The view that is shown, of the trial and all others, and what had the focus before a trial was opened. */
 let shownView = "";
 let cameFrom = "";
+/** Whether the address has a change that goes on. */
+let changing = false;
 
 /**
  * @param {string} id
@@ -88,11 +90,13 @@ function address(changes) {
 
 /**
  * @param {Object<string, string|number|null|string[]>} changes
- * @param {boolean} [passing] whether the back button skips it
+ * @param {boolean} [passing] whether the change goes on: the back button undoes all of it at once
  */
 function go(changes, passing = false) {
   const target = address(changes);
-  if (target !== (location.hash || "#")) history[passing ? "replaceState" : "pushState"](null, "", target);
+  const differs = target !== (location.hash || "#");
+  if (differs) history[changing ? "replaceState" : "pushState"](null, "", target);
+  changing = passing && (differs || changing);
   render();
 }
 
@@ -193,6 +197,8 @@ function begin() {
   window.addEventListener("hashchange", render);
   window.addEventListener("resize", () => soon(render));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
+  window.addEventListener("beforeprint", () => scatter.redraw(true)); // on paper in its colours, and sharp
+  window.addEventListener("afterprint", () => scatter.redraw());
   for (const kind of ["change", "input"]) document.addEventListener(kind, controlled);
   byId("skip").onclick = () => byId("main").focus();
   byId("save-svg").onclick = () => save("edgebench.svg", scatter.file(), "image/svg+xml");
@@ -600,9 +606,8 @@ function givePython() {
   navigator.clipboard?.writeText(area.value).catch(() => document.execCommand("copy"));
 }
 
-window.addEventListener("load", () => {
-  if (!data) problem("data.js cannot be read: it is not there or incomplete. Run `edgebench explore` again.");
-});
+// The title says what is shown, once something is.
+window.addEventListener("load", () => document.title.includes(" - ") || problem("A file of this page, such as data.js, is missing, incomplete or of another version. Run `edgebench explore` again."));
 
 /** Lines of Python that give the measured rows of the table, in its order; rows that no condition says are listed. */
 function python() {
@@ -731,7 +736,7 @@ function renderHistory(all) {
     y: { domain: domainOf(ys, false), kind: "linear", title: metric.titled, unit: metric.unit },
     points,
     line: points.map(({ x, y }) => [x, y]),
-    rules: changes.map(({ at }, k) => ({ axis: "x", value: day(trials[at]), title: texts[k] })),
+    rules: changes.map(({ at, ratio }) => ({ axis: "x", value: day(trials[at]), title: `${shown(ratio)} times` })),
   } });
   return trials;
 }
