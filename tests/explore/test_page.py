@@ -406,7 +406,7 @@ def test_a_trial_is_loaded_when_it_is_opened(chromium, lab):
             assert part in text
         assert page.locator("#trial svg path.band").last.get_attribute("d").count("Z") == 60
         page.get_by_text("Back to all trials").click()
-        assert page.locator("#table").is_visible()
+        page.locator("#table").wait_for()
 
 
 def test_a_trial_whose_file_is_gone_says_what_to_do(chromium, lab, tmp_path):
