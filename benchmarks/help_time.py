@@ -78,6 +78,7 @@ def _with_wheel(folder: Path) -> Path:
 
 
 def _seconds(command: list[str]) -> float:
+    """Of a process; its output is read, as waiting for an end alone looks for it every 50 ms."""
     start_s = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=60)
+    subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60)
     return time.perf_counter() - start_s
