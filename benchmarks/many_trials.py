@@ -2,7 +2,7 @@
 
 A page is open when it is painted: two frames after its scripts have run. Its time is that against an empty
 page with the same library, opened side by side. A change counts from the call that a control makes to the
-second frame after it. Chromium rests before each opening, as it closes the page before meanwhile.
+second frame after it. Chromium rests before each opening, as it is still closing the last page.
 """
 
 from __future__ import annotations

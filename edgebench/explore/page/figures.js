@@ -164,7 +164,7 @@ function betaShare(x, y, a, b) {
   if (x > (a + 1) / (a + b + 2)) return 1 - betaShare(y, x, b, a);
   let sum = 0;
   let term = 1 / a;
-  for (let n = 0; sum + term !== sum; n++) {
+  for (let n = 0; sum + term > sum; n++) {
     sum += term;
     term *= (x * (a + b + n)) / (a + 1 + n);
   }
