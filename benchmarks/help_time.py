@@ -78,7 +78,7 @@ def _with_wheel(folder: Path) -> Path:
 
 
 def _seconds(command: list[str]) -> float:
-    """Wall time of a process. Its output is read: a wait without reading looks only every 50 ms for the end."""
+    """Wall time of a process. Its output is read: waiting alone looks only every 50 ms for the end."""
     start_s = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60)
     return time.perf_counter() - start_s
