@@ -134,14 +134,14 @@ def as_watts(
         values = np.where(np.abs(values) < MOST_READING, values, np.nan)
     if quantity == "power":
         return t_ns, values
-    # A counter: the mean power of each interval, stamped at its end; one that runs back says nothing. It goes
-    # on counting through readings that are no number.
+    # A counter: the mean power of each interval, stamped at its end; not a number where it was set back. It
+    # goes on counting through readings that are no number.
     counted = np.isfinite(values)
     t_ns, values = t_ns[counted], values[counted]
     order = np.argsort(t_ns, kind="stable")
     steps_s, steps_j = np.diff(t_ns[order]) / 1e9, np.diff(values[order])
-    usable = (steps_s > 0) & (steps_j >= 0)
-    return t_ns[order][1:][usable], steps_j[usable] / steps_s[usable]
+    usable, watts = steps_s > 0, np.where(steps_j >= 0, steps_j, np.nan)
+    return t_ns[order][1:][usable], watts[usable] / steps_s[usable]
 
 
 # The time of a session that its power and energy are taken over, and the images that it got through.

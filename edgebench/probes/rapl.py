@@ -1,19 +1,21 @@
 """RAPL: the processor's own energy counters under /sys/class/powercap.
 
 Source: the kernel's powercap interface: `intel-rapl:N[:M]/{name,energy_uj,max_energy_range_uj}`, on Intel
-and on AMD from Zen. A counter is in microjoules and wraps at `max_energy_range_uj`; since kernel 5.10 only
-root may read it. It covers the chip, and nothing that hangs on USB.
+and on AMD from Zen. A counter is in microjoules and wraps at `max_energy_range_uj`. A step that makes more
+than 2,000 W is no wrap: the counter was set. Since kernel 5.10 only root may read it. It covers the chip, and
+nothing that hangs on USB.
 """
 
 import glob
 import os
 from typing import Dict, List, NamedTuple, Tuple
 
-from .basics import ADDRESS, EvenProbe, ProbeDenied, ProbeMissing, now_ns
+from .basics import ADDRESS, NAN, EvenProbe, ProbeDenied, ProbeMissing, now_ns
 
 PLACE = "board"
 TREE = "/sys/class/powercap"
 RATE_HZ = 50.0
+MOST_W = 2000.0
 
 Domain = NamedTuple("Domain", [("name", str), ("energy", str), ("wraps_at_uj", int)])
 
@@ -46,6 +48,10 @@ class RaplProbe(EvenProbe):
         energies = [_read_uj(domain.energy) for domain in self._domains]
         now = now_ns()
         powers = power_w(self._domains, self._last_uj, energies, now - self._last_ns)
+        for domain, before, after in zip(self._domains, self._last_uj, energies):
+            if powers[domain.name] != powers[domain.name]:
+                words = "{}: the counter went from {} to {} uJ, more than {:g} W"
+                self.rejected.append(words.format(domain.name, before, after, MOST_W))
         self._last_uj, self._last_ns = energies, now
         return now, powers
 
@@ -53,11 +59,15 @@ class RaplProbe(EvenProbe):
 def power_w(
     domains: List[Domain], before_uj: List[int], after_uj: List[int], elapsed_ns: int
 ) -> Dict[str, float]:
-    """Mean power of each domain between two readings; a counter that went back has wrapped once."""
+    """Mean power of each domain between two readings.
+
+    A counter that went back has wrapped once. Above MOST_W it was set instead: the power is not a number.
+    """
     powers = {}
     for domain, before, after in zip(domains, before_uj, after_uj):
         used = after - before if after >= before else after - before + domain.wraps_at_uj
-        powers[domain.name] = used * 1e3 / elapsed_ns
+        watts = used * 1e3 / elapsed_ns
+        powers[domain.name] = watts if 0 <= watts <= MOST_W else NAN
     return powers
 
 

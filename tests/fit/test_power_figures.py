@@ -98,15 +98,17 @@ def test_units_and_counters(channel, values):
     assert figure.energy_j == pytest.approx(3.0, rel=2e-3)
 
 
-def test_a_counter_that_runs_back_is_left_out_there():
+@pytest.mark.parametrize("back_j", [18.0, 1.0, 1e6])
+def test_a_counter_that_is_set_back_leaves_open_what_was_drawn_then(back_j):
     def counter(at_s):
         joules = 3.0 * at_s
-        return np.where(at_s > 6, joules - 18.0, joules)
+        return np.where(at_s > 6, joules - back_j, joules)
 
     record = _record(0, [_probe(channels=[("in", "energy", "J")])])
     (figure,) = _figures([record], _samples(counter), {0: 10.0})
     assert figure.mean_w == pytest.approx(3.0)
     assert figure.peak_w == pytest.approx(3.0)
+    assert "1 of 1001 readings" in figure.uncovered
 
 
 def test_a_counter_goes_on_through_readings_that_are_no_number():

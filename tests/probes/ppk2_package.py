@@ -10,15 +10,16 @@ OFFSETS = {str(place): 0.0 for place in range(5)}
 ONES = {str(place): 1.0 for place in range(5)}
 
 
-def words(amperes, api, inputs=0):
-    """Samples uint32 [n] in the range of 0.043 ohm, which is the last."""
+def words(amperes, api, numbers, inputs=0):
+    """Samples uint32 [n] in the range of 0.043 ohm, which is the last, counted by their numbers modulo 64."""
     steps = np.round(np.asarray(amperes) * api.modifiers["R"]["4"] / api.adc_mult / 4)
     levels = np.asarray(inputs, "<u4") << np.uint32(24)
-    return (steps.astype("<u4") | np.uint32(4 << 14) | levels).astype("<u4")
+    counts = (np.asarray(numbers) % 64).astype("<u4") << np.uint32(18)
+    return (steps.astype("<u4") | np.uint32(4 << 14) | counts | levels).astype("<u4")
 
 
 def package(kits):
-    """The module ppk2_api.ppk2_api.
+    """The module ppk2_api.ppk2_api; `lost` has the places of the bytes that do not come.
 
     Args:
         kits: by port, what is called with the numbers of samples [n] and gives A and the inputs' bits; an
@@ -26,6 +27,7 @@ def package(kits):
     """
 
     opened: list[Any] = []
+    lost: set[int] = set()
 
     class Api:
         def __init__(self, port, **kwargs):
@@ -82,11 +84,13 @@ def package(kits):
             numbers = np.arange(self._sent, due)
             self._sent = due
             amperes, inputs = kits[self.port](numbers)
-            data = words(amperes, self, inputs).tobytes()
+            data = words(amperes, self, numbers[: len(amperes)], inputs).tobytes()
+            began = 4 * int(numbers[0]) if len(numbers) else 0
+            data = bytes(byte for place, byte in enumerate(data, began) if place not in lost)
             # Cut as a port cuts them: the rest comes with the next.
             data, self._rest = getattr(self, "_rest", b"") + data, b""
             cut = len(data) - len(data) % 7
             self._rest = data[cut:]
             return data[:cut]
 
-    return types.SimpleNamespace(PPK2_API=Api, opened=opened)
+    return types.SimpleNamespace(PPK2_API=Api, opened=opened, lost=lost)

@@ -30,7 +30,7 @@ def kits(monkeypatch):
     monkeypatch.setattr(sampling, "LOOK_S", 0.05)
     monkeypatch.setattr(ppk2, "SETTLE_S", 0.0)
     monkeypatch.setattr(sampling, "SILENCE_S", 0.2)
-    return types.SimpleNamespace(ports=plugged_in, opened=module.opened)
+    return types.SimpleNamespace(ports=plugged_in, opened=module.opened, lost=module.lost)
 
 
 def test_means_over_a_millisecond(kits):
@@ -52,6 +52,49 @@ def test_a_load_faster_than_its_means_has_its_energy(kits):
         heard = sample_until(probe, lambda heard: len(heard.stamps) >= 350)
     watts = heard.columns["in"][: len(heard.columns["in"]) // 7 * 7]
     assert np.mean(watts) == pytest.approx(0.1 * VOLTS, rel=0.01)
+
+
+def swinging(numbers):
+    """90 to 110 mA in the rhythm of 77 samples, with marks at the inputs."""
+    return 0.1 + 0.01 * np.sin(2 * np.pi * numbers / 77), numbers // 10 % 256
+
+
+@pytest.mark.attack(
+    "a PPK2's port loses bytes: a gap with the number of samples, and right readings after it"
+)
+@pytest.mark.parametrize("lost", [1, 2, 3, 4, 41, 252, 1022])
+@pytest.mark.parametrize("begin", [40_000, 40_001, 40_002, 40_003])
+def test_lost_bytes_are_a_gap(kits, lost, begin):
+    kits.ports["/dev/ttyACM0"] = swinging
+    kits.lost.update(range(begin, begin + lost))
+    with closing(ppk2.open_probe(ADDRESS)) as probe:
+        heard = sample_until(probe, lambda heard: heard.gaps("in") > 0 and len(heard.stamps) >= 300)
+    assert 1 <= heard.gaps("in") <= 4
+    readings = heard.readings("in")
+    assert readings == pytest.approx([0.1 * VOLTS] * len(readings), rel=0.05)
+    assert np.mean(readings[-154:]) == pytest.approx(0.1 * VOLTS, rel=0.01)
+    [missing] = probe.rejected
+    # The count has six bits; a sample before and after the loss may be dropped as well.
+    assert (lost + 3) // 4 % 64 <= int(missing.split()[0]) <= (lost + 3) // 4 % 64 + 4
+    assert "are missing" in missing
+
+
+def test_a_loss_that_the_count_does_not_show_keeps_values_right(kits):
+    kits.ports["/dev/ttyACM0"] = swinging
+    kits.lost.update(range(40_000, 40_000 + 4 * 64))
+    with closing(ppk2.open_probe(ADDRESS)) as probe:
+        heard = sample_until(probe, lambda heard: len(heard.stamps) >= 300)
+    assert heard.readings("in") == pytest.approx([0.1 * VOLTS] * len(heard.readings("in")), rel=0.05)
+
+
+@pytest.mark.attack("what a PPK2 sends does not count up: it is no sample")
+def test_bytes_that_are_no_samples(kits, monkeypatch):
+    monkeypatch.setattr(
+        ppk2_package, "words", lambda amperes, *rest: np.full(len(amperes), 0x12345678, "<u4")
+    )
+    monkeypatch.setattr(sampling, "FIRST_SAMPLES_S", 0.1)
+    with pytest.raises(basics.ProbeMissing, match="sends no sample"):
+        ppk2.open_probe(ADDRESS)
 
 
 @pytest.mark.parametrize(("mode", "call"), [("ampere", "use_ampere_meter"), ("source", "use_source_meter")])

@@ -1,6 +1,7 @@
 """RAPL on made trees: names, power, the wrap, and why there is no meter."""
 
 import json
+import math
 
 import pytest
 
@@ -56,11 +57,33 @@ def domain(wraps_at):
         (0, 0, 20_000_000, 0.0),
         (900_000, 50_000, 10_000_000, 15.0),  # wrapped at a million: 150,000 uJ in 10 ms
         (999_999, 0, 1_000_000, 1e-3),
+        (0, 40_000, 20_000, 2000.0),
+        (1_000_000, 39_999, 20_000, 1999.95),
     ],
 )
 def test_power_is_energy_over_time_through_a_wrap(before, after, elapsed_ns, watts):
     found = rapl.power_w([domain(1_000_000)], [before], [after], elapsed_ns)
     assert found["package-0"] == pytest.approx(watts)
+
+
+@pytest.mark.attack("a RAPL counter is set back: a gap and a rejected reading, never megawatts")
+@pytest.mark.parametrize("back_to", [0, 50, 899_000])
+def test_a_counter_that_is_set_back_is_a_gap(tree, monkeypatch, back_to):
+    clock = iter(range(0, 10**9, 20_000_000))
+    monkeypatch.setattr(rapl, "now_ns", lambda: next(clock))
+    for folder in ("intel-rapl:0", "intel-rapl:1"):
+        (tree / folder / "max_energy_range_uj").write_text("262143328850")
+        (tree / folder / "energy_uj").write_text("900000")
+    probe = rapl.open_probe(str(tree))
+    probe.start()
+    (tree / "intel-rapl:0" / "energy_uj").write_text(str(back_to))
+    (tree / "intel-rapl:1" / "energy_uj").write_text("1200000")
+    _, watts = probe._sample()
+    assert math.isnan(watts["package-0"]) and watts["package-1"] == pytest.approx(15.0)
+    [rejected] = probe.rejected
+    assert "package-0" in rejected and f"900000 to {back_to} uJ" in rejected
+    (tree / "intel-rapl:0" / "energy_uj").write_text(str(back_to + 300_000))
+    assert probe._sample()[1]["package-0"] == pytest.approx(15.0)
 
 
 def test_a_probe_samples_what_the_counters_say(tree, monkeypatch):

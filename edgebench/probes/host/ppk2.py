@@ -4,12 +4,27 @@ That package is under GPL-2, so EdgeBench neither brings it nor names it as a de
 is installed. It speaks with the kit and reads its calibration; the samples are converted here, all at once,
 because it takes longer for one than the next takes to come. Its filter of spikes is left out: the few samples
 after a change of range are taken as they are.
+
+Bits 18 to 23 of a sample count samples, modulo 64. A sample is used only if it continues the count. After
+lost bytes the count shows where samples begin and how many are missing. A loss of a multiple of 64 whole
+samples leaves no trace.
 """
 
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-from ..basics import ADDRESS, ANSWER, PACKAGE, SCOPES, ProbeMissing, now_ns, one_of, split_options, the_only
+from ..basics import (
+    ADDRESS,
+    ANSWER,
+    NAN,
+    PACKAGE,
+    SCOPES,
+    ProbeMissing,
+    now_ns,
+    one_of,
+    split_options,
+    the_only,
+)
 from .sampling import CURRENT, Pace, StreamingMeter, power_channel, until_samples_come
 from .serial_port import ports_in_words, refusal
 
@@ -23,6 +38,71 @@ RANGE_MV = (800, 5000)
 MOST_W = 10.0
 SETTLE_S = 0.1
 WORD_BYTES = 4
+COUNTS = 64
+RUN = 16  # samples whose counts rise by 1: samples begin there
+
+
+class CountedSamples:
+    """Samples out of bytes of which some may be lost."""
+
+    def __init__(self) -> None:
+        import numpy
+
+        self._numpy = numpy
+        self._data = b""  # not used yet
+        self._is_aligned = False  # whether a sample begins at its first byte
+        self._next: Optional[int] = None  # count of the next sample; None before the first
+        self._skipped = 0  # bytes since the last sample that was used
+
+    def take(self, fresh: bytes) -> List[Tuple[int, Any]]:
+        """Runs of samples, numpy uint32 [n], each with the number of samples that are missing before it."""
+        self._data += fresh
+        runs: List[Tuple[int, Any]] = []
+        while True:
+            missing = 0 if self._is_aligned else self._align()
+            if missing is None:
+                return runs
+            words = self._words(0)
+            wrong = ((words >> 18) - self._numpy.arange(len(words)) - self._next) % COUNTS != 0
+            self._is_aligned = not wrong.any()
+            # The sample before a wrong one may be shifted as well, and have the right count by chance.
+            used = len(words) if self._is_aligned else max(int(wrong.argmax()) - 1, 0)
+            runs.append((missing, words[:used]))
+            self._next = ((self._next or 0) + used) % COUNTS
+            self._data = self._data[used * WORD_BYTES :]
+            if self._is_aligned:
+                return runs
+
+    def _align(self) -> Optional[int]:
+        """Skip to the next run of counted samples; how many are missing, None where no run has come yet.
+
+        The first of a run is skipped too: it may have the count of one sample and the current of another.
+        """
+        starts = []
+        for offset in range(WORD_BYTES):
+            words = self._words(offset)
+            rises = self._numpy.diff(words >> 18) % COUNTS == 1
+            if len(rises) >= RUN - 1:
+                whole = self._numpy.convolve(rises, [1] * (RUN - 1), "valid") == RUN - 1
+                starts += [offset + WORD_BYTES * (int(whole.argmax()) + 1)] if whole.any() else []
+        # A run may have begun in the last bytes.
+        start = min(starts) if starts else max(len(self._data) - RUN * WORD_BYTES, 0)
+        self._data = self._data[start:]
+        self._skipped += start
+        if not starts:
+            return None
+        count = (self._data[2] >> 2) % COUNTS
+        missing = 0
+        if self._next is not None:
+            missing = self._skipped // WORD_BYTES
+            missing += (count - self._next - missing) % COUNTS
+        self._next, self._skipped = count, 0
+        return missing
+
+    def _words(self, offset: int) -> Any:
+        """All whole words from a byte on."""
+        count = max(len(self._data) - offset, 0) // WORD_BYTES
+        return self._numpy.frombuffer(self._data[offset : offset + count * WORD_BYTES], "<u4")
 
 
 class Settings:
@@ -58,8 +138,8 @@ class Link:
         self._numpy = numpy
         self._settings = settings
         self._pace = Pace()
-        self._bytes = b""  # of a sample that is not complete
-        self._words = numpy.zeros(0, "<u4")  # of a block that is not complete
+        self._samples = CountedSamples()
+        self._amperes = numpy.zeros(0)  # of a block that is not complete
         self._kit = _connected(settings.port)
         try:
             self._kit.stop_measuring()  # one that was killed has left it measuring
@@ -87,27 +167,29 @@ class Link:
         """It sends by itself."""
 
     def read(self) -> Tuple[List[Tuple[int, Dict[str, float]]], str]:
-        """The blocks that are complete, each with the stamp of its end."""
+        """The blocks that are complete, each with the stamp of its end; a gap where samples are missing."""
         fresh = self._kit.get_data()
         arrived_ns = now_ns()
-        if not fresh:
+        runs = self._samples.take(fresh) if fresh else []
+        if not runs:
             return [], ""
-        data = self._bytes + fresh
-        whole = len(data) // WORD_BYTES * WORD_BYTES
-        self._bytes = data[whole:]
-        words = self._numpy.frombuffer(data[:whole], "<u4")
-        end_ns = self._pace.end_ns(arrived_ns, len(words) * 1000000000 // KIT_HZ)
-        words = self._numpy.concatenate((self._words, words))
-        blocks = len(words) // IN_BLOCK
-        self._words = words[blocks * IN_BLOCK :]
-        first_ns = end_ns - (len(self._words) + (blocks - 1) * IN_BLOCK) * 1000000000 // KIT_HZ
-        table = self._by_channel(words[: blocks * IN_BLOCK])
-        means = {name: values.reshape(blocks, IN_BLOCK).mean(axis=1) for name, values in table.items()}
+        parts, volts = [self._amperes], self._settings.voltage_mv / 1e3
+        for missing, words in runs:
+            parts.append(self._numpy.full(missing, NAN))
+            parts.append(currents(words, self._kit.modifiers, self._kit.adc_mult, volts))
+        amperes = self._numpy.concatenate(parts)
+        came = len(amperes) - len(self._amperes)
+        end_ns = self._pace.end_ns(arrived_ns, came * 1000000000 // KIT_HZ)
+        blocks = len(amperes) // IN_BLOCK
+        self._amperes = amperes[blocks * IN_BLOCK :]
+        first_ns = end_ns - (len(self._amperes) + (blocks - 1) * IN_BLOCK) * 1000000000 // KIT_HZ
+        means = amperes[: blocks * IN_BLOCK].reshape(blocks, IN_BLOCK).mean(axis=1).tolist()
         step_ns = IN_BLOCK * 1000000000 // KIT_HZ
+        lost = sum([missing for missing, _ in runs])
         return [
-            (first_ns + number * step_ns, {name: float(values[number]) for name, values in means.items()})
-            for number in range(blocks)
-        ], ""
+            (first_ns + number * step_ns, {"in": mean * volts, "current": mean})
+            for number, mean in enumerate(means)
+        ], "{} samples are missing: bytes were lost".format(lost) if lost else ""
 
     def close(self) -> None:
         """Stop measuring and let the port go; what the kit feeds keeps its power."""
@@ -116,11 +198,6 @@ class Link:
             self._kit.ser.close()
         except Exception:
             pass  # it was unplugged
-
-    def _by_channel(self, words: Any) -> Dict[str, Any]:
-        """W and A of each sample."""
-        amperes = currents(words, self._kit.modifiers, self._kit.adc_mult, self._settings.voltage_mv / 1e3)
-        return {"in": amperes * (self._settings.voltage_mv / 1e3), "current": amperes}
 
 
 def currents(words: Any, modifiers: Dict[str, Any], per_step: float, volts: float) -> Any:

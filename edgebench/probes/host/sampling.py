@@ -130,7 +130,8 @@ class StreamingMeter(PluggedMeter):
     Its link has:
 
     - `descriptor`, to wait for what comes; None for one that is polled;
-    - `read()`, which gives the samples that have come, each with its stamp, and in words what was no sample;
+    - `read()`, which gives the samples that have come, each with its stamp, and in words what was no sample,
+      which is a gap among them where there are any;
     - `ask_again()`, called after silence;
     - `close()`. Each raises OSError where the device is gone.
     """
@@ -147,8 +148,8 @@ class StreamingMeter(PluggedMeter):
         polled_s = time.monotonic() + POLL_S if link.descriptor is None else self._silent_s
         self._wait(min(polled_s, end_s), link.descriptor)
         readings, why = link.read()
-        if why:
-            self._reject([why])
+        self._reject([why])
+        if why and not readings:
             samples.add_gap()
         for stamp_ns, values in readings:
             self._hear()
