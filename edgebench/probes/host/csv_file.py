@@ -4,44 +4,37 @@ The address maps the columns, `csv:FILE?time=t_s&power=p_mw&scope=usb`, and name
 `clock=epoch` (time since 1970 by this machine's clock), `clock=monotonic` (its monotonic clock), or
 `clock=start`: the file is complete, and its first row is when sampling begins. Further options
 describe the meter: `rate_hz`, rows a second, and `averaging_ms`, the time before its stamp that a row is the
-mean over.
+mean over. `csv_columns` reads header and rows.
 
-A unit is an option or the end of the column's name (`p_mw`, `Power (mW)`, `time[ms]`); it is never guessed.
+A unit is an option, the end of the column's name (`p_mw`, `Power (mW)`, `time[ms]`) or in a row below the
+header; it is never guessed.
 """
 
-import csv
-import datetime
+import codecs
 import os
 import re
 import statistics
 import time
 from collections import deque
-from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Deque, Dict, List, Optional, Tuple
 
 from .. import basics
 from ..basics import ADDRESS, ANSWER, NAN, Probe, ProbeDenied, ProbeMissing, Samples, now_ns
+from .csv_columns import EXAMPLE, QUANTITIES, SHOWN, UNITS, BadRow, Columns, Row, find_header
 from .sampling import positive
 
 PLACE = "host"
 RATE_HZ = None  # the file decides
 
-QUANTITIES = {"power": "W", "voltage": "V", "current": "A"}
-ISO = "iso"
-UNITS = {"time": {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0, ISO: 0.0}}
-"""What a number in a unit is multiplied by, for ns, W, V and A."""
-for _quantity, _unit in QUANTITIES.items():
-    UNITS[_quantity] = {_unit: 1.0, "m" + _unit: 1e-3, "u" + _unit: 1e-6}
 EPOCH, MONOTONIC, START = "epoch", "monotonic", "start"
 OPTIONS = [name + end for name in UNITS for end in ("", "_unit")]
-OPTIONS += ["clock", "scope", "rate_hz", "averaging_ms"]
-EXAMPLE = "csv:power.csv?time=t_s&power=p_mw&scope=usb"
+OPTIONS += ["clock", "scope", "rate_hz", "averaging_ms", "decimal"]
 
 MOST = {"voltage": 1000.0, "current": 1000.0}
 MOST_W = {"usb": 240.0, "wall": 3000.0}
 MOST_OTHER_W = 1000.0
 PRODUCT_RATIO = 1.5  # how far power may be off voltage times current
 LEAST_PRODUCT_W = 0.01
-LAST_NS = 1 << 63  # stamps have 64 bits: a time beyond them is invalid
 
 FIRST_ROWS_S = 3.0
 POLL_S = 0.05
@@ -53,140 +46,14 @@ AHEAD_S = 0.5
 OLDEST_EPOCH_NS = 10**18  # of September 2001: what is less counts from something else
 PAIRS = 5
 STEP_S = 0.1
-SHOWN = 200
 MOST_RATE_HZ = 1e5
 PLANNED_HZ = 45.0  # from about 50 on the shortest idle windows, 2 s, have the 100 samples that they take
 
 NOT_LIVE = {"live samples": "they are played: the figures are those of the recording, not of what runs now"}
+STATED_VOLTAGE = "no column has it: the power is the current times the {:g} V that the address states"
 UNPLANNED = "the address does not state it, and a run takes no longer for so slow a file; add rate_hz={:.3g}"
 FIX_ROW = "correct time or time_unit; a file with decimal commas is delimited by semicolons or tabs"
 FIX_CLOCK = "name the clock that they are on: clock=epoch, clock=monotonic or clock=start"
-
-_MICRO = re.compile("[\u00b5\u03bc]")
-_NAMED_UNIT = re.compile(r"(?:^|[^A-Za-z])([A-Za-z]{1,2})[)\]]?\s*$")
-_ISO = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:?\d\d)")
-
-Row = Tuple[int, Dict[str, float]]  # its time in ns, and by quantity its value in W, V and A
-
-
-class BadRow(ValueError):
-    """A row that has no time, or cells that the header has no column for."""
-
-
-class Column(NamedTuple):
-    """A column of the file: its place, and what a number in it is multiplied by."""
-
-    at: int
-    scale: float
-
-
-class Columns:
-    """How a row is read.
-
-    Attributes:
-        quantities: that a row has: power, with voltage and current where they are mapped.
-
-    Args:
-        header: the first line.
-        options: of the address.
-
-    Raises:
-        ProbeMissing: a column is not there or is there twice, or its unit is not known.
-    """
-
-    def __init__(self, header: str, options: Dict[str, str]) -> None:
-        self._delimiter = max(",;\t", key=header.count)
-        names = [name.strip() for name in self._cells(header.lstrip("\ufeff"))]
-        has_power = "power" in options or {"voltage", "current"} <= set(options)
-        for quantity, is_mapped in (("time", "time" in options), ("power", has_power)):
-            if not is_mapped:
-                raise ProbeMissing(
-                    "no column is named for the {}".format(quantity),
-                    "write it like {}; the file has {}".format(EXAMPLE, ", ".join(names)[:SHOWN]),
-                    ADDRESS,
-                )
-        self._width = len(names)
-        self._time = _column(names, options, "time")
-        self._columns = {name: _column(names, options, name) for name in QUANTITIES if name in options}
-        self.quantities = [name for name in QUANTITIES if name in options or name == "power"]
-
-    def row(self, line: str) -> Row:
-        """Its time and its values, which are not a number where the cell has none; BadRow as that says."""
-        cells = self._cells(line)
-        try:
-            text = cells[self._time.at].strip()
-            if not self._time.scale:
-                t_ns = _iso_ns(text)
-            elif self._time.scale == 1.0 and text.isdigit():  # a float since 1970 is off by a hundred
-                t_ns = int(text)
-            else:
-                t_ns = round(self._number(text) * self._time.scale)
-            if not -LAST_NS < t_ns < LAST_NS:
-                raise ValueError("it is beyond 64 bits of nanoseconds")
-        except (IndexError, ValueError, OverflowError) as error:
-            raise BadRow("{!r} has no time: {}".format(line[:80], str(error)[:80])) from None
-        if any(cell.strip() for cell in cells[self._width :]):
-            # Such as a decimal comma among commas: 5,25 would be 5.
-            raise BadRow("{!r} has {} cells, the header {}".format(line[:80], len(cells), self._width))
-        values = {}
-        for quantity, column in self._columns.items():
-            try:
-                values[quantity] = self._number(cells[column.at]) * column.scale
-            except (IndexError, ValueError):
-                values[quantity] = NAN
-        if "power" not in values:
-            values["power"] = values["voltage"] * values["current"]
-        return t_ns, values
-
-    def _cells(self, line: str) -> List[str]:
-        try:
-            return next(csv.reader([line], delimiter=self._delimiter), [])
-        except csv.Error:
-            return []
-
-    def _number(self, text: str) -> float:
-        # A decimal comma is no delimiter then.
-        return float(text if self._delimiter == "," else text.replace(",", "."))
-
-
-def _column(names: List[str], options: Dict[str, str], quantity: str) -> Column:
-    """The column that the address names for a quantity, in one of its units."""
-    name, units = options[quantity], UNITS[quantity]
-    if names.count(name) != 1:
-        raise ProbeMissing(
-            "there is no column {!r}, or it is there twice".format(name),
-            "the file has {}".format(", ".join(names)[:SHOWN]),
-            ADDRESS,
-        )
-    # The unit that ends a column's name, however its letters are cased.
-    ending = _NAMED_UNIT.search(_MICRO.sub("u", name))
-    spellings = {unit.lower(): unit for unit in units}
-    named = spellings.get(ending.group(1).lower()) if ending else None
-    unit = options.get(quantity + "_unit", named)
-    if unit is None or unit not in units:
-        raise ProbeMissing(
-            "the unit of the {} in {!r} is {}".format(quantity, name, unit or "not stated"),
-            "add {}_unit={}".format(quantity, ", ".join(units)),
-            ADDRESS,
-        )
-    if named not in (None, unit):
-        raise ProbeMissing(
-            "{!r} is in {} by its name and in {} by the address".format(name, named, unit),
-            "correct one of them: rename the column or leave its unit out of the address",
-            ADDRESS,
-        )
-    return Column(names.index(name), units[unit])
-
-
-def _iso_ns(text: str) -> int:
-    """Nanoseconds since 1970 of 2026-01-31T12:00:00.250Z; ValueError without a zone."""
-    match = _ISO.fullmatch(text)
-    if match is None:
-        raise ValueError("it is not like 2026-01-31T12:00:00.25Z, with its zone")
-    day, clock, fraction, zone = match.groups()
-    text = day + clock + ("+0000" if zone == "Z" else zone.replace(":", ""))
-    moment = datetime.datetime.strptime(text, "%Y-%m-%d%H:%M:%S%z")
-    return int(moment.timestamp()) * 10**9 + int((fraction or "").ljust(9, "0"))
 
 
 def most(quantity: str, scope: str) -> float:
@@ -194,8 +61,22 @@ def most(quantity: str, scope: str) -> float:
     return MOST_W.get(scope, MOST_OTHER_W) if quantity == "power" else MOST[quantity]
 
 
+def encoding_of(data: bytes) -> str:
+    """The encoding that the first bytes of a text show: UTF-8, UTF-16 in either order, or CP1252."""
+    for order, mark in (("le", codecs.BOM_UTF16_LE), ("be", codecs.BOM_UTF16_BE)):
+        high = data[1::2] if order == "le" else data[::2]
+        if data.startswith(mark) or len(data) // 4 < high.count(0) == data.count(0):
+            return "utf-16-" + order
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.reason != "unexpected end of data":  # of a character that is not complete yet
+            return "cp1252"
+    return "utf-8"
+
+
 class GrowingFile:
-    """Complete lines as they are added; empty lines and comments are passed over.
+    """Complete lines as they are added; empty lines are passed over.
 
     Args:
         path: of the file.
@@ -218,7 +99,9 @@ class GrowingFile:
             words = "{} cannot be read: {}".format(path, error.strerror)
             raise ProbeMissing(words, "name a file of samples") from None
         self._at = 0  # up to where it was read
-        self._unfinished = b""
+        self._decoder: Optional[codecs.IncrementalDecoder] = None
+        self._unfinished = ""
+        self._is_cut = False  # whether what comes next begins amid a line
 
     def lines(self) -> List[str]:
         """The lines that were completed since the last time, from at most READ_BYTES.
@@ -238,12 +121,16 @@ class GrowingFile:
             )
         data = os.pread(self._descriptor, READ_BYTES, self._at)
         self._at += len(data)
-        pieces = (self._unfinished + data).split(b"\n")
-        if max(map(len, pieces)) > MOST_LINE_BYTES or b"\0" in data:
+        if data and self._decoder is None:
+            self._decoder = codecs.getincrementaldecoder(encoding_of(data))("replace")
+        pieces = re.split("[\r\n]", self._unfinished + (self._decoder.decode(data) if self._decoder else ""))
+        if max(map(len, pieces)) > MOST_LINE_BYTES or any("\0" in piece for piece in pieces):
             raise ProbeMissing("{} is no text in lines".format(self._path), "name a CSV file", ANSWER)
         self._unfinished = pieces.pop()
-        texts = [piece.decode("utf-8", "replace").rstrip("\r") for piece in pieces]
-        return [text for text in texts if text.strip() and not text.startswith("#")]
+        if self._is_cut and pieces:
+            self._is_cut = False
+            del pieces[0]
+        return [piece for piece in pieces if piece.strip()]
 
     def is_at_end(self) -> bool:
         """Whether everything in it was read."""
@@ -252,10 +139,9 @@ class GrowingFile:
     def skip_to_last(self, last_bytes: int) -> None:
         """Pass over all but the last bytes and the line that they begin in."""
         beyond = os.fstat(self._descriptor).st_size - last_bytes
-        if beyond > self._at:
-            self._at, self._unfinished = beyond, b""
-            data = os.pread(self._descriptor, MOST_LINE_BYTES, self._at)
-            self._at += data.find(b"\n") + 1
+        if beyond > self._at and self._decoder is not None:
+            self._at, self._unfinished, self._is_cut = beyond // 2 * 2, "", True
+            self._decoder.reset()
 
     def close(self) -> None:
         """Let it go; safe to call twice."""
@@ -302,10 +188,14 @@ class CsvProbe(Probe):
 
         Rows from before sampling are no samples, but for a file that is played.
         """
-        is_played = self._clock == START
+        is_played, pending = self._clock == START, lines
         end_s = time.monotonic() + FIRST_ROWS_S
         while True:
-            self._read(lines)
+            if len(pending) > 1 or time.monotonic() > end_s:
+                if not self._rows:
+                    self._columns.learn(pending)
+                self._read(pending)
+                pending = []
             stale_s = 0.0 if is_played else (now_ns() + self._offset() - self._last_ns) / 1e9
             if len(self._rows) > 1 and stale_s < STALE_S:
                 break
@@ -316,7 +206,7 @@ class CsvProbe(Probe):
                     fix += ", and have each row written at once; play a complete file with clock=start"
                 raise ProbeMissing(what, fix, ANSWER)
             time.sleep(POLL_S)
-            lines = self._file.lines()
+            pending = pending + self._file.lines()
         self._require_possible()
         times = [row[0] for row in self._rows]
         if self.info["rate_hz"] is None:
@@ -381,6 +271,8 @@ class CsvProbe(Probe):
         """Take in the rows that are sound; ProbeMissing where the first is not, or their times cannot be."""
         clock_ns = None if self._clock == START else now_ns() + self._offset()
         for line in lines:
+            if line.startswith("#"):
+                continue
             try:
                 t_ns, values = self._columns.row(line)
             except BadRow as error:
@@ -414,7 +306,12 @@ class CsvProbe(Probe):
         """ProbeMissing where the first values cannot be in the units that they are stated in."""
         scope = self.info["scope"]
         rows = [{name: abs(value) for name, value in values.items()} for _, values in self._rows]
-        watts = max([row["power"] for row in rows if row["power"] == row["power"]], default=0.0)
+        powers = [row.get("power", NAN) for row in rows]
+        counts = [(t_ns, values["energy"]) for t_ns, values in self._rows if values.get("energy", NAN) >= 0]
+        powers += [
+            abs(after[1] - counts[0][1]) * 1e9 / (after[0] - counts[0][0]) for after in counts[1:][-1:]
+        ]
+        watts = max([power for power in powers if power == power], default=0.0)
         if watts > most("power", scope):
             raise ProbeMissing(
                 "the power is up to {:.6g} W, and no meter of scope {} has more than {:g}".format(
@@ -423,7 +320,7 @@ class CsvProbe(Probe):
                 "state the unit that the column is in, such as power_unit=mW, or the scope",
                 ANSWER,
             )
-        if len(self._columns.quantities) < len(QUANTITIES):
+        if not {"power", "voltage", "current"} <= set(self._columns.quantities):
             return
         pairs = [(row["power"], row["voltage"] * row["current"]) for row in rows]
         ratios = [power_w / product_w for power_w, product_w in pairs if product_w > LEAST_PRODUCT_W]
@@ -456,13 +353,15 @@ def open_probe(address: str) -> CsvProbe:
     file = None
     try:
         file = GrowingFile(path)
-        first = _first_lines(file)
-        columns = Columns(first[0], options)
+        columns, rows = _table(file, options)
+        if columns.constant_v is not None:
+            absent["voltage"] = STATED_VOLTAGE.format(columns.constant_v)
         info["channels"] = [_channel(quantity, scope) for quantity in columns.quantities]
+        info["channels"][0]["total"] = True
         probe = CsvProbe(info, file, columns, clock)
         if clock != START:
             file.skip_to_last(LAST_BYTES)
-        probe.read_first(first[1:])
+        probe.read_first(rows)
     except BaseException as error:
         if file is not None:
             file.close()
@@ -473,19 +372,26 @@ def open_probe(address: str) -> CsvProbe:
     return probe
 
 
-def _first_lines(file: GrowingFile) -> List[str]:
-    """The header and what was read with it."""
+def _table(file: GrowingFile, options: Dict[str, str]) -> Tuple[Columns, List[str]]:
+    """How rows are read, and the first of them: what is above the header, and a row of units, are none."""
     end_s = time.monotonic() + FIRST_ROWS_S
     lines = file.lines()
-    while not lines:
+    while True:
+        place, delimiter, is_whole = find_header(lines or [""], options)
+        rows = [line for line in lines[place + 1 :] if not line.startswith("#")]
+        if is_whole and rows:
+            break
         if time.monotonic() > end_s:
-            raise ProbeMissing("the file is empty", "start the recording first", ANSWER)
+            if not lines:
+                raise ProbeMissing("the file is empty", "start the recording first", ANSWER)
+            break
         time.sleep(POLL_S)
-        lines = file.lines()
-    return lines
+        lines += file.lines()
+    columns = Columns(lines[place], options, delimiter, "".join(rows[:1]))
+    return columns, rows[1:] if columns.has_units else rows
 
 
 def _channel(quantity: str, scope: str) -> Dict[str, Any]:
-    limit = most(quantity, scope)
-    channel = {"name": quantity, "quantity": quantity, "unit": QUANTITIES[quantity], "range": [-limit, limit]}
-    return dict(channel, total=True) if quantity == "power" else channel
+    channel = {"name": quantity, "quantity": quantity, "unit": QUANTITIES[quantity]}
+    limit = 0.0 if quantity == "energy" else most(quantity, scope)
+    return dict(channel, range=[-limit, limit]) if limit else channel
