@@ -31,6 +31,7 @@ from edgebench.stats.power import (
     idle_drift,
     idle_power,
     idle_window,
+    not_connected_reason,
     not_positive_reason,
     of_unknown_lag,
     passes_in_step,
@@ -274,6 +275,9 @@ def lag_reach_s(info: Mapping[str, Any], effective_hz: float | None) -> float:
     return SEARCH_S + SEARCH_PERIODS / effective_hz
 
 
+FALLS = "the meter does not measure this board: its readings fall under load"
+
+
 def unrelated_reason(info: Mapping[str, Any]) -> str:
     """That a meter's readings do not follow the load bursts of a session; "" where they may."""
     found = (info.get("lag"), info.get("response"))  # of a meter of the host, of one of the board
@@ -281,6 +285,8 @@ def unrelated_reason(info: Mapping[str, Any]) -> str:
     correlation = next((each for each in correlations if each is not None), None)
     if correlation is None or correlation >= BY_CHANCE:
         return ""
+    if correlation <= -BY_CHANCE:
+        return f"{FALLS} (their correlation with the load bursts is {correlation:.2f}): {CHECK_WIRING}"
     return (
         f"its readings do not follow the load: their correlation with the load bursts is {correlation:.2f} "
         f"at most, and {BY_CHANCE:g} comes by chance: {CHECK_WIRING}"
@@ -327,6 +333,7 @@ class SessionPower:
     rejected: int = 0
     unread: str = ""  # why its readings leave open what was drawn in the steady window
     stuck: str = ""  # that it said one and the same for all of it
+    unrelated: str = ""  # that its readings do not follow the load
 
 
 def power_figures(
@@ -355,6 +362,13 @@ def power_figures(
             for record in records
             if rail in rails_of(record)
         ]
+        # A meter of another device tells nothing, in no session.
+        if falls := next((each.unrelated for each in sessions if each.unrelated.startswith(FALLS)), ""):
+            energy = ImageEnergy(reason=falls)
+            sessions = [
+                replace(each, window=_void(each.window, falls), idle=None, idle_drift=None, energy=energy)
+                for each in sessions
+            ]
         figures.append(_rail_figure(rail, sessions, lag_note(records, rail.meter)))
         curves.append(tuple(session.window.curve for session in sessions))
         drifts.append(tuple(session.idle_drift for session in sessions if session.idle_drift is not None))
@@ -443,7 +457,8 @@ def session_power(
     if window.reason and (why := reasons_by_probe(record).get(rail.meter)):
         window = replace(window, reason=f"{window.reason} ({why})")
     unrelated = unrelated_reason(info)
-    window = _void(window, not_positive_reason(window.curve.watts) or unrelated)
+    zero = not_connected_reason(numbers[1]) if rail.total else ""
+    window = _void(window, zero or not_positive_reason(window.curve.watts) or unrelated)
     windows_ns = record.windows_ns
     settling_ns = windows_ns.get("settling") or windows_ns.get("idle") or time.spans_ns[0]
     sides: dict[str, WindowPower] = {}
@@ -454,7 +469,7 @@ def session_power(
             # An idle device seems to give power; what draws next to none may be read as 0.
             mean_w = side.mean_w or 0.0
             negative = f"its mean is {mean_w:.3g} W: {CHECK_WIRING}" if mean_w < 0 else ""
-            sides[name] = _void(side, negative or unrelated)
+            sides[name] = _void(side, zero or negative or unrelated)
             idles.append((*span_ns, since_ns))
     idle = idle_power(list(sides.values()))
     if window.mean_w is not None and (lag_s := lag_reach_s(info, window.effective_hz)):
@@ -473,12 +488,13 @@ def session_power(
         int(recorded_number(info.get("rejected"))),
         unread or in_step,
         stuck,
+        unrelated,
     )
 
 
 def _void(window: WindowPower, reason: str) -> WindowPower:
     """A window without its figures, where there is a reason why they are not those of a load."""
-    if not reason:
+    if not reason or reason in window.reason:
         return window
     return replace(
         window,

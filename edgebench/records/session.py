@@ -131,7 +131,8 @@ class MeterLag:
         bound_ms: by how much that may be off.
         applied: whether it was taken off the stamps: it is more than its bound and the clock's together.
         reason: why there is none.
-        correlation: the highest that its readings have with the load bursts; None where too few came.
+        correlation: the highest that its readings have with the load bursts, or the lowest if a falling
+            power explains these better; None where too few came.
     """
 
     lag_ms: float | None = None
@@ -155,7 +156,7 @@ class MeterResponse:
             the reason.
         ahead_ms: likewise after its stamp.
         reason: why neither is known.
-        correlation: the highest of the readings with the bursts; None where the meter's lag has it.
+        correlation: of the readings with the bursts, as MeterLag has it; None where the lag has it.
     """
 
     reach_ms: float | None = None

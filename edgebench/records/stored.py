@@ -488,10 +488,10 @@ class SessionRecord(_Record):
     reason; place (board or host), and of a probe on the host clock_bound_ns, by how much its stamps may be
     off the device's clock (ns), and of a meter there lag: lag_ms, how much later its stamps are than the
     load that its readings are of, bound_ms, by how much that may be off (both ms), whether it was applied,
-    taken off the stamps, the reason where none is known, and the highest correlation of its readings with
-    the load bursts; of a meter whose session ran load bursts response: reach_ms, how long before its stamp
-    load is in a reading at most, because the meter averages and holds readings, ahead_ms, likewise after
-    its stamp (both ms), the reason where that is not known, and correlation where lag has none; rejected,
+    taken off the stamps, the reason where none is known, and correlation, the highest of its readings with
+    the load bursts, or the lowest if a falling power explains these better; of a meter whose session ran
+    load bursts response: reach_ms, how long before its stamp load is in a reading at most, because the
+    meter averages and holds readings, ahead_ms, likewise after its stamp (both ms), the reason where that is not known, and correlation where lag has none; rejected,
     how many readings could not be parsed or were out of their channel's range, and rejected_first, the
     first of them, verbatim. Source: probes."""
     probe_reasons: Annotated[dict[str, str], Private("texts")] = {}

@@ -167,7 +167,8 @@ class BurstLag:
     Attributes:
         lag_ns: None where it is unknown, with the reason.
         half_width_ns: by how much it may be off, at 95 %.
-        correlation: of the readings with the load at that lag; None where too few came.
+        correlation: of the readings with the load at that lag, negative where a falling power explains the
+            bursts better than a rising one; None where too few came.
         reason: why there is no lag.
     """
 
@@ -179,12 +180,13 @@ class BurstLag:
 
 @dataclass(frozen=True)
 class _Peak:
-    """The highest correlation, at which lag, and the highest at any other."""
+    """The highest correlation, at which lag, the highest at any other, and the lowest."""
 
     lag_s: float
     correlation: float
     second_lag_s: float
     second: float
+    lowest: float
 
 
 def burst_lag(
@@ -220,6 +222,13 @@ def burst_lag(
     candidates = _candidates(curve, from_ns, period_s, averaging_s)
     peaks = [_peak(readings.averaged(COARSE_READINGS), pattern, search_s) for readings in candidates]
     peak = max(peaks, key=lambda each: each.correlation)
+    lowest = min(each.lowest for each in peaks)
+    if -lowest > peak.correlation:
+        return BurstLag(
+            correlation=lowest,
+            reason="the load bursts are not in its readings: a falling power explains them better "
+            f"(correlation {lowest:.2f}) than a rising one ({peak.correlation:.2f})",
+        )
     if reason := _objection(peak, search_s) or _gap(curve, from_ns, pattern, peak.lag_s):
         return BurstLag(correlation=peak.correlation, reason=reason)
     lag_s, half_s = _narrowed(candidates, pattern, peak)
@@ -252,7 +261,8 @@ def _peak(readings: Readings, pattern: LoadPattern, search_s: float) -> _Peak:
     is_peak = (correlations >= edges[:-2]) & (correlations >= edges[2:])
     others = np.where(is_peak & (abs(lags_s - lags_s[best]) > pattern.burst_s / 2), correlations, 0.0)
     second = int(others.argmax())
-    return _Peak(float(lags_s[best]), float(correlations[best]), float(lags_s[second]), float(others[second]))
+    values = (lags_s[best], correlations[best], lags_s[second], others[second], correlations.min())
+    return _Peak(*map(float, values))
 
 
 def _correlation(readings: Readings, pattern: LoadPattern, lag_s: float) -> float:

@@ -175,6 +175,9 @@ PASS_READINGS = 2
 NEGATIVE_SHARE = 0.1
 """From this share of what is above 0 on, what is below it is no noise about 0."""
 
+LEAST_ZEROS = 10
+"""Readings of 0 W from which on a meter is not connected."""
+
 CHECK_WIRING = "check the meter's polarity and wiring"
 
 SHIFTS = 401
@@ -371,6 +374,13 @@ def short_window_reason(periods: float, figure: str) -> str:
     if periods < MIN_PERIODS:
         return f"window too short: {periods:.0f} sample periods, {figure} takes {MIN_PERIODS}"
     return ""
+
+
+def not_connected_reason(watts: NDArray[np.float64]) -> str:
+    """That all readings are 0 W, which no device at work draws; "" if not, and for fewer than LEAST_ZEROS."""
+    if len(watts) < LEAST_ZEROS or watts.any():
+        return ""
+    return f"the meter is not connected: all {len(watts)} readings are 0 W: {CHECK_WIRING}"
 
 
 def not_positive_reason(watts: NDArray[np.float64]) -> str:

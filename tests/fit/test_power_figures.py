@@ -374,6 +374,37 @@ def test_readings_that_are_of_no_load_decide_nothing(values, correlation, words)
         assert words in judged.reason and "check the meter's polarity and wiring" in judged.reason
 
 
+@pytest.mark.attack("a meter is at another board: its readings fall under load, and it decides nothing")
+@pytest.mark.parametrize("part", ["lag", "response"])
+@pytest.mark.parametrize("falling", [1, 3])
+def test_a_meter_that_falls_under_load_measures_another_board(part, falling):
+    """In one session is enough: of another board's meter the others follow the load by chance."""
+    found = [
+        {**_probe()[part]} if part in _probe() else {"lag_ms": None, "reason": "falls"} for _ in range(3)
+    ]
+    for n, each in enumerate(found):
+        each["correlation"] = -0.98 if n < falling else 0.93
+    records = [_record(n, [{**_probe(rate_hz=200.0), part: found[n]}]) for n in range(3)]
+    power = _power(records, pd.concat([_samples(_steps, n, rate_hz=200.0) for n in range(3)]))
+    [figure] = power.figures
+    assert (figure.mean_w, figure.peak_w, figure.idle_w, figure.energy_j) == (None, None, None, None)
+    for judged in (*_judged(power, 1e6), *_judged(power, 1e-6)):
+        assert judged.verdict == "unknown"
+        assert "the meter does not measure this board" in judged.reason and "-0.98" in judged.reason
+
+
+@pytest.mark.attack("a meter is not connected and reads 0 W throughout: no 0 W is reported")
+def test_a_total_that_is_always_zero_is_not_connected():
+    probe = _probe(channels=(("in", "power", "W"), ("gpu", "power", "W")))
+    probe["channels"][0]["total"] = True
+    frame = pd.concat([_samples(lambda at_s: np.zeros(len(at_s))), _samples(_steps, channel="gpu")])
+    power = _power([_record(0, [probe])], frame)
+    total, gpu = power.figures
+    assert (total.mean_w, total.peak_w, total.idle_w, total.energy_j) == (None, None, None, None)
+    assert "not connected: all 1400 readings are 0 W" in total.reason
+    assert gpu.mean_w == pytest.approx(3.0, rel=1e-3)
+
+
 def test_noise_about_zero_and_readings_that_follow_the_load_decide():
     def faint(at_s):
         return _steps(at_s) * (1 + np.sin(77 * at_s)) - 0.02

@@ -133,6 +133,18 @@ def test_what_does_not_show_the_bursts_has_no_lag(rate_hz):
         assert "are not in its readings" in lag.reason
 
 
+@pytest.mark.parametrize("rate_hz", RATES_HZ)
+@pytest.mark.parametrize("noise_w", [0.0, 0.3])
+def test_a_power_that_falls_under_load_is_told_from_one_that_rises(rate_hz, noise_w):
+    for seed in range(10):
+        bench = Bench(load_bursts(rate_hz), seed)
+        t_ns, watts = bench.read(rate_hz, float(bench.rng.uniform(-0.3, 1.0)), noise_w=noise_w)
+        rising, falling = bench.lag((t_ns, watts)), bench.lag((t_ns, 10.0 - watts))
+        assert rising.correlation > 0.9
+        assert falling.correlation < -0.9
+        assert falling.lag_ns is None and "a falling power explains them better" in falling.reason
+
+
 def test_a_lag_beyond_what_is_searched_is_none():
     bench = Bench(load_bursts(100.0), 1)
     lag = bench.lag(bench.read(100.0, 2.6))
