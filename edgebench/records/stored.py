@@ -491,9 +491,9 @@ class SessionRecord(_Record):
     taken off the stamps, the reason where none is known, and correlation, the highest of its readings with
     the load bursts, or the lowest if a falling power explains these better; of a meter whose session ran
     load bursts response: reach_ms, how long before its stamp load is in a reading at most, because the
-    meter averages and holds readings, ahead_ms, likewise after its stamp (both ms), the reason where that is not known, and correlation where lag has none; rejected,
-    how many readings could not be parsed or were out of their channel's range, and rejected_first, the
-    first of them, verbatim. Source: probes."""
+    meter averages and holds readings, ahead_ms, likewise after its stamp (both ms), the reason where that
+    is not known, and correlation where lag has none; rejected, how many readings could not be parsed or
+    were out of their channel's range, and rejected_first, the first of them, verbatim. Source: probes."""
     probe_reasons: Annotated[dict[str, str], Private("texts")] = {}
     """Why a meter gave nothing, or no more from some moment on, by kind:address; under "" why there was no
     meter at all. Source: probes."""

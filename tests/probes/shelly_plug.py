@@ -23,6 +23,11 @@ PM_MINI = {
     "/rpc/PM1.GetStatus?id=0": '{"id":0,"voltage":230.1,"current":0.101,"apower":12.3,"freq":50.0,'
     '"aenergy":{"total":14.093,"by_minute":[0,0,0],"minute_ts":1675718520}}',
 }
+PRO_EM = {
+    "/shelly": '{"id":"shellyproem50-aabbcc000004","model":"SPEM-002CEBEU50","gen":2,"auth_en":false}',
+    "/rpc/EM1.GetStatus?id=0": '{"id":0,"current":0.096,"voltage":235.9,"act_power":7.4,"aprt_power":22.6,'
+    '"pf":0.67,"freq":50.0,"calibration":"factory"}',
+}
 
 
 def answer(body, status="200 OK", *headers):

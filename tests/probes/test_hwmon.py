@@ -85,6 +85,71 @@ def test_voltage_and_current_of_one_number_where_a_chip_has_no_power(opened):
     assert sampled(opened(chip(0, "ltc4151", LTC4151))) == ("in1", pytest.approx(3.0))
 
 
+TPS23861 = {f"in{number}_input": 48_000 + number for number in range(4)} | {"in4_input": 54_000}
+TPS23861 |= {f"curr{number}_input": 100 * number for number in range(1, 5)}
+TPS23861_LABELS = {f"in{number}_label": f"Port{number + 1}" for number in range(4)} | {"in4_label": "Input"}
+TPS23861_LABELS |= {f"curr{number}_label": f"Port{number}" for number in range(1, 5)}
+MAX34440 = {"in1_input": 900, "in1_label": "vout1", "in2_input": 1800, "in2_label": "vout2"}
+MAX34440 |= {"curr1_input": 500, "curr1_label": "iout2", "curr2_input": 7000, "curr2_label": "iin"}
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "expected"),
+    [
+        ("tps23861", TPS23861, {f"in{n}": (48_000 + n) * 100 * (n + 1) / 1e6 for n in range(4)}),
+        (
+            "tps23861",
+            TPS23861 | TPS23861_LABELS,
+            {f"Port{n + 1}": (48_000 + n) * 100 * (n + 1) / 1e6 for n in range(4)},
+        ),
+        ("adm1177", {"in0_input": 12_000, "curr1_input": 250}, {"in0": 3.0}),
+        ("max34440", MAX34440, {"vout2": 0.9}),
+        ("ina219", {"in0_input": 5, "in1_input": 5000, "curr1_input": -550}, {"in1": -2.75}),
+        ("max16065", {"in0_input": 900, "in1_input": 5000, "curr1_input": 550}, {}),
+        ("ltc2990", {"in0_input": 3300, "curr1_input": 550}, {}),
+    ],
+)
+def test_channels_are_paired_by_labels_or_the_drivers_numbers(opened, name, files, expected):
+    for channel, watts in expected.items():
+        assert sampled(opened(chip(0, name, files), f"{name}/{channel}")) == (channel, pytest.approx(watts))
+    with pytest.raises(basics.ProbeMissing) as caught:
+        opened(chip(0, name, files), "none")
+    assert caught.value.reason.count(f"({name}/") == len(expected)
+
+
+@pytest.mark.attack("a hwmon chip is wired the wrong way round: its power is negative and decides nothing")
+@pytest.mark.parametrize(
+    ("files", "watts"),
+    [
+        ({"power1_input": 2_750_000, "curr1_input": -550}, -2.75),
+        ({"power1_input": -2_750_000, "curr1_input": -550}, -2.75),
+        ({"power1_input": 2_750_000, "curr1_input": 0}, 2.75),
+        ({"power1_average": 2_750_000, "curr1_input": -550}, -2.75),
+        (
+            {
+                "power1_input": 2_750_000, "power1_label": "pout1",
+                "curr1_input": 550, "curr1_label": "iin", "curr2_input": -550, "curr2_label": "iout1",
+            },
+            -2.75,
+        ),
+    ],
+)  # fmt: skip
+def test_power_has_the_sign_of_its_current(opened, files, watts):
+    assert sampled(opened(chip(0, "ina226", files)))[1] == pytest.approx(watts)
+
+
+@pytest.mark.parametrize(
+    ("files", "averaging_ms"),
+    [({}, None), ({"power1_average_interval": 250}, 250.0), ({"update_interval": 250}, None)],
+)
+def test_a_chip_with_an_average_alone(opened, files, averaging_ms):
+    probe = opened(chip(0, "amdgpu", {"power1_average": 31_000_000, "power1_label": "PPT"} | files))
+    assert sampled(probe) == ("PPT", pytest.approx(31.0))
+    assert probe.info["averaging_ms"] == averaging_ms
+    both = {"power1_average": 31_000_000, "power1_input": 32_000_000}
+    assert sampled(opened(chip(0, "amdgpu", both)))[1] == pytest.approx(32.0)
+
+
 @pytest.mark.parametrize(
     ("address", "watts"),
     [

@@ -130,8 +130,28 @@ def test_two_rails_of_one_name_are_told_from_each_other(tmp_path):
     assert list(watts(probe)) == ["VDD", "VDD@1-0041"]
 
 
+@pytest.mark.attack("an INA238 on the carrier of another Jetson than Thor: it is not the module's input")
+def test_an_ina238_of_another_board_is_no_rail(tmp_path):
+    chip = {"class/hwmon/hwmon5/name": "ina238", "class/hwmon/hwmon5/power1_input": 500_000}
+    chip["firmware/devicetree/base/compatible"] = "nvidia,p3737-0000+p3701-0005\0nvidia,tegra234\0"
+    probe = opened(tmp_path, ina3221_files("1-0040", AGX_ORIN_1) | chip)
+    assert watts(probe) == pytest.approx(
+        {"VDD_GPU_SOC": 4.752, "VDD_CPU_CV": 0.796, "VIN_SYS_5V0": 3.8, "total": 9.348}
+    )
+    assert total(probe) == "total" and "hwmon:ina238" in probe.info["absent"]["ina238"]
+    with pytest.raises(basics.ProbeMissing, match="no Thor"):
+        opened(tmp_path / "alone", chip)
+
+
+def test_the_current_of_thors_input_gives_its_sign(tmp_path):
+    reversed_input = THOR | {"class/hwmon/hwmon5/curr1_input": -900}
+    probe = opened(tmp_path, ina3221_files("2-0040", THOR_RAILS) | reversed_input)
+    assert watts(probe)["VIN"] == pytest.approx(-21.0)
+
+
 def test_of_two_ina238_none_is_taken_for_the_input(tmp_path):
     other = {"class/hwmon/hwmon6/name": "ina238", "class/hwmon/hwmon6/power1_input": 1}
+    other["firmware/devicetree/base/compatible"] = "nvidia,p3971-0089+p3834-0008\0nvidia,tegra264\0"
     assert list(watts(opened(tmp_path, THOR | other))) == ["hwmon5", "hwmon6"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from edgebench.probes import basics
 from edgebench.probes.host import sampling, shelly
 from tests.probes.host_samples import closing, sample_until
-from tests.probes.shelly_plug import PLUG_S, PLUS_PLUG, PM_MINI, StandIn, answer
+from tests.probes.shelly_plug import PLUG_S, PLUS_PLUG, PM_MINI, PRO_EM, StandIn, answer
 
 READING = "/rpc/Switch.GetStatus?id=0"
 
@@ -53,8 +53,9 @@ def spoiling(*pieces, first=3, count=1):
         (PLUG_S, {"wall": 48.52}),
         (PLUS_PLUG, {"wall": 47.1, "voltage": 232.0, "current": 0.203}),
         (PM_MINI, {"wall": 12.3, "voltage": 230.1, "current": 0.101}),
+        (PRO_EM, {"wall": 7.4, "voltage": 235.9, "current": 0.096}),
     ],
-    ids=["generation 1", "generation 2", "generation 3 without a relay"],
+    ids=["generation 1", "generation 2", "generation 3 without a relay", "energy meter"],
 )
 @pytest.mark.parametrize("keeps", [True, False])
 def test_generations(plug, pages, values, keeps):
@@ -72,6 +73,7 @@ def test_generations(plug, pages, values, keeps):
 
 def test_another_channel(plug):
     pages = {**PLUS_PLUG, "/rpc/Switch.GetStatus?id=2": PLUS_PLUG[READING].replace("47.1", "3.5")}
+    pages["/rpc/Switch.GetStatus?id=2"] = pages["/rpc/Switch.GetStatus?id=2"].replace('"id":0', '"id":2')
     with opened(plug(pages), "?channel=2") as probe:
         assert set(sample_until(probe, lambda heard: True).columns["wall"]) == {3.5}
 
@@ -108,6 +110,11 @@ def test_another_channel(plug):
             [answer('{"apower":true}')],
             "no power of 0",
             marks=pytest.mark.attack("a plug's power is no number: a gap"),
+        ),
+        pytest.param(
+            [answer('{"id":1,"apower":1.0}')],
+            "answered for channel 1",
+            marks=pytest.mark.attack("a plug answers for another channel: a gap"),
         ),
         pytest.param(
             [answer('{"apower":1.0,"is_valid":false}')],
@@ -257,6 +264,8 @@ def test_a_password_during_a_session_ends_it(plug):
         ({"/shelly": '{"router":"of the house"}'}, "not that of a Shelly.*of the house"),
         ({"/shelly": PLUS_PLUG["/shelly"]}, "Switch.GetStatus.*status 404.*PM1.GetStatus.*status 404"),
         ({**PLUS_PLUG, READING: '{"id":0,"output":true}'}, "no power of 0 to 4000 W"),
+        ({**PLUS_PLUG, READING: '{"id":1,"apower":3.0}'}, "id=0 is answered for channel 1"),
+        ({**PRO_EM, "/rpc/EM1.GetStatus?id=0": '{"id":1,"act_power":3.0}'}, "id=0 is answered for channel 1"),
         ({**PLUS_PLUG, READING: '{"apower":-3.0}'}, "no power of 0 to 4000 W.*-3.0"),
     ],
 )

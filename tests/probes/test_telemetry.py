@@ -90,6 +90,29 @@ def test_a_raspberry_pi(tmp_path):
     assert absent["context switches"] == "no worker runs in its session"
 
 
+ALARMED = {"sys/class/hwmon/hwmon3/name": "rpi_volt\n", "sys/class/hwmon/hwmon3/in0_lcrit_alarm": "1\n"}
+QUIET = ALARMED | {"sys/class/hwmon/hwmon3/in0_lcrit_alarm": "0\n"}
+OTHER = ALARMED | {"sys/class/hwmon/hwmon3/name": "cpu_thermal\n"}
+PI_5 = "sys/devices/platform/soc@107c000000/soc@107c000000:firmware/get_throttled"
+
+
+@pytest.mark.parametrize(
+    ("files", "flags"),
+    [
+        ({PI_5: "50005\n"}, 0x50005),
+        ({PI_5: "50000\n", **ALARMED}, 0x50001),
+        ({PI_5: "0\n", **QUIET}, 0),
+        (ALARMED, 1),
+        (QUIET, 0),
+        (OTHER, None),
+    ],
+)
+def test_under_voltage_of_every_raspberry_pi(tmp_path, files, flags):
+    values, absent = sample(write(tmp_path, {**COMMON, **files}))
+    assert values.get("throttle_flags") == flags
+    assert ("throttle flags" in absent) == (flags is None)
+
+
 def test_a_jetson_with_two_clusters_and_a_fan(tmp_path):
     values, absent = sample(write(tmp_path, JETSON))
     assert (values["cpu_clock_max"], values["cpu_clock_min"]) == (2265.6, 1190.4)

@@ -4,8 +4,9 @@ Sources: the maker's documents of both interfaces. `/shelly` needs no password; 
 the first has `type` instead) and whether all else needs one (`auth`, `auth_en`). Generation 1: `/meter/N`, or
 `/emeter/N` without a relay, has `power` in W and `is_valid`. Later ones: `/rpc/Switch.GetStatus?id=N`, or
 `/rpc/PM1.GetStatus?id=N` without a relay, has `apower` in W, `voltage` in V and `current` in A, each the last
-that was measured. How often that is, and what it is the mean over, is not documented; other firmware for the
-same plugs (shelly-homekit, issue 1037) reads their meter once a second.
+that was measured; `/rpc/EM1.GetStatus?id=N` of an energy meter has `act_power` instead. `id` is the channel.
+How often that is, and what it is the mean over, is not documented; other firmware for the same plugs
+(shelly-homekit, issue 1037) reads their meter once a second.
 """
 
 import json
@@ -27,7 +28,7 @@ READ = {"wall": ("apower", MOST_W), "voltage": ("voltage", 500.0), "current": ("
 EXAMPLE = "shelly:192.0.2.10"
 PLUG = re.compile(r"([\w-]{1,63}(\.[\w-]{1,63}){0,8}|\[[0-9a-f:.]{2,45}\])(:[1-5]?\d{1,4})?", re.A | re.I)
 FIRST = ("/meter/{}", "/emeter/{}")
-LATER = ("/rpc/Switch.GetStatus?id={}", "/rpc/PM1.GetStatus?id={}")
+LATER = ("/rpc/Switch.GetStatus?id={}", "/rpc/PM1.GetStatus?id={}", "/rpc/EM1.GetStatus?id={}")
 FIX = (
     "name a Shelly that measures what a device draws, where this machine reaches it, such as --meter "
     + EXAMPLE
@@ -100,7 +101,10 @@ class Link(HTTPConnection):
     def reading(self, path: str) -> Dict[str, float]:
         """Power, and voltage and current as far as they are there; HTTPException without power."""
         document = self.get(path)
-        document.setdefault("apower", document.get("power"))
+        document.setdefault("apower", document.get("act_power", document.get("power")))
+        channel = path.partition("?id=")[2]
+        if channel and document.get("id", int(channel)) != int(channel):
+            raise Unexpected("{} is answered for channel {}".format(path, document["id"])[:SHOWN])
         numbers = {
             channel: float(document[name])
             for channel, (name, most) in READ.items()

@@ -3,7 +3,8 @@
 Sources, below `bus/i2c/drivers`: `ina3221/<bus>-00<addr>/hwmon/hwmon*/` of JetPack 5 and later, `inN_label`,
 `inN_input` in mV and `currN_input` in mA, N = 1 to 3 (4 to 7 are shunt voltages and their sum);
 `ina3221x/<bus>-00<addr>/iio:device*/` of JetPack 4, `rail_name_N` and `in_powerN_input` in mW, which on
-JetPack 4.6 root alone may read. The INA238 of Thor, `class/hwmon/hwmon*/power1_input` in uW, is its VIN.
+JetPack 4.6 root alone may read. The INA238 of Thor, `class/hwmon/hwmon*/power1_input` in uW, is its VIN; on
+other boards, by their rails and device tree, an INA238 is of something else.
 The INA3221's `update_interval` in ms, of JetPack 5 and later, is the time that it averages over (samples
 times channels times conversion times). The GPU's clock, `class/devfreq/*.gpu/cur_freq` in Hz (or by its
 chip's name, such as .ga10b), and its thermal zone are read five times a second: both by the firmware.
@@ -12,7 +13,7 @@ chip's name, such as .ga10b), and its thermal zone are read five times a second:
 import glob
 import os
 import re
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from .. import hwmon
 from ..basics import ProbeDenied, ProbeMissing
@@ -35,6 +36,8 @@ MOST_RAILS = 32
 
 HWMON = "bus/i2c/drivers/ina3221/*/hwmon/hwmon*"
 IIO = "bus/i2c/drivers/ina3221x/*/iio:device*"
+THOR_RAIL, THOR_CHIP = "VDD_CPU_SOC_MSS", b"tegra264"
+DEVICE_TREE = "firmware/devicetree/base/compatible"
 GPU_DEVICE = re.compile(r"\.(gpu|g[a-z]\d{1,2}b)$|^gpu-gpc-\d{1,2}$")
 
 
@@ -76,14 +79,14 @@ def open_probe(address: str) -> Ina3221Probe:
     absent: Dict[str, str] = {}
     denied: List[str] = []
     rails: Dict[str, Quantity] = {}
-    places = _places(tree)
-    for rail, chip, paths, scale in places[:MOST_RAILS]:
+    places = _places(tree, absent)
+    for rail, chip, paths, scale, has_sign in places[:MOST_RAILS]:
         name = "{}@{}".format(rail, chip) if rail in rails else rail
         if name in rails or not is_rail(name):
             absent[name] = "{} has a rail of that name, which is another one's".format(chip)
             continue
         try:
-            rails[name] = quantity(name, paths, scale)
+            rails[name] = quantity(name, paths, scale, has_sign)
         except PermissionError as error:
             denied.append(str(error.filename))
             absent[name] = str(error)
@@ -110,7 +113,9 @@ def open_probe(address: str) -> Ina3221Probe:
         "kind": "ina3221",
         "address": address,
         "rate_hz": RATE_HZ,
-        "averaging_ms": hwmon.averaging_ms({os.path.dirname(files[0]) for _, _, files, _ in places}),
+        "averaging_ms": hwmon.averaging_ms(
+            {os.path.join(os.path.dirname(place[2][0]), "update_interval") for place in places}
+        ),
         "resolution": "what the driver gives: whole mV and mA, mW, or uW",
         "scope": SCOPE,
         "absent": absent,
@@ -118,28 +123,42 @@ def open_probe(address: str) -> Ina3221Probe:
     return Ina3221Probe(info, list(rails.values()), state)
 
 
-Place = Tuple[str, str, List[str], float]  # a rail's name, its chip, its files and their scale
+# A rail's name, its chip, its files, their scale, and whether the last file gives the sign alone.
+Place = Tuple[str, str, Sequence[str], float, bool]
 
 
-def _places(tree: str) -> List[Place]:
+def _places(tree: str, absent: Dict[str, str]) -> List[Place]:
     """The rails that are connected, by JetPack 5 and later, by JetPack 4, and by the INA238 of Thor."""
     places: List[Place] = []
     for folder in sorted(glob.glob(os.path.join(tree, HWMON))):
         chip = os.path.basename(os.path.dirname(os.path.dirname(folder)))
         for number in ("1", "2", "3"):  # mV times mA is uW
             files = [os.path.join(folder, file.format(number)) for file in ("in{}_input", "curr{}_input")]
-            places.append((label(os.path.join(folder, "in{}_label".format(number))), chip, files, 1e-6))
+            places.append(
+                (label(os.path.join(folder, "in{}_label".format(number))), chip, files, 1e-6, False)
+            )
     for folder in sorted(glob.glob(os.path.join(tree, IIO))):
         chip = os.path.basename(os.path.dirname(folder))
         for rail in sorted(glob.glob(os.path.join(glob.escape(folder), "rail_name_[0-9]"))):
             file = os.path.join(folder, "in_power{}_input".format(rail[-1]))
-            places.append((label(rail), chip, [file], 1e-3))
+            places.append((label(rail), chip, [file], 1e-3, False))
     folders = sorted(glob.glob(os.path.join(tree, hwmon.CHIPS)))
     chips = [folder for folder in folders if label(os.path.join(folder, "name")) == "ina238"]
-    for folder in chips:  # which of several is the module's input is not known
+    is_thor = THOR_RAIL in [place[0] for place in places] or THOR_CHIP in _device_tree(tree)
+    if chips and not is_thor:
+        absent["ina238"] = "it is no rail of this module, which is no Thor: read it as hwmon:ina238"
+    for folder in chips if is_thor else []:  # which of several is the module's input is not known
         name = "VIN" if len(chips) == 1 else os.path.basename(folder)
-        places.append((name, "ina238", [os.path.join(folder, "power1_input")], 1e-6))
+        places += [(name, "ina238", files, 1e-6, len(files) > 1) for files in hwmon.signed_powers(folder)[:1]]
     return [place for place in places if place[0] not in ("", NOT_CONNECTED)]
+
+
+def _device_tree(tree: str) -> bytes:
+    """The names of board and chip; empty where there is no device tree."""
+    for path in glob.glob(os.path.join(tree, DEVICE_TREE)):
+        with open(path, "rb") as file:
+            return file.read(4096)
+    return b""
 
 
 def _gpu_clock(tree: str) -> Quantity:

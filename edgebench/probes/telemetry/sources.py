@@ -342,23 +342,37 @@ def _ticks(stat: bytes, cores: Set[int]) -> Pair:
 # Whether the processor was slowed down: firmware, x86 counters, cooling devices.
 #
 # The Raspberry Pi firmware's bits, from sysfs (bit 0 under-voltage, 1 clock capped, 2 throttled, 3 soft
-# temperature limit, 16 to 19 the same since the board started); the x86 counters
+# temperature limit, 16 to 19 the same since the board started; below soc@107c000000 on a Raspberry Pi 5), and
+# the under-voltage alarm of the hwmon driver `rpi_volt`; the x86 counters
 # `thermal_throttle/*_throttle_count`; the state of cooling devices that slow a processor.
 
 
 FIRMWARE = "sys/devices/platform/soc/soc:firmware/get_throttled"
+FIRMWARE_5 = "sys/devices/platform/soc@*/*:firmware/get_throttled"
+HWMON = "sys/class/hwmon/hwmon*"
+ALARM = "in0_lcrit_alarm"
 # Fans and the like are cooling devices too, and slow nothing down.
 SLOWS = re.compile("cpu|gpu|processor|devfreq|balanced|throttle|emergency", re.IGNORECASE)
 
 
 def find_firmware(root: str, workers: Sequence[int]) -> Source:
-    """The Raspberry Pi firmware's bits."""
-    file = OpenFile(os.path.join(root, FIRMWARE))
-    return watched(channels_of("throttle", "bits", "throttle_flags"), lambda: [_bits(file.text())])
+    """The Raspberry Pi firmware's bits, with the alarm of its driver as bit 0."""
+    paths = [os.path.join(root, FIRMWARE)] + glob.glob(os.path.join(root, FIRMWARE_5))
+    for folder in numbered_folders(root, HWMON):
+        name = os.path.join(folder, "name")
+        if os.path.isfile(name) and stripped_text(name) == "rpi_volt":
+            paths.append(os.path.join(folder, ALARM))
+    files = [OpenFile(path) for path in paths if os.path.isfile(path)]
+    if not files:
+        raise Absent("there is no {}, no {} and no rpi_volt".format(FIRMWARE, FIRMWARE_5))
 
+    def read() -> List[float]:
+        bits = 0
+        for file in files:
+            bits |= int(file.text(), 16) & 0xFFFFFFFF
+        return [float(bits)]
 
-def _bits(text: str) -> float:
-    return float(int(text, 16) & 0xFFFFFFFF)
+    return watched(channels_of("throttle", "bits", "throttle_flags"), read)
 
 
 def find_counters(root: str, workers: Sequence[int]) -> Source:
