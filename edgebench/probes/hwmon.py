@@ -205,7 +205,7 @@ def _pairs(folder: str, chip: str) -> List[Tuple[str, ...]]:
     # Of other chips that count from 0 it is not known, but for the shunt of TI's.
     is_known = first or AVERAGES.match(chip) or not _files(folder, "in0_input")
     most = FROM_0.get(chip, MOST_PAIRED) if is_known else 0
-    pairs = []
+    pairs: List[Tuple[str, ...]] = []
     for path in _files(folder, "curr*_input"):
         number = int(re.sub(r"\D", "", os.path.basename(path)) or 0)
         voltage = _partner(path, "in", str(number - first) if number <= most else "")
@@ -215,13 +215,11 @@ def _pairs(folder: str, chip: str) -> List[Tuple[str, ...]]:
 
 def _partner(path: str, kind: str, number: str) -> str:
     """The input of another kind that belongs to one, by labels or else of that number; "" without one."""
-    role, others = (
-        _role(path),
-        {other: _role(other) for other in _files(os.path.dirname(path), kind + "*_input")},
-    )
+    folder, role = os.path.dirname(path), _role(path)
+    others = {other: _role(other) for other in _files(folder, kind + "*_input")}
     if role and any(others.values()):
         return next((other for other in others if others[other] == role), "")
-    other = os.path.join(os.path.dirname(path), "{}{}_input".format(kind, number))
+    other = os.path.join(folder, "{}{}_input".format(kind, number))
     return other if other in others else ""
 
 

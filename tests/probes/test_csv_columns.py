@@ -6,7 +6,7 @@ import pytest
 
 from edgebench.probes import basics
 from edgebench.probes.host import csv_file
-from edgebench.probes.host.csv_columns import UNITS
+from edgebench.probes.host.csv_columns import UNITS, Columns
 from tests.probes.host_samples import closing
 
 MAPPED = "time=t (s)&power=P (mW)"
@@ -209,9 +209,7 @@ def test_all_units_are_read_from_names(opened, quantity):
         if unit == "iso":
             continue
         mapped = "&".join(f"{each}={name}" for each, name in names.items())
-        columns = csv_file.Columns(
-            ",".join(names.values()), dict(pair.split("=") for pair in mapped.split("&"))
-        )
+        columns = Columns(",".join(names.values()), dict(pair.split("=") for pair in mapped.split("&")))
         t_ns, values = columns.row(",".join(["2"] * len(names)))
         assert {"time": t_ns, **values}[quantity] == pytest.approx(2 * UNITS[quantity][unit])
 

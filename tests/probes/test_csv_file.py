@@ -8,7 +8,7 @@ import pytest
 
 from edgebench.probes import basics
 from edgebench.probes.host import csv_file
-from edgebench.probes.host.csv_file import BadRow, Columns
+from edgebench.probes.host.csv_columns import BadRow, Columns
 from tests.probes.csv_recorder import Recorder, five_watts
 from tests.probes.host_samples import closing, energies_j, sample_until, wave_w
 

@@ -35,14 +35,8 @@ _LAST_LETTERS = re.compile(r"([^\W\d_]+)\s*\Z")
 _CONSTANT = re.compile(r"(\d{1,4}(?:[.,]\d{1,6})?) ?([^\W\d_]{1,2})\Z")
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)")
 
-DELIMITERS = (
-    "\t",
-    ";",
-    ",",
-    "|",
-    " ",
-    "  ",
-)  # the last two are runs of spaces, of two or more where names have one
+# The last two are runs of spaces, of two or more where names have one.
+DELIMITERS = ("\t", ";", ",", "|", " ", "  ")
 BLANKS, APOSTROPHES = " \u00a0\u2009\u202f", "'\u2019"
 
 Row = Tuple[int, Dict[str, float]]  # its time in ns, and by quantity its value in W, V, A and J
@@ -96,16 +90,10 @@ def number_format(columns: Sequence[Sequence[str]], delimiter: str, decimal: str
     decimal = decimal or ("." if delimiter == "," else "")
     forms = [form for form in FORMATS if decimal in ("", form.decimal)]
     cells = [cell for column in columns for cell in column]
-    read = [[form.read(cell) for cell in cells] for form in forms]
-    counts = [len(cells) - numbers.count(None) for numbers in read]
-    fitting = [place for place, count in enumerate(counts) if count == max(counts)]
-    first = forms[fitting[0]]
-    doubtful = {
-        cell
-        for place in fitting
-        for cell, one, other in zip(cells, read[fitting[0]], read[place])
-        if one != other
-    }
+    counts = [sum(form.read(cell) is not None for cell in cells) for form in forms]
+    fitting = [form for form, count in zip(forms, counts) if count == max(counts)]
+    first = fitting[0]
+    doubtful = {cell for form in fitting for cell in cells if form.read(cell) != first.read(cell)}
     # What programs write: a point in all numbers of a column, with three digits behind each.
     unclear = [cell for column in columns if doubtful.intersection(column) for cell in column]
     is_fixed = all("." in cell for cell in unclear if first.read(cell) is not None)
@@ -190,10 +178,8 @@ class Columns:
         self._delimiter = delimiter or find_header([header], options)[1]
         names = names_of(header, self._delimiter)
         has_product = {"voltage", "current"} <= set(options)
-        for quantity, is_mapped in (
-            ("time", "time" in options),
-            ("power", has_product or "power" in options or "energy" in options),
-        ):
+        has_power = has_product or "power" in options or "energy" in options
+        for quantity, is_mapped in (("time", "time" in options), ("power", has_power)):
             if not is_mapped:
                 raise ProbeMissing(
                     "no column is named for the {}".format(quantity),
@@ -201,9 +187,9 @@ class Columns:
                     ADDRESS,
                 )
         self.constant_v = None if options.get("voltage") in names else constant_v(options.get("voltage", ""))
-        mapped = [
-            name for name in QUANTITIES if name in options and (name != "voltage" or self.constant_v is None)
-        ]
+        mapped = [name for name in QUANTITIES if name in options]
+        if self.constant_v is not None:
+            mapped.remove("voltage")
         self.quantities = [name for name in QUANTITIES if name in mapped or (name == "power" and has_product)]
         places = {quantity: _place(names, options[quantity]) for quantity in ["time"] + mapped}
         cells = dict(enumerate(cells_of(below, self._delimiter)))
@@ -277,8 +263,8 @@ def _place(names: List[str], name: str) -> int:
 def constant_v(text: str) -> Optional[float]:
     """The volts of a text such as 3.3V or 3300 mV; None of any other."""
     match = _CONSTANT.match(text)
-    scale = UNITS["voltage"].get(match.group(2).translate(_SPELLINGS)) if match else None
-    return float(match.group(1).replace(",", ".")) * scale if match and scale else None
+    scale = UNITS["voltage"].get(match.group(2).translate(_SPELLINGS), 0.0) if match else 0.0
+    return (float(match.group(1).replace(",", ".")) * scale or None) if match else None
 
 
 def _scale(quantity: str, name: str, below: str, options: Dict[str, str]) -> float:
