@@ -379,11 +379,8 @@ def test_readings_that_are_of_no_load_decide_nothing(values, correlation, words)
 @pytest.mark.parametrize("falling", [1, 3])
 def test_a_meter_that_falls_under_load_measures_another_board(part, falling):
     """In one session is enough: of another board's meter the others follow the load by chance."""
-    found = [
-        {**_probe()[part]} if part in _probe() else {"lag_ms": None, "reason": "falls"} for _ in range(3)
-    ]
-    for n, each in enumerate(found):
-        each["correlation"] = -0.98 if n < falling else 0.93
+    parts = {"lag": {"lag_ms": None, "reason": "falls"}, "response": _probe()["response"]}
+    found = [parts[part] | {"correlation": -0.98 if n < falling else 0.93} for n in range(3)]
     records = [_record(n, [{**_probe(rate_hz=200.0), part: found[n]}]) for n in range(3)]
     power = _power(records, pd.concat([_samples(_steps, n, rate_hz=200.0) for n in range(3)]))
     [figure] = power.figures

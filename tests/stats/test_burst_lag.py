@@ -140,8 +140,8 @@ def test_a_power_that_falls_under_load_is_told_from_one_that_rises(rate_hz, nois
         bench = Bench(load_bursts(rate_hz), seed)
         t_ns, watts = bench.read(rate_hz, float(bench.rng.uniform(-0.3, 1.0)), noise_w=noise_w)
         rising, falling = bench.lag((t_ns, watts)), bench.lag((t_ns, 10.0 - watts))
-        assert rising.correlation > 0.9
-        assert falling.correlation < -0.9
+        assert rising.correlation is not None and rising.correlation > 0.9
+        assert falling.correlation is not None and falling.correlation < -0.9
         assert falling.lag_ns is None and "a falling power explains them better" in falling.reason
 
 
