@@ -121,6 +121,17 @@ def test_a_meter_without_a_plausible_reading_is_not_readable(field, tmp_path):
     assert "readings were rejected, the first was" in " ".join(done.stdout.split())
 
 
+@pytest.mark.attack("a meter that is checked reads 0 W throughout: it is not connected, and no 0 W is shown")
+def test_a_meter_that_reads_zero_throughout_is_not_connected(field, tmp_path):
+    path = tmp_path / "zero.csv"
+    path.write_text("t_ms,p_w\n" + "".join(f"{n * 10},0\n" for n in range(1000)))
+    done = field.call("meters", "check", f"csv:{path}?time=t_ms&power=p_w&clock=start&scope=usb", "--json")
+    [meter] = document(done.stdout, "meters")["meters"]
+    [rail] = meter["rails"]
+    assert (rail["mean_w"], rail["peak_w"], rail["energy_j"]) == (None, None, None)
+    assert "not connected" in rail["reason"]
+
+
 @pytest.mark.attack("a meter dies during a recording: what it gave before is kept, and the exit code is 1")
 def test_what_one_that_dies_gave_before_is_kept(field, tmp_path):
     program = jetson_board.tegrastats(tmp_path, jetson_board.NANO, mode="dies")

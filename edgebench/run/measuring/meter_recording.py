@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,7 +31,7 @@ from edgebench.records.target import Target
 from edgebench.registry import HOST
 from edgebench.results.tables import ProbeTableWriter
 from edgebench.results.writing import as_stored_result_error
-from edgebench.stats.power import GAP_PERIODS, GAP_SHARE, PowerTotals
+from edgebench.stats.power import GAP_PERIODS, GAP_SHARE, PowerTotals, not_connected_reason
 
 # The figures of one meter's channels, from its samples as they come: memory holds none but the last ones.
 
@@ -118,6 +118,9 @@ class _Rail:
 
     def figures(self, rate_hz: float) -> dict[str, Any]:
         window = self._totals.window()
+        if self.channel.total and (window.mean_w, window.peak_w) == (0.0, 0.0):
+            reason = not_connected_reason(np.zeros(window.samples))
+            window = replace(window, mean_w=None, peak_w=None, reason=reason) if reason else window
         return {
             "channel": self.channel.name,
             "total": self.channel.total,
