@@ -64,6 +64,12 @@ def with_printed_tolerance(outcome: Prepared) -> Prepared:
     """
     if not isinstance(outcome, Artifact):
         return outcome
+    if outcome.state not in ("none", "reset"):
+        return UnsupportedError(
+            f"{outcome.variant} is not taken by cortex-m with a state that is kept",
+            why="the firmware stays on the board: its state would be that of the session before",
+            fix="leave --keep-state out; resource variables (VAR_HANDLE) are taken by the device cpu",
+        )
     if len(outcome.tensors) > 1:
         return UnsupportedError(
             f"{outcome.variant} is not taken by cortex-m",

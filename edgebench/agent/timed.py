@@ -155,6 +155,7 @@ class TimedLoop:
             self._fills = [pixels.preprocessing(spec, patches, held) for held in arrays]
         self._tensors = bool(tensors)
         self._rows = Rows(batch, getattr(model, "quantisations", ()))
+        self._reset = getattr(model, "reset", None)
         many = getattr(model, "infer_many", None)
         self._infer_many = many if many else _in_turn(model.infer)
         extra = getattr(model, "extra_stage", None)
@@ -214,7 +215,7 @@ class TimedLoop:
         free: "Deque[Slot]",
         taken: "List[Optional[Slot]]",
     ) -> Filled:
-        clock, fills = self._clock, self._fills
+        clock, fills, reset = self._clock, self._fills, self._reset
         places, last = self._places, len(windows) - 1
         stride = 2 * len(self.stages)
         at = patch = 0
@@ -236,6 +237,8 @@ class TimedLoop:
             stamps[at + 1] = stamps[at + 2] = cut
             stamps[at + 3] = ready
             at += stride
+            if reset is not None:
+                reset()
             stamps[at - stride + 4] = clock()
             yield index, slot
 

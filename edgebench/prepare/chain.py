@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,6 +34,7 @@ from edgebench.records.model import (
     Prepared,
     PrepareRequest,
     SourceKind,
+    State,
     TensorInput,
     UserModel,
 )
@@ -244,7 +245,12 @@ def _file(request: PrepareRequest) -> Subject:
             "input": spec and spec.model_dump(mode="json"),
             "shapes": [list(shape) for shape in shapes],
         },
-        job={"kind": source.kind, "path": str(source.path), "precision": model.precision},
+        job={
+            "kind": source.kind,
+            "path": str(source.path),
+            "precision": model.precision,
+            "keep_state": source.input.keep_state,
+        },
         spec=spec,
         shapes=shapes,
         precision=model.precision if source.kind in _TAKEN_AS_IT_IS else "fp32",
@@ -258,7 +264,13 @@ def _file(request: PrepareRequest) -> Subject:
         tensors=()
         if spec
         else tuple(
-            TensorInput(**{**asdict(tensor), "shape": tuple(shape)})
+            TensorInput(
+                name=tensor.name,
+                dtype=tensor.dtype,
+                shape=tuple(shape),
+                scale=tensor.scale,
+                zero_point=tensor.zero_point,
+            )
             for tensor, shape in zip(model.inputs, model.shapes(1), strict=True)
         ),
     )
@@ -494,6 +506,7 @@ def artifact_of(
     provenance: Mapping[str, Any],
     exact_with: tuple[str, ...] = (),
     input_shapes: tuple[tuple[int, ...], ...] = (),
+    state: State = "none",
 ) -> Artifact:
     """The artifact of a request whose file the cache holds.
 
@@ -511,6 +524,7 @@ def artifact_of(
         provenance: what the format has to add.
         exact_with: settings under which a runtime computes the same scores.
         input_shapes: what a runtime has to set.
+        state: that the file carries from one inference to the next.
 
     Raises:
         UnsupportedError: the model has not as many scores as class names.
@@ -540,6 +554,7 @@ def artifact_of(
             for tensor, of_file in zip(subject.tensors, quantised, strict=True)
         ),
         input_shapes=input_shapes,
+        state=state,
         golden=Golden(
             patches=golden.path,
             patches_sha256=golden.sha256,

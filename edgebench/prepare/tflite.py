@@ -124,6 +124,7 @@ class TfliteChain(Chain):
             tolerance=_tolerance(subject, precision, note),
             exact_with=("kernels=reference",) if is_int8 else (),
             input_shapes=_shapes_to_tell(request),
+            state="none" if subject.is_shipped else note["state"],
             calibration=subject.calibration if is_calibrated else None,
             checks=[note["check"]] if "check" in note else [],
             provenance={} if subject.is_network else {"input_told_by": picture.told_by if picture else None},

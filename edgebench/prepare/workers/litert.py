@@ -55,7 +55,9 @@ def open_interpreter(path: Path, *, kernels: Kernels = DEFAULT) -> Any:
     return Interpreter(model_path=str(path), num_threads=1, **resolver)
 
 
-def run(path: Path, feeds: Sequence[Feed], batch: int, *, kernels: Kernels) -> NDArray[np.float32]:
+def run(
+    path: Path, feeds: Sequence[Feed], batch: int, *, kernels: Kernels, keep_state: bool = False
+) -> NDArray[np.float32]:
     """Rows of scores float32 [feeds * batch, scores] of inputs of any kind.
 
     Args:
@@ -63,6 +65,7 @@ def run(path: Path, feeds: Sequence[Feed], batch: int, *, kernels: Kernels) -> N
         feeds: one tuple of arrays, one an input, for each call; inputs are resized to their shapes.
         batch: items in a call.
         kernels: those that carry the operations out.
+        keep_state: whether variable tensors keep their values from call to call. Default: they are reset.
     """
     interpreter = open_interpreter(path, kernels=kernels)
     inputs = interpreter.get_input_details()
@@ -76,6 +79,8 @@ def run(path: Path, feeds: Sequence[Feed], batch: int, *, kernels: Kernels) -> N
     for feed in feeds:
         for tensor, array in zip(inputs, feed, strict=True):
             interpreter.set_tensor(tensor["index"], array)
+        if not keep_state:
+            interpreter.reset_all_variables()
         interpreter.invoke()
         scores.append(rows.of([interpreter.get_tensor(tensor["index"]) for tensor in outputs]))
     return np.concatenate(scores)

@@ -129,6 +129,7 @@ class _Tensor:
     shape: Shape
     open: Shape  # as the signature has it: None where the axis may have any length
     stored: bool  # a constant of the file
+    variable: bool  # keeps its value from one inference to the next
     quantised: bool
     scale: float | None
     zero_point: int | None
@@ -185,6 +186,7 @@ def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
     ]
     tally = Tally()
     stored: Counter[str] = Counter()
+    variables: list[str] = []
     for number in range(model.SubgraphsLength()):
         graph = model.Subgraphs(number)
         tensors = [
@@ -199,6 +201,8 @@ def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
             if number == 0:
                 _tally(name, operator, tensors, sources, tally)
         for tensor in tensors:
+            if tensor.variable:
+                variables.append(tensor.name)
             # Numbers, not the shapes and axes that operations take as small integer tensors.
             if tensor.stored and tensor.shape and (tensor.quantised or tensor.dtype.startswith("float")):
                 stored[tensor.dtype] += prod(length or 0 for length in tensor.shape)
@@ -211,7 +215,7 @@ def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
                 _at(tensors, graph.Outputs(place), "tensors").facts()
                 for place in range(_count(graph.OutputsLength(), "outputs"))
             ]
-    return tally.facts(stored, inputs, outputs)
+    return {**tally.facts(stored, inputs, outputs), "states": variables}
 
 
 def _tally(name: str, operator: Any, tensors: list[_Tensor], sources: dict[int, int], tally: Tally) -> None:
@@ -290,6 +294,7 @@ def _tensor(schema: Any, tensor: Any, buffers: list[int], size: int) -> _Tensor:
         shape=shape,
         open=tuple(None if length < 0 else length for length in open_) if len(open_) == rank else shape,
         stored=stored_bytes > 0,
+        variable=bool(tensor.IsVariable()),
         quantised=scales > 0,
         scale=float(quantisation.Scale(0)) if is_per_tensor else None,
         zero_point=(int(quantisation.ZeroPoint(0)) if quantisation.ZeroPointLength() else 0)

@@ -10,8 +10,8 @@ Jobs come in as JSON lines (see `edgebench.prepare.workers.processes`), one a mo
 with `path`, a file that is taken as it is. `shapes` are those of the inputs; `input` is null where they are
 no picture. The golden patches are run at `golden_batch`, and `published` asks for the published quantisation
 of the input. Every output is written; its note has `scores` [golden][scores] with what they were computed
-by, `steps`, the outputs' scales, and where it was converted `input`, `check` and as int8 `tensors`; or
-`unsupported`.
+by, `steps`, the outputs' scales, `state` (`edgebench.records.model.State`), and where it was converted
+`input`, `check` and as int8 `tensors`; or `unsupported`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.prepare import families as catalogue
-from edgebench.prepare.workers import litert
+from edgebench.prepare.workers import litert, tflite_file
 from edgebench.prepare.workers.checking import (
     compare,
     feeds_of,
@@ -39,6 +39,7 @@ from edgebench.prepare.workers.checking import (
 )
 from edgebench.prepare.workers.keras import build_keras, require_shapes
 from edgebench.prepare.workers.processes import Job, Report, serve
+from edgebench.records.model import State, state_of
 
 _CHECKS = {"fp32": "export", "fp16": "fp16", "int8": "int8"}
 _FLEX = ("custom op", "flex", "select tensorflow", "select tf")
@@ -63,8 +64,10 @@ def _as_it_is(job: Job, precision: str, output: Path) -> dict[str, Any]:
     shutil.copyfile(job["path"], output)
     # Reference kernels are the yardstick of integers; of floats they only are slow.
     kernels = litert.REFERENCE if precision == "int8" else litert.WITHOUT_DELEGATES
+    state = _state(job, output)
+    keep = state == "kept"
     try:
-        scores = _scores(job, output, job["input"], job["tensors"], kernels)
+        scores = _scores(job, output, job["input"], job["tensors"], kernels, keep_state=keep)
     except (RuntimeError, ValueError) as error:
         raise _not_run(str(job["what"]), error) from error
     require_finite(scores, str(job["what"]))
@@ -72,7 +75,14 @@ def _as_it_is(job: Job, precision: str, output: Path) -> dict[str, Any]:
         "scores": scores.tolist(),
         "reference": f"LiteRT {kernels}",
         "steps": litert.output_scales(output),
+        "state": state,
     }
+
+
+def _state(job: Job, file: Path) -> State:
+    """Treatment of the state that the file carries from one inference to the next."""
+    facts = tflite_file.read(file)
+    return state_of(facts["states"], facts["operations"], keep=job.get("keep_state", False))
 
 
 def _converted(job: Job, report: Report) -> dict[str, Any]:
@@ -128,13 +138,18 @@ def _conversion(
     # How well integers do is what the accuracy says: the agreement is stated, and forbids nothing.
     if not is_int8:
         require(check, job["what"], "report it, with the model; another runtime may take it")
+    state = _state(job, output)
+    is_reference = is_int8 or state == "kept"  # Keras's layers forget: only the file has a state to keep
+    if state == "kept":
+        scores = _scores(job, output, spec, tensors, kernels, keep_state=True)
     return {
-        "scores": (scores if is_int8 else float_scores).tolist(),
-        "reference": f"LiteRT {kernels}" if is_int8 else "Keras float32",
+        "scores": (scores if is_reference else float_scores).tolist(),
+        "reference": f"LiteRT {kernels}" if is_reference else "Keras float32",
         "check": check,
         "input": quantised[0],
         "tensors": quantised if is_int8 and tensors else None,
         "steps": litert.output_scales(output),
+        "state": state,
     }
 
 
@@ -171,10 +186,13 @@ def _scores(
     spec: Mapping[str, Any] | None,
     tensors: Sequence[Mapping[str, Any]],
     kernels: litert.Kernels,
+    *,
+    keep_state: bool = False,
 ) -> NDArray[np.float32]:
     """Scores float32 [golden, scores] of the golden patches by a file whose inputs are as described."""
     feeds = _golden_feeds(job, spec, tensors)
-    return litert.run(file, feeds, job["golden_batch"], kernels=kernels)[: job["n"]]
+    batch = job["golden_batch"]
+    return litert.run(file, feeds, batch, kernels=kernels, keep_state=keep_state)[: job["n"]]
 
 
 def _inputs_of(job: Job, file: Path) -> list[dict[str, Any]]:

@@ -105,6 +105,7 @@ def _file(model: Mapping[str, Any]) -> list[Block]:
         "precision": _PRECISIONS.get(precision, str(precision)) if precision else "",
         "parameters": _count(model, "parameters"),
         "MACs": _count(model, "macs"),
+        "state": _state(model),
     }
     blocks: list[Block] = [facts("model", [(label, text) for label, text in entries.items() if text])]
     blocks += [Command(f"{name} {model[name]}") for name in filter(model.get, ("sha256", "path"))]
@@ -118,6 +119,14 @@ def _file(model: Mapping[str, Any]) -> list[Block]:
         columns = (*of_figures("operation", "n"), Column("counted in MACs", long=True))
         blocks.append(Table("operations", columns, tuple(rows)))
     return blocks
+
+
+def _state(model: Mapping[str, Any]) -> str:
+    """The treatment of a file's state; empty for a model without one."""
+    names = ", ".join(map(str, model.get("states") or ()))
+    if model.get("format") == "onnx" and names:
+        return f"inputs {names}: zeros where --inputs does not give them"
+    return words.STATES[model.get("state", "none")] + (f" ({names})" if names else "")
 
 
 def _count(model: Mapping[str, Any], name: str) -> str:
