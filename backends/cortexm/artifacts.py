@@ -80,7 +80,16 @@ def with_printed_tolerance(outcome: Prepared) -> Prepared:
     return outcome.model_copy(
         update={
             "golden": golden.model_copy(
-                update={"tolerance": golden.tolerance + PRINTED_ROUNDING, "exact_with": ()}
+                update={
+                    "tolerance": golden.tolerance + PRINTED_ROUNDING,
+                    "exact_with": (),
+                    "outputs": tuple(
+                        output
+                        if output.tolerance is None
+                        else output.model_copy(update={"tolerance": output.tolerance + PRINTED_ROUNDING})
+                        for output in golden.outputs
+                    ),
+                }
             )
         }
     )

@@ -62,12 +62,16 @@ class Rows:
     Args:
         batch: items in an inference.
         quantisations: of the outputs, in their order; empty where the runner gives real numbers.
+
+    Attributes:
+        widths: scores of each output in a row, once there was one.
     """
 
     def __init__(self, batch: int, quantisations: "Sequence[Quantisation]" = ()) -> None:
         self._batch = batch
         self._quantisations = quantisations
         self._places: "Optional[List[Optional[NDArray[Any]]]]" = None
+        self.widths: List[int] = []
 
     def of(self, outputs: "Sequence[NDArray[Any]]") -> "NDArray[np.float32]":
         """The rows; ValueError where an output does not have the batch as its first axis."""
@@ -80,6 +84,7 @@ class Rows:
             if places is not None:
                 flat = flat.take(places, 1, None, "clip")
             rows.append(self._real(flat, number))
+        self.widths = [row.shape[1] for row in rows]
         return np.concatenate(rows, 1) if len(rows) > 1 else rows[0]
 
     def _items(self, output: "NDArray[Any]") -> "NDArray[Any]":

@@ -31,6 +31,7 @@ from edgebench.records.model import (
     Golden,
     InputSpec,
     ModelSource,
+    OutputTolerance,
     Prepared,
     PrepareRequest,
     SourceKind,
@@ -486,9 +487,20 @@ class Chain(ABC):
         )
 
 
-def largest_score(note: Mapping[str, Any]) -> float:
-    """The largest absolute score of the golden patches; never 0, so that a fraction of it is a tolerance."""
-    return max((abs(score) for scores in note["scores"] for score in scores), default=0.0) or 1e-6
+def output_tolerances(note: Mapping[str, Any], allowed: Sequence[float]) -> tuple[OutputTolerance, ...]:
+    """The tolerance of each output: at least twice the difference between two kernels of the reference.
+
+    Args:
+        note: of a file, with `outputs` as `edgebench.prepare.workers.checking.outputs_of` gives them.
+        allowed: the difference that each output may show in any case.
+    """
+    return tuple(
+        OutputTolerance(
+            scores=output["scores"],
+            tolerance=None if output["spread"] is None else max(least, 2 * output["spread"]),
+        )
+        for output, least in zip(note["outputs"], allowed, strict=True)
+    )
 
 
 def artifact_of(
@@ -500,7 +512,7 @@ def artifact_of(
     *,
     format: str,
     input_spec: InputSpec,
-    tolerance: float,
+    tolerances: Sequence[OutputTolerance],
     calibration: Images | None,
     checks: Sequence[Mapping[str, Any]],
     provenance: Mapping[str, Any],
@@ -518,7 +530,7 @@ def artifact_of(
         cache: where the golden patches are.
         format: of the artifact.
         input_spec: of the file.
-        tolerance: the largest difference of a score that a session may show.
+        tolerances: the largest difference of a score that a session may show, for each output.
         calibration: the images that decided the file.
         checks: how far each step is off.
         provenance: what the format has to add.
@@ -560,8 +572,9 @@ def artifact_of(
             patches_sha256=golden.sha256,
             scores=scores,
             reference=file.note["reference"],
-            tolerance=tolerance,
+            tolerance=max((output.tolerance or 0.0 for output in tolerances), default=0.0),
             exact_with=exact_with,
+            outputs=tuple(tolerances),
         ),
         provenance={
             "weights_sha256": subject.weights_sha256,

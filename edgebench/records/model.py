@@ -43,13 +43,24 @@ class InputSpec(_Record):
     zero_point: int | None = None
 
 
+class OutputTolerance(_Record):
+    """Check of one output: how many scores of a row it has, and their largest accepted difference.
+
+    None: two kernels of the reference's runtime differ by so much that only finite values are expected.
+    """
+
+    scores: int
+    tolerance: float | None
+
+
 class Golden(_Record):
     """Patches with known scores that go through every session before anything is timed.
 
     `patches` is a `.npy` of uint8 [g, height, width, 3], or for an artifact with `tensors` a `.npz` with one
     array [g, ...] an input, named by its place; `scores` is [g][classes]; `reference` names
     what computed them; `tolerance` is the largest absolute difference of a score that is accepted, and
-    `exact_with` names runtimes' settings ("kernels=reference") under which it must be 0.
+    `exact_with` names runtimes' settings ("kernels=reference") under which it must be 0. `outputs` has a
+    tolerance for each output where there are several; empty: `tolerance` is that of all scores.
     """
 
     patches: Path
@@ -58,6 +69,7 @@ class Golden(_Record):
     reference: str
     tolerance: float
     exact_with: tuple[str, ...] = ()
+    outputs: tuple[OutputTolerance, ...] = ()
 
 
 State = Literal["none", "reset", "kept", "partly", "resources"]

@@ -422,6 +422,9 @@ class GoldenCheck(_Record):
     """Golden patches. Source: the artifact."""
     reference: str
     """What computed the golden scores. Source: the artifact."""
+    unchecked: Count = 0
+    """Outputs of which only shape and finite values were checked, because two kernels of the reference's
+    runtime differ by more than a quarter of their range. Source: the artifact."""
 
 
 class Failure(_Record):

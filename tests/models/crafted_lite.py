@@ -97,3 +97,23 @@ def write_memory(path: Path, *, quantised: bool = False) -> Path:
     )  # int8 takes no other
     graph.operator("SVDF", [taken, features, times, biases, state], [scores], options)
     return graph.write(path, [taken], [scores])
+
+
+def write_detector(path: Path, candidates: int = 64) -> Path:
+    """int8 samples [1, 8] to the 10 highest of 64 scores and where they are, as detectors give them.
+
+    A score is half a sum. LiteRT's kernels round halves differently: such a score differs by a step, and two
+    detections change places.
+    """
+    graph = Graph()
+    taken = graph.tensor("samples", (1, 8), np.int8, scale=1.0)
+    weights = np.random.default_rng(7).integers(-3, 4, (candidates, 8))
+    dense = graph.tensor("weights", weights.shape, np.int8, scale=0.5, values=weights)
+    biases = graph.tensor("biases", (candidates,), np.int32, scale=0.5, values=np.zeros(candidates))
+    scores = graph.tensor("scores", (1, candidates), np.int8, scale=1.0)
+    graph.operator("FULLY_CONNECTED", [taken, dense, biases], [scores], schema.FullyConnectedOptionsT())
+    most = graph.tensor("most", (), np.int32, values=np.array(10))
+    highest = graph.tensor("highest", (1, 10), np.int8, scale=1.0)
+    places = graph.tensor("places", (1, 10), np.int32)
+    graph.operator("TOPK_V2", [scores, most], [highest, places], schema.TopKV2OptionsT())
+    return graph.write(path, [taken], [highest, places])

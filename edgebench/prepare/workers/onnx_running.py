@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from edgebench.agent.timed import Rows
 from edgebench.errors import InputError, UnavailableError
-from edgebench.prepare.workers.checking import Feed, picture_feeds
+from edgebench.prepare.workers.checking import Feed, Scored, picture_feeds
 
 NO_SATURATION = ("session.x64quantprecision", "1")
 """Kernels that do not overflow, on x86-64 processors without VNNI; taken with optimisations only.
@@ -22,7 +22,7 @@ For int8 of uint8 activations alone: with it the runtime finds no kernel for int
 
 def run(
     path: Path, feeds: Sequence[Feed], batch: int, *, optimised: bool = True, uint8: bool = False
-) -> NDArray[np.float32]:
+) -> Scored:
     """Rows of scores float32 [feeds * batch, scores] of inputs of any kind, on one thread of the processor.
 
     Args:
@@ -52,7 +52,7 @@ def run(
                 why=str(error),
                 fix="export it with tensors of numbers as outputs, the batch first",
             ) from error
-    return np.concatenate(scores)
+    return Scored(np.concatenate(scores), rows.widths)
 
 
 def score(path: Path, patches: NDArray[np.uint8], spec: Mapping[str, Any]) -> NDArray[np.float32]:
@@ -62,7 +62,7 @@ def score(path: Path, patches: NDArray[np.uint8], spec: Mapping[str, Any]) -> ND
     """
     (tensor,) = open_session(path).get_inputs()
     feeds = list(picture_feeds(patches, tensor.shape, spec))
-    return run(path, feeds, tensor.shape[0], uint8=spec["dtype"] == "uint8")[: len(patches)]
+    return run(path, feeds, tensor.shape[0], uint8=spec["dtype"] == "uint8").rows[: len(patches)]
 
 
 def open_session(

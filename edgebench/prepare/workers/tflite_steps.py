@@ -10,8 +10,8 @@ Jobs come in as JSON lines (see `edgebench.prepare.workers.processes`), one a mo
 with `path`, a file that is taken as it is. `shapes` are those of the inputs; `input` is null where they are
 no picture. The golden patches are run at `golden_batch`, and `published` asks for the published quantisation
 of the input. Every output is written; its note has `scores` [golden][scores] with what they were computed
-by, `steps`, the outputs' scales, `state` (`edgebench.records.model.State`), and where it was converted
-`input`, `check` and as int8 `tensors`; or `unsupported`.
+by, `outputs` (`outputs_of`), `steps`, the outputs' scales, `state` (`edgebench.records.model.State`), and
+where it was converted `input`, `check` and as int8 `tensors`; or `unsupported`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ from edgebench.errors import InputError, UnsupportedError
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.workers import litert, tflite_file
 from edgebench.prepare.workers.checking import (
+    Scored,
     compare,
     feeds_of,
     golden_feeds,
     note_or_refusal,
+    outputs_of,
     refusal,
     require,
     require_finite,
@@ -67,13 +69,16 @@ def _as_it_is(job: Job, precision: str, output: Path) -> dict[str, Any]:
     state = _state(job, output)
     keep = state == "kept"
     try:
-        scores = _scores(job, output, job["input"], job["tensors"], kernels, keep_state=keep)
+        scored = _scored(job, output, job["input"], job["tensors"], kernels, keep_state=keep)
     except (RuntimeError, ValueError) as error:
         raise _not_run(str(job["what"]), error) from error
+    scores = scored.rows
     require_finite(scores, str(job["what"]))
+    default = _by_default_kernels(job, output, job["input"], job["tensors"], scored, keep_state=keep)
     return {
         "scores": scores.tolist(),
         "reference": f"LiteRT {kernels}",
+        "outputs": outputs_of(scores, (scored, default)),
         "steps": litert.output_scales(output),
         "state": state,
     }
@@ -133,18 +138,23 @@ def _conversion(
         spec = spec and {**spec, **quantised[0]}
         tensors = [{**tensor, **of_file} for tensor, of_file in zip(tensors, quantised, strict=False)]
     kernels = litert.REFERENCE if is_int8 else litert.WITHOUT_DELEGATES
-    scores = _scores(job, output, spec, tensors, kernels)
+    scored = _scored(job, output, spec, tensors, kernels)
+    scores = scored.rows
     check = compare(_CHECKS[precision], float_scores, scores)
     # How well integers do is what the accuracy says: the agreement is stated, and forbids nothing.
     if not is_int8:
         require(check, job["what"], "report it, with the model; another runtime may take it")
     state = _state(job, output)
     is_reference = is_int8 or state == "kept"  # Keras's layers forget: only the file has a state to keep
-    if state == "kept":
-        scores = _scores(job, output, spec, tensors, kernels, keep_state=True)
+    keep = state == "kept"
+    if keep:
+        scored = _scored(job, output, spec, tensors, kernels, keep_state=True)
+    default = _by_default_kernels(job, output, spec, tensors, scored, keep_state=keep)
+    reference = scored.rows if is_reference else float_scores
     return {
-        "scores": (scores if is_reference else float_scores).tolist(),
+        "scores": reference.tolist(),
         "reference": f"LiteRT {kernels}" if is_reference else "Keras float32",
+        "outputs": outputs_of(reference, (scored, default)),
         "check": check,
         "input": quantised[0],
         "tensors": quantised if is_int8 and tensors else None,
@@ -180,7 +190,23 @@ def _golden_feeds(
     return golden_feeds(Path(job["golden"]), shapes, spec, tensors)
 
 
-def _scores(
+def _by_default_kernels(
+    job: Job,
+    file: Path,
+    spec: Mapping[str, Any] | None,
+    tensors: Sequence[Mapping[str, Any]],
+    scored: Scored,
+    *,
+    keep_state: bool,
+) -> Scored:
+    """The scores by LiteRT's own choice of kernels; `scored` again where that does not run the file."""
+    try:
+        return _scored(job, file, spec, tensors, litert.DEFAULT, keep_state=keep_state)
+    except (RuntimeError, ValueError):
+        return scored
+
+
+def _scored(
     job: Job,
     file: Path,
     spec: Mapping[str, Any] | None,
@@ -188,11 +214,11 @@ def _scores(
     kernels: litert.Kernels,
     *,
     keep_state: bool = False,
-) -> NDArray[np.float32]:
+) -> Scored:
     """Scores float32 [golden, scores] of the golden patches by a file whose inputs are as described."""
     feeds = _golden_feeds(job, spec, tensors)
-    batch = job["golden_batch"]
-    return litert.run(file, feeds, batch, kernels=kernels, keep_state=keep_state)[: job["n"]]
+    scored = litert.run(file, feeds, job["golden_batch"], kernels=kernels, keep_state=keep_state)
+    return scored._replace(rows=scored.rows[: job["n"]])
 
 
 def _inputs_of(job: Job, file: Path) -> list[dict[str, Any]]:
