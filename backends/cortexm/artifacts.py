@@ -13,7 +13,7 @@ from edgebench.contract import Backend
 from edgebench.errors import UnsupportedError
 from edgebench.link.window_session import input_bytes
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.chain import Chain
+from edgebench.prepare.chain import Chain, refusal_of_16x8
 from edgebench.prepare.model_file import SUFFIXES
 from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.tflite import TfliteChain
@@ -42,6 +42,8 @@ def chain_of(options: Mapping[str, Json]) -> Chain:
 
 def refusal_of(request: PrepareRequest) -> UnsupportedError | None:
     """Why firmware does not take what is asked for; None: it may."""
+    if refusal := refusal_of_16x8(request, "cortex-m"):
+        return refusal
     is_int8 = request.variant.precision == "int8"
     if is_int8 and request.batch == 1:
         return None

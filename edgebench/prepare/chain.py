@@ -149,6 +149,17 @@ def require_batch(request: PrepareRequest) -> None:
         )
 
 
+def refusal_of_16x8(request: PrepareRequest, device: str) -> UnsupportedError | None:
+    """Refusal of int16 activations with int8 weights by a device of 8-bit integers; None for other models."""
+    if request.source.model is None or not request.source.model.is_16x8:
+        return None
+    return UnsupportedError(
+        f"{request.variant.name} is not taken by {device}",
+        why="it is quantised 16x8 (int16 activations, int8 weights), and it takes 8-bit integers alone",
+        fix="take the device cpu, whose LiteRT runs 16x8, or give the model quantised to int8 throughout",
+    )
+
+
 def require_calibration(
     request: PrepareRequest, subject: Subject, method: str = "int8", file: str = "file"
 ) -> Images:

@@ -95,6 +95,7 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> UserModel:
         state=state_of(facts.states, facts.operations, keep=choice.keep_state)
         if facts.format == "tflite"
         else "none",
+        is_16x8=facts.is_16x8,
     )
     if picture is None:
         reason = f"{reason}, so it is timed with other inputs than pictures"

@@ -211,6 +211,7 @@ class ModelFacts:
             int8 (or uint8), `fp16` where the weights are float16, `mixed` for anything else.
         states: names of the tensors that carry something from one inference to the next: variable tensors of
             a .tflite, inputs of an .onnx that come back as outputs.
+        is_16x8: whether int8 weights meet int16 activations.
     """
 
     format: str
@@ -226,6 +227,7 @@ class ModelFacts:
     macs_counted: Mapping[str, int] = field(default_factory=dict)
     parameters_reason: str = ""
     states: tuple[str, ...] = ()
+    is_16x8: bool = False
 
 
 # What is known of a user's model: its inputs, how one of them takes a picture, its outputs.
@@ -274,6 +276,7 @@ class UserModel:
         accuracy_reason: why there can be no accuracy; empty where there can be.
         assumed: of the inputs, because neither the file nor the user says it; one sentence each.
         state: of a .tflite file; of a file that is converted, its artifact tells.
+        is_16x8: whether int8 weights meet int16 activations.
     """
 
     precision: str
@@ -287,6 +290,7 @@ class UserModel:
     accuracy_reason: str = ""
     assumed: tuple[str, ...] = ()
     state: State = "none"
+    is_16x8: bool = False
 
     @property
     def scores(self) -> int | None:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.errors import UnavailableError
+from edgebench.errors import InputError, UnavailableError, UnsupportedError
 from edgebench.prepare.workers import checking as agreement
 from edgebench.prepare.workers import onnx_graph as graph
 from edgebench.prepare.workers import onnx_running as running
@@ -44,6 +44,7 @@ from edgebench.prepare.workers.processes import Job, Report, serve
 
 AS_WRITTEN = "ONNX Runtime without optimisations"
 OPTIMISED = "ONNX Runtime"
+FP16_LARGEST = float(np.finfo(np.float16).max)
 
 
 def make(job: Job, report: Report) -> dict[str, Any]:
@@ -71,8 +72,13 @@ def _ready(job: Job, output: Path) -> dict[str, Any]:
 
     source, spec = Path(job["path"]), _wanted_input(job)
     model = user_file.read(source)
-    kernels = _by_both(job, source, job["input"])
+    try:
+        kernels = _by_both(job, source, job["input"])
+    except InputError as error:
+        raise user_file.batch_refusal(model, int(job["batch"]), str(job["what"])) or error from error
     reference = kernels[1].rows
+    if job["precision"] == "fp16":
+        _require_in_fp16(job, source, job["input"])
     layouts = None if spec is None else (str(job["input"]["layout"]), str(spec["layout"]))
     checks = []
     if user_file.make_ready(model, source, output, job["shapes"], layouts):
@@ -95,6 +101,7 @@ def _fp16(job: Job, output: Path) -> dict[str, Any]:
 
     note = job["base_note"]
     reference = np.asarray(note["scores"], np.float32)
+    _require_in_fp16(job, Path(job["base"]), note["input"])
     model = convert_float_to_float16(onnx.load(job["base"]), keep_io_types=True)
     OnnxModel.graph_topological_sort(model.graph)  # casts of the inputs come last otherwise
     onnx.save(model, output)
@@ -104,6 +111,18 @@ def _fp16(job: Job, output: Path) -> dict[str, Any]:
     agreement.require(check, str(job["what"]), fix)
     checks = [*note["checks"], check]
     return _note(job, "fp16", reference, note["reference"], note["input"], checks, kernels)
+
+
+def _require_in_fp16(job: Job, file: Path, spec: Mapping[str, Any] | None) -> None:
+    """UnsupportedError where a weight, or a value on a golden input, is larger than 16 bits hold."""
+    feeds = golden_feeds(Path(job["golden"]), _shapes(job, spec), spec, job["tensors"])
+    what, value = running.largest_value(file, feeds)
+    if value > FP16_LARGEST:
+        raise UnsupportedError(
+            f"{job['what']} does not fit into fp16",
+            why=f"{what} reaches {value:.4g}, and fp16 holds {FP16_LARGEST:,.0f}: more becomes infinite",
+            fix="take fp32 or int8, or scale the input or the weights down (--input-scale)",
+        )
 
 
 def _int8(job: Job, output: Path) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Tally:
     precisions: Counter[Precision] = field(default_factory=Counter)
     unknown: list[str] = field(default_factory=list)
     macs: int = 0
+    is_16x8: bool = False
 
     def product(
         self, operation: str, factors: Sequence[Shape], weights: str | None, inputs: str | None
@@ -48,6 +49,7 @@ class Tally:
         """
         self.counted[operation] += 1
         self.precisions[_precision(weights or inputs, inputs)] += 1
+        self.is_16x8 = self.is_16x8 or (weights, inputs) == ("int8", "int16")
         lengths = [length for shape in factors for length in shape]
         if any(length is None for length in lengths):
             self.hidden(operation, "has no fixed shape")
@@ -86,6 +88,7 @@ class Tally:
             "macs_counted": dict(self.counted.most_common()),
             "parameters": sum(stored.values()),
             "precision": precision,
+            "is_16x8": self.is_16x8,
         }
 
 

@@ -71,7 +71,7 @@ def _as_it_is(job: Job, precision: str, output: Path) -> dict[str, Any]:
     try:
         scored = _scored(job, output, job["input"], job["tensors"], kernels, keep_state=keep)
     except (RuntimeError, ValueError) as error:
-        raise _not_run(str(job["what"]), error) from error
+        raise _not_run(str(job["what"]), job["batch"], error) from error
     scores = scored.rows
     require_finite(scores, str(job["what"]))
     default = _by_default_kernels(job, output, job["input"], job["tensors"], scored, keep_state=keep)
@@ -248,13 +248,19 @@ def _require_published(quantised: Mapping[str, Any]) -> None:
         )
 
 
-def _not_run(what: str, error: Exception) -> UnsupportedError | InputError:
+def _not_run(what: str, batch: int, error: Exception) -> UnsupportedError | InputError:
     message = " ".join(str(error).split())[:500] or type(error).__name__
     if any(word in message.lower() for word in _FLEX):
         return UnsupportedError(
             f"{what} has an operation that LiteRT does not have",
             why=message,
             fix="convert it with TFLite's built-in operations alone, or take a runtime that has it",
+        )
+    if batch > 1 and "RESHAPE" in message:
+        return UnsupportedError(
+            f"{what} cannot be run at a batch of {batch}",
+            why=f"one of its Reshapes fixes another batch ({message})",
+            fix="leave --batch out, or export it with an open batch",
         )
     return InputError(f"LiteRT cannot run {what}", why=message, fix="convert the model again")
 

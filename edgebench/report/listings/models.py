@@ -69,7 +69,11 @@ def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-_PRECISIONS = {"fp16": "fp16 (float16 weights)", "mixed": "mixed (not one of fp32, fp16, int8 throughout)"}
+_PRECISIONS = {
+    "fp16": "fp16 (float16 weights)",
+    "mixed": "mixed (not one of fp32, fp16, int8 throughout)",
+    "16x8": "mixed (16x8: int16 activations, int8 weights; the device cpu takes it)",
+}
 
 
 def print_model(console: Console, model: Mapping[str, Any], *, as_json: bool = False) -> None:
@@ -95,7 +99,8 @@ def _families(families: Sequence[Mapping[str, Any]]) -> list[Block]:
 
 def _file(model: Mapping[str, Any]) -> list[Block]:
     """What a model's file says of it."""
-    family, width, precision = model.get("family"), model.get("width"), model.get("precision")
+    family, width = model.get("family"), model.get("width")
+    precision = "16x8" if model.get("is_16x8") else model.get("precision")
     of_width = "" if width is None else f", width {width}"
     entries = {
         "format": f"{model.get('format', '')}, {words.size(model.get('size_bytes'))}",
