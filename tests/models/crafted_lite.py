@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import flatbuffers
+import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray

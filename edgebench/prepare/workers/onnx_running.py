@@ -84,13 +84,10 @@ def largest_value(path: Path, feeds: Sequence[Feed]) -> tuple[str, float]:
         if value.type.tensor_type.elem_type in floats and value.name not in {one.name for one in constants}
     ]
     del model.graph.output[:]
+    make_node = onnx.helper.make_node
     for name in names:
-        nodes = [
-            ("Abs", name, f"{name}/abs", {}),
-            ("ReduceMax", f"{name}/abs", f"{name}/max", {"keepdims": 0}),
-        ]
-        for kind, taken, given, attributes in nodes:
-            model.graph.node.append(onnx.helper.make_node(kind, [taken], [given], **attributes))
+        model.graph.node.append(make_node("Abs", [name], [f"{name}/abs"]))
+        model.graph.node.append(make_node("ReduceMax", [f"{name}/abs"], [f"{name}/max"], keepdims=0))
         model.graph.output.append(onnx.helper.make_empty_tensor_value_info(f"{name}/max"))
     with TemporaryDirectory() as folder:
         observed = Path(folder) / "observed.onnx"

@@ -191,6 +191,7 @@ def test_a_state_is_reset_before_each_inference_of_a_window(tmp_path, session_ca
             device.session(artifact, SessionSettings(1, {}, Launch())) as session,
         ):
             require(compare(session.golden(), artifact.golden, {}))
+            assert source.inputs is not None
             scene = samples_scene(source.inputs, is_users=True)
             windows = list(session.measure(MeasurePlan(scene, 2, 2, images=None, patches=1)))
             profile = device.identify()

@@ -81,6 +81,6 @@ def test_tolerances_are_of_each_output_and_at_least_twice_what_kernels_differ_by
     widths = (2, 2)
     outputs = outputs_of(reference, (Scored(reference, widths), Scored(other, widths)))
     first, second = output_tolerances({"outputs": outputs}, [0.01, 9.0])
-    assert (first.scores, first.tolerance) == (2, pytest.approx(0.4))
+    assert first.scores == 2 and first.tolerance == pytest.approx(0.4)
     assert second == OutputTolerance(scores=2, tolerance=None)
     assert output_tolerances({"outputs": outputs}, [0.5, 9.0])[0].tolerance == 0.5

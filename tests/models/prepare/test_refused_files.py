@@ -43,7 +43,7 @@ def dense(
         "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch or "n", 8])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch or "n", 4])],
-        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()],
     )
     if mask:
         graph.output.append(helper.make_tensor_value_info("masked", TensorProto.FLOAT, [1, 8]))

@@ -145,7 +145,7 @@ def test_inputs_of_onnx_that_hold_a_state_are_zeros(
         assert given.source.inputs is not None
         with np.load(given.source.inputs.path) as arrays:
             assert arrays["1"].shape == (6, 2, 4) and not arrays["1"].any()
-        np.savez(tmp_path / "both.npz", x=np.ones((6, 4)), **{state: np.ones((6, 2, 4))})
+        np.savez(tmp_path / "both.npz", **{"x": np.ones((6, 4)), state: np.ones((6, 2, 4))})  # type: ignore[arg-type]
         (own,) = resolve_sources(
             [str(path)], cache=cache, progress=lambda _: None, inputs=tmp_path / "both.npz"
         )
