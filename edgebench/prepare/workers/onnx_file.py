@@ -85,8 +85,8 @@ _OF_A_TIME = {
 def _states(nodes: Sequence[Any], inputs: Sequence[TensorFacts], outputs: Sequence[TensorFacts]) -> list[str]:
     """Names of inputs that an earlier call's output is meant for.
 
-    They begin a recurrent operation, or have the type and shape of an output that is called alike (`h0` and
-    `hn`, `state` and `stateN`, `cache_in` and `cache_out`).
+    They begin a recurrent operation, or have the type of an output that is called alike (`h0` and `hn`,
+    `state` and `stateN`, `cache_in` and `cache_out`).
     """
     begins = {name for node in nodes if node.op_type in _RECURRENT for name in node.input[5:7]}
     return [
@@ -95,7 +95,6 @@ def _states(nodes: Sequence[Any], inputs: Sequence[TensorFacts], outputs: Sequen
         if tensor.name in begins
         or any(
             tensor.dtype == output.dtype
-            and _may_be_alike(tensor.shape, output.shape)
             and _STATE_WORDS & set(_plain(tensor.name))
             and _plain(tensor.name) == _plain(output.name)
             for output in outputs
@@ -108,16 +107,6 @@ def _plain(name: str) -> list[str]:
     words = (word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", name))
     shortened = (word[0] if word in ("hn", "hx", "cn", "cx") else word for word in words)
     return [word for word in shortened if word not in _OF_A_TIME]
-
-
-def _may_be_alike(shape: Shape, other: Shape) -> bool:
-    """Whether two shapes can be the same; one without axes was not stated."""
-    if not other:
-        return True
-    return len(shape) == len(other) and all(
-        None in (length, length_of_other) or length == length_of_other
-        for length, length_of_other in zip(shape, other, strict=True)
-    )
 
 
 def _constants(graph: Any) -> dict[str, tuple[str, Shape]]:
