@@ -13,7 +13,7 @@ from edgebench.contract import Backend
 from edgebench.errors import UnsupportedError
 from edgebench.link.window_session import input_bytes
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.chain import Chain
+from edgebench.prepare.chain import Chain, refusal_of_16x8
 from edgebench.prepare.model_file import SUFFIXES
 from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.tflite import TfliteChain
@@ -42,6 +42,8 @@ def chain_of(options: Mapping[str, Json]) -> Chain:
 
 def refusal_of(request: PrepareRequest) -> UnsupportedError | None:
     """Why firmware does not take what is asked for; None: it may."""
+    if refusal := refusal_of_16x8(request, "cortex-m"):
+        return refusal
     is_int8 = request.variant.precision == "int8"
     if is_int8 and request.batch == 1:
         return None
@@ -64,6 +66,12 @@ def with_printed_tolerance(outcome: Prepared) -> Prepared:
     """
     if not isinstance(outcome, Artifact):
         return outcome
+    if outcome.state not in ("none", "reset"):
+        return UnsupportedError(
+            f"{outcome.variant} is not taken by cortex-m with a state that is kept",
+            why="the firmware stays on the board: its state would be that of the session before",
+            fix="leave --keep-state out; resource variables (VAR_HANDLE) are taken by the device cpu",
+        )
     if len(outcome.tensors) > 1:
         return UnsupportedError(
             f"{outcome.variant} is not taken by cortex-m",
@@ -74,7 +82,16 @@ def with_printed_tolerance(outcome: Prepared) -> Prepared:
     return outcome.model_copy(
         update={
             "golden": golden.model_copy(
-                update={"tolerance": golden.tolerance + PRINTED_ROUNDING, "exact_with": ()}
+                update={
+                    "tolerance": golden.tolerance + PRINTED_ROUNDING,
+                    "exact_with": (),
+                    "outputs": tuple(
+                        output
+                        if output.tolerance is None
+                        else output.model_copy(update={"tolerance": output.tolerance + PRINTED_ROUNDING})
+                        for output in golden.outputs
+                    ),
+                }
             )
         }
     )

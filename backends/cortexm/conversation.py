@@ -6,9 +6,11 @@ firmware sends (m-info lines, the binary load) may be missing.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from edgebench.suggest import printable
 
@@ -332,12 +334,13 @@ class Conversation(Exchange):
         offer = self._offer
         size = len(tensor)
         command, awaited = f"db {'bin' if offer else 'load'} {size}", f"`m-[Expecting {size} bytes]`"
-        expecting = Message("expecting", size)
         try:
             if offer is None:
-                self.ask(command, awaited, lambda answer: expecting in answer)
+                self.ask(command, awaited, partial(_is_expected, size))
             else:  # frames follow without an `m-ready`
-                self._announce_frames(command, awaited, expecting)
+                self._announce_frames(command, awaited, Message("expecting", size))
+        except RefusedLoad:
+            raise
         except ErrorAnswer as error:
             raise RefusedLoad(error.what, awaited=awaited, came=error.came) from error
         line_s = hex_line_s(size, round(_BITS_A_BYTE / self.byte_s))
@@ -471,6 +474,29 @@ class Conversation(Exchange):
     def _require_laps(self) -> None:
         if self._is_energy_build:
             raise EnergyBuild(_awaited("lap"), self.came())
+
+
+_REFUSAL = re.compile(r"(?i)exceed|maximum|limit|at most|larger|too (large|big|long)")
+
+
+def _is_expected(size: int, answer: Sequence[Message]) -> bool:
+    """Whether the board awaits an input of this size in bytes.
+
+    RefusedLoad where a line of text refuses it, as MLPerf Tiny's firmware does; with the limit that it names.
+    """
+    if Message("expecting", size) in answer:
+        return True
+    for kind, text in answer:
+        if kind != "text" or not _REFUSAL.search(text):
+            continue
+        limits = [number for number in map(int, re.findall("[0-9]{1,10}", text)) if number < size]
+        most = f"at most {max(limits):,} bytes" if limits else "no input of this size"
+        raise RefusedLoad(
+            f"the board takes {most}, and the model's input has {size:,}",
+            why=f"it answers: {text}",
+            fix="take a model with a smaller input, or firmware with a larger input buffer",
+        )
+    return False
 
 
 def _awaited(kind: str) -> str:

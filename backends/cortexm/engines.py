@@ -180,6 +180,7 @@ def tflm(artifact: Artifact, library: TflmLibrary | None, progress: Progress) ->
         "TFLM_ENGINE": f'"{title}"',
         "TFLM_ARENA_BYTES": str(arena),
         "TFLM_OPERATORS": " ".join(f"OPERATOR({name})" for name in operators),
+        **({"TFLM_RESETS": "1"} if artifact.state == "reset" else {}),
         **dict(define.removeprefix("-D").partition("=")[::2] for define in DEFINES),
     }
     return Engine(

@@ -80,9 +80,10 @@ class Profile:
     def carries(self, artifact: Artifact) -> bool:
         """Whether EdgeBench's firmware carries the artifact's file, whatever the file was called.
 
-        Other firmware is known by its outputs alone.
+        Firmware of a model with a state resets it. Other firmware is known by its outputs alone.
         """
-        return not self.is_own or self.model_id.rpartition(":")[2] == artifact.sha256
+        is_its_file = self.model_id.rpartition(":")[2] == artifact.sha256
+        return not self.is_own or (is_its_file and self.infos.get("state", "none") == artifact.state)
 
     def require_fits(self, artifact: Artifact) -> None:
         """SessionError where the firmware carries another model, or contradicts the artifact."""
@@ -102,6 +103,8 @@ class Profile:
             for name, value in due.items()
             if self.infos.get(name, value) != value
         ]
+        if artifact.state != "none" and not self.is_own:
+            wrong.append("its state is not known to be reset before each inference")
         if artifact.batch != 1:
             wrong.append(f"it infers one patch at a time, and the artifact {artifact.batch}")
         if wrong:

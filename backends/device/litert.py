@@ -23,12 +23,27 @@ MOST_THREADS = 4
 
 
 class Loaded:
-    """What every model has: an interpreter, allocated, and the settings that it was made with."""
+    """What every model has: an interpreter, allocated, and the settings that it was made with.
+
+    `reset` is there only for a model whose variable tensors are reset before each inference.
+    """
 
     def __init__(self, runtime: Runtime, interpreter: Any, settings: Dict[str, Any]) -> None:
         self._runtime = runtime
         self._interpreter = interpreter
         self._settings = settings
+        self._keeps_state = False
+
+    def treat_state(self, state: str) -> None:
+        """Take the treatment of the model's state, as the artifact has it."""
+        self._keeps_state = state == "kept"
+        if state in ("reset", "partly"):
+            self.reset = self._interpreter.reset_all_variables
+
+    def begin(self, stage: str) -> None:
+        """Begin the stream anew where its state is kept."""
+        if self._keeps_state:
+            self._interpreter.reset_all_variables()
 
     def describe(self) -> Dict[str, Any]:
         """The runtime, its version, and the settings it was made with."""
@@ -185,10 +200,12 @@ def loaded(
         runtime: whose interpreter it is.
         interpreter: made, and not yet allocated.
         settings: what it was made with, for `describe`.
-        options: perhaps with `input_shapes`.
+        options: perhaps with `input_shapes`, and `state`, as `edgebench.records.model.State` has it.
     """
     shapes = options.get("input_shapes") or []
     _fix_shapes(interpreter, shapes)
     interpreter.allocate_tensors()
     kind = Model if not shapes and _has_one_row(interpreter) else Tensors
-    return kind(runtime, interpreter, settings)
+    model = kind(runtime, interpreter, settings)
+    model.treat_state(options.get("state", "none"))
+    return model

@@ -81,9 +81,10 @@ class Model(Protocol):
     it with the batch first; `quantisations` then lists (scale, zero point) for each; None for floats.
 
     `options` has the variant's `precision` (fp32, fp16, int8), and `input_shapes`, a list of shapes, where
-    the file leaves axes open and the runtime needs them. For a model that takes no picture, `slot.array`
-    is a tuple of arrays, one an input in the file's order, and `buffers` is not asked: `infer` gives them to
-    the runtime. Its batch is 1.
+    the file leaves axes open and the runtime needs them, and `state` where the model carries something from
+    one inference to the next (`edgebench.records.model.State`). For a model that takes no picture,
+    `slot.array` is a tuple of arrays, one an input in the file's order, and `buffers` is not asked: `infer`
+    gives them to the runtime. Its batch is 1.
 
     Optional members:
         buffers() -> list of arrays: one input array a slot, which the worker preprocesses straight
@@ -97,6 +98,9 @@ class Model(Protocol):
             most 40 letters, digits and underscores; not start, end, image, due, lateness or another stage's.
         is_cold: False where most of the load was done before and kept, such as a model that was compiled by
             an earlier session: this one then has no `load_s`.
+        reset(): forget what earlier inferences left in the model. Called before each inference, within the
+            pass and outside of its stages. Only of a model whose `options["state"]` says so, and only
+            without `infer_many`.
         begin(stage): told that golden, measure, burst or predict begins; never inside a timed region.
             Measure begins with the first pass, again with the warm-up, and again with each steady pass;
             burst are the golden patches over and over, where a meter on the host is matched by them.

@@ -62,12 +62,16 @@ class Rows:
     Args:
         batch: items in an inference.
         quantisations: of the outputs, in their order; empty where the runner gives real numbers.
+
+    Attributes:
+        widths: scores of each output in a row, once there was one.
     """
 
     def __init__(self, batch: int, quantisations: "Sequence[Quantisation]" = ()) -> None:
         self._batch = batch
         self._quantisations = quantisations
         self._places: "Optional[List[Optional[NDArray[Any]]]]" = None
+        self.widths: List[int] = []
 
     def of(self, outputs: "Sequence[NDArray[Any]]") -> "NDArray[np.float32]":
         """The rows; ValueError where an output does not have the batch as its first axis."""
@@ -80,6 +84,7 @@ class Rows:
             if places is not None:
                 flat = flat.take(places, 1, None, "clip")
             rows.append(self._real(flat, number))
+        self.widths = [row.shape[1] for row in rows]
         return np.concatenate(rows, 1) if len(rows) > 1 else rows[0]
 
     def _items(self, output: "NDArray[Any]") -> "NDArray[Any]":
@@ -155,6 +160,7 @@ class TimedLoop:
             self._fills = [pixels.preprocessing(spec, patches, held) for held in arrays]
         self._tensors = bool(tensors)
         self._rows = Rows(batch, getattr(model, "quantisations", ()))
+        self._reset = getattr(model, "reset", None)
         many = getattr(model, "infer_many", None)
         self._infer_many = many if many else _in_turn(model.infer)
         extra = getattr(model, "extra_stage", None)
@@ -214,7 +220,7 @@ class TimedLoop:
         free: "Deque[Slot]",
         taken: "List[Optional[Slot]]",
     ) -> Filled:
-        clock, fills = self._clock, self._fills
+        clock, fills, reset = self._clock, self._fills, self._reset
         places, last = self._places, len(windows) - 1
         stride = 2 * len(self.stages)
         at = patch = 0
@@ -236,6 +242,8 @@ class TimedLoop:
             stamps[at + 1] = stamps[at + 2] = cut
             stamps[at + 3] = ready
             at += stride
+            if reset is not None:
+                reset()
             stamps[at - stride + 4] = clock()
             yield index, slot
 

@@ -28,6 +28,7 @@ def list_(json_: JsonOption = False) -> None:
 
 
 @app.command()
+@with_options("keep_state")
 def show(
     model: Annotated[
         str,
@@ -38,6 +39,7 @@ def show(
         ),
     ],
     json_: JsonOption = False,
+    **flags: Any,
 ) -> None:
     """Show what a model is: inputs, outputs, operations, MACs, size.
 
@@ -50,13 +52,14 @@ def show(
     from edgebench.prepare.description import show as look
     from edgebench.report.listings.models import print_model
 
-    print_model(stdout(), look(model, Cache()), as_json=json_)
+    keep_state = bool(flags["keep_state"])
+    print_model(stdout(), look(model, Cache(), keep_state=keep_state), as_json=json_)
 
 
 @app.command()
 @with_options(
     *("model", "width", "depth", "precision", "labels", "layout", "input_scale", "input_mean"),
-    *("input_shape", "inputs", "calibration", "artifact", "set"),
+    *("input_shape", "keep_state", "inputs", "calibration", "artifact", "set"),
 )
 def prepare(
     *,
@@ -98,7 +101,11 @@ def prepare(
 
     config = resolve(flags).config
     choice = input_choice(
-        layout=config.layout, scale=config.input_scale, mean=config.input_mean, shapes=config.input_shape
+        layout=config.layout,
+        scale=config.input_scale,
+        mean=config.input_mean,
+        shapes=config.input_shape,
+        keep_state=config.keep_state,
     )
     backend = registry.backend(device)
     [patches] = batches_of(backend, () if batch is None else (batch,))

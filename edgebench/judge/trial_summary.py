@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field
 
 from edgebench.judge.figure import Bound
-from edgebench.records.model import BuiltArtifact
+from edgebench.records.model import BuiltArtifact, State
 from edgebench.records.stored import SceneRecord, SessionRecord, TrialRecord
 from edgebench.records.target import DeclaredBoot, DeclaredPower
 from edgebench.records.values import PowerKind
@@ -608,6 +608,9 @@ class TrialSummary:
     assumed: tuple[str, ...] = ()
     """What was assumed of the model's input, because neither its file nor the user says it, such as how
     pixels become numbers; empty where nothing was. Source: experiment.json."""
+    state: State = "none"
+    """Treatment of what the model carries from one inference to the next: none, reset, kept, partly (reset)
+    or resources (kept). Source: experiment.json."""
     built: BuiltArtifact | None = None
     """What the device made of the artifact on the board, and loaded; null where it loads the artifact itself:
     as its first session has it. Source: agent."""
@@ -807,7 +810,7 @@ def planned_fields(trial: TrialRecord) -> dict[str, Any]:
 
 _PLANNED = (
     "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "requested",
-    "assumed",
+    "assumed", "state",
 )  # fmt: skip
 
 

@@ -115,10 +115,11 @@ def build_progress(report: Report) -> WorkProgress:
 
 
 def runner_options(artifact: Artifact, settings: SessionSettings) -> dict[str, Json]:
-    """A runner's options: the session's, the variant's precision, and shapes that the file leaves open."""
+    """A runner's options: the session's, the precision, shapes that the file leaves open, and the state."""
     shapes = artifact.input_shapes
     open_shapes = {"input_shapes": [list(shape) for shape in shapes]} if shapes else {}
-    return {**settings.options, "precision": artifact.as_variant.precision, **open_shapes}
+    state = {} if artifact.state == "none" else {"state": artifact.state}
+    return {**settings.options, "precision": artifact.as_variant.precision, **open_shapes, **state}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,9 +31,11 @@ from edgebench.records.model import (
     Golden,
     InputSpec,
     ModelSource,
+    OutputTolerance,
     Prepared,
     PrepareRequest,
     SourceKind,
+    State,
     TensorInput,
     UserModel,
 )
@@ -147,6 +149,17 @@ def require_batch(request: PrepareRequest) -> None:
         )
 
 
+def refusal_of_16x8(request: PrepareRequest, device: str) -> UnsupportedError | None:
+    """Refusal of int16 activations with int8 weights by a device of 8-bit integers; None for other models."""
+    if request.source.model is None or not request.source.model.is_16x8:
+        return None
+    return UnsupportedError(
+        f"{request.variant.name} is not taken by {device}",
+        why="it is quantised 16x8 (int16 activations, int8 weights), and it takes 8-bit integers alone",
+        fix="take the device cpu, whose LiteRT runs 16x8, or give the model quantised to int8 throughout",
+    )
+
+
 def require_calibration(
     request: PrepareRequest, subject: Subject, method: str = "int8", file: str = "file"
 ) -> Images:
@@ -244,7 +257,12 @@ def _file(request: PrepareRequest) -> Subject:
             "input": spec and spec.model_dump(mode="json"),
             "shapes": [list(shape) for shape in shapes],
         },
-        job={"kind": source.kind, "path": str(source.path), "precision": model.precision},
+        job={
+            "kind": source.kind,
+            "path": str(source.path),
+            "precision": model.precision,
+            "keep_state": source.input.keep_state,
+        },
         spec=spec,
         shapes=shapes,
         precision=model.precision if source.kind in _TAKEN_AS_IT_IS else "fp32",
@@ -258,7 +276,13 @@ def _file(request: PrepareRequest) -> Subject:
         tensors=()
         if spec
         else tuple(
-            TensorInput(**{**asdict(tensor), "shape": tuple(shape)})
+            TensorInput(
+                name=tensor.name,
+                dtype=tensor.dtype,
+                shape=tuple(shape),
+                scale=tensor.scale,
+                zero_point=tensor.zero_point,
+            )
             for tensor, shape in zip(model.inputs, model.shapes(1), strict=True)
         ),
     )
@@ -474,9 +498,20 @@ class Chain(ABC):
         )
 
 
-def largest_score(note: Mapping[str, Any]) -> float:
-    """The largest absolute score of the golden patches; never 0, so that a fraction of it is a tolerance."""
-    return max((abs(score) for scores in note["scores"] for score in scores), default=0.0) or 1e-6
+def output_tolerances(note: Mapping[str, Any], allowed: Sequence[float]) -> tuple[OutputTolerance, ...]:
+    """The tolerance of each output: at least twice the difference between two kernels of the reference.
+
+    Args:
+        note: of a file, with `outputs` as `edgebench.prepare.workers.checking.outputs_of` gives them.
+        allowed: the difference that each output may show in any case.
+    """
+    return tuple(
+        OutputTolerance(
+            scores=output["scores"],
+            tolerance=None if output["spread"] is None else max(least, 2 * output["spread"]),
+        )
+        for output, least in zip(note["outputs"], allowed, strict=True)
+    )
 
 
 def artifact_of(
@@ -488,12 +523,13 @@ def artifact_of(
     *,
     format: str,
     input_spec: InputSpec,
-    tolerance: float,
+    tolerances: Sequence[OutputTolerance],
     calibration: Images | None,
     checks: Sequence[Mapping[str, Any]],
     provenance: Mapping[str, Any],
     exact_with: tuple[str, ...] = (),
     input_shapes: tuple[tuple[int, ...], ...] = (),
+    state: State = "none",
 ) -> Artifact:
     """The artifact of a request whose file the cache holds.
 
@@ -505,12 +541,13 @@ def artifact_of(
         cache: where the golden patches are.
         format: of the artifact.
         input_spec: of the file.
-        tolerance: the largest difference of a score that a session may show.
+        tolerances: the largest difference of a score that a session may show, for each output.
         calibration: the images that decided the file.
         checks: how far each step is off.
         provenance: what the format has to add.
         exact_with: settings under which a runtime computes the same scores.
         input_shapes: what a runtime has to set.
+        state: that the file carries from one inference to the next.
 
     Raises:
         UnsupportedError: the model has not as many scores as class names.
@@ -540,13 +577,15 @@ def artifact_of(
             for tensor, of_file in zip(subject.tensors, quantised, strict=True)
         ),
         input_shapes=input_shapes,
+        state=state,
         golden=Golden(
             patches=golden.path,
             patches_sha256=golden.sha256,
             scores=scores,
             reference=file.note["reference"],
-            tolerance=tolerance,
+            tolerance=max((output.tolerance or 0.0 for output in tolerances), default=0.0),
             exact_with=exact_with,
+            outputs=tuple(tolerances),
         ),
         provenance={
             "weights_sha256": subject.weights_sha256,

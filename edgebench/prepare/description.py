@@ -21,26 +21,32 @@ from edgebench.prepare.shipped import has_shipped, shipped_weights
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.prepare.user_model import RECORD_SUFFIX, read_record
 from edgebench.prepare.workers.processes import HelperError, results_of, run_jobs
-from edgebench.records.model import SHIPPED, Artifact, ModelSource, Prepared, PrepareRequest
+from edgebench.records.model import SHIPPED, Artifact, ModelSource, Prepared, PrepareRequest, state_of
 from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Progress, Variant
 from edgebench.stats.compare import wilson
 
 
-def show(what: str, cache: Cache) -> dict[str, Any]:
+def show(what: str, cache: Cache, *, keep_state: bool = False) -> dict[str, Any]:
     """The facts of a file, else of the variant or the family of that name.
 
-    Of a file: `ModelFacts` as a dict, with `name` and `path`. Of weights and families: what of these fields
-    is known, and `family`. Of a variant: its prepared .tflite file. InputError and UsageError where there is
-    no such thing.
+    Of a file: `ModelFacts` as a dict, with `name`, `path` and `state`, as a run treats it under `keep_state`.
+    Of weights and families: what of these fields is known, and `family`. Of a variant: its prepared .tflite
+    file. InputError and UsageError where there is no such thing.
     """
     path = Path(what).expanduser()
     if path.suffix.lower() == ".npz":
         return _weights(path)
     if path.exists() or path.suffix.lower() in SUFFIXES:
-        return {"name": path.name, "path": str(path), **as_record(inspect_model(path))}
+        return _of_file(path.name, path, keep_state=keep_state)
     if what in catalogue.known():
         return _family(what)
     return _variant(what, cache)
+
+
+def _of_file(name: str, path: Path, *, keep_state: bool = False) -> dict[str, Any]:
+    facts = inspect_model(path)
+    state = state_of(facts.states, facts.operations, keep=keep_state) if facts.format == "tflite" else "none"
+    return {"name": name, "path": str(path), **as_record(facts), "state": state}
 
 
 def list_families() -> list[dict[str, Any]]:
@@ -117,8 +123,7 @@ def _variant(name: str, cache: Cache) -> dict[str, Any]:
     source = SHIPPED if variant.family == SHIPPED.name else ModelSource(name=variant.family)
     artifact = TfliteChain().stored_artifact(PrepareRequest(variant, 1, {}, source=source), cache)
     if artifact is not None:
-        path = artifact.path
-        return {"name": name, "path": str(path), **as_record(inspect_model(path))}
+        return _of_file(name, artifact.path)
     flags = f"--model {variant.family} --precision {variant.precision}"
     if variant.depth_multiplier is not None:
         flags += f" --width {variant.depth_multiplier}"

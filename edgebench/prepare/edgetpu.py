@@ -20,7 +20,7 @@ from edgebench.agent.children import signal_name
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.files import reason, require_regular, write_atomically
 from edgebench.prepare.cache import Cache, CachedFile, sha256_once
-from edgebench.prepare.chain import Chain, Recipe, Refusals
+from edgebench.prepare.chain import Chain, Recipe, Refusals, refusal_of_16x8
 from edgebench.prepare.model_file import inspect_model
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, ModelFacts, Prepared, PrepareRequest, TensorFacts
@@ -452,6 +452,8 @@ class EdgeTpuChain(Chain):
 
 def _require_int8_alone(request: PrepareRequest) -> None:
     precision = request.variant.precision
+    if refusal := refusal_of_16x8(request, "the Edge TPU"):
+        raise refusal
     if precision != "int8":
         raise UnsupportedError(
             f"{request.variant.name} is not taken by the Edge TPU",

@@ -22,7 +22,7 @@ from edgebench.prepare.chain import (
     Subject,
     artifact_of,
     carry_out,
-    largest_score,
+    output_tolerances,
     require_batch,
     require_calibration,
     subject_of,
@@ -157,6 +157,7 @@ class OnnxChain(Chain):
         """With how far each step is off."""
         subject, note, precision = subject_of(request), file.note, request.variant.precision
         is_quantised = recipe.inputs["step"] == "int8"
+        fraction = _TOLERATED_FRACTIONS.get(precision, _TOLERATED_FRACTION)
         return artifact_of(
             request,
             subject,
@@ -167,7 +168,9 @@ class OnnxChain(Chain):
             input_spec=InputSpec(dtype="float32")  # of an artifact with tensors it says nothing
             if note["input"] is None
             else InputSpec.model_validate(note["input"]),
-            tolerance=_TOLERATED_FRACTIONS.get(precision, _TOLERATED_FRACTION) * largest_score(note),
+            tolerances=output_tolerances(
+                note, [fraction * (output["largest"] or 1e-6) for output in note["outputs"]]
+            ),
             calibration=subject.calibration if is_quantised else None,
             checks=note["checks"],
             provenance={

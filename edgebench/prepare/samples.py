@@ -38,13 +38,15 @@ Arrays = dict[str, NDArray[Any]]
 def random_samples(inputs: Sequence[FixedInput], cache: Cache) -> Samples:
     """Samples from a seed: real numbers from the normal distribution, whole ones 0 or 1.
 
-    0 and 1 are in every vocabulary and every table; what a network is asked to look up has to be there.
-    UnsupportedError for an input of text or the like.
+    0 and 1 are in every vocabulary and every table; what a network is asked to look up has to be there. A
+    state is zeros. UnsupportedError for an input of text or the like.
     """
     shapes = [[tensor.dtype, list(tensor.shape)] for tensor in inputs]
     size = sum(prod(tensor.shape) * _dtype(tensor).itemsize for tensor in inputs)
     n = max(1, min(DEFAULT_COUNT, _MOST_BYTES // max(1, size)))
-    key = canonical_hash({"samples": shapes, "n": n, "seed": SEED, "drawing": _DRAWING})
+    states = [place for place, tensor in enumerate(inputs) if tensor.is_state]
+    identity = {"samples": shapes, "n": n, "seed": SEED, "drawing": _DRAWING}
+    key = canonical_hash({**identity, "states": states} if states else identity)
 
     def draw() -> Arrays:
         rng = np.random.default_rng(SEED)
@@ -88,7 +90,7 @@ def read_inputs(path: Path, inputs: Sequence[FixedInput]) -> GivenInputs:
 
     Arrays `labels` and `groups` are those of the samples unless an input is called so. A CSV has the columns
     `path` and `label`: each file is a .npy or a .npz, and its samples are one group. An array is [n, ...] or
-    one sample, and of real numbers also where the input is quantised.
+    one sample, and of real numbers also where the input is quantised. A state without an array is zeros.
 
     InputError where one is missing, of another shape or type, no number, or where they are not as many.
     """
@@ -131,10 +133,14 @@ def _from_csv(path: Path, inputs: Sequence[FixedInput]) -> GivenInputs:
 def _arrays(path: Path, by_name: Mapping[str, NDArray[Any]], inputs: Sequence[FixedInput]) -> Arrays:
     """The array of each input."""
     arrays: Arrays = {}
+    absent: list[int] = []
     for place, tensor in enumerate(inputs):
         array = by_name.get(plain_name(tensor.name))
         if array is None and len(inputs) == len(by_name) == 1:
             array = next(iter(by_name.values()))
+        if array is None and tensor.is_state and len(inputs) > 1:
+            absent.append(place)
+            continue
         if array is None:
             raise InputError(
                 f"{path} has no array for the input {tensor.name!r}",
@@ -146,10 +152,12 @@ def _arrays(path: Path, by_name: Mapping[str, NDArray[Any]], inputs: Sequence[Fi
     if len(counts) != 1:
         raise InputError(
             f"{path} has not as many samples for each input",
-            why=", ".join(f"{tensor.name}: {len(arrays[str(at)])}" for at, tensor in enumerate(inputs)),
+            why=", ".join(f"{inputs[int(at)].name}: {len(array)}" for at, array in arrays.items()),
             fix="give each input as many",
         )
-    return arrays
+    [n] = counts
+    zeros = {str(at): np.zeros((n, *inputs[at].shape), _dtype(inputs[at])) for at in absent}
+    return {str(at): (arrays | zeros)[str(at)] for at in range(len(inputs))}
 
 
 def first_samples(samples: Samples, most: int, cache: Cache) -> Samples:
@@ -197,6 +205,8 @@ def chosen_units(images: ImageSet, units: Sequence[int], cache: Cache) -> ImageS
 
 def _drawn(rng: np.random.Generator, tensor: FixedInput, n: int) -> NDArray[Any]:
     dtype, shape = _dtype(tensor), (n, *tensor.shape)
+    if tensor.is_state:
+        return np.zeros(shape, dtype)
     if dtype.kind == "f":
         return rng.standard_normal(shape, np.float32).astype(dtype)
     return rng.integers(0, 2, shape).astype(dtype)

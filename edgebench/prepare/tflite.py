@@ -18,14 +18,14 @@ from edgebench.prepare.chain import (
     Subject,
     artifact_of,
     carry_out,
-    largest_score,
+    output_tolerances,
     require_batch,
     require_calibration,
     subject_of,
 )
 from edgebench.prepare.image_sets import images_identity
 from edgebench.prepare.shipped import find_shipped, shipped_artifact, with_shipped_tools
-from edgebench.records.model import Artifact, InputSpec, PrepareRequest
+from edgebench.records.model import Artifact, InputSpec, OutputTolerance, PrepareRequest
 from edgebench.records.values import PRECISIONS, Progress
 
 TOOLS = ("tensorflow", "keras", "ai-edge-litert")
@@ -121,9 +121,10 @@ class TfliteChain(Chain):
             cache,
             format=self.name,
             input_spec=_input_spec(subject, precision, note.get("input")),
-            tolerance=_tolerance(subject, precision, note),
+            tolerances=_tolerances(subject, precision, note),
             exact_with=("kernels=reference",) if is_int8 else (),
             input_shapes=_shapes_to_tell(request),
+            state="none" if subject.is_shipped else note["state"],
             calibration=subject.calibration if is_calibrated else None,
             checks=[note["check"]] if "check" in note else [],
             provenance={} if subject.is_network else {"input_told_by": picture.told_by if picture else None},
@@ -227,11 +228,19 @@ def _input_spec(subject: Subject, precision: str, quantised: Mapping[str, Any] |
     return InputSpec.model_validate({**subject.spec.model_dump(), **(quantised or {})})
 
 
-def _tolerance(subject: Subject, precision: str, note: Mapping[str, Any]) -> float:
+def _tolerances(subject: Subject, precision: str, note: Mapping[str, Any]) -> tuple[OutputTolerance, ...]:
     fraction = _TOLERATED_FRACTIONS.get(precision, _TOLERATED_FRACTION)
+    if subject.is_shipped:  # its file has no note of two kernels
+        return (OutputTolerance(scores=len(note["scores"][0]), tolerance=fraction),)
     if subject.is_network:  # a softmax gives at most 1
-        return fraction
-    return max(fraction * largest_score(note), _TOLERATED_STEPS * max(note["steps"], default=0.0))
+        return output_tolerances(note, [fraction])
+    return output_tolerances(
+        note,
+        [
+            max(fraction * (output["largest"] or 1e-6), _TOLERATED_STEPS * step)
+            for output, step in zip(note["outputs"], note["steps"], strict=True)
+        ],
+    )
 
 
 def _shapes_to_tell(request: PrepareRequest) -> tuple[tuple[int, ...], ...]:

@@ -39,6 +39,7 @@ from edgebench.records.model import (
     SourceKind,
     TensorFacts,
     UserModel,
+    state_of,
 )
 from edgebench.records.values import ImageSet, Scene
 from edgebench.refusals import refusal
@@ -77,7 +78,9 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> UserModel:
         else:
             picture = _picture(facts, facts.inputs[0], layout, chosen_shapes.get(0), choice, assumed)
     inputs = tuple(
-        _fixed(tensor, chosen_shapes.get(place), picture, assumed)
+        replace(
+            _fixed(tensor, chosen_shapes.get(place), picture, assumed), is_state=tensor.name in facts.states
+        )
         for place, tensor in enumerate(facts.inputs)
     )
     model = UserModel(
@@ -89,6 +92,10 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> UserModel:
         facts.outputs,
         tuple(tensor.shape for tensor in facts.inputs),
         facts.macs,
+        state=state_of(facts.states, facts.operations, keep=choice.keep_state)
+        if facts.format == "tflite"
+        else "none",
+        is_16x8=facts.is_16x8,
     )
     if picture is None:
         reason = f"{reason}, so it is timed with other inputs than pictures"
@@ -290,7 +297,7 @@ MAX_MODEL_BYTES = 64 * 2**30
 """The largest model file that is looked at; whether it fits into memory is judged afterwards."""
 
 _FACTS = "model-facts"
-_READING = 3  # counts up when the same file would be understood otherwise
+_READING = 4  # counts up when the same file would be understood otherwise
 
 
 def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:
@@ -388,11 +395,11 @@ def input_choice(
     scale: tuple[float, ...] | None = None,
     mean: tuple[float, ...] | None = None,
     shapes: Sequence[str] = (),
+    keep_state: bool = False,
 ) -> InputChoice:
     """The choice; UsageError for a shape that is not `1,128` or `name=1,128`."""
-    return InputChoice(
-        layout=layout, scale=scale, mean=mean, shapes=tuple(_shape(text) for text in dict.fromkeys(shapes))
-    )
+    shapes_by_name = tuple(_shape(text) for text in dict.fromkeys(shapes))
+    return InputChoice(layout=layout, scale=scale, mean=mean, shapes=shapes_by_name, keep_state=keep_state)
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -43,13 +43,24 @@ class InputSpec(_Record):
     zero_point: int | None = None
 
 
+class OutputTolerance(_Record):
+    """Check of one output: how many scores of a row it has, and their largest accepted difference.
+
+    None: two kernels of the reference's runtime differ by so much that only finite values are expected.
+    """
+
+    scores: int
+    tolerance: float | None
+
+
 class Golden(_Record):
     """Patches with known scores that go through every session before anything is timed.
 
     `patches` is a `.npy` of uint8 [g, height, width, 3], or for an artifact with `tensors` a `.npz` with one
     array [g, ...] an input, named by its place; `scores` is [g][classes]; `reference` names
     what computed them; `tolerance` is the largest absolute difference of a score that is accepted, and
-    `exact_with` names runtimes' settings ("kernels=reference") under which it must be 0.
+    `exact_with` names runtimes' settings ("kernels=reference") under which it must be 0. `outputs` has a
+    tolerance for each output where there are several; empty: `tolerance` is that of all scores.
     """
 
     patches: Path
@@ -58,6 +69,29 @@ class Golden(_Record):
     reference: str
     tolerance: float
     exact_with: tuple[str, ...] = ()
+    outputs: tuple[OutputTolerance, ...] = ()
+
+
+State = Literal["none", "reset", "kept", "partly", "resources"]
+"""Treatment of what a .tflite file carries from one inference to the next: nothing is carried; its variable
+tensors are reset before each inference, or kept (`--keep-state`); those are reset and its resource variables
+(operation VAR_HANDLE), which no runtime resets, are kept; it has resource variables alone."""
+
+
+def state_of(variables: Sequence[str], operations: Collection[str], *, keep: bool) -> State:
+    """Treatment of a .tflite file's state.
+
+    Args:
+        variables: names of its variable tensors.
+        operations: names of its operations.
+        keep: whether the user measures a stream whose samples are in order.
+    """
+    has_resources = "VAR_HANDLE" in operations
+    if keep and (variables or has_resources):
+        return "kept"
+    if variables:
+        return "partly" if has_resources else "reset"
+    return "resources" if has_resources else "none"
 
 
 class Companion(_Record):
@@ -101,6 +135,7 @@ class Artifact(_Record):
     outputs: int | None = None  # scores a patch, where they are no classes or nobody named them
     accuracy_reason: str = ""  # why accuracy means nothing here, such as random weights
     assumed: tuple[str, ...] = ()  # of the input, because neither the file nor the user says it
+    state: State = "none"  # carried from one inference to the next
     mark: str = ""  # what has to stand beside every figure of it, such as "on the CPU"
     tensors: tuple[
         TensorInput, ...
@@ -174,6 +209,9 @@ class ModelFacts:
             into them, so there are fewer than before it). None with `parameters_reason`.
         precision: what its convolutions and matrix products compute in: `int8` where weights and inputs are
             int8 (or uint8), `fp16` where the weights are float16, `mixed` for anything else.
+        states: names of the tensors that carry something from one inference to the next: variable tensors of
+            a .tflite, inputs of an .onnx that come back as outputs.
+        is_16x8: whether int8 weights meet int16 activations.
     """
 
     format: str
@@ -188,6 +226,8 @@ class ModelFacts:
     macs_reason: str = ""
     macs_counted: Mapping[str, int] = field(default_factory=dict)
     parameters_reason: str = ""
+    states: tuple[str, ...] = ()
+    is_16x8: bool = False
 
 
 # What is known of a user's model: its inputs, how one of them takes a picture, its outputs.
@@ -195,9 +235,13 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class FixedInput(TensorFacts):
-    """An input with every axis fixed, at batch 1; `shape` is as the file has it, the batch included."""
+    """An input with every axis fixed, at batch 1; `shape` is as the file has it, the batch included.
+
+    `is_state`: it takes what an earlier inference gave out, and zeros at the beginning.
+    """
 
     shape: tuple[int, ...]
+    is_state: bool = False
 
 
 @dataclass(frozen=True)
@@ -231,6 +275,8 @@ class UserModel:
         macs: multiply-accumulates of one call; None where they are not known.
         accuracy_reason: why there can be no accuracy; empty where there can be.
         assumed: of the inputs, because neither the file nor the user says it; one sentence each.
+        state: of a .tflite file; of a file that is converted, its artifact tells.
+        is_16x8: whether int8 weights meet int16 activations.
     """
 
     precision: str
@@ -243,6 +289,8 @@ class UserModel:
     macs: int | None = None
     accuracy_reason: str = ""
     assumed: tuple[str, ...] = ()
+    state: State = "none"
+    is_16x8: bool = False
 
     @property
     def scores(self) -> int | None:
@@ -274,6 +322,7 @@ class InputChoice:
     scale: tuple[float, ...] | None = None  # one for all channels, or one a channel
     mean: tuple[float, ...] | None = None
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()  # by the input's name; "" for the only input
+    keep_state: bool = False  # samples are a stream in order: the model's state is not reset between them
 
     def identity(self) -> dict[str, Any]:
         """Plain data for a key; only what was said."""
@@ -282,6 +331,7 @@ class InputChoice:
             "scale": self.scale and list(self.scale),
             "mean": self.mean and list(self.mean),
             "shapes": {name: list(shape) for name, shape in self.shapes} or None,
+            "keep_state": self.keep_state or None,
         }
         return {name: value for name, value in choices.items() if value is not None}
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from edgebench.records.described import Keys, Private
-from edgebench.records.model import BuiltArtifact
+from edgebench.records.model import BuiltArtifact, State
 from edgebench.records.session import (
     BurstTimes,
     ClockMatch,
@@ -253,6 +253,10 @@ class TrialRecord(_Record):
     assumed: tuple[str, ...] = ()
     """What was assumed of the model's input, because neither its file nor the user says it, such as how
     pixels become numbers; empty where nothing was. Source: the artifact."""
+    state: State = "none"
+    """Treatment of what the model carries from one inference to the next: `none` where nothing is carried;
+    `reset` before each inference, or `kept` (--keep-state); `partly` reset, and `resources`, which cannot be
+    reset. Source: the artifact."""
     mark: str = ""
     """What stands beside every figure of this trial, such as that it was measured on the processor; empty for
     most. Source: the artifact."""
@@ -418,6 +422,9 @@ class GoldenCheck(_Record):
     """Golden patches. Source: the artifact."""
     reference: str
     """What computed the golden scores. Source: the artifact."""
+    unchecked: Count = 0
+    """Outputs of which only shape and finite values were checked, because two kernels of the reference's
+    runtime differ by more than a quarter of their range. Source: the artifact."""
 
 
 class Failure(_Record):

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
 from edgebench.judge.pairing import leaves
 from edgebench.judge.trial_summary import PUBLISHED
-from edgebench.records.stored import ExperimentRecord, TrialRecord
+from edgebench.records.stored import ExperimentRecord, GoldenCheck, TrialRecord
 from edgebench.records.target import Target
 from edgebench.report import words
 from edgebench.report.blocks import Column, Table, facts, of_figures
@@ -91,7 +91,7 @@ def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
             f"{max(check.max_abs_diff for check in checks):.3g}",
             f"{min(check.tolerance for check in checks):.3g}",
             f"{min(check.top1_equal for check in checks)}/{max(check.n for check in checks)}",
-            words.plain(", ".join(sorted({check.reference for check in checks})), 120),
+            words.plain(", ".join(sorted({_compared_with(check) for check in checks})), 200),
         )
         for key, checks in checks_of.items()
         if checks
@@ -103,6 +103,14 @@ def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
         tuple(rows),
         caption="before anything is timed, patches with known scores go through every session",
     )
+
+
+def _compared_with(check: GoldenCheck) -> str:
+    """The reference, and how many outputs are left out because it has no one value for them."""
+    if not check.unchecked:
+        return check.reference
+    outputs = "1 output" if check.unchecked == 1 else f"{check.unchecked} outputs"
+    return f"{check.reference}; of {outputs} only shape and finite values: two kernels differ there"
 
 
 def flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

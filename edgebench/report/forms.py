@@ -322,7 +322,7 @@ IDENTITY = (
 
 CONDITIONS = (
     "power_reason", "workers", "sustained", "ended", "interval_confidence", "warnings", "failures", "timed",
-    "mark", "measured_patches", "untimed_stages", "extrapolated", "emulated", "assumed", "scene_covered",
-    "built", "published",
+    "mark", "measured_patches", "untimed_stages", "extrapolated", "emulated", "assumed", "state",
+    "scene_covered", "built", "published",
 )  # fmt: skip
 """The fields of a summary that say under what conditions its metrics hold."""

@@ -181,6 +181,7 @@ def _conditions(trial: TrialSummary) -> list[str]:
     return [
         *declared_texts(trial),
         words.assumed(trial),
+        words.STATES[trial.state],
         f"no latency per image: {trial.untimed_reason}" if trial.untimed_reason else "",
         f"no instructions: {trial.instructions_reason}" if trial.instructions_reason else "",
     ]

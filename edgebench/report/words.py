@@ -15,6 +15,7 @@ from edgebench.suggest import printable
 
 if TYPE_CHECKING:
     from edgebench.judge.trial_summary import Accuracy, Agreement, TrialSummary, Verdict
+    from edgebench.records.model import State
     from edgebench.stats.interval import Interval
 
 
@@ -180,6 +181,17 @@ def right_of(figure: Accuracy | Agreement | None) -> str:
 def assumed(summary: TrialSummary) -> str:
     """What was assumed of the input of a trial's model, or nothing."""
     return f"assumed of its input: {'; '.join(summary.assumed)}" if summary.assumed else ""
+
+
+STATES: Mapping[State, str] = {
+    "none": "",
+    "reset": "its state is reset before each inference",
+    "kept": "its state is kept from sample to sample (--keep-state)",
+    "partly": "its variable tensors are reset before each inference, its resource variables (VAR_HANDLE) are "
+    "not",
+    "resources": "it keeps its state from sample to sample: resource variables (VAR_HANDLE) are not reset",
+}
+"""Sentences on a model's state; empty for a model without one."""
 
 
 _POWER_OF = {"usb": "power through USB", "wall": "power at the wall", "": "power of an unknown part"}

@@ -231,8 +231,16 @@ def _with_samples(
 ) -> ModelSource:
     """A model that takes no picture with what it is timed with, and what its accuracy is taken on."""
     if inputs is None:
-        return replace(source, inputs=random_samples(model.inputs, cache))
+        drawn = random_samples(model.inputs, cache)
+        states = [tensor.name for tensor in model.inputs if tensor.is_state]
+        return replace(source, inputs=drawn, model=_fed_zeros(model, states))
     given = read_inputs(inputs, model.inputs)
+    states = [
+        tensor.name
+        for place, tensor in enumerate(model.inputs)
+        if tensor.is_state and not given.arrays[str(place)].any()
+    ]
+    source = replace(source, model=_fed_zeros(model, states))
     samples = given.kept(inputs, cache)
     if given.labels is None:
         return replace(source, inputs=samples)
@@ -245,6 +253,12 @@ def _with_samples(
         labelled=labelled,
         class_names=labelled.class_names if labelled.task == "classes" else None,
     )
+
+
+def _fed_zeros(model: UserModel, states: Sequence[str]) -> UserModel:
+    """The model with a note that inputs which hold a state are zeros in each sample."""
+    note = f"zeros for its state ({', '.join(states)}) in each sample"
+    return replace(model, assumed=(*model.assumed, note)) if states else model
 
 
 def _family(name: str, widths: Sequence[float], calibration: Path | None, cache: Cache) -> Chosen:
@@ -275,6 +289,14 @@ def _refuse_choices_without_use(
         raise UsageError("--labels names the classes of a model of yours", fix="add --model FILE")
     if choice is not None:
         _refuse_input_without_use(files, choice)
+        # A conversion may bring variable tensors.
+        is_known = all(model.source.kind not in ("keras", "saved_model") for model in chosen)
+        if choice.keep_state and is_known and all(model.state == "none" for model in files):
+            raise UsageError(
+                "--keep-state fits no model of this run",
+                why="no .tflite of it carries a state from one inference to the next",
+                fix="leave --keep-state out",
+            )
     if inputs is not None and all(model.source.inputs is None for model in chosen):
         raise UsageError(
             "--inputs is for models that take no picture",

@@ -213,6 +213,7 @@ def _chosen(
             scale=config.input_scale,
             mean=config.input_mean,
             shapes=config.input_shape,
+            keep_state=config.keep_state,
         ),
         calibration=config.calibration,
         inputs=config.inputs,

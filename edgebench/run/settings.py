@@ -372,6 +372,15 @@ class RunConfig:
         ),
     ] = ()
 
+    keep_state: Annotated[
+        bool,
+        Setting(
+            PICTURES,
+            "Samples are a stream in order: a .tflite keeps its state (variable tensors) between them.",
+            default_text="reset before each inference",
+        ),
+    ] = False
+
     profile: Annotated[
         tuple[str, ...],
         Setting(

@@ -107,6 +107,18 @@ def test_stamps_bound_each_stage_in_order():
     assert loop.first_inference_ns == stamps[0, 2, 1] - stamps[0, 2, 0]
 
 
+def test_a_state_is_reset_before_each_inference_within_the_pass_and_outside_of_its_stages():
+    clock = Ticks()
+    model = Model(2, clock)
+    resets: list[int] = []
+    model.reset = lambda: resets.append(clock.now)  # type: ignore[attr-defined]
+    timed = TimedLoop(model, SPEC, 2, CLASSES, clock).run(patches(5))
+    stamps = np.array(timed.stamps).reshape(-1, len(STAGES), 2)
+    assert len(resets) == len(stamps)
+    for batch, at in enumerate(resets):
+        assert stamps[batch, 1, 1] <= at < stamps[batch, 2, 0]
+
+
 def test_the_first_inference_is_the_first_ever():
     _, loop = made(1)
     loop.run(patches(3))

@@ -38,6 +38,7 @@ class EngineFacts:
         scores: of one inference.
         working_bytes: the most memory that an inference works in; None where that is not known.
         copy_us: how long it takes to set the input; None where that is not known.
+        state: "reset" where variable tensors are reset before each inference; None for a model without any.
     """
 
     title: str
@@ -46,6 +47,7 @@ class EngineFacts:
     scores: int
     working_bytes: int | None
     copy_us: int | None
+    state: str | None = None
 
 
 # Inferences by tflite-micro, in a process of their own that may abort.
@@ -82,7 +84,8 @@ class TflmEngine:
                 why=f"it takes no single input of {', '.join(_TYPES)}",
                 fix="take a model with one such input, and batch 1",
             )
-        self.facts = EngineFacts(title, input_type, size_bytes(artifact), artifact.scores, None, None)
+        state = "reset" if artifact.state == "reset" else None
+        self.facts = EngineFacts(title, input_type, size_bytes(artifact), artifact.scores, None, None, state)
         self._model = str(artifact.path)
         self._progress = progress
         self._scratch = tempfile.TemporaryDirectory(prefix="edgebench-simulator-")
@@ -134,4 +137,5 @@ class TflmEngine:
         return tuple(done["scores"]), (done["start_ns"], done["end_ns"])
 
     def _ask(self, **job: Json) -> dict[str, Json]:
-        return self._helper.ask({"what": self.facts.title, "model": self._model, **job}, self._progress)
+        model: dict[str, Json] = {"model": self._model, "resets": self.facts.state is not None}
+        return self._helper.ask({"what": self.facts.title, **model, **job}, self._progress)

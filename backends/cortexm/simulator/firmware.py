@@ -283,6 +283,7 @@ class Firmware:
             "input-bytes": facts.input_bytes,
             "scores": facts.scores,
             "engine-bytes": facts.working_bytes,
+            "state": facts.state,
             "copy-us": facts.copy_us,
             "timer": self._clock.title,
             "reset": self._reset_reason,

@@ -32,7 +32,7 @@ def handle(job: Job, _: Report) -> dict[str, Any]:
         interpreter = _interpreter(job["model"])
         details = interpreter.get_input_details(0)
         tensor = np.frombuffer(base64.b64decode(job["tensor"]), details["dtype"]).reshape(details["shape"])
-        return _infer(interpreter, tensor, job["times"])
+        return _infer(interpreter, tensor, job["times"], resets=job["resets"])
     except (RuntimeError, ValueError) as error:  # ValueError: the input has another size
         raise EdgeBenchError("tflite-micro cannot run the model", why=str(error)) from None
 
@@ -63,11 +63,13 @@ def _facts(path: str) -> dict[str, Any]:
     return {"copy_us": copy_us, "arena_bytes": int(used[1]) if used else None}
 
 
-def _infer(interpreter: Any, tensor: Any, times: int) -> dict[str, Any]:
-    """Scores of the last inference, and when all of them began and ended."""
+def _infer(interpreter: Any, tensor: Any, times: int, *, resets: bool) -> dict[str, Any]:
+    """Scores of the last inference, and when all of them began and ended; each begins with a reset state."""
     start_ns = time.monotonic_ns()
     for _ in range(times):
         interpreter.set_input(tensor, 0)  # an inference overwrites it
+        if resets:
+            interpreter.reset()
         interpreter.invoke()
     end_ns = time.monotonic_ns()
     levels = interpreter.get_output(0).ravel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,45 @@ def require(check: dict[str, Any], what: str, fix: str) -> dict[str, Any]:
         ),
         fix=fix,
     )
+
+
+class Scored(NamedTuple):
+    """Rows of scores float32 [n, scores], and how many of them are each output's."""
+
+    rows: NDArray[np.float32]
+    widths: Sequence[int]
+
+
+MOST_SPREAD = 0.25
+"""An output on which two kernels differ by a larger share of its range is known by no value."""
+
+
+def outputs_of(reference: NDArray[np.float32], kernels: Sequence[Scored]) -> list[dict[str, Any]]:
+    """Facts of each output for its tolerance.
+
+    Args:
+        reference: the golden scores [n, scores].
+        kernels: the file's scores by two kernels of one runtime, the same n first.
+
+    Returns:
+        For each output `scores` in a row, their `largest` absolute value, and `spread`, the largest
+        difference between the kernels; None where it is more than MOST_SPREAD of the reference's range.
+    """
+    outputs, start = [], 0
+    first, second = (scored.rows[: len(reference)] for scored in kernels)
+    for width in kernels[0].widths:
+        columns = slice(start, start := start + width)
+        values = reference[:, columns].astype(np.float64)
+        spread = float(np.abs(first[:, columns].astype(np.float64) - second[:, columns]).max(initial=0.0))
+        values_range = float(np.ptp(values)) if values.size else 0.0
+        outputs.append(
+            {
+                "scores": width,
+                "largest": float(np.abs(values).max(initial=0.0)),
+                "spread": spread if spread <= MOST_SPREAD * values_range else None,
+            }
+        )
+    return outputs
 
 
 # What a worker notes of a file that it made: its scores of the golden patches, or why there is no file.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from edgebench.agent.timed import Rows
 from edgebench.errors import UnavailableError
-from edgebench.prepare.workers.checking import Feed, picture_feeds
+from edgebench.prepare.workers.checking import Feed, Scored, picture_feeds
 
 Kernels = Literal["default kernels", "kernels without delegates", "reference kernels"]
 """LiteRT's own choice (XNNPACK), its optimised ones alone, or its exact and slow ones."""
@@ -36,7 +36,7 @@ def score(
     (tensor,) = open_interpreter(path).get_input_details()
     shape = [int(side) for side in tensor["shape"]]
     feeds = list(picture_feeds(patches, shape, spec))
-    return run(path, feeds, shape[0], kernels=kernels)[: len(patches)]
+    return run(path, feeds, shape[0], kernels=kernels).rows[: len(patches)]
 
 
 def open_interpreter(path: Path, *, kernels: Kernels = DEFAULT) -> Any:
@@ -55,7 +55,9 @@ def open_interpreter(path: Path, *, kernels: Kernels = DEFAULT) -> Any:
     return Interpreter(model_path=str(path), num_threads=1, **resolver)
 
 
-def run(path: Path, feeds: Sequence[Feed], batch: int, *, kernels: Kernels) -> NDArray[np.float32]:
+def run(
+    path: Path, feeds: Sequence[Feed], batch: int, *, kernels: Kernels, keep_state: bool = False
+) -> Scored:
     """Rows of scores float32 [feeds * batch, scores] of inputs of any kind.
 
     Args:
@@ -63,6 +65,7 @@ def run(path: Path, feeds: Sequence[Feed], batch: int, *, kernels: Kernels) -> N
         feeds: one tuple of arrays, one an input, for each call; inputs are resized to their shapes.
         batch: items in a call.
         kernels: those that carry the operations out.
+        keep_state: whether variable tensors keep their values from call to call. Default: they are reset.
     """
     interpreter = open_interpreter(path, kernels=kernels)
     inputs = interpreter.get_input_details()
@@ -76,9 +79,11 @@ def run(path: Path, feeds: Sequence[Feed], batch: int, *, kernels: Kernels) -> N
     for feed in feeds:
         for tensor, array in zip(inputs, feed, strict=True):
             interpreter.set_tensor(tensor["index"], array)
+        if not keep_state:
+            interpreter.reset_all_variables()
         interpreter.invoke()
         scores.append(rows.of([interpreter.get_tensor(tensor["index"]) for tensor in outputs]))
-    return np.concatenate(scores)
+    return Scored(np.concatenate(scores), rows.widths)
 
 
 def quantisation(tensor: Mapping[str, Any]) -> tuple[float, int] | None:
@@ -88,6 +93,6 @@ def quantisation(tensor: Mapping[str, Any]) -> tuple[float, int] | None:
 
 
 def output_scales(path: Path) -> list[float]:
-    """The scales of the outputs that are quantised, in their order."""
+    """The scales of the outputs, in their order; 0 for one that is not quantised."""
     details = open_interpreter(path).get_output_details()
-    return [scale for scale, _ in filter(None, map(quantisation, details))]
+    return [(quantisation(tensor) or (0.0, 0))[0] for tensor in details]

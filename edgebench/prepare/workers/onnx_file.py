@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,42 @@ def _read(model: Any) -> dict[str, Any]:
     for name in _weights(graph, constants):
         dtype, shape = constants[name]
         stored[dtype] += prod(length or 0 for length in shape)
-    return tally.facts(stored, inputs, outputs)
+    return {**tally.facts(stored, inputs, outputs), "states": _states(graph.node, inputs, outputs)}
+
+
+_RECURRENT = ("LSTM", "GRU", "RNN")  # whose inputs 5 and 6 are what an earlier call gave out
+_STATE_WORDS = {"state", "states", "hidden", "cell", "cache", "carry", "memory", "h", "c"}
+_OF_A_TIME = {
+    "in", "out", "input", "output", "init", "initial", "prev", "previous", "past", "last", "next", "new",
+    "final", "present", "current", "n",
+}  # fmt: skip
+
+
+def _states(nodes: Sequence[Any], inputs: Sequence[TensorFacts], outputs: Sequence[TensorFacts]) -> list[str]:
+    """Names of inputs that an earlier call's output is meant for.
+
+    They begin a recurrent operation, or have the type of an output that is called alike (`h0` and `hn`,
+    `state` and `stateN`, `cache_in` and `cache_out`).
+    """
+    begins = {name for node in nodes if node.op_type in _RECURRENT for name in node.input[5:7]}
+    return [
+        tensor.name
+        for tensor in inputs
+        if tensor.name in begins
+        or any(
+            tensor.dtype == output.dtype
+            and _STATE_WORDS & set(_plain(tensor.name))
+            and _plain(tensor.name) == _plain(output.name)
+            for output in outputs
+        )
+    ]
+
+
+def _plain(name: str) -> list[str]:
+    """The words of a name without its number and what tells before from after: `h0` and `hn` are `h`."""
+    words = (word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", name))
+    shortened = (word[0] if word in ("hn", "hx", "cn", "cx") else word for word in words)
+    return [word for word in shortened if word not in _OF_A_TIME]
 
 
 def _constants(graph: Any) -> dict[str, tuple[str, Shape]]:

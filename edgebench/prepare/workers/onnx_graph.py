@@ -86,6 +86,30 @@ def make_static(model: Proto, shapes: Sequence[Sequence[int]]) -> bool:
     return changed
 
 
+def batch_refusal(model: Proto, batch: int, what: str) -> UnsupportedError | None:
+    """Refusal of a batch that a Reshape of activations excludes; None where no Reshape fixes another."""
+    import onnx
+
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    constants |= {
+        node.output[0]: attribute.t
+        for node in model.graph.node
+        for attribute in node.attribute
+        if node.op_type == "Constant" and attribute.name == "value"
+    }
+    for node in model.graph.node:
+        if node.op_type != "Reshape" or node.input[0] in constants or node.input[1] not in constants:
+            continue
+        shape = [int(side) for side in onnx.numpy_helper.to_array(constants[node.input[1]])]
+        if shape and 0 < shape[0] != batch:
+            return UnsupportedError(
+                f"{what} cannot be run at a batch of {batch}",
+                why=f"its Reshape {node.name or node.output[0]!r} to {shape} fixes a batch of {shape[0]}",
+                fix=f"use --batch {shape[0]}, or export it with an open batch (-1 or 0 in that shape)",
+            )
+    return None
+
+
 def with_layout(model: Proto, have: str, want: str) -> None:
     """Take the other layout at the input, and transpose it there."""
     import onnx

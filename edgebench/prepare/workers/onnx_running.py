@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from edgebench.agent.timed import Rows
 from edgebench.errors import InputError, UnavailableError
-from edgebench.prepare.workers.checking import Feed, picture_feeds
+from edgebench.prepare.workers.checking import Feed, Scored, picture_feeds
 
 NO_SATURATION = ("session.x64quantprecision", "1")
 """Kernels that do not overflow, on x86-64 processors without VNNI; taken with optimisations only.
@@ -22,7 +23,7 @@ For int8 of uint8 activations alone: with it the runtime finds no kernel for int
 
 def run(
     path: Path, feeds: Sequence[Feed], batch: int, *, optimised: bool = True, uint8: bool = False
-) -> NDArray[np.float32]:
+) -> Scored:
     """Rows of scores float32 [feeds * batch, scores] of inputs of any kind, on one thread of the processor.
 
     Args:
@@ -52,7 +53,54 @@ def run(
                 why=str(error),
                 fix="export it with tensors of numbers as outputs, the batch first",
             ) from error
-    return np.concatenate(scores)
+    return Scored(np.concatenate(scores), rows.widths)
+
+
+MASK = 3e38
+"""From here on a value hides others (attention masks), and is meant to be infinite."""
+
+
+def largest_value(path: Path, feeds: Sequence[Feed]) -> tuple[str, float]:
+    """The largest absolute value among the weights of a file and all that it computes, and where it is.
+
+    Masks are left out, and so are infinities in a file that holds some itself.
+    """
+    import onnx
+
+    model = onnx.load(path)
+    floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
+    constants = list(model.graph.initializer)
+    constants += [item.t for node in model.graph.node for item in node.attribute if item.HasField("t")]
+    found = [
+        (f"its weight {tensor.name!r}", float(np.abs(onnx.numpy_helper.to_array(tensor)).max()))
+        for tensor in constants
+        if tensor.data_type in floats and all(tensor.dims)
+    ]
+    has_masks = any(value >= MASK for _, value in found)
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    names = [
+        value.name
+        for value in [*inferred.input, *inferred.value_info, *inferred.output]
+        if value.type.tensor_type.elem_type in floats and value.name not in {one.name for one in constants}
+    ]
+    del model.graph.output[:]
+    make_node = onnx.helper.make_node
+    for name in names:
+        model.graph.node.append(make_node("Abs", [name], [f"{name}/abs"]))
+        model.graph.node.append(make_node("ReduceMax", [f"{name}/abs"], [f"{name}/max"], keepdims=0))
+        model.graph.output.append(onnx.helper.make_empty_tensor_value_info(f"{name}/max"))
+    with TemporaryDirectory() as folder:
+        observed = Path(folder) / "observed.onnx"
+        onnx.save(model, observed)
+        session = open_session(observed, optimised=False)
+        inputs = [tensor.name for tensor in session.get_inputs()]
+        for feed in feeds:
+            values = session.run(None, dict(zip(inputs, feed, strict=True)))
+            found += [
+                (f"its value {name!r}", float(value)) for name, value in zip(names, values, strict=True)
+            ]
+    seen = [(name, value) for name, value in found if value < MASK or (value == np.inf and not has_masks)]
+    return max(seen, key=lambda item: item[1], default=("nothing", 0.0))
 
 
 def score(path: Path, patches: NDArray[np.uint8], spec: Mapping[str, Any]) -> NDArray[np.float32]:
@@ -62,7 +110,7 @@ def score(path: Path, patches: NDArray[np.uint8], spec: Mapping[str, Any]) -> ND
     """
     (tensor,) = open_session(path).get_inputs()
     feeds = list(picture_feeds(patches, tensor.shape, spec))
-    return run(path, feeds, tensor.shape[0], uint8=spec["dtype"] == "uint8")[: len(patches)]
+    return run(path, feeds, tensor.shape[0], uint8=spec["dtype"] == "uint8").rows[: len(patches)]
 
 
 def open_session(

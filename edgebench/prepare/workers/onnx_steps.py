@@ -12,12 +12,12 @@ All have `"batch": 1, "shapes": [[...]], "tensors": [TensorInput], "golden": pat
 `path` and `precision`; `input` is its InputSpec in the model's own layout, or null where the inputs are no
 picture, and `layout` the one that is wanted; `opset` is that of an export. `shapes` are those of the inputs
 in the model's own layout. The note of an output has `scores` [golden][scores] with what they were computed
-by, `input`, `checks` and `precision`, and as int8 `tensors`; or `unsupported`.
+by, `outputs` (`outputs_of`), `input`, `checks` and `precision`, and as int8 `tensors`; or `unsupported`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.errors import UnavailableError
+from edgebench.errors import InputError, UnavailableError, UnsupportedError
 from edgebench.prepare.workers import checking as agreement
 from edgebench.prepare.workers import onnx_graph as graph
 from edgebench.prepare.workers import onnx_running as running
 from edgebench.prepare.workers.checking import (
     Feed,
+    Scored,
     feeds_of,
     golden_feeds,
     note_or_refusal,
@@ -43,6 +44,7 @@ from edgebench.prepare.workers.processes import Job, Report, serve
 
 AS_WRITTEN = "ONNX Runtime without optimisations"
 OPTIMISED = "ONNX Runtime"
+FP16_LARGEST = float(np.finfo(np.float16).max)
 
 
 def make(job: Job, report: Report) -> dict[str, Any]:
@@ -57,10 +59,11 @@ def make(job: Job, report: Report) -> dict[str, Any]:
 def _exported(job: Job, output: Path) -> dict[str, Any]:
     spec = _wanted_input(job)
     reference = export({**job, "input": spec}, output)[: job["n"]]
-    check = agreement.compare("export", reference, _computed(job, output, spec))
+    kernels = _by_both(job, output, spec)
+    check = agreement.compare("export", reference, kernels[0].rows)
     agreement.require(check, str(job["what"]), "report it: the converter and the runtime differ")
     by = "TensorFlow" if job["kind"] == "saved_model" else "Keras"
-    return _note(job, "fp32", reference, f"{by} float32", spec, [check])
+    return _note(job, "fp32", reference, f"{by} float32", spec, [check], kernels)
 
 
 def _ready(job: Job, output: Path) -> dict[str, Any]:
@@ -69,14 +72,20 @@ def _ready(job: Job, output: Path) -> dict[str, Any]:
 
     source, spec = Path(job["path"]), _wanted_input(job)
     model = user_file.read(source)
-    reference = _computed(job, source, job["input"], optimised=False)
+    try:
+        kernels = _by_both(job, source, job["input"])
+    except InputError as error:
+        raise user_file.batch_refusal(model, int(job["batch"]), str(job["what"])) or error from error
+    reference = kernels[1].rows
+    if job["precision"] == "fp16":
+        _require_in_fp16(job, source, job["input"])
     layouts = None if spec is None else (str(job["input"]["layout"]), str(spec["layout"]))
     checks = []
     if user_file.make_ready(model, source, output, job["shapes"], layouts):
-        scores = _computed(job, output, spec, optimised=False)
+        scores = _computed(job, output, spec, optimised=False).rows
         checks.append(agreement.compare("ready", reference, scores))
         agreement.require(checks[0], str(job["what"]), "export it with a fixed batch")
-    return _note(job, job["precision"], reference, AS_WRITTEN, spec, checks)
+    return _note(job, job["precision"], reference, AS_WRITTEN, spec, checks, kernels)
 
 
 def _wanted_input(job: Job) -> dict[str, Any] | None:
@@ -92,13 +101,28 @@ def _fp16(job: Job, output: Path) -> dict[str, Any]:
 
     note = job["base_note"]
     reference = np.asarray(note["scores"], np.float32)
+    _require_in_fp16(job, Path(job["base"]), note["input"])
     model = convert_float_to_float16(onnx.load(job["base"]), keep_io_types=True)
     OnnxModel.graph_topological_sort(model.graph)  # casts of the inputs come last otherwise
     onnx.save(model, output)
-    check = agreement.compare("fp16", reference, _computed(job, output, note["input"]))
+    kernels = _by_both(job, output, note["input"])
+    check = agreement.compare("fp16", reference, kernels[0].rows)
     fix = "take fp32 or int8: its numbers do not fit into 16 bits"
     agreement.require(check, str(job["what"]), fix)
-    return _note(job, "fp16", reference, note["reference"], note["input"], [*note["checks"], check])
+    checks = [*note["checks"], check]
+    return _note(job, "fp16", reference, note["reference"], note["input"], checks, kernels)
+
+
+def _require_in_fp16(job: Job, file: Path, spec: Mapping[str, Any] | None) -> None:
+    """UnsupportedError where a weight, or a value on a golden input, is larger than 16 bits hold."""
+    feeds = golden_feeds(Path(job["golden"]), _shapes(job, spec), spec, job["tensors"])
+    what, value = running.largest_value(file, feeds)
+    if value > FP16_LARGEST:
+        raise UnsupportedError(
+            f"{job['what']} does not fit into fp16",
+            why=f"{what} reaches {value:.4g}, and fp16 holds {FP16_LARGEST:,.0f}: more becomes infinite",
+            fix="take fp32 or int8, or scale the input or the weights down (--input-scale)",
+        )
 
 
 def _int8(job: Job, output: Path) -> dict[str, Any]:
@@ -111,24 +135,34 @@ def _int8(job: Job, output: Path) -> dict[str, Any]:
     # Sums of integers are exact in any order, and without optimisations those of uint8 overflow on some
     # processors (see running.NO_SATURATION); pairs of Q and DQ round float operations, whose order matters.
     exact = form["int8"] == "qoperator" and form["activations"] == "uint8"
-    scores = _computed({**job, "tensors": tensors}, output, spec, optimised=exact, uint8=exact)
+    kernels = [
+        _computed({**job, "tensors": tensors}, output, spec, optimised=optimised, uint8=exact)
+        for optimised in (exact, True)
+    ]
+    scores = kernels[0].rows
     check = agreement.compare("int8", np.asarray(note["scores"], np.float32), scores)
     fix = "take fp16, or calibrate on more images that are like those it will see"
     agreement.require(check, str(job["what"]), fix)
     reference = OPTIMISED if exact else AS_WRITTEN
     quantised = [quantisation] if len(tensors) == 1 else None  # else the inputs stay what they are
     return {
-        **_note(job, "int8", scores, reference, spec, [*note["checks"], check]),
+        **_note(job, "int8", scores, reference, spec, [*note["checks"], check], kernels),
         "tensors": quantised,
     }
 
 
+def _by_both(job: Job, file: Path, spec: Mapping[str, Any] | None) -> list[Scored]:
+    """The golden patches' scores with the runtime's optimisations, and without them."""
+    return [_computed(job, file, spec, optimised=optimised) for optimised in (True, False)]
+
+
 def _computed(
     job: Job, file: Path, spec: Mapping[str, Any] | None, *, optimised: bool = True, uint8: bool = False
-) -> NDArray[np.float32]:
+) -> Scored:
     """Scores float32 [golden, scores] of the golden patches by a file whose input is as in `spec`."""
     feeds = golden_feeds(Path(job["golden"]), _shapes(job, spec), spec, job["tensors"])
-    return running.run(file, feeds, int(job["batch"]), optimised=optimised, uint8=uint8)[: job["n"]]
+    scored = running.run(file, feeds, int(job["batch"]), optimised=optimised, uint8=uint8)
+    return scored._replace(rows=scored.rows[: job["n"]])
 
 
 def _shapes(job: Job, spec: Mapping[str, Any] | None) -> list[list[int]]:
@@ -146,9 +180,11 @@ def _note(
     reference: str,
     spec: Mapping[str, Any] | None,
     checks: list[Any],
+    kernels: Sequence[Scored],
 ) -> dict[str, Any]:
     require_finite(scores, str(job["what"]))
     return {
+        "outputs": agreement.outputs_of(scores, kernels),
         "precision": precision,
         "scores": scores.tolist(),
         "reference": reference,

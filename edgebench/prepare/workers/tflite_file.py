@@ -34,6 +34,7 @@ class Tally:
     precisions: Counter[Precision] = field(default_factory=Counter)
     unknown: list[str] = field(default_factory=list)
     macs: int = 0
+    is_16x8: bool = False
 
     def product(
         self, operation: str, factors: Sequence[Shape], weights: str | None, inputs: str | None
@@ -48,6 +49,7 @@ class Tally:
         """
         self.counted[operation] += 1
         self.precisions[_precision(weights or inputs, inputs)] += 1
+        self.is_16x8 = self.is_16x8 or (weights, inputs) == ("int8", "int16")
         lengths = [length for shape in factors for length in shape]
         if any(length is None for length in lengths):
             self.hidden(operation, "has no fixed shape")
@@ -86,6 +88,7 @@ class Tally:
             "macs_counted": dict(self.counted.most_common()),
             "parameters": sum(stored.values()),
             "precision": precision,
+            "is_16x8": self.is_16x8,
         }
 
 
@@ -129,6 +132,7 @@ class _Tensor:
     shape: Shape
     open: Shape  # as the signature has it: None where the axis may have any length
     stored: bool  # a constant of the file
+    variable: bool  # keeps its value from one inference to the next
     quantised: bool
     scale: float | None
     zero_point: int | None
@@ -185,6 +189,7 @@ def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
     ]
     tally = Tally()
     stored: Counter[str] = Counter()
+    variables: list[str] = []
     for number in range(model.SubgraphsLength()):
         graph = model.Subgraphs(number)
         tensors = [
@@ -199,6 +204,8 @@ def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
             if number == 0:
                 _tally(name, operator, tensors, sources, tally)
         for tensor in tensors:
+            if tensor.variable:
+                variables.append(tensor.name)
             # Numbers, not the shapes and axes that operations take as small integer tensors.
             if tensor.stored and tensor.shape and (tensor.quantised or tensor.dtype.startswith("float")):
                 stored[tensor.dtype] += prod(length or 0 for length in tensor.shape)
@@ -211,7 +218,7 @@ def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
                 _at(tensors, graph.Outputs(place), "tensors").facts()
                 for place in range(_count(graph.OutputsLength(), "outputs"))
             ]
-    return tally.facts(stored, inputs, outputs)
+    return {**tally.facts(stored, inputs, outputs), "states": variables}
 
 
 def _tally(name: str, operator: Any, tensors: list[_Tensor], sources: dict[int, int], tally: Tally) -> None:
@@ -290,6 +297,7 @@ def _tensor(schema: Any, tensor: Any, buffers: list[int], size: int) -> _Tensor:
         shape=shape,
         open=tuple(None if length < 0 else length for length in open_) if len(open_) == rank else shape,
         stored=stored_bytes > 0,
+        variable=bool(tensor.IsVariable()),
         quantised=scales > 0,
         scale=float(quantisation.Scale(0)) if is_per_tensor else None,
         zero_point=(int(quantisation.ZeroPoint(0)) if quantisation.ZeroPointLength() else 0)

@@ -10,8 +10,8 @@ Jobs come in as JSON lines (see `edgebench.prepare.workers.processes`), one a mo
 with `path`, a file that is taken as it is. `shapes` are those of the inputs; `input` is null where they are
 no picture. The golden patches are run at `golden_batch`, and `published` asks for the published quantisation
 of the input. Every output is written; its note has `scores` [golden][scores] with what they were computed
-by, `steps`, the outputs' scales, and where it was converted `input`, `check` and as int8 `tensors`; or
-`unsupported`.
+by, `outputs` (`outputs_of`), `steps`, the outputs' scales, `state` (`edgebench.records.model.State`), and
+where it was converted `input`, `check` and as int8 `tensors`; or `unsupported`.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.prepare import families as catalogue
-from edgebench.prepare.workers import litert
+from edgebench.prepare.workers import litert, tflite_file
 from edgebench.prepare.workers.checking import (
+    Scored,
     compare,
     feeds_of,
     golden_feeds,
     note_or_refusal,
+    outputs_of,
     refusal,
     require,
     require_finite,
 )
 from edgebench.prepare.workers.keras import build_keras, require_shapes
 from edgebench.prepare.workers.processes import Job, Report, serve
+from edgebench.records.model import State, state_of
 
 _CHECKS = {"fp32": "export", "fp16": "fp16", "int8": "int8"}
 _FLEX = ("custom op", "flex", "select tensorflow", "select tf")
@@ -63,16 +66,26 @@ def _as_it_is(job: Job, precision: str, output: Path) -> dict[str, Any]:
     shutil.copyfile(job["path"], output)
     # Reference kernels are the yardstick of integers; of floats they only are slow.
     kernels = litert.REFERENCE if precision == "int8" else litert.WITHOUT_DELEGATES
+    state = _state(job, output)
     try:
-        scores = _scores(job, output, job["input"], job["tensors"], kernels)
+        scored = _by_both(job, output, job["input"], job["tensors"], kernels, keep_state=state == "kept")
     except (RuntimeError, ValueError) as error:
-        raise _not_run(str(job["what"]), error) from error
+        raise _not_run(str(job["what"]), job["batch"], error) from error
+    scores = scored[0].rows
     require_finite(scores, str(job["what"]))
     return {
         "scores": scores.tolist(),
         "reference": f"LiteRT {kernels}",
+        "outputs": outputs_of(scores, scored),
         "steps": litert.output_scales(output),
+        "state": state,
     }
+
+
+def _state(job: Job, file: Path) -> State:
+    """Treatment of the state that the file carries from one inference to the next."""
+    facts = tflite_file.read(file)
+    return state_of(facts["states"], facts["operations"], keep=job.get("keep_state", False))
 
 
 def _converted(job: Job, report: Report) -> dict[str, Any]:
@@ -123,18 +136,26 @@ def _conversion(
         spec = spec and {**spec, **quantised[0]}
         tensors = [{**tensor, **of_file} for tensor, of_file in zip(tensors, quantised, strict=False)]
     kernels = litert.REFERENCE if is_int8 else litert.WITHOUT_DELEGATES
-    scores = _scores(job, output, spec, tensors, kernels)
+    scored = _by_both(job, output, spec, tensors, kernels)
+    scores = scored[0].rows
     check = compare(_CHECKS[precision], float_scores, scores)
     # How well integers do is what the accuracy says: the agreement is stated, and forbids nothing.
     if not is_int8:
         require(check, job["what"], "report it, with the model; another runtime may take it")
+    state = _state(job, output)
+    is_reference = is_int8 or state == "kept"  # Keras's layers forget: only the file has a state to keep
+    if state == "kept":
+        scored = _by_both(job, output, spec, tensors, kernels, keep_state=True)
+    reference = scored[0].rows if is_reference else float_scores
     return {
-        "scores": (scores if is_int8 else float_scores).tolist(),
-        "reference": f"LiteRT {kernels}" if is_int8 else "Keras float32",
+        "scores": reference.tolist(),
+        "reference": f"LiteRT {kernels}" if is_reference else "Keras float32",
+        "outputs": outputs_of(reference, scored),
         "check": check,
         "input": quantised[0],
         "tensors": quantised if is_int8 and tensors else None,
         "steps": litert.output_scales(output),
+        "state": state,
     }
 
 
@@ -165,16 +186,23 @@ def _golden_feeds(
     return golden_feeds(Path(job["golden"]), shapes, spec, tensors)
 
 
-def _scores(
+def _by_both(
     job: Job,
     file: Path,
     spec: Mapping[str, Any] | None,
     tensors: Sequence[Mapping[str, Any]],
     kernels: litert.Kernels,
-) -> NDArray[np.float32]:
-    """Scores float32 [golden, scores] of the golden patches by a file whose inputs are as described."""
-    feeds = _golden_feeds(job, spec, tensors)
-    return litert.run(file, feeds, job["golden_batch"], kernels=kernels)[: job["n"]]
+    *,
+    keep_state: bool = False,
+) -> list[Scored]:
+    """The golden patches' scores by these kernels and by LiteRT's own choice, by a file with such inputs."""
+    feeds, batch = _golden_feeds(job, spec, tensors), job["golden_batch"]
+    both = [litert.run(file, feeds, batch, kernels=kernels, keep_state=keep_state)]
+    try:
+        both.append(litert.run(file, feeds, batch, kernels=litert.DEFAULT, keep_state=keep_state))
+    except (RuntimeError, ValueError):  # the file is for boards: a session on the processor says why
+        both *= 2
+    return [scored._replace(rows=scored.rows[: job["n"]]) for scored in both]
 
 
 def _inputs_of(job: Job, file: Path) -> list[dict[str, Any]]:
@@ -204,13 +232,19 @@ def _require_published(quantised: Mapping[str, Any]) -> None:
         )
 
 
-def _not_run(what: str, error: Exception) -> UnsupportedError | InputError:
+def _not_run(what: str, batch: int, error: Exception) -> UnsupportedError | InputError:
     message = " ".join(str(error).split())[:500] or type(error).__name__
     if any(word in message.lower() for word in _FLEX):
         return UnsupportedError(
             f"{what} has an operation that LiteRT does not have",
             why=message,
             fix="convert it with TFLite's built-in operations alone, or take a runtime that has it",
+        )
+    if batch > 1 and "RESHAPE" in message:
+        return UnsupportedError(
+            f"{what} cannot be run at a batch of {batch}",
+            why=f"one of its Reshapes fixes another batch ({message})",
+            fix="leave --batch out, or export it with an open batch",
         )
     return InputError(f"LiteRT cannot run {what}", why=message, fix="convert the model again")
 

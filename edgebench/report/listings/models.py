@@ -69,7 +69,11 @@ def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-_PRECISIONS = {"fp16": "fp16 (float16 weights)", "mixed": "mixed (not one of fp32, fp16, int8 throughout)"}
+_PRECISIONS = {
+    "fp16": "fp16 (float16 weights)",
+    "mixed": "mixed (not one of fp32, fp16, int8 throughout)",
+    "16x8": "mixed (16x8: int16 activations, int8 weights; the device cpu takes it)",
+}
 
 
 def print_model(console: Console, model: Mapping[str, Any], *, as_json: bool = False) -> None:
@@ -95,7 +99,8 @@ def _families(families: Sequence[Mapping[str, Any]]) -> list[Block]:
 
 def _file(model: Mapping[str, Any]) -> list[Block]:
     """What a model's file says of it."""
-    family, width, precision = model.get("family"), model.get("width"), model.get("precision")
+    family, width = model.get("family"), model.get("width")
+    precision = "16x8" if model.get("is_16x8") else model.get("precision")
     of_width = "" if width is None else f", width {width}"
     entries = {
         "format": f"{model.get('format', '')}, {words.size(model.get('size_bytes'))}",
@@ -105,6 +110,7 @@ def _file(model: Mapping[str, Any]) -> list[Block]:
         "precision": _PRECISIONS.get(precision, str(precision)) if precision else "",
         "parameters": _count(model, "parameters"),
         "MACs": _count(model, "macs"),
+        "state": _state(model),
     }
     blocks: list[Block] = [facts("model", [(label, text) for label, text in entries.items() if text])]
     blocks += [Command(f"{name} {model[name]}") for name in filter(model.get, ("sha256", "path"))]
@@ -118,6 +124,14 @@ def _file(model: Mapping[str, Any]) -> list[Block]:
         columns = (*of_figures("operation", "n"), Column("counted in MACs", long=True))
         blocks.append(Table("operations", columns, tuple(rows)))
     return blocks
+
+
+def _state(model: Mapping[str, Any]) -> str:
+    """The treatment of a file's state; empty for a model without one."""
+    names = ", ".join(map(str, model.get("states") or ()))
+    if model.get("format") == "onnx" and names:
+        return f"inputs {names}: zeros where --inputs does not give them"
+    return words.STATES[model.get("state", "none")] + (f" ({names})" if names else "")
 
 
 def _count(model: Mapping[str, Any], name: str) -> str:

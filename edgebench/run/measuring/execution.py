@@ -489,7 +489,7 @@ def _worker_plan(alone: PlannedTrial, prepared: Prepared) -> WorkerPlan:
     return WorkerPlan(**common)
 
 
-_OF_ARTIFACT = ("class_names", "accuracy_reason", "assumed", "mark", "provenance")
+_OF_ARTIFACT = ("class_names", "accuracy_reason", "assumed", "state", "mark", "provenance")
 """Fields of an Artifact and of a TrialRecord."""
 
 

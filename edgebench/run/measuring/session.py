@@ -21,7 +21,7 @@ from edgebench.link.failures import Explain, unexplained
 from edgebench.link.host_lag import bursts_for, response_of, settle_s
 from edgebench.link.host_probes import HostProbes
 from edgebench.prepare.labelled_inputs import anomaly_scores
-from edgebench.records.model import Golden
+from edgebench.records.model import Golden, OutputTolerance
 from edgebench.records.session import Pass, SessionFacts, Window
 from edgebench.records.stored import Failure, GoldenCheck, SessionStatus, SessionTables
 from edgebench.records.values import Json, Scores
@@ -235,8 +235,12 @@ def _words(stage: str, done: int, steps: int, unit: str = "pass", about: str = "
 # Outputs are checked before anything is timed: a device's golden scores against the artifact's.
 
 
+NO_NUMBER = 1e9
+"""Difference of a score that is no finite number."""
+
+
 def compare(scores: Scores, golden: Golden, options: Mapping[str, Any]) -> GoldenCheck:
-    """How far `scores` float32 [g, classes] are from the golden ones, under the tolerance that applies.
+    """How far `scores` float32 [g, classes] are from the golden ones, output by output.
 
     The tolerance is 0 where one of the target's options is named in `golden.exact_with`. The class is
     compared on the n patches whose two best classes are further apart than the tolerance.
@@ -249,13 +253,28 @@ def compare(scores: Scores, golden: Golden, options: Mapping[str, Any]) -> Golde
             stage="golden",
         )
     settings = {f"{name}={value}" for name, value in options.items()}
+    is_exact = bool(settings & set(golden.exact_with))
+    outputs = golden.outputs or (OutputTolerance(scores=reference.shape[1], tolerance=golden.tolerance),)
     difference = np.abs(scores.astype(np.float64) - reference)
     # A score that is not a number is as far away as can be.
-    largest = float(np.nan_to_num(difference, nan=1e9, posinf=1e9).max())
-    tolerance = 0.0 if settings & set(golden.exact_with) else golden.tolerance
-    # Two classes nearer to each other than the tolerance may change places without any fault.
+    difference = np.nan_to_num(difference, nan=NO_NUMBER, posinf=NO_NUMBER)
+    found: list[tuple[float, float]] = []
+    start = unchecked = 0
+    for output in outputs:
+        columns = slice(start, start := start + output.scores)
+        if output.tolerance is None:
+            unchecked += 1
+            found.append((0.0 if np.isfinite(scores[:, columns]).all() else NO_NUMBER, 0.0))
+        else:
+            furthest = float(difference[:, columns].max(initial=0.0))
+            found.append((furthest, 0.0 if is_exact else output.tolerance))
+    # The output with the largest excess stands for all.
+    largest, tolerance = max(found, key=lambda pair: pair[0] - pair[1])
+    # Of one row of scores: two classes nearer to each other than the tolerance may change places.
+    has_classes = len(outputs) == 1 and not unchecked
     ordered = np.sort(reference, axis=1)
     clear = np.diff(ordered[:, -2:], axis=1).sum(axis=1) > tolerance
+    clear &= has_classes
     equal = scores.argmax(axis=1) == reference.argmax(axis=1)
     return GoldenCheck(
         max_abs_diff=largest,
@@ -263,6 +282,7 @@ def compare(scores: Scores, golden: Golden, options: Mapping[str, Any]) -> Golde
         top1_equal=int((equal & clear).sum()),
         n=int(clear.sum()),
         reference=golden.reference,
+        unchecked=unchecked,
     )
 
 

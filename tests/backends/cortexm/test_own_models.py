@@ -1,5 +1,6 @@
 """A user's int8 models without a picture: whether a board has room, and sessions on firmware."""
 
+import dataclasses
 import importlib
 import json
 import shutil
@@ -10,16 +11,19 @@ import pytest
 from typer.testing import CliRunner
 
 from edgebench.cli.main import app
-from edgebench.errors import InputError, UnavailableError, UnsupportedError, UsageError
+from edgebench.errors import InputError, SessionError, UnavailableError, UnsupportedError, UsageError
 from edgebench.prepare.samples import samples_scene
+from edgebench.records.model import PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.records.values import ImageSet
+from edgebench.records.values import ImageSet, Variant
 from edgebench.run.measuring.session import compare, require
+from edgebench.run.model_choice import resolve_sources, with_golden
 from tests.backends.cortexm.board_faults import FaultyBoard
 from tests.backends.cortexm.first_light import SHORT
 from tests.backends.cortexm.simulated import clocks, served
 from tests.backends.cortexm.tflm_programs import board_library
+from tests.models.crafted_lite import CLASSES, write_memory
 
 artifacts = importlib.import_module("edgebench.backends.cortexm.artifacts")
 backend = importlib.import_module("edgebench.backends.cortexm.backend")
@@ -164,3 +168,34 @@ def test_a_session_on_firmware_that_has_it(prepared, fault):
     assert facts.runtime["own_firmware"] is is_own
     assert facts.runtime.get("input_convention") == (None if is_own else "as the model takes it")
     assert facts.runtime["model"] == (engines.model_id(artifact) if is_own else "vww01")
+
+
+def test_a_state_is_reset_before_each_inference_of_a_window(tmp_path, session_cache):
+    pytest.importorskip("tflite_micro")
+    inputs, path = tmp_path / "samples.npz", write_memory(tmp_path / "memory.tflite", quantised=True)
+    samples = np.eye(CLASSES, dtype=np.float32)[:, None] * 4
+    np.savez(inputs, samples=samples)
+    (chosen,) = resolve_sources([str(path)], cache=session_cache, progress=quiet, inputs=inputs)
+    source = with_golden(chosen, session_cache, None, None).source
+    request = PrepareRequest(Variant(None, "int8", source.name), 1, {"engine": "tflm"}, source)
+    [artifact] = backend.CortexMBackend().prepare([request], session_cache, quiet)
+    assert artifact.state == "reset" and np.array_equal(artifact.golden.scores, samples[:, 0])
+    kept = artifacts.with_printed_tolerance(artifact.model_copy(update={"state": "kept"}))
+    assert isinstance(kept, UnsupportedError) and "--keep-state" in kept.fix
+    with simulator.TflmEngine(artifact, quiet) as engine:
+        engine.start()
+        board = FaultyBoard([], model_id=engines.model_id(artifact), engine=engine, clock=clocks.Clock())
+        with (
+            served(board) as port,
+            closing(backend.CortexMDevice(Target("m7", "cortex-m", port=port), SHORT)) as device,
+            device.session(artifact, SessionSettings(1, {}, Launch())) as session,
+        ):
+            require(compare(session.golden(), artifact.golden, {}))
+            assert source.inputs is not None
+            scene = samples_scene(source.inputs, is_users=True)
+            windows = list(session.measure(MeasurePlan(scene, 2, 2, images=None, patches=1)))
+            profile = device.identify()
+    assert all(np.array_equal(window.scores, samples[0, 0]) for window in windows)
+    foreign = dataclasses.replace(profile, firmware="another 1", infos={})
+    with pytest.raises(SessionError, match="not the artifact"):
+        foreign.require_fits(artifact)

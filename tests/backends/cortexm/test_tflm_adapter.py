@@ -16,6 +16,18 @@ def program(tmp_path_factory):
     return host_program(tmp_path_factory.mktemp("tflm"))
 
 
+@pytest.mark.parametrize(("flags", "line"), [(("-DTFLM_RESETS=1",), ["m-info-[state=reset]"]), ((), [])])
+def test_a_model_with_a_state_is_reset_before_each_inference(tmp_path, monkeypatch, flags, line):
+    require_compiler()
+    require_cxx_compiler()
+    monkeypatch.setenv("TFLM_STANDIN", "reset")
+    with HostProgram(host_program(tmp_path, *flags), "--stdio", "--clock-speed", 1) as device:
+        assert device.answer() == BANNER
+        assert [words for words in device.command("profile") if "state=" in words] == line
+        failed = device.command("infer 1 0")[-1] == "e-[An inference failed: Reset failed]"
+        assert failed is bool(line)
+
+
 def test_scores_are_those_of_the_resident_input_every_time(program):
     with HostProgram(program, "--stdio", "--clock-speed", 1) as device:
         assert device.answer() == BANNER

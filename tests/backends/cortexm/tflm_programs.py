@@ -39,7 +39,7 @@ def run(*command):
     assert done.returncode == 0, done.stderr
 
 
-def host_program(folder):
+def host_program(folder, *flags_of_model):
     """The firmware with the adapter and the stand-in, under sanitizers."""
     file = folder / "model.tflite"
     file.write_bytes(b"....TFL3")
@@ -50,6 +50,7 @@ def host_program(folder):
         '-DTFLM_ENGINE="TFLM stand-in"',
         f"-DTFLM_ARENA_BYTES={INPUT_BYTES + SCORES}",
         "-DTFLM_OPERATORS=OPERATOR(Conv2D) OPERATOR(Mean)",
+        *flags_of_model,
     )
     flags = [flag for flag in FLAGS if not flag.startswith("-std")]
     objects = []

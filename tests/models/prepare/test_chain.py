@@ -15,7 +15,14 @@ from edgebench.prepare import chain
 from edgebench.prepare.cache import Cache, CachedFile
 from edgebench.prepare.chain import Chain, Recipe, Refusals, StepJob, artifact_of, carry_out, subject_of
 from edgebench.prepare.workers.processes import HelperError
-from edgebench.records.model import Artifact, InputSpec, ModelSource, PrepareRequest, Samples
+from edgebench.records.model import (
+    Artifact,
+    InputSpec,
+    ModelSource,
+    OutputTolerance,
+    PrepareRequest,
+    Samples,
+)
 from edgebench.records.values import Progress, Variant
 
 
@@ -58,7 +65,7 @@ class NumberChain(Chain):
         spec = InputSpec(dtype="float32")
         return artifact_of(
             request, subject_of(request), recipe, file, cache, format="numbers", input_spec=spec,
-            tolerance=1.0, calibration=None, checks=[], provenance={},
+            tolerances=[OutputTolerance(scores=5, tolerance=1.0)], calibration=None, checks=[], provenance={},
         )  # fmt: skip
 
 

@@ -30,6 +30,8 @@ struct model_facts {
     uint32_t working_bytes;
     /* Why model_start or model_invoke returned false, in words without `]`; NULL where there is nothing to say. */
     const char *failure;
+    /* Whether model_invoke resets the model's state first, so that no inference depends on an earlier one. */
+    bool resets;
 };
 
 /* Called once at start; false: the engine cannot run, and every `infer` answers an error. */

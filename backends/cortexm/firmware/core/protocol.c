@@ -111,6 +111,9 @@ static void answer_profile(char *rest)
     put_info_number("input-bytes", MODEL_INPUT_BYTES);
     put_info_number("scores", MODEL_SCORES);
     put_info_number("engine-bytes", facts->working_bytes);
+    if (facts->resets) {
+        put_info("state", "reset");
+    }
     put_info_number("copy-us", inference_copy_us());
     put_info("timer", port_timer());
     put_info("reset", port_reset_reason());

@@ -103,6 +103,11 @@ TfLiteStatus MicroInterpreter::Invoke()
     return kTfLiteOk;
 }
 
+TfLiteStatus MicroInterpreter::Reset()
+{
+    return fails("reset") ? kTfLiteError : kTfLiteOk;
+}
+
 size_t MicroInterpreter::inputs_size() const
 {
     return fails("inputs") ? 2 : 1;

@@ -4,6 +4,7 @@
  *   TFLM_MODEL_FILE   the .tflite, as a string
  *   TFLM_ENGINE       what is known of the library, as a string
  *   TFLM_ARENA_BYTES  of the tensors and of what TFLM keeps of the model
+ *   TFLM_RESETS       optional: 1 where the model has variable tensors, which are reset before each inference
  *   TFLM_OPERATORS    OPERATOR(Conv2D) OPERATOR(Mean) ..., each the name of the resolver's method without Add
  */
 #include <setjmp.h>
@@ -16,6 +17,9 @@
 
 #include "model.h"
 
+#ifndef TFLM_RESETS
+#define TFLM_RESETS 0
+#endif
 #define TEXT_OF(value) #value
 #define NUMBER_TEXT(number) TEXT_OF(number)
 
@@ -46,7 +50,7 @@ jmp_buf before_call;
 volatile bool is_calling;
 bool has_aborted;
 
-struct model_facts facts = {TFLM_ENGINE, MODEL_INT8, MODEL_INT8, 1.0f, 0, 0, nullptr};
+struct model_facts facts = {TFLM_ENGINE, MODEL_INT8, MODEL_INT8, 1.0f, 0, 0, nullptr, TFLM_RESETS};
 
 bool fail(const char *failure)
 {
@@ -128,6 +132,9 @@ bool start()
 
 bool invoke()
 {
+    if (TFLM_RESETS && interpreter->Reset() != kTfLiteOk) {
+        return fail("Reset failed");
+    }
     return interpreter->Invoke() == kTfLiteOk || fail("Invoke failed");
 }
 

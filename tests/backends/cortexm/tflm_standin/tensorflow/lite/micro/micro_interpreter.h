@@ -38,6 +38,7 @@ public:
     ~MicroInterpreter();
     TfLiteStatus AllocateTensors();
     TfLiteStatus Invoke();
+    TfLiteStatus Reset();
     size_t inputs_size() const;
     size_t outputs_size() const { return 1; }
     TfLiteTensor *input(size_t index);
