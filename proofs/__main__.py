@@ -40,6 +40,7 @@ from proofs.topic import FULL, SMALL, Proof, Size, Topic
 
 PROOFS: Mapping[str, Proof] = {
     "coverage": coverage.proof,
+    "resembling": coverage.resembling,
     "scatter": scatter.proof,
     "flags": shapes.proof,
     "areas": areas.proof,

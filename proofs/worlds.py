@@ -58,27 +58,30 @@ class World:
     Attributes:
         levels: `normal`, `t3`, `exponential`, `two modes` (normal, and 30 % of sessions 5 % higher), or
             `lognormal`.
+        passes: within its sessions; None where a session's median is its level.
     """
 
     levels: str
     shift: float
-    passes: Passes = Passes()
+    passes: Passes | None = Passes()
 
     def truth(self, pool: int) -> float:
         """The mean over all sessions of their medians."""
         mode = MODE_SHARE * MODE_STEP if self.levels == "two modes" else 0.0
-        return 1.0 + mode + float(pool_of(self.passes, pool).mean())
+        return 1.0 + mode + (float(pool_of(self.passes, pool).mean()) if self.passes else 0.0)
 
     def draw(self, generator: Generator, shape: Shape, pool: int) -> Draw:
         """Session medians of that shape; the value is about 1."""
-        medians = pool_of(self.passes, pool)
         levels, rare = _LEVELS[self.levels](generator, shape, self.shift)
+        if self.passes is None:
+            return Draw(1.0 + levels, rare)
+        medians = pool_of(self.passes, pool)
         return Draw(1.0 + levels + medians[generator.integers(medians.size, size=shape)], rare)
 
     def passes_of(self, generator: Generator, experiments: int, sessions: int, passes: int) -> Floats:
         """Every pass, [experiments, sessions, passes]."""
         levels, _ = _LEVELS[self.levels](generator, (experiments, sessions, 1), self.shift)
-        return 1.0 + levels + _noise(generator, (experiments, sessions, passes), self.passes)
+        return 1.0 + levels + _noise(generator, (experiments, sessions, passes), self.passes or Passes())
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ from edgebench.records.target import BOARD_FIGURES, Target
 from edgebench.results.rows import Rows
 from edgebench.stats import percentiles as deadlines
 from edgebench.stats.clock import falls_short
-from edgebench.stats.intervals import MIN_SESSIONS, outliers, session_medians
+from edgebench.stats.intervals import MIN_SESSIONS, outliers, session_medians, widening
 from edgebench.stats.percentiles import minute_medians
 from edgebench.stats.power import IdleDrift
 from edgebench.stats.shape import RATIO_LIMIT, Heat, heat, rise_together, shape_of
@@ -543,7 +543,7 @@ def _probe_cautions(records: Sequence[SessionRecord]) -> Iterator[Caution]:
 
 
 def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
-    """Whether the sessions' medians look like draws from one symmetric bell, which the interval assumes."""
+    """Whether the sessions' medians look like independent draws of a symmetric bell, as intervals assume."""
     medians = session_medians(steady.latency_s)
     shape = shape_of(medians)
     warnings = []
@@ -556,6 +556,8 @@ def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
     if shape.multimodal:
         parts = [f"{len(group)} around {statistics.fmean(group):.3g} s{of}" for group in shape.groups]
         warnings.append(Caution(Flag.MULTIMODAL, of=len(medians), what=" and ".join(parts)))
+    if medians and (wider := float(widening(np.array(medians)))) > 1:
+        warnings.append(Caution(Flag.RESEMBLING, of=len(medians), ratio=wider, what=of))
     return warnings
 
 

@@ -13,6 +13,7 @@ from edgebench.stats.intervals import (
     interval_reason,
     mean_interval,
     mean_over_sessions,
+    resemblance,
     session_medians,
 )
 from edgebench.stats.percentiles import least_n, percentile_over_sessions, unseen_stall
@@ -53,7 +54,7 @@ def over_medians(medians: Sequence[float], certainty: Certainty = STATED) -> Fig
     if few := interval_reason(len(medians)):
         return Figure(float(mean_over_sessions(np.array(medians))), reason=few)
     value, low, high = map(float, mean_interval(np.array(medians), certainty.interval))
-    return Figure(value, low, high)
+    return Figure(value, low, high, note=resemblance(medians))
 
 
 def quantity_of(worker: Mapping[str, Any]) -> str:

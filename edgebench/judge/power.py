@@ -16,7 +16,7 @@ from edgebench.records.session import LIVE_SAMPLES, UNKNOWN_REACH_S, probe_name
 from edgebench.records.stored import PACED_COLUMNS, SessionRecord
 from edgebench.results.rows import Rows, by_number
 from edgebench.stats.burst_lag import BY_CHANCE, SEARCH_PERIODS, SEARCH_S
-from edgebench.stats.intervals import CONFIDENCE
+from edgebench.stats.intervals import CONFIDENCE, resemblance
 from edgebench.stats.percentiles import least_n
 from edgebench.stats.power import (
     CHECK_WIRING,
@@ -665,7 +665,7 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
         idle_drift_w=_mean([session.idle_drift.drift_w for session in sessions if session.idle_drift]),
         energy_j=_mean(gross),
         net_energy_j=_mean(net),
-        reason="; ".join([*_counted(reasons, len(sessions)), *([lag] if means and lag else [])]),
+        reason=_joined(*_counted(reasons, len(sessions)), lag if means else "", resemblance(means)),
         window_s=min((window.window_s for window in windows if window.window_s > 0), default=None),
         mean_w_sessions=tuple(means),
         energy_j_sessions=tuple(gross),

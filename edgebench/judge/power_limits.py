@@ -202,6 +202,9 @@ def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "")
     cover = power.uncovered and f"{_name(power)} did not see the whole steady window of {power.uncovered}"
     lasting = [objection for objection in (scope_objection(power), cover, *objections) if objection]
     lag_s = power.unknown_lag_s
+    lag_note = (
+        f"its bounds hold what a lag of up to {lag_s:.3g} s may move, since it is not known" if lag_s else ""
+    )
     return replace(
         figure,
         high=None if lasting or few else figure.high,
@@ -209,9 +212,7 @@ def bounded(power: PowerFigure, figure: Figure, *objections: str, few: str = "")
         reason="; ".join(filter(None, (*lasting, few, figure.reason))),
         what=f"{figure.what} of {_name(power)}",
         scope=_scope(power),
-        note=""
-        if lag_s is None
-        else f"its bounds hold what a lag of up to {lag_s:.3g} s may move, since it is not known",
+        note="; ".join(filter(None, (figure.note, lag_note))),
     )
 
 

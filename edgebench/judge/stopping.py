@@ -2,7 +2,11 @@
 
 Looking after every session spends error, so a verdict is settled at the confidence that an alpha-spending
 rule leaves to that look (edgebench.stats.intervals), which is above the 95 % that reports show: what is
-settled is a pass or a fail there, too. Each verdict is wrong in at most 1 % of trials.
+settled is a pass or a fail there, too. Where sessions scatter normally, each verdict is wrong in at most
+0.5 % of trials.
+
+Few sessions do not show how they scatter: all of them may be in one of two modes. Before SHAPE_SESSIONS no
+trial ends by the width of its interval, and a verdict is settled only with a margin above EARLY_MARGIN.
 
 Sessions that end their own measuring do so where they happen to be close together, or far from a limit: at
 95 % their interval would cover less than it claims, so that it is taken at STOPPING_CONFIDENCE, to end by its
@@ -24,7 +28,9 @@ from edgebench.results.listing import ended_by_rule, is_done, is_given_up
 from edgebench.run.setting import duration_text, share_text
 from edgebench.stats.intervals import (
     CONFIDENCE,
+    EARLY_MARGIN,
     MIN_SESSIONS,
+    SHAPE_SESSIONS,
     SPENDING_NAME,
     STOPPING_CONFIDENCE,
     look_confidence,
@@ -64,7 +70,7 @@ class Standing:
 
     Attributes:
         half_width: of the latency's interval (see Interval.half_width); None where it is missing.
-        narrow: whether that is what was asked for.
+        narrow: whether that is what was asked for, of enough sessions.
         unsettled: the requirements whose verdict is open, as `profile: name`.
         decided: whether there was something to settle, and nothing is open.
         quantity: the latency: `infer_s` where there is no `image_s`.
@@ -100,8 +106,8 @@ def standing(summary: TrialSummary, sessions: int, rule: Rule) -> Standing:
     Of an emulated trial all verdicts are open: no session of it settles one.
     """
     half = summary.latency.half_width if summary.latency is not None else None
-    enough = sessions >= rule.least
-    narrow = enough and rule.target_ci is not None and half is not None and half <= rule.target_ci
+    enough, is_early = sessions >= rule.least, sessions < SHAPE_SESSIONS
+    is_narrow = rule.target_ci is not None and half is not None and half <= rule.target_ci
     # Every number of sessions from MIN_SESSIONS on is a look, whether or not anything may end there.
     looks = max(1, rule.most - MIN_SESSIONS + 1)
     look = min(max(1, sessions - MIN_SESSIONS + 1), looks)
@@ -111,9 +117,11 @@ def standing(summary: TrialSummary, sessions: int, rule: Rule) -> Standing:
         for profile in rule.profiles or ()
         for requirement in profile.judged
         if not requirement.wanted
-        if summary.emulated or not is_settled(summary, requirement, certainty)
+        if summary.emulated
+        or not is_settled(summary, requirement, certainty, EARLY_MARGIN if is_early else 0.0)
     )
     decided = enough and rule.profiles is not None and not unsettled and not summary.emulated
+    narrow = enough and not is_early and is_narrow
     return Standing(half, narrow, unsettled, decided, summary.latency_quantity or "image_s")
 
 
@@ -180,8 +188,14 @@ def _end_text(by: EndedBy, far: Standing, ok: int, rule: Rule, run: RunRecord | 
         f"half-width {half}{of} of {asked} asked" if far.narrow else "",
         "every verdict that can be settled is settled" if far.decided else "",
     )
+    target = rule.target_ci
+    is_few = target is not None and far.half_width is not None and far.half_width <= target
     shortfalls = (
-        f"without reaching {asked}{of}: {now}" if rule.target_ci is not None else "",
+        f"{now}{of}, but {asked} ends a trial from {SHAPE_SESSIONS} sessions on"
+        if is_few
+        else f"without reaching {asked}{of}: {now}"
+        if target is not None
+        else "",
         f"not settled: {named}" if named else "",
     )
     shortfall = "; ".join(filter(None, shortfalls))

@@ -7,7 +7,6 @@ an interval with one end, which is open where it leaves its own number out (abov
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -294,22 +293,40 @@ def _verdict(summary: TrialSummary, profile: str, requirement: Requirement, judg
     )
 
 
-def is_settled(summary: TrialSummary, requirement: Requirement, certainty: Certainty) -> bool:
+def is_settled(
+    summary: TrialSummary, requirement: Requirement, certainty: Certainty, least_margin: float = 0.0
+) -> bool:
     """Whether further sessions of the same kind leave a verdict as it is, as surely as `certainty` says.
 
     Settled is a pass and a fail; what is unknown, because no session brings what is missing; and what is
     inconclusive for a reason that stays, such as a meter that sees part of the board, unless that meter
     may yet fail the limit. What declared power decides is settled where no meter can. What was published
     settles nothing: a session may show otherwise.
+
+    Args:
+        summary: of the trial.
+        requirement: whose verdict it is.
+        certainty: how sure the bounds have to be.
+        least_margin: a verdict that rests on sessions is settled only with a margin above this share of its
+            limit. None is needed of what is taken once a trial, nor of a maximum that is above its limit.
     """
     judged = judgement(summary, requirement, certainty)
     figure = judged.figure
     if summary.published or figure.declared:
         return figure.lasting and not summary.published
-    if judged.word != "inconclusive" or figure.lasting:
+    if judged.word == "unknown" or (judged.word == "inconclusive" and figure.lasting):
         return True
-    limit = math.inf if isinstance(requirement.limit, tuple) else requirement.limit
-    return figure.ceiling is not None and figure.ceiling <= limit
+    metric, limit = requirement.metric, requirement.limit
+    if figure.exact or isinstance(limit, tuple):
+        return True
+    is_once = figure.lasting and not (metric.of_stamps or metric.is_power)
+    is_exceeded = judged.word == "fail" and requirement.statistic == "max"
+    if least_margin and not (is_once or is_exceeded):
+        numbers = (figure.value, figure.low, figure.high)
+        known = next((number for number in numbers if isinstance(number, int | float)), limit)
+        if abs(known - limit) <= least_margin * limit:
+            return False
+    return judged.word != "inconclusive" or (figure.ceiling is not None and figure.ceiling <= limit)
 
 
 def _word(figure: Figure, requirement: Requirement, margin: float | None) -> Word:

@@ -32,7 +32,13 @@ from edgebench.run.setting import clock_text, share_text
 from edgebench.run.settings import SESSIONS_LIMIT
 from edgebench.run.trials import Plan, PlannedTrial
 from edgebench.stats.forecast import Forecast, Resolves, forecast_anew, sessions_for
-from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, STOPPING_CONFIDENCE, session_medians
+from edgebench.stats.intervals import (
+    CONFIDENCE,
+    MIN_SESSIONS,
+    SHAPE_SESSIONS,
+    STOPPING_CONFIDENCE,
+    session_medians,
+)
 
 # What is known of the sessions of a plan's trials: measured before or now, or scaled from others alike.
 
@@ -385,7 +391,7 @@ def _cost(plan: Plan, trial: PlannedTrial, cost: Cost | None, cache: Cache) -> T
     needed = forecast.sessions_needed
     expected = plan.sessions
     if plan.target_ci is not None and needed is not None:
-        expected = min(plan.sessions, max(needed, plan.min_sessions))
+        expected = min(plan.sessions, max(needed, plan.min_sessions, SHAPE_SESSIONS))
     shape = shape_of(plan, trial)
     return TrialCost(trial, cost, shape, spread, needed, forecast.resolves, expected, plan.sessions)
 

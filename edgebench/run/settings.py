@@ -238,7 +238,7 @@ class RunConfig:
         Setting(
             HOW_LONG,
             "End a trial when the half-width of its image_s interval (infer_s of windows) is this share of "
-            "the value: 1% or 0.01",
+            "the value: 1% or 0.01; not before 12 sessions",
             "SHARE",
             read=setting_values.target_ci,
         ),
@@ -247,7 +247,8 @@ class RunConfig:
         bool,
         Setting(
             HOW_LONG,
-            "End a trial when all verdicts of --profile that can be settled are settled.",
+            "End a trial when all verdicts of --profile that can be settled are settled; before 12 sessions "
+            "only with margins above 10 %.",
             switch_off=True,
         ),
     ] = False

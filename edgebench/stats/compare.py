@@ -9,7 +9,8 @@ Times, watts and bytes are above zero, and so are their ratios: test and interva
 of the ratio, as the interval of each side is (see `edgebench.stats.intervals`). Its standard error is that of
 the two means as shares of them (delta method), with Welch's degrees of freedom of those shares, and the
 interval excludes 1 exactly where the test says so. Where sessions differ by a few per cent this is Welch's
-test of the values themselves.
+test of the values themselves. The error of a side whose sessions resemble the one before them is as much
+larger as its interval is wider (`edgebench.stats.intervals.widening`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, t_interval
+from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, t_interval, widening
 
 ALPHA = 0.05
 MINIMUM_EFFECT = 0.03
@@ -104,7 +105,7 @@ def ratios(a: Floats, b: Floats, alpha: float = ALPHA) -> Ratios:
     mean_a, mean_b = a.mean(axis=-1), b.mean(axis=-1)
     ratio = mean_b / mean_a
     error_a, error_b = (
-        (side / mean[..., None]).var(axis=-1, ddof=1) / side.shape[-1]
+        (side / mean[..., None]).var(axis=-1, ddof=1) / side.shape[-1] * widening(side) ** 2
         for side, mean in ((a, mean_a), (b, mean_b))
     )
     error = error_a + error_b

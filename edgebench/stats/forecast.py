@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, t_quantile
+from edgebench.stats.intervals import CONFIDENCE, MIN_SESSIONS, t_quantile, widening
 
 MOST_SESSIONS = 10_000
 SURE = 0.9
@@ -86,7 +86,8 @@ def forecast(
     """Whether `sessions_planned` sessions, those so far among them, will resolve a target or a limit.
 
     Args:
-        medians_so_far: one number a session, above 0, in any unit.
+        medians_so_far: one number a session in the order in which they were measured, above 0, in any unit.
+            Where each resembles the one before it, so will those to come.
         sessions_planned: how many there will be in all, at least MIN_SESSIONS.
         target_half_width: resolved when the interval's longer side is at most this share of the value.
         limit: resolved when the interval is wholly on one side of it; in the medians' unit.
@@ -96,7 +97,7 @@ def forecast(
     if values.size < 2:
         return Forecast("unclear", None, None)
     centre = float(values.mean())
-    spread = float(values.std(ddof=1)) / centre
+    spread = float(values.std(ddof=1) * widening(values)) / centre
     if limit is None:
         reach = math.log1p(target_half_width or 0.0)
         probability = _narrow(spread, values.size, sessions_planned, reach, confidence)

@@ -19,7 +19,8 @@ class Interval:
     """A statistic with its interval over sessions; low and high may be None where n forbids one.
 
     `median` is the mean over sessions of each session's median; the interval is Student's t over those
-    session medians, as a factor on the value, so that it stays above zero.
+    session medians, as a factor on the value, so that it stays above zero; wider where each session resembles
+    the one before it.
     """
 
     median: float

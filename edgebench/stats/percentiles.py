@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from edgebench.stats.intervals import CONFIDENCE, mean_interval
+from edgebench.stats.intervals import CONFIDENCE, mean_interval, widening
 
 MOST_VALUES = 10_000_000
 
@@ -106,7 +106,8 @@ def percentile_over_sessions(
 
     - the percentile over all sessions is at least the lower end of their mean's interval (`mean_interval`);
     - it is at most the value below which the share `p` of such sessions stays: the one-sided tolerance
-      limit of a normal sample (Owen, "Factors for one-sided tolerance limits", 1963).
+      limit of a normal sample (Owen, "Factors for one-sided tolerance limits", 1963), widened as an
+      interval is where each session resembles the one before it.
 
     The bounds from all values at once still hold where they are the wider ones.
 
@@ -127,11 +128,11 @@ def percentile_over_sessions(
     # The higher of two neighbours: a session's few values reach less far than its percentile.
     own = np.array([np.quantile(values, p, method="higher") for values in sessions])
     bounds = mean_interval(own, 2 * confidence - 1)
-    highest = float(bounds.value) + tolerance_factor(p, confidence, own.size) * float(own.std(ddof=1))
+    reach = tolerance_factor(p, confidence, own.size) * float(own.std(ddof=1)) * float(widening(own))
     return PercentileFigure(
         pooled_figure.value,
         min(pooled_figure.low, float(bounds.low)),
-        max(pooled_figure.high, highest),
+        max(pooled_figure.high, float(bounds.value) + reach),
         pooled_figure.n,
     )
 

@@ -54,6 +54,10 @@ class Flag(Enum):
     MULTIMODAL = (
         "the medians of the {of} sessions fall into groups, {what}: the interval covers less than it claims"
     )
+    RESEMBLING = (
+        "the medians{what} of the {of} sessions resemble the one before them: "
+        "the interval is {ratio:.2g} times as wide as that of independent sessions"
+    )
     BUILDS_DIFFER = (
         "the sessions loaded {count} different builds of the artifact: figures of two builds may differ"
     )

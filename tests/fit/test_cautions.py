@@ -122,6 +122,18 @@ def test_a_tail_and_groups_of_sessions_are_told_with_their_figures():
     assert "fall into groups, 3 around 1 s and 2 around 1.2 s: the interval" in sentence
 
 
+def test_sessions_that_resemble_the_one_before_them_are_told_with_the_factor():
+    medians = (1.0, 1.03, 1.02, 1.05, 1.06, 1.03, 1.04, 1.0, 0.99, 1.01)
+    records = [_record(n) for n in range(10)]
+    assert sentences(records, _steady(*[[median] for median in medians])) == (
+        "the medians of the 10 sessions resemble the one before them: "
+        "the interval is 2.1 times as wide as that of independent sessions",
+    )
+    shuffled = [medians[at] for at in (0, 9, 2, 7, 4, 5, 6, 3, 8, 1)]
+    assert sentences(records, _steady(*[[median] for median in shuffled])) == ()
+    assert sentences(records[:7], _steady(*[[median] for median in medians[:7]])) == ()
+
+
 def test_what_sessions_say_is_passed_on_once():
     records = [_record(n, warnings=("the governor changed", "the governor changed")) for n in range(2)]
     steady = _steady([1.0], [1.0], [1.0])

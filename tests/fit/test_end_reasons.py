@@ -55,18 +55,27 @@ def test_as_many_as_planned():
 
 
 def test_a_width_that_was_reached():
-    with_reason, end = ended(trial(7, half=0.0079), records(7), NARROW)
-    assert (end.by, end.text) == ("rule", "half-width 0.79 % of 1 % asked, after 7 sessions")
+    with_reason, end = ended(trial(12, half=0.0079), records(12), NARROW)
+    assert (end.by, end.text) == ("rule", "half-width 0.79 % of 1 % asked, after 12 sessions")
     assert (with_reason.status, with_reason.reason) == ("done", "")
+
+
+def test_a_width_of_too_few_sessions_is_none_that_was_reached():
+    _, end = ended(trial(11, half=0.0079), records(11), NARROW, run("time", max_time_s=1800.0))
+    assert end.by == "time"
+    few = "now 0.79 %, but 1 % ends a trial from 12 sessions on"
+    assert end.text == f"time of 30 min over after 11 of at most 30 sessions, {few}"
+    _, end = ended(trial(5, half=0.0079), records(5), replace(NARROW, most=5))
+    assert (end.by, end.text) == ("most", f"5 sessions, the most allowed, {few}")
 
 
 def test_verdicts_that_were_settled_and_by_which_rule():
     both = Rule(0.01, (EASY,), 3, 30)
     _, end = ended(trial(3), records(3), both)
     assert end.text == f"every verdict that can be settled is settled, after 3 sessions ({SPENDING_NAME})"
-    _, end = ended(trial(3, half=0.001), records(3), both)
+    _, end = ended(trial(12, half=0.001), records(12), both)
     assert end.text.startswith(
-        "half-width 0.1 % of 1 % asked and every verdict that can be settled is settled, after 3"
+        "half-width 0.1 % of 1 % asked and every verdict that can be settled is settled, after 12"
     )
 
 

@@ -13,6 +13,7 @@ from tests.fit.summaries import meter, summary
 from tests.synthetic_results import QUARTER, made_experiment
 
 STEPS = ((1.0,), (1.01,), (0.99,), (1.005,), (0.995,))
+TWELVE = (*STEPS, *STEPS, (0.992,), (1.008,))
 
 
 def profile(name="mine", **requirement):
@@ -28,7 +29,7 @@ def judged(trial, asked, sessions=None):
 
 
 def test_a_narrow_interval_ends_a_trial():
-    trial = summary(STEPS)
+    trial = summary(TWELVE)
     half = trial.image_s.half_width
     assert half == pytest.approx(trial.image_s.high / trial.image_s.median - 1)
     assert judged(trial, rule(target_ci=half)).reached
@@ -36,13 +37,53 @@ def test_a_narrow_interval_ends_a_trial():
     assert judged(trial, rule(target_ci=half * 0.999)).half_width == half
 
 
+def test_a_narrow_interval_ends_no_trial_before_twelve_sessions():
+    assert not judged(summary(TWELVE[:11]), rule(target_ci=0.5)).reached
+    assert judged(summary(TWELVE), rule(target_ci=0.5)).reached
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_before_twelve_sessions_a_verdict_is_settled_only_with_a_margin_above_ten_percent(side):
+    near, far = (1 / (1 + side * margin) for margin in (0.099, 0.101))
+    same = ((1.0,),) * 12
+    for sessions, settled in ((3, False), (11, False), (12, True)):
+        assert judged(summary(same[:sessions]), rule(limit=near)).decided is settled
+        assert judged(summary(same[:sessions]), rule(limit=far)).decided
+    # Nor does the mean of a meter settle a limit that is near.
+    power = meter(mean_w_sessions=(2.0,) * 11)
+    mean = {"quantity": "power_mean_w"}
+    assert judged(summary(same[:11], power=(power,)), rule(limit=2.1, **mean)).unsettled
+    assert judged(summary(same[:11], power=(power,)), rule(limit=2.3, **mean)).decided
+
+
+def test_sessions_that_resemble_the_one_before_them_end_a_trial_later():
+    steps = (1.0, 1.0, 1.01, 1.01, 1.02, 1.01, 1.02, 1.01, 1.0, 1.0, 1.0, 0.99)
+    shuffled = tuple((steps[at],) for at in (0, 4, 8, 5, 1, 6, 10, 2, 11, 7, 3, 9))
+    resembling = tuple((step,) for step in steps)
+    assert judged(summary(shuffled), rule(target_ci=0.01)).narrow
+    assert not judged(summary(resembling), rule(target_ci=0.01)).narrow
+    assert judged(summary(shuffled), rule(limit=1.02)).decided
+    assert not judged(summary(resembling), rule(limit=1.02)).decided
+
+
+def test_a_margin_is_asked_of_no_figure_that_further_sessions_leave_as_it_is():
+    trial = summary(STEPS, artifact_bytes=5, mass_g=99.0, accuracy=(9500, 10000))
+    for requirement in (
+        {"quantity": "artifact_bytes", "limit": 5},
+        {"quantity": "mass_g", "limit": 100.0},
+        {"quantity": "accuracy", "limit": 0.94},  # taken once
+        {"statistic": "max", "limit": 1.0},  # a pass above it is there already
+    ):
+        assert judged(trial, rule(**requirement)).decided, requirement
+
+
 def test_nothing_ends_a_trial_below_the_least_sessions():
     trial = summary(((1.0,), (1.0,)))
     assert not judged(trial, rule(target_ci=0.5)).reached
     assert not judged(trial, rule(limit=9.0)).reached
-    same = summary(((1.0,),) * 4)
-    assert not judged(same, rule(target_ci=0.5, least=5)).reached
-    assert judged(same, rule(target_ci=0.5, least=4)).reached
+    same = summary(((1.0,),) * 14)
+    assert not judged(same, rule(target_ci=0.5, least=15)).reached
+    assert judged(same, rule(target_ci=0.5, least=14)).reached
 
 
 def test_without_a_rule_nothing_is_reached():
@@ -55,9 +96,9 @@ def test_a_verdict_far_from_its_limit_is_settled_early(limit):
 
 
 def test_a_verdict_near_its_limit_is_settled_at_the_confidence_of_the_look_only():
-    trial = summary(STEPS)
-    # The look at 5 sessions of at most 30 is the third of 28.
-    bound = session_interval(STEPS, look_confidence(3, 28))
+    trial = summary(TWELVE)
+    # The look at 12 sessions of at most 30 is the tenth of 28.
+    bound = session_interval(TWELVE, look_confidence(10, 28))
     assert bound.high is not None and trial.image_s.high < bound.high
     between = (trial.image_s.high + bound.high) / 2
     assert judged(trial, rule(limit=between)).unsettled == ("mine: it",)  # though 95 % says pass

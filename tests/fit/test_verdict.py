@@ -11,7 +11,7 @@ from edgebench.judge.trial_summary import AccuracyDrop, FailedSessions
 from edgebench.judge.verdict import exit_code, judge, judge_all, overall
 from edgebench.stats.compare import wilson
 from edgebench.stats.percentiles import percentile_over_sessions
-from tests.fit.summaries import STEADY, summary, verdict
+from tests.fit.summaries import STEADY, meter, summary, verdict
 
 
 def test_the_whole_interval_under_the_limit_passes():
@@ -32,6 +32,25 @@ def test_the_whole_interval_over_the_limit_fails_with_a_negative_margin():
 def test_a_limit_inside_the_interval_is_inconclusive():
     judged = verdict(summary(), limit=1.001)
     assert (judged.verdict, judged.reason) == ("inconclusive", "the limit is inside the 95 % interval")
+
+
+def test_sessions_that_resemble_the_one_before_them_decide_less():
+    medians = (1.0, 1.03, 1.02, 1.05, 1.06, 1.03, 1.04, 1.0, 0.99, 1.01)
+    shuffled = tuple((medians[at],) for at in (0, 9, 2, 7, 4, 5, 6, 3, 8, 1))
+    resembling = summary(tuple((median,) for median in medians))
+    assert verdict(summary(shuffled), limit=1.05).verdict == "pass"
+    judged = verdict(resembling, limit=1.05)
+    assert (judged.low, judged.high) == (resembling.image_s.low, resembling.image_s.high)
+    assert (judged.verdict, judged.reason) == (
+        "inconclusive",
+        "the limit is inside the 95 % interval; "
+        "each session resembles the one before it: the interval is 2.1 times as wide for that",
+    )
+    # That of a meter, too, and every other value a session.
+    means_w = tuple(3 * median for median in medians)
+    metered = summary(power=(meter(mean_w_sessions=means_w, mean_w=3.07),))
+    judged = verdict(metered, quantity="power_mean_w", limit=3.15)
+    assert judged.verdict == "inconclusive" and "resembles" in judged.reason
 
 
 def test_a_limit_on_the_very_bound():

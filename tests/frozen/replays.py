@@ -23,6 +23,8 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "heat": ("--sustained", "0.5"),
     "multimodal": ("--sessions", "10"),
     "multimodal-none": ("--sessions", "10"),
+    "resembling": ("--sessions", "10"),
+    "resembling-none": ("--sessions", "10"),
     "skewed": ("--sessions", "10"),
     "skewed-none": ("--sessions", "10"),
     "demo": ("--passes", "3"),

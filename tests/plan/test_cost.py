@@ -85,10 +85,10 @@ def test_a_target_costs_what_its_spread_takes(cache):
     note_spread(cache, plan.trials[0].inputs, Spread(0.003, 20))
     note_spread(cache, plan.trials[1].inputs, Spread(0.08, 20))
     costs = costs_of(plan, cache)
-    needed = sessions_for(0.003, 0.01, STOPPING_CONFIDENCE)
-    assert needed is not None
-    assert [(cost.expected, cost.most) for cost in costs] == [(needed, 30), (30, 30)]
-    expected_s = costs[0].span(needed).most_s + costs[1].span(30).most_s
+    assert costs[0].needed == sessions_for(0.003, 0.01, STOPPING_CONFIDENCE) == 4
+    # The width ends no trial before.
+    assert [(cost.expected, cost.most) for cost in costs] == [(12, 30), (30, 30)]
+    expected_s = costs[0].span(12).most_s + costs[1].span(30).most_s
     assert whole_span(plan, costs).most_s == pytest.approx(expected_s)
     most = whole_span(plan, costs, most=True)
     assert most.most_s == pytest.approx(sum(cost.span(30).most_s for cost in costs))

@@ -9,7 +9,7 @@ import pytest
 from edgebench.judge import estimates
 from edgebench.judge import power as power_summary
 from edgebench.judge.figure import Figure
-from edgebench.stats import change_point, power
+from edgebench.stats import change_point, intervals, power
 from edgebench.stats.compare import slowest
 from edgebench.stats.forecast import Forecast, sessions_for
 from edgebench.stats.intervals import Bounds, session_interval, t_interval
@@ -187,8 +187,24 @@ def test_looking_at_95_percent_every_time_is_caught(monkeypatch):
 
 
 def test_stopping_at_the_95_percent_interval_is_caught(monkeypatch):
-    monkeypatch.setattr(stopping, "_BOTH", (0.95, 0.95))
+    monkeypatch.setattr(stopping, "_BOTH", ((0.95, True), (0.95, True)))
     assert not stopping.ended(TINY).met
+
+
+def test_few_sessions_that_end_a_trial_are_caught_where_they_fall_into_two_modes(monkeypatch):
+    monkeypatch.setattr(stopping, "SHAPE_SESSIONS", 3)
+    for topic in (stopping.decide(TINY), stopping.ended(TINY)):
+        missed = [row.cells[0] for row in topic.rows if row.met is False]
+        assert any("two modes" in name for name in missed)
+
+
+def test_an_interval_that_takes_resembling_sessions_for_independent_ones_is_caught(monkeypatch):
+    assert coverage.resembling(TINY).met
+    monkeypatch.setattr(intervals, "widening", lambda medians: np.ones(medians.shape[:-1]))
+    topic = coverage.resembling(TINY)
+    assert [row.cells[:2] for row in topic.rows if row.met is False] == [
+        ("r 0.6", sessions) for sessions in ("10", "20", "40")
+    ]
 
 
 def test_percentiles_of_all_passes_at_once_are_caught(monkeypatch):

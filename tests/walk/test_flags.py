@@ -35,6 +35,7 @@ RAISED: Mapping[str, Mapping[str, Any]] = {
     "few-sessions": {"sessions": 2},
     "skewed": {"sessions": 10},
     "multimodal": {"sessions": 10},
+    "resembling": {"sessions": 10},
     "deadlines-missed": {"period": 0.25},
     "thermal-short": {"source": "thermal-suspected", "sessions": 3, "passes": 5},
 }
@@ -42,6 +43,7 @@ NOT_RAISED: Mapping[str, Mapping[str, Any]] = {
     "few-sessions": {"sessions": 3},
     "skewed": {"sessions": 3},
     "multimodal": {"sessions": 3},
+    "resembling": {"sessions": 10},
     "deadlines-missed": {"period": 0.5},
     "thermal-short": {"source": "thermal-suspected-none", "sessions": 3, "passes": 5},
 }

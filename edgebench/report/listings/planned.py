@@ -30,6 +30,7 @@ from edgebench.run.estimate import Span, longest, session_s, stages_s
 from edgebench.run.meters import gives_windows, idle_window_s
 from edgebench.run.setting import clock_text, duration_text, share_text, span_text
 from edgebench.run.trials import Plan
+from edgebench.stats.intervals import EARLY_MARGIN, SHAPE_SESSIONS
 
 
 def print_planned(console: Console, plan: Plan, costs: Sequence[TrialCost]) -> None:
@@ -129,9 +130,11 @@ def _notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
         else f"no session starts after {duration_text(plan.max_time_s)} of measuring",
         ""
         if plan.target_ci is None
-        else f"a trial ends at a half-width of {share_text(plan.target_ci)} of {latency_name(plan)}",
+        else f"a trial ends at a half-width of {share_text(plan.target_ci)} of {latency_name(plan)}, "
+        f"from {SHAPE_SESSIONS} sessions on",
         "a trial ends when every verdict that can be settled is settled, "
-        f"from {plan.min_sessions} sessions on"
+        f"from {plan.min_sessions} sessions on; before {SHAPE_SESSIONS} only with margins above "
+        f"{share_text(EARLY_MARGIN)} of the limits"
         if plan.decide
         else "",
         *forecast_notes(plan, costs, always=True),
