@@ -186,6 +186,7 @@ def test_passes_outside_their_steady_window_are_refused(tmp_path, beyond):
     key = results.experiment.trials[0].key
     frame = results.table("passes", trials=[key]).drop(columns=["trial", "session"])
     record = results.session_records(key)[0].model_copy(update={"n": 1})
+    frame["phase"] = frame["phase"].astype(str)
     steady = np.flatnonzero(frame["phase"] == "steady")
     edge = steady[0 if beyond == "start_ns" else -1]
     frame.loc[edge, beyond] += -1 if beyond == "start_ns" else 1
