@@ -16,6 +16,7 @@ from edgebench.cli.common import (
     OptionalResultsArgument,
     OutputDirOption,
     echo_path,
+    option,
     output_dir_setting,
     results_folder,
     say,
@@ -169,6 +170,14 @@ def explore(
             "--reference", help="Also show published figures, which come with EdgeBench, marked as such."
         ),
     ] = False,
+    profile: Annotated[
+        list[str] | None,
+        option(
+            "profile",
+            help_text="Also offer a profile: a name or a TOML file. Those of the results' runs are offered "
+            "anyway. Repeatable.",
+        ),
+    ] = None,
     target_names: Annotated[
         bool,
         typer.Option("--target-names", help="Show the names of targets. Default: their device and a number"),
@@ -190,6 +199,7 @@ def explore(
         site,
         folders or [output_dir_setting(None)],
         published=reference,
+        profiles=profile or (),
         target_names=target_names,
         watched=watch,
     )
@@ -197,6 +207,8 @@ def explore(
         made.update(progress)
     say_each("left out", (f"{each.result}: {each.reason}" for each in made.left_out))
     say(f"{counted(made.results, 'result')}, {counted(made.trials, 'trial')}")
+    if made.without_sessions:
+        say(f"{counted(made.without_sessions, 'run')} without any session: no trial of them is shown")
     echo_path(site / "index.html")
     if watch:
         say("waiting for sessions to end; Ctrl-C stops")

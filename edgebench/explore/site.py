@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -41,7 +42,8 @@ from edgebench.files import read_regular, require_folder, unwritten, write_atomi
 from edgebench.judge.history import followed_metrics
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.profile import Profile, shipped_profiles
+from edgebench.judge.judged import run_profiles
+from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
 from edgebench.report import words
 from edgebench.results.archive import unpack_archive
 from edgebench.results.layout import EXPERIMENT_FILE
@@ -142,6 +144,7 @@ class Site:
         places: Sequence[Path],
         *,
         published: bool = False,
+        profiles: Sequence[str] = (),
         target_names: bool = False,
         watched: bool = False,
     ) -> None:
@@ -151,11 +154,13 @@ class Site:
             folder: the site's.
             places: as of `sources_in`.
             published: whether the published figures that come with EdgeBench are shown, too.
+            profiles: names or files of profiles that are offered besides those that come with EdgeBench and
+                those that the results were run with.
             target_names: whether the names that targets were given are shown.
             watched: whether the page looks again and again whether there is other data.
 
         Raises:
-            UsageError: the folder is part of a result, or has files that are no site's.
+            UsageError: the folder is part of a result, or has files that are no site's; or a profile is bad.
         """
         require_site(folder)
         self.folder, self._places = folder, tuple(places)
@@ -166,8 +171,11 @@ class Site:
         self._lock = FileLock(folder / LOCK)
         self._seen: object = None
         self._known: dict[Source, ShownResult | UnreadableResult] = {}
+        self._named_profiles = load_profiles(profiles)
+        self._carried: dict[Source, list[Profile]] = {}
+        self._profiles: list[Profile] = []
         self._changes: dict[tuple[float, ...], list[tuple[int, float]]] = {}
-        self.results = self.trials = 0
+        self.results = self.trials = self.without_sessions = 0
         self.left_out: list[UnreadableResult] = []
 
     def update(self, progress: Progress = lambda done, total: None) -> bool:
@@ -184,10 +192,14 @@ class Site:
             return False
         self._page = {}
         try:
-            before, self._known = self._known, {}
+            offered = self._offered(sources)
+            before, self._known = self._known if offered == self._profiles else {}, {}
+            self._profiles = offered
             for number, source in enumerate(sources, start=1):
                 known = before.get(source)
-                is_there = isinstance(known, UnreadableResult) or (known and self._file(known).is_file())
+                is_there = isinstance(known, UnreadableResult) or (
+                    known and (not known.rows or self._file(known).is_file())
+                )
                 self._known[source] = known if known and is_there else self._read(source)
                 progress(number, len(sources))
             shown, left_out = _once(self._known)
@@ -206,21 +218,38 @@ class Site:
         self._seen = sources, unreadable
         return True
 
+    def _offered(self, sources: Sequence[Source]) -> list[Profile]:
+        """The profiles that come with EdgeBench, those that were named, and those that results carry.
+
+        Different ones of the same name are numbered.
+        """
+        self._carried = {
+            source: self._carried[source] if source in self._carried else _carried(source)
+            for source in sources
+        }
+        profiles: list[Profile] = []
+        for profile in chain(shipped_profiles(), self._named_profiles, *self._carried.values()):
+            if profile not in profiles:
+                profiles.append(profile)
+        return [
+            profile.model_copy(update={"name": name, "title": profile.title + name[len(profile.name) :]})
+            for name, profile in zip(_distinct(each.name for each in profiles), profiles, strict=True)
+        ]
+
     def _read(self, source: Source) -> ShownResult | UnreadableResult:
         """A result; its file is written at once, as the files of all would fill the memory."""
         try:
-            if not source.is_archive:
-                shown, text = read_result(source.path, source.begun_utc, target_names=self._target_names)
-            else:
-                with tempfile.TemporaryDirectory(prefix="edgebench-explore-") as scratch:
-                    folder = unpack_archive(source.path, Path(scratch)).path
+            with _unpacked(source) as folder:
+                begun_utc = source.begun_utc
+                if source.is_archive:
                     created, written_s = created_s(read_experiment(folder)), source.path.stat().st_mtime
                     begun_utc = StoredResult(folder, begun_at(created, written_s, time.time())).begun_utc
-                    shown, text = read_result(folder, begun_utc, target_names=self._target_names)
+                names = self._target_names
+                shown, text = read_result(folder, begun_utc, self._profiles, target_names=names)
         except StoredResultError as error:
             return UnreadableResult.of(source.path, error)
         self._prepare()
-        if all(
+        if shown.rows and all(
             isinstance(each, UnreadableResult) or each.file != shown.file for each in self._known.values()
         ):
             _put(self._file(shown), text.encode())
@@ -247,9 +276,10 @@ class Site:
         """Write what is on all results, data.js last, then remove what it names no more."""
         self._prepare()
         if self._published:
-            shown = [*shown, published_result()]
-        data, sessions = documents(shown, self.left_out, self._levels)
-        files = {f"{each.file}.js" for each in shown if each.file}
+            shown = [*shown, published_result(self._profiles)]
+        data, sessions = documents(shown, self.left_out, self._profiles, self._levels)
+        self.without_sessions = data["without_sessions"]
+        files = {f"{each.file}.js" for each in shown if each.file and each.rows}
         _put(self.folder / SESSIONS, script("edgebenchSessions", sessions).encode())
         _put(self.folder / DATA, script("edgebenchData", data | self._extra).encode())
         for name in _entries(self.folder / RESULTS):
@@ -267,6 +297,25 @@ class Site:
         if key not in self._changes:
             self._changes[key] = [(change.at, change.ratio) for change in change_points(values)]
         return self._changes[key]
+
+
+@contextmanager
+def _unpacked(source: Source) -> Iterator[Path]:
+    """The folder of a result; that of an archive is removed at the end."""
+    if not source.is_archive:
+        yield source.path
+        return
+    with tempfile.TemporaryDirectory(prefix="edgebench-explore-") as scratch:
+        yield unpack_archive(source.path, Path(scratch)).path
+
+
+def _carried(source: Source) -> list[Profile]:
+    """The profiles that a result was run with; none where it cannot be read, which is told elsewhere."""
+    try:
+        with _unpacked(source) as folder:
+            return run_profiles(read_experiment(folder))
+    except StoredResultError:
+        return []
 
 
 def _once(
@@ -371,10 +420,13 @@ Levels = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
 
 
 def documents(
-    shown: Sequence[ShownResult], left_out: Sequence[UnreadableResult], levels: Levels
+    shown: Sequence[ShownResult],
+    left_out: Sequence[UnreadableResult],
+    profiles: Sequence[Profile],
+    levels: Levels,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The documents of data.js and sessions.js, as `edgebench.explore.trials` describes them."""
-    results = dict(_named(shown))
+    results = dict(zip(_distinct(result.name for result in shown), shown, strict=True))
     rows = [(name, result, row) for name, result in results.items() for row in result.rows]
     columns = _labels(rows)
     machine = PrivateNames.of_this_machine()
@@ -411,8 +463,9 @@ def documents(
                 **_profile(profile),
                 "verdicts": _coded([row.verdicts[profile.name] for *_, row in rows], standings),
             }
-            for profile in shipped_profiles()
+            for profile in profiles
         ],
+        "without_sessions": sum(not result.rows for result in shown),
         "left_out": [
             {
                 "result": words.plain(each.result),
@@ -439,14 +492,14 @@ _FOLDERS = re.compile(r"(?<![\w.~])/(?:[^\s'\":,;/]+/)+")  # in front of a file'
 _Rows = Sequence[tuple[str, ShownResult, TrialRow]]
 
 
-def _named(shown: Sequence[ShownResult]) -> Iterator[tuple[str, ShownResult]]:
-    """The results under names that differ, as `edgebench.scan` has them."""
+def _distinct(names: Iterable[str]) -> Iterator[str]:
+    """The names, numbered where they are the same, as `edgebench.scan` has them."""
     taken = set[str]()
-    for result in shown:
-        names = chain([result.name], (f"{result.name} ({number})" for number in count(2)))
-        name = next(free for free in names if free not in taken)
-        taken.add(name)
-        yield name, result
+    for name in names:
+        numbered = chain([name], (f"{name} ({number})" for number in count(2)))
+        free = next(each for each in numbered if each not in taken)
+        taken.add(free)
+        yield free
 
 
 def _labels(rows: _Rows) -> dict[str, list[str]]:

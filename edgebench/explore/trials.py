@@ -11,6 +11,7 @@ A site is read by `page/explore.js`. data.js has every trial, one entry a trial 
                               "reasons": {"values", "codes"}}', ...},
      "profiles": [{"name", "title", "verdicts": {"values", "codes"},
                    "limits": [{"metric", "statistic", "title", "most" or "least"}, ...]}, ...],
+     "without_sessions": how many results have no session, and no trial here,
      "usual": {"x", "y", "metric", "columns": [...]}, the metrics where the address chooses none,
      "python": {"table", "rows"}, which are PYTHON_TABLE and PYTHON_ROWS,
      "left_out": [{"result", "why"}, ...],
@@ -48,17 +49,18 @@ from numpy.typing import NDArray
 
 from edgebench.judge.columns import csv_fields, missing_reasons
 from edgebench.judge.comparison import figure_of, session_values
+from edgebench.judge.cautions import REPLAY
 from edgebench.judge.history import NOTHING_REACHES, followed, followed_metrics
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import trial_identity
 from edgebench.judge.power_trace import power_traces
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.profile import Profile
 from edgebench.judge.published import judge_published
 from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import PUBLISHED, TrialSummary, Verdict
 from edgebench.judge.verdict import judge_all
-from edgebench.records.stored import ExperimentRecord, SessionRecord
+from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord
 from edgebench.records.target import Target
 from edgebench.report import words
 from edgebench.report.environment import command_line, environment
@@ -75,7 +77,7 @@ MOST_POINTS = 2_000
 
 TITLES = {
     "kind": "Kind", "result": "Result", "date": "Date", "device": "Device", "board": "Board",
-    "target": "Target", "model": "Model family", "variant": "Variant", "trial": "Trial",
+    "target": "Target", "scene": "Scene", "model": "Model family", "variant": "Variant", "trial": "Trial",
     "depth_multiplier": "Depth multiplier", "precision": "Precision", "batch": "Batch",
     "power_mode": "Power mode", "scope": "Meter covers", "status": "Status", "source": "Source", "key": "Key",
     "id": "File", "history": "Series",
@@ -151,6 +153,7 @@ class ShownResult:
     Attributes:
         name: as it is shown.
         begun_utc: ISO 8601; empty where it is not known.
+        rows: none where no session of it was begun.
         file: the id of its file in `results/`.
     """
 
@@ -179,12 +182,15 @@ def summary_columns(metric: Metric) -> list[str]:
     return values + (others if "k" in headings else others[:2])
 
 
-def read_result(folder: Path, begun_utc: str, *, target_names: bool) -> tuple[ShownResult, str]:
+def read_result(
+    folder: Path, begun_utc: str, profiles: Sequence[Profile], *, target_names: bool
+) -> tuple[ShownResult, str]:
     """A result folder as a site shows it, and the text of its file.
 
     Args:
         folder: of the result, whose name is the result's.
         begun_utc: when it began; empty where that is not known.
+        profiles: that its trials are judged by.
         target_names: whether the names that targets were given are shown.
 
     Raises:
@@ -192,27 +198,28 @@ def read_result(folder: Path, begun_utc: str, *, target_names: bool) -> tuple[Sh
     """
     results = StoredResults(folder, read_experiment(folder))
     summaries = summarise(results)
-    verdicts = judge_all(summaries, shipped_profiles())
+    verdicts = judge_all(summaries, profiles)
     text = plain_text(results, target_names=target_names)
-    labels = {"kind": "measured", "date": begun_utc[:10], "source": ""}
-    rows = tuple(_rows(results, summaries, verdicts, labels, text))
-    document = result_document(results, summaries, verdicts, text)
+    labels = {"date": begun_utc[:10], "source": ""}
     name, record = text(folder.name), results.experiment
+    has_sessions = any(results.session_records(trial.key) for trial in record.trials)
+    rows = tuple(_rows(results, summaries, verdicts, profiles, labels, text) if has_sessions else ())
+    document = result_document(results, summaries, verdicts, profiles, text)
     # Of what stays as sessions end, so that addresses of the page stay, too.
     identity = json.dumps([name, record.created_utc, sorted(trial.key for trial in record.trials)])
     file = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
     return ShownResult(name, begun_utc, rows, file), script("edgebenchResult", document, file)
 
 
-def published_result() -> ShownResult:
+def published_result(profiles: Sequence[Profile]) -> ShownResult:
     """The figures of others that come with EdgeBench; each trial names its sources."""
-    judged = judge_published()
+    judged = judge_published(profiles)
     sources = {
         summary.key: "; ".join(dict.fromkeys(words.plain(figure.source) for figure in summary.published))
         for summary in judged.summaries
     }
-    labels = {"kind": PUBLISHED, "date": "", "source": ""}
-    rows = _rows(judged.results, judged.summaries, judged.verdicts, labels, words.plain, sources)
+    labels = {"date": "", "source": ""}
+    rows = _rows(judged.results, judged.summaries, judged.verdicts, profiles, labels, words.plain, sources)
     return ShownResult(PUBLISHED, "", tuple(rows))
 
 
@@ -242,6 +249,7 @@ def _rows(
     results: StoredResults,
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
+    profiles: Sequence[Profile],
     of_result: Mapping[str, str],
     text: Text,
     sources: Mapping[str, str] | None = None,
@@ -253,18 +261,22 @@ def _rows(
     for summary, trial in zip(summaries, record.trials, strict=True):
         target = targets[summary.target]
         sessions = [each for each in results.session_records(trial.key) if each.status == "ok"]
+        kind = PUBLISHED if summary.published else kind_of(target, sessions)
+        facts = sessions[0].device if sessions and kind != REPLAY else {}
         rail = summary.primary_rail
         labels = {
             **of_result,
+            "kind": kind,
             "device": words.plain(target.name if summary.published else target.device),
-            "board": text(_board(target, sessions)),
+            "board": text(_board(target, facts)),
+            "scene": scene_words(record.scene_of(trial)),
             "model": words.families([summary]),
             "variant": words.plain(summary.variant),
             "trial": names[summary.key],
             "depth_multiplier": "" if summary.depth_multiplier is None else str(summary.depth_multiplier),
             "precision": words.plain(summary.precision, 16),
             "batch": str(summary.batch),
-            "power_mode": text(_power_mode(target, sessions)),
+            "power_mode": text(_power_mode(target, facts)),
             "scope": "" if rail is None else scope_text(rail),
             "status": summary.status,
             "key": summary.key,
@@ -284,7 +296,7 @@ def _rows(
             reasons={name: text(reason) for name, reason in reasons.items()},
             verdicts={
                 profile.name: words.screen_word(standings[summary.key, profile.name].word)
-                for profile in shipped_profiles()
+                for profile in profiles
             },
             sessions={
                 metric.name: values
@@ -304,17 +316,31 @@ def _rows(
         )
 
 
-def _board(target: Target, sessions: Sequence[SessionRecord]) -> str:
+def kind_of(target: Target, sessions: Sequence[SessionRecord]) -> str:
+    """The kind of figures that a trial's sessions have: measured, emulated or replay."""
+    if target.device == REPLAY or any(session.own_time for session in sessions):
+        return REPLAY
+    return "emulated" if any(session.emulated for session in sessions) else "measured"
+
+
+def scene_words(scene: SceneRecord) -> str:
+    """The work of an image: its pixels, its patches, and what the model is given of each."""
+    if scene.kind == "samples":
+        return words.counted(scene.patches, "sample")
+    size = f"{scene.patch_width or scene.patch} x {scene.patch}"
+    return f"{scene.width} x {scene.height} pixels, {words.counted(scene.patches, 'patch', 'patches')} of {size}"
+
+
+def _board(target: Target, facts: Mapping[str, Any]) -> str:
     """The boards that the target was declared to be, else what its first session says that it is."""
     if target.boards:
         return " + ".join(board.title for board in target.boards)
-    facts = sessions[0].device if sessions else {}
     return next((str(facts[name]) for name in ("board", "cpu") if isinstance(facts.get(name), str)), "")
 
 
-def _power_mode(target: Target, sessions: Sequence[SessionRecord]) -> str:
+def _power_mode(target: Target, facts: Mapping[str, Any]) -> str:
     """The mode that was asked for, else the one that its first session found."""
-    found = sessions[0].device.get("power_mode") if sessions else None
+    found = facts.get("power_mode")
     found = found.get("name") if isinstance(found, Mapping) else found
     return target.power_mode or (found if isinstance(found, str) else "")
 
@@ -348,7 +374,11 @@ def _figures(summary: TrialSummary) -> tuple[dict[str, Ends], dict[str, str]]:
 
 
 def result_document(
-    results: StoredResults, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict], text: Text
+    results: StoredResults,
+    summaries: Sequence[TrialSummary],
+    verdicts: Sequence[Verdict],
+    profiles: Sequence[Profile],
+    text: Text,
 ) -> dict[str, Any]:
     """The rest of a result, by trial.
 
@@ -363,7 +393,7 @@ def result_document(
     """
     record = results.experiment
     names = words.labels(summaries)
-    titles = {profile.name: words.plain(profile.title or profile.name) for profile in shipped_profiles()}
+    titles = {profile.name: words.plain(profile.title or profile.name) for profile in profiles}
     by_trial = words.grouped((verdict.trial, verdict) for verdict in verdicts)
     command = text(command_line(exported(record).command), 4000)
     groups = [

@@ -19,7 +19,7 @@ from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact
 from edgebench.records.session import Pass, Window
-from edgebench.records.stored import SessionRecord, TableFile
+from edgebench.records.stored import SessionRecord
 from edgebench.records.target import Target
 from edgebench.results import layout
 from edgebench.results.writing import write_table
@@ -40,7 +40,8 @@ HEAR_S = 0.5
 PART_BYTES = 8 << 20
 """Of a file, in one message."""
 
-Event = tuple[Literal["report", "patch_took", "arrived", "note"], tuple[Any, ...]]
+EventName = Literal["report", "patch_took", "arrived", "note"]
+Event = tuple[EventName, tuple[Any, ...]]
 """What the run's process is told while a session goes on: calls of its `SessionWatch`, and notes."""
 
 MACHINES: dict[str, Machine] = {}
@@ -48,15 +49,31 @@ MACHINES: dict[str, Machine] = {}
 
 
 @dataclass(frozen=True)
-class SentSession:
-    """A complete session: its record as JSON, and the Parquet file of each of its tables.
+class SessionRequest:
+    """A run's request for a session, which the answer repeats: no other session is taken for it.
 
-    Of a file its table's name, rows, size in bytes, and SHA-256 in hex.
+    Attributes:
+        nonce: of this request alone.
+        trial: the trial's key.
+        n: number of the session within its trial.
     """
 
+    nonce: str
+    trial: str
+    n: int
+
+
+@dataclass(frozen=True)
+class SentSession:
+    """A complete session: its request, its record as JSON, and the Parquet file of each of its tables.
+
+    A file is given by its table's name, its size in bytes, and its SHA-256 in hex.
+    """
+
+    request: SessionRequest
     record: str
     interrupted: bool
-    files: tuple[tuple[str, int, int, str], ...]
+    files: tuple[tuple[str, int, str], ...]
 
 
 @dataclass(frozen=True)
@@ -246,7 +263,9 @@ class Machine:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def _measure(self, target: Target, job: Job, shape: Shape, known: Cost | None) -> SentSession:
+    def _measure(
+        self, request: SessionRequest, target: Target, job: Job, shape: Shape, known: Cost | None
+    ) -> SentSession:
         """Measure one session; the cache of this machine has its files, under their hashes."""
         if self.device is None or self.target != target:
             self._open(target)
@@ -257,21 +276,20 @@ class Machine:
         measured = self.device.measure(here, _ToldWatch(self._tell, shape, known), self._folder)
         try:
             SessionRecord.model_validate_json(measured.record.model_dump_json())
-            return self._sent(measured)
+            return self._sent(request, measured)
         except (ValueError, TypeError) as error:
-            return self._sent(unwritable_session(measured, error))
+            return self._sent(request, unwritable_session(measured, error))
 
-    def _sent(self, measured: Measured) -> SentSession:
+    def _sent(self, request: SessionRequest, measured: Measured) -> SentSession:
         assert self._folder is not None
         files = []
         for name in layout.TABLES:
             if (table := getattr(measured.tables, name)) is not None:
                 path = self._folder / f"{name}.sent"
                 path.unlink(missing_ok=True)
-                rows = table.rows if isinstance(table, TableFile) else len(table)
                 sha256 = write_table(path, table, name)
-                files.append((name, rows, path.stat().st_size, sha256))
-        return SentSession(measured.record.model_dump_json(), measured.interrupted, tuple(files))
+                files.append((name, path.stat().st_size, sha256))
+        return SentSession(request, measured.record.model_dump_json(), measured.interrupted, tuple(files))
 
 
 class _ToldWatch(SessionWatch):

@@ -10,19 +10,31 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from edgebench import interruption
-from edgebench.errors import SessionError, UnavailableError, UsageError
-from edgebench.fleet.machine import END_S, PART_BYTES, Heard, Machine, SentSession, with_files
+from edgebench.errors import SessionError, StoredResultError, UnavailableError, UsageError
+from edgebench.fleet.machine import (
+    END_S,
+    PART_BYTES,
+    EventName,
+    Heard,
+    Machine,
+    SentSession,
+    SessionRequest,
+    with_files,
+)
 from edgebench.fleet.scheduler import ANSWER_S, ASK_EVERY_S, OfferedMachine, ask, distributed, offering
 from edgebench.link.agent_device import holder
 from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import sha256_file, sha256_once
 from edgebench.records.stored import SessionRecord, SessionTables, TableFile
 from edgebench.records.target import Target
+from edgebench.results import layout
+from edgebench.results.load import MAX_BYTES, Source, read_arrow
+from edgebench.results.record_reading import MAX_JSON_BYTES
 from edgebench.run.measuring.session import SessionWatch
-from edgebench.run.measuring.session_record import Job, Measured
+from edgebench.run.measuring.session_record import Job, Measured, protocol_error
 from edgebench.run.settings import RunConfig
 from edgebench.run.trials import PlannedTrial
 from edgebench.suggest import printable
@@ -239,14 +251,16 @@ class RemoteMachine:
     def measure(self, target: Target, job: Job, watch: SessionWatch, folder: Path) -> Measured | None:
         """A session of the target; None where the machine was lost and is back.
 
-        SessionError (`lost_connection`) where it does not come back, or is lost again and again.
+        SessionError (`lost_connection`) where it does not come back, or is lost again and again;
+        (`protocol_error`) where its answer is not the session that was asked for.
         """
+        request = SessionRequest(uuid.uuid4().hex, job.key, job.n)
         try:
             self.await_turn()
             self._send(job)
             there = with_files(job, lambda path, sha256: Path(sha256 + path.suffix))
-            sent = self._carried_out("measure", target, there, watch.shape, watch.cost, watch=watch)
-            result = self._received(sent, job, folder)
+            sent = self._carried_out("measure", request, target, there, watch.shape, watch.cost, watch=watch)
+            result = self._received(sent, request, folder)
         except MachineLost as lost:
             self._come_back(lost)
             return None
@@ -262,22 +276,23 @@ class RemoteMachine:
         seen, stopping = 0, False
         while True:
             try:
-                interruption.check()
-                heard: Heard = self._call("hear", seen)
-            except KeyboardInterrupt:
-                if stopping:
-                    raise
-                stopping = True
-                self._call("interrupt")
-                continue
-            except MachineLost as lost:
+                try:
+                    interruption.check()
+                    heard: Heard = self._call("hear", seen)
+                except KeyboardInterrupt:
+                    if stopping:
+                        raise
+                    stopping = True
+                    self._call("interrupt")
+                    continue
+            except MachineLost as lost:  # even by the time that it is told to stop
                 if stopping:
                     raise KeyboardInterrupt from lost
                 raise
             for name, event in heard.events:
                 if name == "note":
                     self.note(*event)
-                elif watch is not None:
+                elif watch is not None and name in get_args(EventName):
                     getattr(watch, name)(*event)
             seen += len(heard.events)
             self._wanted = heard.wanted
@@ -305,19 +320,52 @@ class RemoteMachine:
                     last = offset + PART_BYTES >= size
                     self._call("take", sha256, suffix, offset, file.read(PART_BYTES), last=last)
 
-    def _received(self, sent: SentSession, job: Job, folder: Path) -> Measured:
-        """The session as the store takes it: its tables in the folder, compared with their SHA-256."""
-        record = SessionRecord.model_validate_json(sent.record)
+    def _received(self, sent: SentSession, request: SessionRequest, folder: Path) -> Measured:
+        """The session as the store takes it: checked, its tables in the folder.
+
+        SessionError (`protocol_error`) for an answer to another request, for one that has no tables or that
+        no session can have; MachineLost where a table arrives damaged.
+        """
+        if not isinstance(sent, SentSession) or sent.request != request:
+            raise self._refused("its answer is that of another session")
+        if len(sent.record) > MAX_JSON_BYTES:
+            raise self._refused(f"its record has {len(sent.record)} characters")
+        try:
+            record = SessionRecord.model_validate_json(sent.record)
+        except ValueError as error:
+            raise self._refused(f"its record is invalid: {error}") from error
+        if (record.trial, record.n) != (request.trial, request.n):
+            raise self._refused(f"its record is that of session {record.n} of trial {record.trial}")
+        files = {name: (size_bytes, sha256) for name, size_bytes, sha256 in sent.files[: len(layout.TABLES)]}
+        if len(files) != len(sent.files) or not files.keys() <= set(layout.TABLES):
+            raise self._refused("its tables are not those of a session")
+        if record.status == "ok" and not ("windows" in files or {"passes", "batches"} <= files.keys()):
+            raise self._refused("it has no tables of passes and batches, nor of windows")
         tables: dict[str, Any] = {}
-        for name, rows, size_bytes, sha256 in sent.files:
-            path = folder / f"{name}.received"
-            with path.open("wb") as received:
-                for offset in range(0, size_bytes, PART_BYTES):
-                    received.write(self._call("part", name, offset))
-            if (record.trial, record.n) != (job.key, job.n) or sha256_file(path) != sha256:
-                raise MachineLost(f"the table {name} of its session arrived damaged")
-            tables[name] = TableFile(path, rows, sha256)
+        for name in layout.TABLES:
+            if name in files:
+                tables[name] = self._received_table(name, *files[name], folder)
         return Measured(record, SessionTables(**tables), sent.interrupted)
+
+    def _received_table(self, name: str, size_bytes: int, sha256: str, folder: Path) -> TableFile:
+        """A table of the last session there, in a file whose rows can all be."""
+        if not 0 < size_bytes <= MAX_BYTES:
+            raise self._refused(f"its table {name} has {size_bytes} bytes")
+        path = folder / f"{name}.received"
+        with path.open("wb") as received:
+            for offset in range(0, size_bytes, PART_BYTES):
+                received.write(self._call("part", name, offset)[:PART_BYTES])
+        if sha256_file(path) != sha256:
+            raise MachineLost(f"the table {name} of its session arrived damaged")
+        try:
+            _, [table] = read_arrow(name, [Source(0, 0, path, folder, sha256)])
+        except StoredResultError as error:
+            raise self._refused(f"its table {name}: {error.why}") from error
+        return TableFile(path, table.num_rows, sha256)
+
+    def _refused(self, why: str) -> SessionError:
+        what = f"{self._name} did not send the session that was asked for"
+        return protocol_error(what, printable(why[:300]), "start its `edgebench fleet worker` again")
 
 
 # All machines of a run.

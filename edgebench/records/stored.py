@@ -528,6 +528,8 @@ class SessionRecord(_Record):
     emulated: bool = False
     """Whether no device carried it out: its stamps are then no device's time, and no figure in seconds is
     made of them. Source: the session."""
+    own_time: bool = False
+    """Whether its stamps are of a time of its own, as a replay's: nothing was measured. Source: the session."""
     instructions_reason: str = ""
     """Of an emulated session, why its windows have no instructions; empty where they have. Source: the
     session."""

@@ -22,7 +22,7 @@ import filelock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from edgebench.errors import StoredResultError
+from edgebench.errors import SessionError, StoredResultError
 from edgebench.files import read_regular, require_folder, write_atomically
 from edgebench.records.stored import (
     ExperimentRecord,
@@ -35,7 +35,8 @@ from edgebench.records.stored import (
 from edgebench.records.target import has_secrets
 from edgebench.results import layout
 from edgebench.results.layout import HOLDER_FILE, LOCK_FILE, SCHEMA_VERSION, WRITING_PREFIX, regular_file
-from edgebench.results.parquet import first_fault, joined_rows, to_arrow, write_options
+from edgebench.results.load import Source, read_rows
+from edgebench.results.parquet import MOST_NS, first_fault, joined_rows, to_arrow, write_options
 from edgebench.results.record_reading import read_experiment, read_sessions
 from edgebench.this_machine import started_s as process_started_s
 
@@ -243,6 +244,8 @@ class ExperimentStore:
         self._lock = lock
         self._inode = path.stat().st_ino
         self._keys = {trial.key for trial in record.trials}
+        self._sessions_by_passes: dict[str, str] = {}  # the session in words by the SHA-256 of its passes
+        self._read_keys: set[str] = set()
 
     @classmethod
     def create(
@@ -297,6 +300,9 @@ class ExperimentStore:
         A damaged one is left out and named in `warnings`.
         """
         records, warnings = read_sessions(self.path, self._require_key(key))
+        self._read_keys.add(key)
+        for record in records:
+            self._note_passes(record)
         self.warnings += [line for line in warnings if line not in self.warnings]
         return records
 
@@ -339,7 +345,8 @@ class ExperimentStore:
     def write_session(self, record: SessionRecord, tables: SessionTables) -> Path:
         """Put a session on disk, whole or not at all; returns its folder.
 
-        StoredResultError when there is a session of that number, or when the disk refuses.
+        StoredResultError when there is a session of that number, or when the disk refuses. SessionError
+        (`protocol_error`) for one whose passes cannot be its own; nothing of it is kept then.
         """
         folder = layout.session_folder(self.path, self._require_key(record.trial), record.n)
         tables_by_name = {name: getattr(tables, name) for name in layout.TABLES}
@@ -359,8 +366,37 @@ class ExperimentStore:
                     if table is not None
                 }
                 with_hashes = record.model_copy(update={"tables": hashes})
+                self._require_own_passes(with_hashes, temporary)
                 write_file(temporary / layout.SESSION_FILE, with_hashes.model_dump_json(indent=1).encode())
+        self._note_passes(with_hashes)
         return folder
+
+    def _note_passes(self, record: SessionRecord) -> None:
+        if "passes" in record.tables:
+            self._sessions_by_passes[record.tables["passes"]] = f"session {record.n} of trial {record.trial}"
+
+    def _require_own_passes(self, record: SessionRecord, folder: Path) -> None:
+        """SessionError for passes outside the session's steady window, or equal to those of another session.
+
+        Emulated devices and clocks of their own may repeat their stamps; no device that is measured does.
+        """
+        why = ""
+        for name in ("passes", "windows"):
+            source = Source(0, record.n, folder / f"{name}.parquet", folder, record.tables.get(name))
+            rows = read_rows(name, [source], [record.trial], ("phase", "start_ns", "end_ns"))
+            begin_ns, end_ns = record.windows_ns.get("steady") or (-MOST_NS, MOST_NS)
+            early, late = rows.whole("start_ns") < begin_ns, rows.whole("end_ns") > end_ns
+            if count := int((rows.equal("phase", "steady") & (early | late)).sum()):
+                why = f"{count} of its steady {name} are outside its steady window"
+        if not (record.emulated or record.own_time):
+            for key in self._keys - self._read_keys:
+                self.finished(key)
+            if other := self._sessions_by_passes.get(record.tables.get("passes", "")):
+                why = f"its passes are those of {other}"
+        if why:
+            what = "the session is damaged"
+            fix = "measure it again; where that does not help, restart its agent or its `edgebench fleet worker`"
+            raise SessionError(what, status="protocol_error", stage="measure", why=why, fix=fix)
 
     def write_trial(self, key: str, summary: Mapping[str, Any]) -> Path:
         """Write trial.json, which is derived and may be replaced; ValueError for what JSON cannot hold."""

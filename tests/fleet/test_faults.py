@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -22,7 +24,7 @@ def lab(place: Place) -> Iterator[Lab]:
 
 
 def measured_through(
-    lab: Lab, fault: Callable[[], None], reconnect_s: float = 120, port: int | None = None
+    lab: Lab, fault: Callable[[subprocess.Popen[str]], None], reconnect_s: float = 120, port: int | None = None
 ) -> tuple[int, str]:
     """A run of five sessions with a fault in its third; its exit code and what it says.
 
@@ -34,7 +36,7 @@ def measured_through(
         process = lab.place.start(*words, stderr=log, EDGEBENCH_RECONNECT_S=str(reconnect_s))
         try:
             lab.until(lambda: "session 3" in lab.log("run"), "run")
-            fault()
+            fault(process)
             process.communicate(timeout=240)
         finally:
             with contextlib.suppress(OSError):
@@ -51,7 +53,7 @@ def require_each_once(lab: Lab) -> None:
 def test_a_killed_worker(lab: Lab) -> None:
     lab.start_worker("machine", TARGET)
 
-    def fault() -> None:
+    def fault(run: subprocess.Popen[str]) -> None:
         lab.kill("machine")
         lab.start_worker("machine", TARGET)
 
@@ -64,7 +66,7 @@ def test_a_killed_worker(lab: Lab) -> None:
 @pytest.mark.attack("a fleet's worker is killed and stays away: its trials fail with the reason, in time")
 def test_a_worker_that_stays_away(lab: Lab) -> None:
     lab.start_worker("machine", TARGET)
-    code, text = measured_through(lab, lambda: lab.kill("machine"), reconnect_s=2)
+    code, text = measured_through(lab, lambda run: lab.kill("machine"), reconnect_s=2)
     assert code == 5, text
     assert text.count("session 3 of 5") == 2 and "session 4" not in text
     [records] = sessions_of(lab.place.folder / "results" / "run").values()
@@ -75,11 +77,29 @@ def test_a_worker_that_stays_away(lab: Lab) -> None:
     assert whys[-1] == "it did not come back in time: the machine of one is not in the fleet"
 
 
+@pytest.mark.attack("a fleet's machine hangs and Ctrl-C comes before its loss is noticed: the run ends")
+def test_ctrl_c_while_a_machine_hangs(lab: Lab) -> None:
+    lab.start_worker("machine", TARGET)
+    machine = lab.processes["machine"]
+
+    def fault(run: subprocess.Popen[str]) -> None:
+        machine.send_signal(signal.SIGSTOP)
+        run.send_signal(signal.SIGINT)
+
+    try:
+        code, text = measured_through(lab, fault)
+    finally:
+        machine.send_signal(signal.SIGCONT)
+    assert code == 130 and "waiting up to" not in text, text
+    [records] = sessions_of(lab.place.folder / "results" / "run").values()
+    assert [record["status"] for record in records] == ["ok", "ok"]
+
+
 @pytest.mark.attack("a fleet's scheduler is killed and starts again: sessions go on, each of them once")
 def test_a_scheduler_that_starts_again(lab: Lab) -> None:
     lab.start_worker("machine", TARGET)
 
-    def fault() -> None:
+    def fault(run: subprocess.Popen[str]) -> None:
         lab.kill("scheduler")
         lab.start_scheduler()
 
@@ -94,7 +114,7 @@ def test_a_run_without_network(lab: Lab) -> None:
     try:
         lab.start_worker("machine", TARGET)
 
-        def fault() -> None:
+        def fault(run: subprocess.Popen[str]) -> None:
             proxy.drops.set()
             lab.until(lambda: "was lost" in lab.log("run"), "run", 90)
             proxy.drops.clear()

@@ -202,3 +202,18 @@ def test_what_no_store_can_hold_fails_its_session_alone():
     failure = failed.failure
     assert failure is not None and failure.why == "ValueError: not UTF-8"
     assert "Traceback" in failure.stderr_tail and "write_session" in failure.stderr_tail
+
+
+def test_a_session_that_the_store_finds_damaged_is_failed_and_measured_again():
+    class Choosy(MemoryStore):
+        def write_session(self, record, tables):
+            if record.status == "ok" and not self.records:
+                raise SessionError("the session is damaged", status="protocol_error", stage="measure")
+            super().write_session(record, tables)
+
+    store = Choosy()
+    run = experiment(store, lambda target: FakeDevice(), {"a": None}, sessions=2)
+    assert run.run().faults == ()
+    assert [record.status for record in store.records] == ["protocol_error", "ok", "ok"]
+    failure = store.records[0].failure
+    assert failure is not None and (failure.what, failure.stage) == ("the session is damaged", "measure")

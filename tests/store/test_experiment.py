@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgebench.errors import StoredResultError, UsageError
+from edgebench.errors import SessionError, StoredResultError, UsageError
 from edgebench.records.session import Channel, ProbeChunk, ProbeInfo
 from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionTables
 from edgebench.results.load import load
@@ -157,6 +157,44 @@ def test_a_session_is_never_overwritten(tmp_path, record):
         with pytest.raises(StoredResultError, match="already"):
             store.write_session(session(0, status="error"), SessionTables())
         assert snapshot(tmp_path) == before
+
+
+@pytest.mark.attack("two sessions have the same passes: the second is damaged; no device repeats its stamps")
+def test_passes_of_another_session_are_refused(tmp_path):
+    path = made_experiment(tmp_path, sessions=1)
+    keys = [trial.key for trial in load(path).experiment.trials]
+    frame = load(path).table("passes", trials=keys[:1]).drop(columns=["trial", "session"])
+    record = load(path).session_records(keys[0])[0]
+    for key, n in ((keys[0], 1), (keys[1], 1)):
+        again = record.model_copy(update={"trial": key, "n": n})
+        with ExperimentStore.open(path) as store:  # which has not read any session yet
+            with pytest.raises(SessionError) as caught:
+                store.write_session(again, SessionTables(passes=frame))
+            assert caught.value.status == "protocol_error"
+            assert caught.value.why == f"its passes are those of session 0 of trial {keys[0]}"
+            assert not store.path.joinpath("trials", key, "sessions", "001").exists()
+    for n, flag in enumerate(("emulated", "own_time"), start=1):  # whose stamps may be the same each time
+        with ExperimentStore.open(path) as store:
+            store.write_session(record.model_copy(update={"n": n, flag: True}), SessionTables(passes=frame))
+    assert len(load(path).session_records(keys[0])) == 3
+
+
+@pytest.mark.parametrize("beyond", ["start_ns", "end_ns"])
+def test_passes_outside_their_steady_window_are_refused(tmp_path, beyond):
+    path = made_experiment(tmp_path, sessions=1)
+    results = load(path)
+    key = results.experiment.trials[0].key
+    frame = results.table("passes", trials=[key]).drop(columns=["trial", "session"])
+    record = results.session_records(key)[0].model_copy(update={"n": 1})
+    frame["phase"] = frame["phase"].astype(str)
+    steady = np.flatnonzero(frame["phase"] == "steady")
+    edge = steady[0 if beyond == "start_ns" else -1]
+    frame.loc[edge, beyond] += -1 if beyond == "start_ns" else 1
+    with ExperimentStore.open(path) as store:
+        with pytest.raises(SessionError, match="1 of its steady passes are outside its steady window"):
+            store.write_session(record, SessionTables(passes=frame))
+        frame.loc[edge, "phase"] = "outside"  # of several workers
+        store.write_session(record, SessionTables(passes=frame))
 
 
 @pytest.mark.parametrize("key", ["f" * 16, "../../etc", "", "F" * 16])

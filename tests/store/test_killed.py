@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 
 import edgebench
+from dataclasses import replace
 from edgebench.results.writing import ExperimentStore
 from edgebench.records.stored import SessionTables
 
@@ -39,7 +40,8 @@ store = ExperimentStore.open(path)
 print("ready", flush=True)
 for line in sys.stdin:
     n = store.next_n(key)
-    store.write_session(first.model_copy(update={"n": n}), tables)
+    own = replace(tables, passes=tables.passes.assign(infer_ns=tables.passes["infer_ns"] + n))
+    store.write_session(first.model_copy(update={"n": n}), own)
     store.write_trial(key, {"sessions": n})
     print(n, flush=True)
 """
@@ -103,6 +105,7 @@ def test_killed_at_every_step_of_a_session(tmp_path, monkeypatch):
     steps = 0
     while True:
         before = [session.n for session in edgebench.load(path).session_records(KEY)]
+        tables["passes"]["infer_ns"] += 1
         stopped = stop_at(path, record.model_copy(update={"n": len(before)}), tables, steps, monkeypatch)
         reloaded = edgebench.load(path)
         numbers = [session.n for session in reloaded.session_records(KEY)]

@@ -203,7 +203,8 @@ def test_a_run_that_goes_on_does_not_change_what_was_loaded(tmp_path):
     assert len(results.sessions) == 3
     with ExperimentStore.open(path) as store:
         record = store.finished(OK)[0].model_copy(update={"n": 1})
-        store.write_session(record, SessionTables(passes=store_frame(path)))
+        frame = store_frame(path)
+        store.write_session(record, SessionTables(passes=frame.assign(infer_ns=frame["infer_ns"] + 1)))
     assert results.passes["session"].unique().tolist() == [0]
     assert len(edgebench.load(path).sessions) == 4
 

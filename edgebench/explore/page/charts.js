@@ -28,14 +28,18 @@ const SHAPES = [
 const COLOURS = 6;
 /** Of more points than these each pixel is set: their paths would take several times as long to draw. */
 const MANY = 2_000;
-const FADED_FIRST = ["fail", "undecided", "so far", "pass"];
-const RING = "m-80,0a80,80 0 1,0 160,0a80,80 0 1,0 -160,0z";
+/** What is around the mark of a trial that is not measured, by its kind, and what that is called. */
+const KINDS = /** @type {Object<string, string[]>} */ ({
+  published: ["m-80,0a80,80 0 1,0 160,0a80,80 0 1,0 -160,0z", "published figure"],
+  emulated: ["m0,-95l95,95l-95,95l-95,-95z", "emulated, not measured"],
+  replay: ["m-70,-70h140v140h-140z", "replay, not measured"],
+});
 
 /**
  * @typedef {{domain: number[], kind: "linear"|"log"|"time", title: string, unit?: string, left?: number,
  *   text?: (value: number) => string}} Axis `left` is the room for texts of a vertical one
  * @typedef {{i: number, x: number, y: number, xLow: number, xHigh: number, yLow: number, yHigh: number,
- *   group: number, state: State, published: boolean}} Point with its interval, whose ends are the value without one
+ *   group: number, state: State, kind: string}} Point with its interval, whose ends are the value without one
  * @typedef {{axis: "x"|"y", value: number, title: string}} Rule a line across
  * @typedef {{x: any, y: any, layer: any, left: number, right: number, top: number, bottom: number}} Frame
  * @typedef {{axis: "x"|"y", metric: Metric, value: number|null}} LimitHandle
@@ -236,12 +240,9 @@ class Scatter {
     this.scales = [];
     /** @type {Metric[]} */
     this.metrics = [];
-    const root = d3.select(svg).attr("role", "group").attr("aria-labelledby", "chart-title");
-    root.append("g").attr("class", "frame");
-    this.marks = root.append("g").attr("transform", "scale(.1)").attr("aria-hidden", "true");
-    this.plane = root.append("rect").attr("class", "plane").attr("id", "plane").attr("tabindex", 0);
-    this.plane.attr("role", "application");
-    this.plane.attr("aria-label", "Points: arrow keys go along the horizontal axis, Enter opens the trial");
+    this.marks = d3.select("#marks");
+    this.plane = d3.select("#plane");
+    this.cursor = d3.select(".cursor");
     this.plane.on("pointermove", (event) => this.show(this.under(event), false));
     this.plane.on("pointerleave blur", () => this.show(null, false));
     this.plane.on("click", (event) => {
@@ -249,21 +250,15 @@ class Scatter {
       if (point) told.open(point.i);
     });
     this.plane.on("keydown", (event) => this.byKey(event));
-    this.cursor = root.append("circle").attr("class", "cursor").attr("r", 8);
-    this.handles = ["x", "y"].map((axis, k) => this.handle(root, axis, k));
+    this.handles = ["x", "y"].map((axis, k) => this.handle(axis, k));
   }
 
   /**
-   * @param {any} root
    * @param {string} axis
    * @param {number} k which of x and y
    */
-  handle(root, axis, k) {
-    const group = root.append("g").attr("class", `limit ${axis}`).attr("id", `handle-${axis}`);
-    group.attr("tabindex", 0).attr("role", "slider").attr("aria-orientation", k ? "vertical" : "horizontal");
-    group.append("line").attr("class", "grip");
-    group.append("line").attr("class", "line");
-    group.append("path").attr("class", "arrow");
+  handle(axis, k) {
+    const group = d3.select(`#handle-${axis}`);
     const drag = d3.drag().on("start", () => group.node().focus({ preventScroll: true }));
     group.call(drag.on("drag end", (event) => this.moveTo(k, event[axis], event.type === "end")));
     group.on("keydown", (event) => {
@@ -307,7 +302,7 @@ class Scatter {
     this.tree = null;
     this.plane.attr("x", left).attr("y", top).attr("width", right - left).attr("height", bottom - top);
     this.marks.selectChildren().remove();
-    const order = d3.groups(view.points, ({ group, state }) => 1e4 * FADED_FIRST.indexOf(state) + group);
+    const order = d3.groups(view.points, ({ group, state }) => 1e4 * STATES.indexOf(state) + group);
     const looks = d3.sort(order, ([key]) => key).map(([, points]) => points);
     const layers = looks.map(([{ group, state }]) => this.marks.append("g").attr("class", `c${group % COLOURS} ${state}`));
     layers.forEach((layer, k) => drawPoints(layer, asPaths ? looks[k] : [], of));
@@ -319,8 +314,8 @@ class Scatter {
       layers.forEach((layer, k) => paintPoints(layer, looks[k], of, image, ratio));
       this.canvas.getContext("2d")?.putImageData(image, 0, 0);
     }
-    const ring = (/** @type {Point} */ point) => (point.published ? `M${tenths(x(point.x))},${tenths(y(point.y))}${RING}` : "");
-    this.marks.append("path").attr("class", "published").attr("d", view.points.map(ring).join(""));
+    const around = (/** @type {Point} */ { x: atX, y: atY, kind }) => (kind in KINDS ? `M${tenths(x(atX))},${tenths(y(atY))}${KINDS[kind][0]}` : "");
+    this.marks.append("path").attr("class", "kind").attr("d", view.points.map(around).join(""));
     const line = d3.line((point) => tenths(x(point.x)), (point) => tenths(y(point.y))).curve(d3.curveStepAfter);
     this.marks.append("path").attr("class", "front").attr("d", view.fronts.map(line).join(""));
     drawRules(of.layer, view.rules, of);

@@ -11,7 +11,7 @@
  */
 
 const FILTERS = [
-  "kind", "device", "target", "model", "depth_multiplier", "precision", "batch", "power_mode", "scope", "status",
+  "kind", "scene", "device", "target", "model", "depth_multiplier", "precision", "batch", "power_mode", "scope", "status",
 ];
 /** Labels that other columns say or that are no text for people. */
 const INNER = ["id", "key", "history", "trial", "variant", "depth_multiplier", "precision"];
@@ -343,7 +343,8 @@ function renderOverview(view) {
 function countText(all) {
   if (!data.n) return "There is no trial in these results.";
   const untimed = data.figures.image_s ? "" : " (none of the results has a latency)";
-  const start = `${shown(all.length)} of ${shown(data.n)} trials selected${untimed}`;
+  const empty = data.without_sessions ? `; ${shown(data.without_sessions)} runs without any session are not among them` : "";
+  const start = `${shown(all.length)} of ${shown(data.n)} trials selected${untimed}${empty}`;
   if (!all.length) return `${start}: clear a filter to see some.`;
   if (!chosenLimits().length && !chosenProfile()) return `${start}.`;
   const counts = d3.rollup(all, (part) => part.length, stateFor);
@@ -360,7 +361,10 @@ function renderScatter(all) {
   /** @type {string[]} */
   const missing = [];
   const [ofX, ofY] = [x, y].map(({ name }) => figuresOf(data, name) ?? { value: [], low: null, high: null });
-  for (const i of all) {
+  // Figures of different scenes are of different work: where none is chosen, that of the most trials is drawn.
+  const scenes = d3.groups(all, (i) => label(data, "scene", i)).map(([, trials]) => trials);
+  const drawn = params.has("scene") ? all : d3.greatest(scenes, ({ length }) => length) ?? [];
+  for (const i of drawn) {
     const valueX = ofX.value[i] ?? null;
     const valueY = ofY.value[i] ?? null;
     const onX = valueX !== null && (valueX > 0 || !x.log);
@@ -371,8 +375,9 @@ function renderScatter(all) {
       missing.push(`no ${inside}: ${figure(data, name, i).reason || "no figure above 0"}`);
     }
   }
-  const standing = x.better && y.better ? points.filter(({ state }) => state !== "fail") : [];
-  const fronts = d3.groups(standing, ({ i }) => label(data, "model", i)).map(([, family]) => paretoFront(family, x, y)).filter(({ length }) => length > 1);
+  const standing = x.better && y.better ? points.filter(({ state, kind }) => state !== "fail" && kind === "measured") : [];
+  const families = d3.groups(standing, ({ i }) => `${label(data, "model", i)}, ${label(data, "scene", i)}`);
+  const fronts = families.map(([, family]) => paretoFront(family, x, y)).filter(({ length }) => length > 1);
   const width = chartWidth();
   const few = points.length <= 200;
   const [across, down] = AXES.map((axis) => profileRules(axis, chosenMetric(axis)));
@@ -388,6 +393,7 @@ function renderScatter(all) {
   const reasons = d3.rollups(missing, (part) => part.length, (reason) => reason);
   const texts = d3.sort(reasons, ([, n]) => -n).map(([reason, n]) => `${shown(n)} with ${reason}`);
   if (texts.length > 2) texts.splice(2, Infinity, `${texts.length - 2} other reasons`);
+  if (drawn.length < all.length) texts.unshift(`${shown(all.length - drawn.length)} of other scenes than ${label(data, "scene", drawn[0])}, until scenes are chosen among the filters`);
   byId("undrawn").textContent = texts.length ? `Not drawn: ${texts.join("; ")}.` : "";
 }
 
@@ -404,8 +410,8 @@ function renderScatter(all) {
  */
 function pointAt(i, x, y, xLow, xHigh, yLow, yHigh) {
   const group = data.labels[colouredBy]?.codes[i] ?? 0;
-  const published = label(data, "kind", i) === "published";
-  return { i, x, y, xLow: xLow ?? x, xHigh: xHigh ?? x, yLow: yLow ?? y, yHigh: yHigh ?? y, group, state: stateFor(i), published };
+  const ends = { xLow: xLow ?? x, xHigh: xHigh ?? x, yLow: yLow ?? y, yHigh: yHigh ?? y };
+  return { i, x, y, ...ends, group, state: stateFor(i), kind: label(data, "kind", i) };
 }
 
 /**
@@ -434,8 +440,8 @@ function renderLegend(points, fronts) {
   const present = new Set(points.map(({ state }) => state));
   const states = [["so far", "passes so far"], ["undecided", "undecided"], ["fail", "fails"]];
   for (const [state, text] of states) if (present.has(state)) entries.push(legendEntry(`c5 ${state}`, "mark", shape(0), text));
-  if (points.some(({ published }) => published)) entries.push(legendEntry("", "published", RING, "published figure"));
-  if (fronts) entries.push(legendEntry("", "front", "m-80,0h160", `Pareto front${fronts > 1 ? " of each model family" : ""}`));
+  for (const [kind, [path, text]] of Object.entries(KINDS)) if (points.some((point) => point.kind === kind)) entries.push(legendEntry("", "kind", path, text));
+  if (fronts) entries.push(legendEntry("", "front", "m-80,0h160", `Pareto front of measured trials${fronts > 1 ? ", for each model family and scene" : ""}`));
   byId("legend").replaceChildren(...entries);
 }
 
@@ -485,7 +491,7 @@ function columns() {
   }
   made.push(...labelled.filter(({ key }) => FIRST.includes(key)));
   const profile = chosenProfile();
-  if (profile) made.push({ key: "verdict", title: `Verdict: ${profile.title}`, value: (i) => verdictOf(profile, i) });
+  if (profile) made.push({ key: "verdict", title: `Verdict: ${profile.title}`, value: (i) => textOf(profile.verdicts, i) });
   if (chosenLimits().length) made.push({ key: "limits", title: "Limits", value: stateFor });
   for (const key of chosenColumns()) {
     const metric = metricOf(data, key);
@@ -644,8 +650,9 @@ function ratio(i) {
   const { trials, level } = /** @type {Sessions} */ (sessions);
   const metric = chosenMetric("metric").name;
   const [a, b] = [baseline() ?? -1, i].map((trial) => trials[trial]?.[metric] ?? []);
-  const reason = !a.length || !b.length ? "no session has a value" : "a session's value is not above 0";
-  if (!a.length || !b.length || Math.min(...a, ...b) <= 0) return { value: null, low: null, high: null, reason };
+  const isOther = !params.has("scene") && label(data, "scene", i) !== label(data, "scene", baseline() ?? i);
+  const reason = isOther ? "another scene than the baseline's" : !a.length || !b.length ? "no session has a value" : "a session's value is not above 0";
+  if (isOther || !a.length || !b.length || Math.min(...a, ...b) <= 0) return { value: null, low: null, high: null, reason };
   const { ratio: value, low, high } = ratioOf(a, b, level);
   return { value, low, high };
 }

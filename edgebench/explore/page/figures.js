@@ -17,7 +17,7 @@
  * @typedef {{schema: number, build: string, made_utc: string, version: string, n: number, refresh_s?: number, target_names?: boolean,
  *   labels: Object<string, Label>, metrics: Metric[], figures: Object<string, Figures|string>, profiles: Profile[],
  *   usual: {x: string, y: string, metric: string, columns: string[]}, python: {table: string, rows: string},
- *   left_out: {result: string, why: string}[]}} Data data.js
+ *   left_out: {result: string, why: string}[], without_sessions?: number}} Data data.js
  * @typedef {{trials: number[], changes: {at: number, ratio: number}[], reason?: string}} Series one trial over dates
  * @typedef {{build: string, level: number, trials: (Object<string, number[]>|null)[],
  *   history?: Object<string, Series[]>, begun_utc?: string[]}} Sessions sessions.js
@@ -25,6 +25,8 @@
  * @typedef {"pass"|"so far"|"undecided"|"fail"} State; so far: what was measured passes, the rest is unknown
  */
 
+/** From the worst on, in which order points are drawn, too. */
+const STATES = /** @type {const} */ (["fail", "undecided", "so far", "pass"]);
 /** Sessions a side that an interval of a ratio takes. */
 const LEAST_SESSIONS = 3;
 
@@ -106,18 +108,11 @@ function judge(data, limits, profile) {
   return (i) => {
     /** @type {string[]} */
     const states = limits.map(({ metric, value }) => stateOf(metric, figure(data, metric.name, i), Number(value)));
-    if (profile) states.push(verdictOf(profile, i));
-    if (states.includes("fail")) return "fail";
-    if (states.every((state) => state === "pass")) return "pass";
-    return states.every((state) => state === "pass" || state === "so far") ? "so far" : "undecided";
+    if (profile) states.push(textOf(profile.verdicts, i));
+    const known = states.map((state) => STATES.find((word) => word === state) ?? "undecided");
+    return STATES.find((word) => known.includes(word)) ?? "undecided";
   };
 }
-
-/**
- * @param {Profile} profile
- * @param {number} i
- */
-const verdictOf = ({ verdicts }, i) => textOf(verdicts, i);
 
 /**
  * The Pareto front: points that none is at least as good as on both axes and better on one.

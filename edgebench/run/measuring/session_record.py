@@ -445,9 +445,10 @@ def unmeasured_session(job: Job, error: Exception, explain: Explain = unexplaine
 
 def unwritable_session(measured: Measured, error: Exception) -> Measured:
     """The same session where no file can hold it: why, and nothing of what the device said."""
+    status, failure = failure_of(error, "stop")
     record = SessionRecord.model_validate(
         measured.record.model_dump(include={"trial", "n", "round", "started_utc", "duration_s"})
-        | {"status": "error", "failure": failure_of(error, "stop")[1]}
+        | {"status": status, "failure": failure}
     )
     return Measured(record, SessionTables(), measured.interrupted)
 
