@@ -318,7 +318,14 @@ def _over_sessions(power: PowerFigure, asked: Asked, certainty: Certainty) -> Fi
         return bounded(power, figure)
     periods = (power.effective_hz or 0.0) * (power.window_s or 0.0)
     few = short_window_reason(periods, "mean power")
-    return bounded(power, figure, few, _window_objection(power, asked.averaging_s))
+    figure = bounded(power, figure, few, _window_objection(power, asked.averaging_s))
+    if not power.pauses:
+        return figure
+    hidden = (
+        f"the mean holds the pauses between the passes, up to {power.pauses:.1%} of the time: its upper bound "
+        "is raised by what they can hide"
+    )
+    return replace(figure, note="; ".join(filter(None, (figure.note, hidden))))
 
 
 def scope_objection(power: PowerFigure) -> str:

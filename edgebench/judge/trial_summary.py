@@ -302,6 +302,10 @@ class PowerFigure:
     peak_high_w: float | None = None
     """Where its lag is not known: the largest sample of the steady windows and of so long a time around them.
     Unit: W. Source: probes.parquet."""
+    pauses: Share = 0.0
+    """Share of the time of mean_w that is pauses between passes, of the session with the most: no reading tells
+    them from passes that are too short for the meter, and mean_high_w holds that they may have drawn nothing.
+    Source: probes.parquet, passes.parquet."""
     together_energy_j: float | None = None
     """Of several workers: energy of the time when all ran, by the images that all finished in it. Mean over
     the sessions. Unit: J. Source: probes.parquet, passes.parquet."""

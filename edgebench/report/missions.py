@@ -22,7 +22,6 @@ from edgebench.report.terminal import line, lines, print_table
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 
-
 TAIL = "_p99"
 """End of the name of a figure's 99th percentile over cycles."""
 
