@@ -120,7 +120,7 @@ _RAIL_KINDS = {
          "together_energy_j", "together_low_j", "together_high_j"),
         "float64",
     ),
-    **{"reason": "str", "uncovered": "str", "unknown_lag_s": "float64"},
+    **{"reason": "str", "uncovered": "str", "unknown_lag_s": "float64", "pauses": "float64"},
 }  # fmt: skip
 
 
