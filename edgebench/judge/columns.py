@@ -43,6 +43,8 @@ NO_COLUMN: Mapping[str, str] = {
     "power.mean_w_sessions": _BY_SESSION,
     "power.energy_j_sessions": _BY_SESSION,
     "power.together_energy_j_sessions": _BY_SESSION,
+    "interfered": "the warnings say it",
+    "undisturbed": "what a verdict is judged again by",
     "sharing.share": "the target's settings have it",
     "sharing.images_per_s.sessions": _COUNTED,
     "sharing.images_per_s.n": _COUNTED,

@@ -307,6 +307,11 @@ class Metric:
         return self.of_a_pass or (self.unit in ("s", "ms", "W", "J", "images/s") and not self.of_board)
 
     @property
+    def suffers_from_others(self) -> bool:
+        """Whether other programs on the device make it worse, as they do times and power."""
+        return self.of_stamps or self.of_machine or (self.together and self.unit != "bytes")
+
+    @property
     def unit(self) -> str:
         """The base unit."""
         return next(iter(self.units))

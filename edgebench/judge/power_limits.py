@@ -327,8 +327,8 @@ def _over_sessions(power: PowerFigure, asked: Asked, certainty: Certainty) -> Fi
     if not power.pauses:
         return figure
     hidden = (
-        f"the mean holds the pauses between the passes, up to {power.pauses:.1%} of the time: its upper bound "
-        "is raised by what they can hide"
+        f"the mean holds the pauses between the passes, up to {power.pauses:.1%} of the time: its upper "
+        "bound is raised by what they can hide"
     )
     return replace(figure, note="; ".join(filter(None, (figure.note, hidden))))
 

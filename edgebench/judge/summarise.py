@@ -67,7 +67,7 @@ from edgebench.results.rows import Rows
 from edgebench.stats.auc import Floats, area_of
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval
-from edgebench.stats.intervals import session_interval, session_medians, trial_median
+from edgebench.stats.intervals import MIN_SESSIONS, session_interval, session_medians, trial_median
 
 # How far a trial came, and what ended those of its sessions that did not end well.
 
@@ -169,6 +169,12 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
     is_metered = any(record.probes for part in parts for record in part.records)
     with ThreadPoolExecutor(2 if is_metered else 1) as pool:
         unended = with_slowdowns(with_power_doubts(list(pool.map(_Part.summary, parts))))
+    # What contradicts a declared figure contradicts it in a disturbed session, too.
+    calm = with_slowdowns([summary.undisturbed or summary for summary in unended])
+    unended = [
+        replace(summary, undisturbed=summary.undisturbed and replace(rest, power_doubts=summary.power_doubts))
+        for summary, rest in zip(unended, calm, strict=True)
+    ]
     summaries = [
         with_end(summary, part.records, rule, results.run)
         for summary, part in zip(unended, parts, strict=True)
@@ -192,12 +198,18 @@ def summarise_one(results: StoredResults, key: str) -> TrialSummary:
     return summarise(StoredResults(results.path, experiment.model_copy(update={"trials": trials})))[0]
 
 
+_INTERNAL = (
+    "cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values", "interfered",
+    "undisturbed",
+)  # fmt: skip
+
+
 def trial_json(summary: TrialSummary) -> dict[str, Any]:
     """A summary as plain data, as trial.json keeps it: `schema_version`, the summary's fields and the metrics
     that are computed from them, with its cautions as sentences: `warnings`, and `said`.
     """
-    fields = asdict(replace(summary, cautions=(), request_ms_values=(), power_curves=()))
-    for name in ("cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"):
+    fields = asdict(replace(summary, cautions=(), request_ms_values=(), power_curves=(), undisturbed=None))
+    for name in _INTERNAL:
         del fields[name]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -243,6 +255,7 @@ class _Part:
         extrapolated = not emulated and min(counts, default=scene.patches) < scene.patches
         probes = self.read_probes()
         requests, observed = self._requests(), observe(ok, probes)
+        calm = [record for record, seen in zip(ok, observed, strict=True) if not seen.interfered]
         status, reason = status_of(trial, self.records, self.experiment.sessions)
         if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
             reason += f"; {later}"
@@ -331,6 +344,10 @@ class _Part:
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
+            interfered=(len(ok) - len(calm), len(ok)),
+            undisturbed=replace(replace(self, records=calm).summary(), status="done", reason="")
+            if MIN_SESSIONS <= len(calm) < len(ok)
+            else None,
             cautions=cautions(
                 self.records,
                 steady,

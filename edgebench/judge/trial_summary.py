@@ -303,9 +303,9 @@ class PowerFigure:
     """Where its lag is not known: the largest sample of the steady windows and of so long a time around them.
     Unit: W. Source: probes.parquet."""
     pauses: Share = 0.0
-    """Share of the time of mean_w that is pauses between passes, of the session with the most: no reading tells
-    them from passes that are too short for the meter, and mean_high_w holds that they may have drawn nothing.
-    Source: probes.parquet, passes.parquet."""
+    """Share of the time of mean_w that is pauses between passes, of the session with the most: no reading
+    tells them from passes that are too short for the meter, and mean_high_w holds that they may have drawn
+    nothing. Source: probes.parquet, passes.parquet."""
     together_energy_j: float | None = None
     """Of several workers: energy of the time when all ran, by the images that all finished in it. Mean over
     the sessions. Unit: J. Source: probes.parquet, passes.parquet."""
@@ -601,6 +601,10 @@ class TrialSummary:
     the interval's own width ended the trial, so that it still covers 95 %. Source: derived by fit."""
     cautions: tuple[Caution, ...] = ()
     """Internal: documents have them as sentences, under warnings and said."""
+    interfered: tuple[int, int] = (0, 0)
+    """Internal: how many finished sessions other programs disturbed, as cautions say, and of how many."""
+    undisturbed: Any = field(default=None, repr=False)
+    """Internal: TrialSummary without those sessions; None if there are none, or too few others."""
     failures: tuple[str, ...] = field(default=())
     """What ended sessions early, one sentence each. Source: session.json."""
     timed: str = ""

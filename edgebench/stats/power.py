@@ -222,7 +222,7 @@ class WindowPower:
 
     @property
     def pauses_margin_w(self) -> Margin:
-        """Amount by which power within the passes may exceed the mean: the pauses in it may have drawn 0 W."""
+        """Amount by which the power of the passes may exceed the mean: its pauses may have drawn 0 W."""
         return Margin(0.0, (self.mean_w or 0.0) * self.pauses / (1 - self.pauses))
 
 
