@@ -43,6 +43,7 @@ NO_COLUMN: Mapping[str, str] = {
     "power.mean_w_sessions": _BY_SESSION,
     "power.energy_j_sessions": _BY_SESSION,
     "power.together_energy_j_sessions": _BY_SESSION,
+    "ticks": "the ends of the intervals hold them",
     "interfered": "the warnings say it",
     "undisturbed": "what a verdict is judged again by",
     "sharing.share": "the target's settings have it",

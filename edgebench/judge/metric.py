@@ -137,9 +137,11 @@ class Sampled(BySession):
         if impossible := impossible_reason(values, metric.name):
             return Figure(reason=impossible)
         if self.of == "sessions":
-            return over_values(values, "sessions", statistic, certainty)
+            figure = over_values(values, "sessions", statistic, certainty)
+            return figure.no_narrower(trial.ticks.get(metric.name, 0.0))
         of = "windows" if self.of == "passes" and trial.has_windows else self.of
         figure = over_values(values, of, statistic, certainty.at_least(trial.interval_confidence))
+        figure = figure.no_narrower(trial.ticks.get(metric.name, 0.0))
         if more := [note for note in (trial.omission if metric.part else "", trial.reason) if note]:
             figure = replace(figure, note="; ".join(filter(None, (figure.note, *more))))
         return figure

@@ -109,6 +109,8 @@ def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles:
     has_tail = each >= LEAST_CYCLES
     if not has_tail and LEAST_CYCLES * len(sessions) * images <= MOST_IMAGES:
         has_tail, waiting = True, trial.once(("waiting", schedule, seed), lambda: play(LEAST_CYCLES))
+    tick_s = trial.ticks.get("image_s", 0.0)
+    ticks_s = {"busy_s": tick_s * images, "age_s": tick_s, "oldest_s": tick_s}
     why_not = load_share.reason if load is None else overload(load) if is_overloaded else ""
     growing = sum(load_of(session.busy_s, 1, cycle_s) > 1 for session in worked)
 
@@ -125,6 +127,7 @@ def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles:
             reason = f"{growing} of {len(worked)} sessions overloaded: the backlog grows without end"
             return Figure(undecided=True, reason=reason)
         figure = over_medians([float(getattr(session, name)) for session in played])
+        figure = figure.no_narrower(ticks_s.get(name, 0.0))
         if name != "busy_s" and load_share.high is not None and load_share.high > 1:
             doubt = f"it may not keep up: its load is up to {load_share.high:.3g}"
             figure = replace(figure, high=None, reason=doubt)
@@ -166,7 +169,8 @@ def load_figure(trial: TrialSummary, schedule: Schedule, certainty: Certainty = 
         sessions = filter(None, getattr(trial, f"{name}_values"))
         means_s = trial.once(("means", name), lambda: [float(np.mean(values)) for values in sessions])
         loads = [load_of(mean_s, schedule.images, schedule.cycle_s) for mean_s in means_s]
-        return over_medians(loads, sure) if loads else Figure()
+        tick = load_of(trial.ticks.get(name, 0.0), schedule.images, schedule.cycle_s)
+        return over_medians(loads, sure).no_narrower(tick) if loads else Figure()
 
     if (load := over("image_s")).value is not None:
         return load

@@ -587,6 +587,9 @@ class TrialSummary:
     """Peak resident memory, one value a session. Unit: byte. Source: session.json."""
     workers: tuple[dict[str, Any], ...] = ()
     """The workers that shared the sessions; of several each with its figures. Source: session.json."""
+    ticks: dict[str, float] = field(default_factory=dict)
+    """By metric of time, such as image_s, one tick of the device's clock in the metric's unit: no interval of
+    it is narrower on either side. Empty where the tick is not known. Source: session.json."""
     sharing: Sharing | None = None
     """What several workers cost each other and have together; null for one worker. Source: sessions."""
     paced: Paced | None = None

@@ -98,6 +98,7 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         unmeasured = ""
     is_shared = summary.sharing is not None and requirement.statistic == "median"
     slowest = over_workers(summary.workers, metric.name, certainty) if is_shared else None
+    slowest = slowest and slowest.no_narrower(summary.ticks.get(metric.name, 0.0))
     reasons = (
         (summary.emulated, EMULATED),
         (unmeasured, f"{unmeasured}: {summary.reason}" if summary.reason else unmeasured),
