@@ -56,7 +56,7 @@ def resolution_ns() -> float:
 TICKS = 100
 """Steps of a clock that are looked at, as far as they come within TICKS_NS."""
 
-TICKS_NS = 20000000
+TICKS_NS = 50000000
 MOST_READINGS = 2000000
 """After which a clock stands still."""
 
