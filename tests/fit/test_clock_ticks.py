@@ -61,6 +61,7 @@ def test_a_difference_of_a_tick_is_none():
     assert compare(a, b, lower_is_better=True).word == "worse"
     coarse = compare(a, b, lower_is_better=True, ticks=0.01 / 0.3 + 0.01 / 0.31)
     assert (coarse.word, coarse.p) == ("undecided", 1.0)
+    assert coarse.low is not None and coarse.high is not None
     assert coarse.low < 1 < coarse.ratio < coarse.high
     assert compare(a, (0.4,) * 5, lower_is_better=True, ticks=0.06).word == "worse"
 
@@ -72,6 +73,7 @@ def test_passes_have_the_tick_of_their_sessions_clock(tmp_path):
     [coarse] = summarise(with_tick(made, 40_000_000))
     assert (coarse.ticks["image_s"], coarse.ticks["request_ms"]) == pytest.approx((0.04, 40.0))
     for interval in (coarse.image_s, coarse.infer_s):
+        assert interval and interval.low is not None and interval.high is not None
         sides = interval.median - interval.low, interval.high - interval.median
         assert min(sides) == pytest.approx(0.04)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from edgebench.judge import cautions
 from edgebench.judge import summarise as summarising
 from edgebench.judge.decision import settled_by
 from edgebench.judge.figure import Certainty
@@ -88,7 +89,7 @@ def test_sessions_with_interference_fail_no_limit(session_cache, tmp_path):
 
 def test_a_trial_knows_its_sessions_without_interference(session_cache, tmp_path, monkeypatch):
     results = replay(session_cache, tmp_path, scenario(tmp_path), sessions=5, passes=10)
-    observe = summarising.observe
+    observe = cautions.observe
 
     def disturbed(records, probes):
         seen = observe(records, probes)

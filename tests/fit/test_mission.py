@@ -219,7 +219,8 @@ SLOW_NOW_AND_THEN = tuple(NormalDist(0.31, 0.0775).inv_cdf((k + 0.5) / 400) for 
 
 def waiting_line(services_s, period_s, images, seed):
     """How many are there when each image comes, itself among them, one image after the other."""
-    draws, free_s, ends_s, counts = random.Random(seed), 0.0, deque(), []
+    draws, free_s, counts = random.Random(seed), 0.0, []
+    ends_s: deque[float] = deque()
     for number in range(images):
         now_s = number * period_s
         while ends_s and ends_s[0] <= now_s:

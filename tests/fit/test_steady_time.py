@@ -106,6 +106,7 @@ def test_mean_power_that_holds_pauses_passes_no_limit_that_the_passes_may_miss()
     [figure] = power.figures
     assert figure.mean_w == pytest.approx(2.89, abs=0.02)
     assert figure.pauses == pytest.approx(0.37, abs=0.001)
+    assert figure.mean_low_w is not None and figure.mean_high_w is not None
     assert figure.mean_low_w > 2.8
     assert figure.mean_high_w > 2.89 / 0.63  # nothing drawn in the pauses
     trial = summary(power=power.figures)
