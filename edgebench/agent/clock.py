@@ -53,6 +53,32 @@ def resolution_ns() -> float:
     return time.get_clock_info("monotonic").resolution * 1e9
 
 
+TICKS = 100
+"""Steps of a clock that are looked at, as far as they come within TICKS_NS."""
+
+TICKS_NS = 50000000
+MOST_READINGS = 2000000
+"""After which a clock stands still."""
+
+
+def tick_ns(clock: Clock) -> Optional[int]:
+    """The smallest step that readings of a clock show, in ns; None for a clock that stands still.
+
+    A clock that counts the kernel's ticks moves every 1 to 16 ms, whatever `resolution_ns` says. If the clock
+    is finer than a reading takes, the step is the time of a reading.
+    """
+    began_ns = last_ns = clock()
+    steps_ns = []
+    for _ in range(MOST_READINGS):
+        now_ns = clock()
+        if now_ns > last_ns:
+            steps_ns.append(now_ns - last_ns)
+            last_ns = now_ns
+            if len(steps_ns) >= TICKS or (len(steps_ns) > 1 and now_ns - began_ns > TICKS_NS):
+                break
+    return min(steps_ns) if steps_ns else None
+
+
 # When a worker's process was started: its agent tells it, on the clock that both read.
 
 

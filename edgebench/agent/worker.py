@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
 from . import building, memory
 from .building import import_sent
 from .children import take_over_descriptors
-from .clock import Pace, asked_for, monotonic_clock, ns_since_spawn
+from .clock import Pace, asked_for, monotonic_clock, ns_since_spawn, tick_ns
 from .files import patches, require_content, samples
 from .frames import FrameStream, Message
 
@@ -141,6 +141,7 @@ class Worker:
             "import_s": (imported - began) / 1e9 if imported > began and not own_time else None,
             "load_s": (loaded - loading) / 1e9 if loaded > loading and is_cold else None,
             "own_time": own_time,
+            "tick_ns": None if own_time else tick_ns(clock),
             "test_clock": {"offset_ns": moved[0], "drift_ppm": moved[1]} if moved else None,
             "after_load_bytes": self._memory.current_bytes(),
             "runtime": model.describe(),

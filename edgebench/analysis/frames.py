@@ -26,7 +26,8 @@ from edgebench.run.boards import Board, known_boards
 
 
 FIGURES = {
-    **{name: name for name in ("duty_cycle", "backlog", "storage_bytes", "age_s", "oldest_s", "missed")},
+    **{name: name for name in ("duty_cycle", "backlog", "backlog_p99", "storage_bytes", "storage_bytes_p99")},
+    **{name: name for name in ("age_s", "oldest_s", "missed")},
     **{f"energy_{name}_j": f"energy_j.{name}" for name in ("active", "idle", "off")},
     "break_even_s": "break_even_s",
 }
@@ -119,7 +120,7 @@ _RAIL_KINDS = {
          "together_energy_j", "together_low_j", "together_high_j"),
         "float64",
     ),
-    **{"reason": "str", "uncovered": "str", "unknown_lag_s": "float64"},
+    **{"reason": "str", "uncovered": "str", "unknown_lag_s": "float64", "pauses": "float64"},
 }  # fmt: skip
 
 

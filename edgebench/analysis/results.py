@@ -211,7 +211,8 @@ class Results(StoredResults):
         samples and rejected readings, sessions with a mean; mean, peak, p99 and idle power in W, idle_drift_w
         (idle after the passes less that before them); energy of an image in J, net_energy_j above idle; the
         ends of 95 % intervals; reason (why a figure is missing), uncovered (which windows it did not see);
-        unknown_lag_s (how late its readings may be, where not known) and peak_high_w (the peak at most then).
+        unknown_lag_s (how late its readings may be, where not known), peak_high_w (the peak at most then) and
+        pauses (the share of the mean's time that is pauses between passes).
         """
         return rail_frame(self.trial_summaries())
 

@@ -49,6 +49,8 @@ def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
 def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
     """Say all that is wrong with a profile at once, with the lines.
 
+    A limit on peak power without averaging_s is named, with a recommendation.
+
     Exit codes: 0 nothing is, 2 something is.
     """
     from edgebench.judge.profile import problems_of
@@ -57,7 +59,17 @@ def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
     problems = problems_of(profile)
     print_problems(stdout(), profile, [asdict(problem) for problem in problems], as_json=json_)
     exit_where(bool(problems), EXIT_USAGE)
-    read_profiles([profile])  # which warns of what is ignored
+    [read] = read_profiles([profile])  # which warns of what is ignored
+    say_each(
+        "note",
+        [
+            f"{limit.name}: the peak is that of readings, whose averaging time differs between meters; "
+            "recommended is averaging_s, such as averaging_s = 1.0, the time over which the limit means its "
+            "average"
+            for limit in read.requirements
+            if limit.metric.is_power and limit.statistic == "max" and limit.averaging_s is None
+        ],
+    )
 
 
 @app.command()

@@ -515,11 +515,15 @@ class _Ways:
         if min(*of_a, *of_b) <= 0:
             return replace(counted, reason="a session's value is not above 0, and a ratio says nothing of it")
         rule = {"minimum_effect": self.threshold.minimum_effect, "alpha": self.threshold.alpha}
-        outcome = session_compare.compare(of_a, of_b, lower_is_better=self.metric.better == "lower", **rule)
+        ticks = [side.summary.ticks.get(self.metric.name, 0.0) for side in (self.a, self.b)]
+        share, lower_is_better = ticks[0] / mean_a + ticks[1] / mean_b, self.metric.better == "lower"
+        outcome = session_compare.compare(of_a, of_b, lower_is_better=lower_is_better, ticks=share, **rule)
         reason, needed = outcome.reason, MIN_SESSIONS if outcome.p is None else None
         if outcome.p is not None and outcome.word == "undecided":
             reason = "the sessions differ by too much to tell"
             needed = sessions_to_decide(of_a, of_b, **rule)
+            if share > self.threshold.minimum_effect:
+                reason, needed = f"ticks of the clocks are {share:.2g} of the times: too coarse to tell", None
         theirs = {tuple(sorted(record.tables.items())) for record in self.b.sessions if record.tables}
         shared = sum(tuple(sorted(record.tables.items())) in theirs for record in self.a.sessions)
         are = "is" if shared == 1 else "are"  # sessions of both results are not independent

@@ -328,6 +328,13 @@ def settled_by(trial: TrialSummary, verdict: Verdict) -> str:
             CHECK_WIRING.replace("check", "a check of"),
         ),
         (verdict.verdict == "unknown", _of_missing(trial, verdict, metric)),
+        (
+            metric.suffers_from_others
+            and trial.interfered[0]
+            and trial.undisturbed is None
+            and (verdict.margin or 0.0) < 0,
+            "sessions without other programs on the device",
+        ),
     )
     if (way := next((way for holds, way in ways if holds), None)) is not None:
         return way

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from edgebench.records.values import PowerKind
+from edgebench.stats.interval import tick_bounds
 
 Bound = Literal["above", "at least", "below", "at most"]
 """Where a figure is relative to the one number that is known of it; `above` and `below` exclude it."""
@@ -66,6 +67,13 @@ class Figure:
     scope: str = ""
     declared: PowerKind | Literal[""] = ""
     bound: Bound | Literal[""] = ""
+
+    def no_narrower(self, tick: float) -> Figure:
+        """The same with each bound at least one tick of the clock away from the value."""
+        if not tick or not isinstance(self.value, float):
+            return self
+        low, high = tick_bounds(self.value, self.low, self.high, tick)
+        return replace(self, low=low, high=high)
 
     def in_unit(self, scale: float) -> Figure:
         """The same in a unit that is `scale` of the base unit."""

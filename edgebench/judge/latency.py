@@ -41,6 +41,8 @@ class SteadyPasses:
             one patch each, those of a session together. None without any.
         unit: what they are, in the plural.
         scene_patches: that the scene has.
+        clock_share: how many times a tick of the clock is in an image's time: the scene's patches over those
+            of the pass, or over the inferences of the window, the most of all.
         instructions: of an inference, by session, of the windows in which an emulator counted them.
     """
 
@@ -56,6 +58,7 @@ class SteadyPasses:
     unit: Literal["passes", "windows"] = "passes"
     instructions: Values = ()
     scene_patches: int | None = None
+    clock_share: float = 1.0
 
     @property
     def quantity(self) -> Literal["image_s", "infer_s"]:
@@ -100,6 +103,7 @@ def steady_passes(passes: Rows, sessions: Sequence[int], scene_patches: int) -> 
         lateness_s=_split(late_s, rows) if is_paced else (),
         measured_patches=int(table.whole("patches").min()) if table.count else None,
         scene_patches=scene_patches,
+        clock_share=float(whole.max(initial=1.0)),
     )
 
 
@@ -121,6 +125,7 @@ def steady_windows(windows: Rows, sessions: Sequence[int], scene_patches: int) -
         measured_patches=min((len(set(patches[of])) for _, of in rows), default=None),
         unit="windows",
         scene_patches=scene_patches,
+        clock_share=float((scene_patches / inferences).max(initial=0.0)),
         instructions=_split(table.floats("instructions") / inferences, rows),
     )
 

@@ -137,9 +137,11 @@ class Sampled(BySession):
         if impossible := impossible_reason(values, metric.name):
             return Figure(reason=impossible)
         if self.of == "sessions":
-            return over_values(values, "sessions", statistic, certainty)
+            figure = over_values(values, "sessions", statistic, certainty)
+            return figure.no_narrower(trial.ticks.get(metric.name, 0.0))
         of = "windows" if self.of == "passes" and trial.has_windows else self.of
         figure = over_values(values, of, statistic, certainty.at_least(trial.interval_confidence))
+        figure = figure.no_narrower(trial.ticks.get(metric.name, 0.0))
         if more := [note for note in (trial.omission if metric.part else "", trial.reason) if note]:
             figure = replace(figure, note="; ".join(filter(None, (figure.note, *more))))
         return figure
@@ -305,6 +307,11 @@ class Metric:
     def of_machine(self) -> bool:
         """Whether its figure is that of the machine that was measured, as times, power and energy are."""
         return self.of_a_pass or (self.unit in ("s", "ms", "W", "J", "images/s") and not self.of_board)
+
+    @property
+    def suffers_from_others(self) -> bool:
+        """Whether other programs on the device make it worse, as they do times and power."""
+        return self.of_stamps or self.of_machine or (self.together and self.unit != "bytes")
 
     @property
     def unit(self) -> str:

@@ -26,8 +26,11 @@ DAY_S = 86_400.0
 MOST_IMAGES = 50_000_000
 """Images that are simulated for one trial at most."""
 
+LEAST_CYCLES = 1_000
+"""Cycles of each session that a 99th percentile over cycles takes."""
+
 MOST_CYCLES, MOST_LIMITED_IMAGES = 1_000, 1_000_000
-"""Cycles, and images, that a verdict is simulated by at most."""
+"""Cycles, and images, that a verdict without such a percentile is simulated by at most."""
 
 OVERLOADED = "overloaded:"
 """How the reason begins why nothing is simulated of a trial that does not keep up."""
@@ -72,7 +75,8 @@ def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles:
         trial: whose sessions' steady passes are drawn from.
         profile: the name of the schedule's profile.
         schedule: when images come.
-        cycles: over all sessions, at least 1; each session has one at least.
+        cycles: over all sessions, at least 1; each session has one at least. The backlog, and the storage
+            that it takes, are of LEAST_CYCLES a session where these are more, as far as MOST_IMAGES allow.
         seed: of the draws; the same seed gives the same figures.
 
     UsageError for more than MOST_IMAGES; what is overloaded takes none.
@@ -92,15 +96,27 @@ def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles:
     least_pause_s = break_even_s.value if isinstance(break_even_s.value, float) else np.inf
     sessions = [np.asarray(values) for values in trial.image_s_values if values]
     each = -(-cycles // max(1, len(sessions)))
-    worked = [
-        work_through(values, cycle_of(schedule), each, generator, least_pause_s)
-        for values, generator in zip(sessions, np.random.default_rng(seed).spawn(len(sessions)), strict=True)
-        if is_overloaded is False
-    ]
+
+    def play(cycles: int) -> list[Worked]:
+        generators = np.random.default_rng(seed).spawn(len(sessions))
+        return [
+            work_through(values, cycle_of(schedule), cycles, generator, least_pause_s)
+            for values, generator in zip(sessions, generators, strict=True)
+            if is_overloaded is False
+        ]
+
+    worked = waiting = play(each)
+    has_tail = each >= LEAST_CYCLES
+    if not has_tail and LEAST_CYCLES * len(sessions) * images <= MOST_IMAGES:
+        has_tail, waiting = True, trial.once(("waiting", schedule, seed), lambda: play(LEAST_CYCLES))
+    tick_s = trial.ticks.get("image_s", 0.0)
+    ticks_s = {"busy_s": tick_s * images, "age_s": tick_s, "oldest_s": tick_s}
     why_not = load_share.reason if load is None else overload(load) if is_overloaded else ""
     growing = sum(load_of(session.busy_s, 1, cycle_s) > 1 for session in worked)
 
-    def over(name: str, most: float = np.inf, least: float = 0.0) -> Figure:
+    def over(
+        name: str, most: float = np.inf, least: float = 0.0, played: Sequence[Worked] = worked
+    ) -> Figure:
         """From `least` to `most`, which are physically possible; where the load may be too much, nothing
         bounds what waits, and where it is in a session, that depends on how long it is simulated. The least
         time that was measured bounds no age: all of three sessions exceed the mean of all starts 1 time in 8.
@@ -110,19 +126,28 @@ def mission_of(trial: TrialSummary, profile: str, schedule: Schedule, *, cycles:
         if growing and name != "busy_s":
             reason = f"{growing} of {len(worked)} sessions overloaded: the backlog grows without end"
             return Figure(undecided=True, reason=reason)
-        figure = over_medians([float(getattr(session, name)) for session in worked])
+        figure = over_medians([float(getattr(session, name)) for session in played])
+        figure = figure.no_narrower(ticks_s.get(name, 0.0))
         if name != "busy_s" and load_share.high is not None and load_share.high > 1:
             doubt = f"it may not keep up: its load is up to {load_share.high:.3g}"
             figure = replace(figure, high=None, reason=doubt)
         return _combined(lambda end: max(least, min(most, end)), figure)
 
-    busy_s, backlog = over("busy_s"), over("most_held", images, 1.0)
+    busy_s = over("busy_s")
+    backlog = over("most_held", least=1.0, played=waiting)
+    backlog_p99 = over("most_held_p99", least=1.0, played=waiting)
+    if not has_tail and backlog.value is not None:
+        too_many = f"{LEAST_CYCLES:,} cycles a session have more than {MOST_IMAGES:,} images"
+        reason = f"no 99th percentile over cycles: {too_many}"
+        backlog_p99 = Figure(undecided=True, reason=reason, lasting=True)
     no_deadline = Figure(reason="the schedule has no deadline")
     no_pixels = Figure(reason="its images have no pixels")
     figures = {
         "duty_cycle": Figure(1.0, 1.0, 1.0) if is_overloaded else over("busy_s", cycle_s).in_unit(cycle_s),
         "storage_bytes": backlog.in_unit(1 / trial.image_bytes) if trial.image_bytes else no_pixels,
+        "storage_bytes_p99": backlog_p99.in_unit(1 / trial.image_bytes) if trial.image_bytes else no_pixels,
         "backlog": backlog,
+        "backlog_p99": backlog_p99,
         "age_s": over("age_s"),
         "oldest_s": over("oldest_s"),
         "missed": no_deadline if schedule.deadline_s is None else over("missed", 1.0),
@@ -144,7 +169,8 @@ def load_figure(trial: TrialSummary, schedule: Schedule, certainty: Certainty = 
         sessions = filter(None, getattr(trial, f"{name}_values"))
         means_s = trial.once(("means", name), lambda: [float(np.mean(values)) for values in sessions])
         loads = [load_of(mean_s, schedule.images, schedule.cycle_s) for mean_s in means_s]
-        return over_medians(loads, sure) if loads else Figure()
+        tick = load_of(trial.ticks.get(name, 0.0), schedule.images, schedule.cycle_s)
+        return over_medians(loads, sure).no_narrower(tick) if loads else Figure()
 
     if (load := over("image_s")).value is not None:
         return load

@@ -644,7 +644,8 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
     ]
     missed = "; ".join(texts[0] for texts in _alike(uncovered))
     lag_s = max((window.lag_s for window in measured), default=0.0)
-    mean_w = _bounds(means, [(window.mean_margin_w, window.lag_margin_w) for window in measured])
+    doubts_w = [window.lag_margin_w.plus(window.pauses_margin_w) for window in measured]
+    mean_w = _bounds(means, list(zip([window.mean_margin_w for window in measured], doubts_w, strict=True)))
     energy_j = _bounds(gross, [(energy.gross_margin_j, energy.gross_doubt_j) for energy in energies])
     net_j = _bounds(net, [(energy.net_margin_j, energy.net_doubt_j) for energy in nets])
     if lag_s:  # of idle windows as well the edges are not known then
@@ -683,6 +684,7 @@ def _rail_figure(rail: Rail, sessions: Sequence[SessionPower], lag: str) -> Powe
         total=rail.total,
         rejected=sum(session.rejected for session in sessions),
         unknown_lag_s=lag_s or None,
+        pauses=max((window.pauses for window in measured), default=0.0),
         peak_high_w=max(*peaks, *(float(curve.watts.max()) for curve in around)) if lag_s else None,
     )
 

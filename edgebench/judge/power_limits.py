@@ -220,9 +220,14 @@ def _peak(power: PowerFigure, certainty: Certainty) -> Figure:
     if power.peak_w is None:
         return _missing(power)
     high = power.peak_w if power.peak_high_w is None else power.peak_high_w
-    figure = Figure(power.peak_w, power.peak_w, high, what="the highest sample")
+    means = power.averaging_ms and f"the largest of {power.averaging_ms:.3g} ms means"
+    what = means or f"the largest of {power.samples} readings, whose averaging time is not known,"
+    figure = Figure(power.peak_w, power.peak_w, high, what=what)
     few = too_few(power.samples, "samples") if power.samples < least_n(NEARLY_ALL, certainty.bound) else ""
-    return bounded(power, figure, rate_objection(power, None), few=few)
+    figure = bounded(power, figure, rate_objection(power, None), few=few)
+    if not figure.reason:
+        return figure
+    return replace(figure, reason=f"{figure.reason}; compared was {what.removesuffix(',')}")
 
 
 def _averaged(
@@ -319,7 +324,14 @@ def _over_sessions(power: PowerFigure, asked: Asked, certainty: Certainty) -> Fi
         return bounded(power, figure)
     periods = (power.effective_hz or 0.0) * (power.window_s or 0.0)
     few = short_window_reason(periods, "mean power")
-    return bounded(power, figure, few, _window_objection(power, asked.averaging_s))
+    figure = bounded(power, figure, few, _window_objection(power, asked.averaging_s))
+    if not power.pauses:
+        return figure
+    hidden = (
+        f"the mean holds the pauses between the passes, up to {power.pauses:.1%} of the time: its upper "
+        "bound is raised by what they can hide"
+    )
+    return replace(figure, note="; ".join(filter(None, (figure.note, hidden))))
 
 
 def scope_objection(power: PowerFigure) -> str:

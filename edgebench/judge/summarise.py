@@ -66,8 +66,8 @@ from edgebench.results.revisions import continuation
 from edgebench.results.rows import Rows
 from edgebench.stats.auc import Floats, area_of
 from edgebench.stats.compare import wilson
-from edgebench.stats.interval import Interval
-from edgebench.stats.intervals import session_interval, session_medians, trial_median
+from edgebench.stats.interval import Interval, tick_bounds
+from edgebench.stats.intervals import MIN_SESSIONS, session_interval, session_medians, trial_median
 
 # How far a trial came, and what ended those of its sessions that did not end well.
 
@@ -169,6 +169,12 @@ def summarise(results: StoredResults) -> list[TrialSummary]:
     is_metered = any(record.probes for part in parts for record in part.records)
     with ThreadPoolExecutor(2 if is_metered else 1) as pool:
         unended = with_slowdowns(with_power_doubts(list(pool.map(_Part.summary, parts))))
+    # What contradicts a declared figure contradicts it in a disturbed session, too.
+    calm = with_slowdowns([summary.undisturbed or summary for summary in unended])
+    unended = [
+        replace(summary, undisturbed=summary.undisturbed and replace(rest, power_doubts=summary.power_doubts))
+        for summary, rest in zip(unended, calm, strict=True)
+    ]
     summaries = [
         with_end(summary, part.records, rule, results.run)
         for summary, part in zip(unended, parts, strict=True)
@@ -192,12 +198,18 @@ def summarise_one(results: StoredResults, key: str) -> TrialSummary:
     return summarise(StoredResults(results.path, experiment.model_copy(update={"trials": trials})))[0]
 
 
+_INTERNAL = (
+    "cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values", "interfered",
+    "undisturbed",
+)  # fmt: skip
+
+
 def trial_json(summary: TrialSummary) -> dict[str, Any]:
     """A summary as plain data, as trial.json keeps it: `schema_version`, the summary's fields and the metrics
     that are computed from them, with its cautions as sentences: `warnings`, and `said`.
     """
-    fields = asdict(replace(summary, cautions=(), request_ms_values=(), power_curves=()))
-    for name in ("cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"):
+    fields = asdict(replace(summary, cautions=(), request_ms_values=(), power_curves=(), undisturbed=None))
+    for name in _INTERNAL:
         del fields[name]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -238,11 +250,13 @@ class _Part:
         scene = self.experiment.scene_of(trial)
         steady, emulated = self._steady(), self.emulated
         of_each = [self._steady(worker) for worker in self.workers] if self.several else [steady]
+        ticks = self._ticks(max(of_each, key=lambda each: each.clock_share))
         counts = [each.measured_patches for each in of_each if each.measured_patches is not None]
         measured_patches = min(counts, default=None)
         extrapolated = not emulated and min(counts, default=scene.patches) < scene.patches
         probes = self.read_probes()
         requests, observed = self._requests(), observe(ok, probes)
+        calm = [record for record, seen in zip(ok, observed, strict=True) if not seen.interfered]
         status, reason = status_of(trial, self.records, self.experiment.sessions)
         if status in ("partial", "not_run") and (later := continuation(self.experiment, trial.target)):
             reason += f"; {later}"
@@ -283,8 +297,9 @@ class _Part:
             **planned_fields(trial),
             status=status,
             reason=reason,
-            image_s=self._interval(steady.image_s),
-            infer_s=self._interval(steady.infer_s),
+            image_s=self._interval(steady.image_s, ticks["image_s"]),
+            infer_s=self._interval(steady.infer_s, ticks["infer_s"]),
+            ticks=ticks if ticks["load_s"] else {},
             stages_ms=steady.stages_ms,
             cold={name: _mean(values) for name, values in cold.items()},
             accuracy=accuracy,
@@ -321,7 +336,7 @@ class _Part:
             power_curves=power.curves if power else (),
             cold_values=cold,
             load_s_values=cold["load_s"],
-            start_s=self._interval([[start_s] for start_s in starts_s]),
+            start_s=self._interval([[start_s] for start_s in starts_s], ticks["start_s"]),
             start_s_values=starts_s,
             memory_bytes_values=tuple(memory),
             workers=tuple(self._of_one(worker) for worker in self.workers)
@@ -331,6 +346,10 @@ class _Part:
             paced=paced_of(steady, self.experiment.period_s),
             sustained=sustained_of(steady, self.experiment.sustained_s, observed),
             interval_confidence=self.confidence,
+            interfered=(len(ok) - len(calm), len(ok)),
+            undisturbed=replace(replace(self, records=calm).summary(), status="done", reason="")
+            if MIN_SESSIONS <= len(calm) < len(ok)
+            else None,
             cautions=cautions(
                 self.records,
                 steady,
@@ -376,7 +395,9 @@ class _Part:
             # A device that has scaled up by itself says so; its rows tell of the whole scene.
             fewest = min(steady.measured_patches, *patch_counts)
             count = max(steady.extrapolated, steady.count if min(patch_counts) < patches else 0)
-            steady = replace(steady, measured_patches=fewest, extrapolated=count)
+            scaled = patches / fewest if steady.unit == "passes" else 1.0
+            share = max(steady.clock_share, scaled)
+            steady = replace(steady, measured_patches=fewest, extrapolated=count, clock_share=share)
         if steady.unit == "passes" and not times_images(self.untimed_stages):
             steady = without_images(steady)
         if self.emulated:  # nothing of it is a device's time
@@ -495,8 +516,8 @@ class _Part:
             variant=(plan or self.trial).variant,
             alone=plan.alone if plan else "",
             cores=tuple(core for core in cores if isinstance(core, int)) if isinstance(cores, list) else (),
-            image_s=self._interval(steady.image_s),
-            infer_s=self._interval(steady.infer_s),
+            image_s=self._interval(steady.image_s, self._ticks(steady)["image_s"]),
+            infer_s=self._interval(steady.infer_s, self._ticks(steady)["infer_s"]),
             request_ms=requests.latency,
             in_flight=requests.mean_in_flight,
             stages_ms=steady.stages_ms,
@@ -508,8 +529,19 @@ class _Part:
         )
         return asdict(figures)
 
-    def _interval(self, values: Sequence[Sequence[float]]) -> Interval | None:
-        return session_interval(values, self.confidence) if values else None
+    def _interval(self, values: Sequence[Sequence[float]], tick: float = 0.0) -> Interval | None:
+        if not values:
+            return None
+        interval = session_interval(values, self.confidence)
+        low, high = tick_bounds(interval.median, interval.low, interval.high, tick)
+        return replace(interval, low=low, high=high)
+
+    def _ticks(self, steady: SteadyPasses) -> dict[str, float]:
+        """One tick of the coarsest session's clock, by metric in its unit; 0 where none is known."""
+        tick_s = max((record.tick_ns or 0 for record in self.ok), default=0) / 1e9
+        image_s = tick_s * steady.clock_share
+        once = dict.fromkeys(("load_s", "start_s"), tick_s)
+        return {"image_s": image_s, "infer_s": image_s, "request_ms": 1e3 * tick_s, **once}
 
     def _accuracy_reason(self, images: Predictions | None, reason: str) -> str:
         trial, experiment = self.trial, self.experiment

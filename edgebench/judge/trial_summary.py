@@ -302,6 +302,10 @@ class PowerFigure:
     peak_high_w: float | None = None
     """Where its lag is not known: the largest sample of the steady windows and of so long a time around them.
     Unit: W. Source: probes.parquet."""
+    pauses: Share = 0.0
+    """Share of the time of mean_w that is pauses between passes, of the session with the most: no reading
+    tells them from passes that are too short for the meter, and mean_high_w holds that they may have drawn
+    nothing. Source: probes.parquet, passes.parquet."""
     together_energy_j: float | None = None
     """Of several workers: energy of the time when all ran, by the images that all finished in it. Mean over
     the sessions. Unit: J. Source: probes.parquet, passes.parquet."""
@@ -583,6 +587,9 @@ class TrialSummary:
     """Peak resident memory, one value a session. Unit: byte. Source: session.json."""
     workers: tuple[dict[str, Any], ...] = ()
     """The workers that shared the sessions; of several each with its figures. Source: session.json."""
+    ticks: dict[str, float] = field(default_factory=dict)
+    """By metric of time, such as image_s, one tick of the device's clock in the metric's unit: no interval of
+    it is narrower on either side. Empty where the tick is not known. Source: session.json."""
     sharing: Sharing | None = None
     """What several workers cost each other and have together; null for one worker. Source: sessions."""
     paced: Paced | None = None
@@ -597,6 +604,10 @@ class TrialSummary:
     the interval's own width ended the trial, so that it still covers 95 %. Source: derived by fit."""
     cautions: tuple[Caution, ...] = ()
     """Internal: documents have them as sentences, under warnings and said."""
+    interfered: tuple[int, int] = (0, 0)
+    """Internal: how many finished sessions other programs disturbed, as cautions say, and of how many."""
+    undisturbed: Any = field(default=None, repr=False)
+    """Internal: TrialSummary without those sessions; None if there are none, or too few others."""
     failures: tuple[str, ...] = field(default=())
     """What ended sessions early, one sentence each. Source: session.json."""
     timed: str = ""

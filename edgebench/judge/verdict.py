@@ -97,6 +97,7 @@ def figure_of(summary: TrialSummary, requirement: Requirement, certainty: Certai
         unmeasured = ""
     is_shared = summary.sharing is not None and requirement.statistic == "median"
     slowest = over_workers(summary.workers, metric.name, certainty) if is_shared else None
+    slowest = slowest and slowest.no_narrower(summary.ticks.get(metric.name, 0.0))
     reasons = (
         (summary.emulated, EMULATED),
         (unmeasured, f"{unmeasured}: {summary.reason}" if summary.reason else unmeasured),
@@ -266,7 +267,29 @@ def _judged(summary: TrialSummary, requirement: Requirement, certainty: Certaint
     figure = figure_of(summary, requirement, certainty).in_unit(requirement.scale)
     margin = _margin(figure, requirement)
     word = _word(figure, requirement, margin)
-    return Judgement(figure, word, margin, _reason(word, figure))
+    judged = Judgement(figure, word, margin, _reason(word, figure))
+    is_excusable = requirement.metric.suffers_from_others and not figure.declared
+    if word != "fail" or not summary.interfered[0] or not is_excusable:
+        return judged
+    return _without_interference(summary, requirement, certainty, judged)
+
+
+def _without_interference(
+    summary: TrialSummary, requirement: Requirement, certainty: Certainty, failed: Judgement
+) -> Judgement:
+    """The verdict of the sessions that no other program disturbed, in place of a fail of all sessions.
+
+    Fewer than MIN_SESSIONS of them leave the limit undecided. Throttling and falling clocks are the device's
+    own and excuse nothing.
+    """
+    disturbed, sessions = summary.interfered
+    others = f"{disturbed} of {sessions} sessions, which other programs disturbed"
+    if summary.undisturbed is None:
+        few = f"it misses the limit with {others}: {sessions - disturbed} without them are too few to decide"
+        figure = replace(failed.figure, lasting=False, reason=few)
+        return Judgement(figure, "inconclusive", failed.margin, few)
+    judged = judgement(summary.undisturbed, requirement, certainty)
+    return replace(judged, reason=f"without {others}: {judged.reason}")
 
 
 def _verdict(summary: TrialSummary, profile: str, requirement: Requirement, judged: Judgement) -> Verdict:

@@ -347,6 +347,7 @@ class AgentSession:
             runtime=dict(first.runtime),
             clock={} if first.own_time else self._clock.facts(),
             own_time=first.own_time,
+            tick_ns=max((worker.tick_ns or 0 for worker in self._workers), default=0) or None,
             windows_ns=self._loop.windows_ns,
             load_bursts=self._loop.load_bursts,
             probes=probes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -66,6 +67,15 @@ class ClockTrips:
         self.latest_ns = trip.device_ns
         self._disagreement = self._disagreement or self._rate.take_in(trip)
         self.require_agreement()
+
+    @property
+    def tick_ns(self) -> int | None:
+        """The largest step that all readings of the device's clock are whole multiples of apart, in ns.
+
+        None below two different readings. It is the clock's tick where that is a whole number of ns.
+        """
+        readings_ns = [trip.device_ns for trip in self.trips]
+        return math.gcd(*(reading_ns - readings_ns[0] for reading_ns in readings_ns)) or None
 
     def note_edge(self, name: str, trips: Sequence[RoundTrip]) -> None:
         """How the clocks stood at the `start` or `end` of the session, by trips that were added."""

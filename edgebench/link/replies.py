@@ -267,6 +267,7 @@ class Loaded(Reply):
     load_s: Seconds | None
     ready_s: Seconds | None = None  # from the worker's start until it could infer, hashes not included
     own_time: bool = False  # the runner's, which is not the device's clock
+    tick_ns: AboveZero | None = None  # the smallest step of the clock of its stamps
     after_load_bytes: AboveZero | None
     runtime: dict[str, Any]
     numpy: _Name

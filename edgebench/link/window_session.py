@@ -141,6 +141,7 @@ class BoardSession(Generic[Timed]):
         probes = (*self._settings.meters, *self._settings.preferred_meters)
         return SessionFacts(
             clock=self._clock.facts() if self._has_real_time else {},
+            tick_ns=self._clock.tick_ns,
             windows_ns=self._loop.windows_ns,
             load_bursts=self._loop.load_bursts,
             probe_reasons=dict.fromkeys(probes or ("",), NO_PROBE),

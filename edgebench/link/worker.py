@@ -180,6 +180,7 @@ class Worker:
         runtime: what the runner says of its runtime, once loaded.
         stages: of a batch, by name.
         own_time: whether the stamps are of a time that the runner brings.
+        tick_ns: the smallest step of their clock; None where it is not known.
         clock_steps: of the clock of the stamps.
         cold, memory, warmup: what the replies so far say (see SessionFacts).
     """
@@ -200,6 +201,7 @@ class Worker:
         self.runtime: dict[str, Json] = {}
         self.stages: tuple[str, ...] = ()
         self.own_time = False
+        self.tick_ns: int | None = None
         self.clock_steps = ClockSteps()
         self.cold = ColdFigures()
         self.memory = MemoryFigures()
@@ -383,7 +385,7 @@ class Worker:
         loaded = checked(Loaded, frame.message)
         if loaded.own_time and not self._session.board.own_clock:
             raise ProtocolError("stamps of a time of its own, and its backend has none (own_clock)")
-        self.own_time = loaded.own_time
+        self.own_time, self.tick_ns = loaded.own_time, loaded.tick_ns
         cold_s = (loaded.import_s or 0.0) + (loaded.load_s or 0.0)
         require_fits("an import and a load", cold_s * 1e9, self._answer_span())
         self._ready_s = None if loaded.own_time else loaded.ready_s

@@ -402,6 +402,7 @@ class SessionFacts:
             where a test has moved the device's clock, `test_clock` {offset_ns, drift_ppm}. Empty where
             `own_time`.
         own_time: whether the stamps are of a time that is not the device's clock.
+        tick_ns: the smallest step of the device's clock; None where it is not known.
         windows_ns: in which meters and monitors are read.
         load_bursts: by which the lag and the response of meters are told; None where it ran none.
         probes: those that were opened, as each describes itself.
@@ -425,6 +426,7 @@ class SessionFacts:
     runtime: Mapping[str, Json] = field(default_factory=dict)
     clock: Mapping[str, Json] = field(default_factory=dict)
     own_time: bool = False
+    tick_ns: int | None = None
     windows_ns: SessionWindows = field(default_factory=SessionWindows)
     load_bursts: BurstTimes | None = None
     probes: tuple[ProbeInfo, ...] = ()

@@ -489,6 +489,8 @@ class SessionRecord(_Record):
     clock: Annotated[dict[str, dict[str, int | float | None]], Keys(Clock)] = {}
     """Device clock against host clock: at the session's edges, and over the whole of it. Source: round
     trips."""
+    tick_ns: int | None = Field(default=None, ge=1)
+    """Smallest step of the clock of its stamps; null where it is not known. Unit: ns. Source: device."""
     probes: Annotated[tuple[dict[str, Any], ...], Private("probes")] = ()
     """What was sampled beside the session: kind, address, rate_hz, resolution, scope, channels, averaging_ms
     (the time that a reading is the mean over; null where it is not known), and what was absent, with the

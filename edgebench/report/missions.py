@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from edgebench.errors import EdgeBenchError
+from edgebench.judge.figure import Figure
 from edgebench.judge.judged import Judged, missions
 from edgebench.judge.mission import DAY_S, Mission
 from edgebench.judge.profile import Profile
@@ -20,6 +21,9 @@ from edgebench.report.blocks import Table, of_figures
 from edgebench.report.terminal import line, lines, print_table
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
+
+TAIL = "_p99"
+"""End of the name of a figure's 99th percentile over cycles."""
 
 
 class MissionFigure(NamedTuple):
@@ -41,13 +45,10 @@ class MissionFigure(NamedTuple):
     scale: float = 1.0
 
     def shown(self, mission: Mission) -> str:
-        """In its unit, with its interval where that has a width; the sign for a missing one."""
-        figure = mission.figures[self.name].in_unit(self.scale)
-        if not isinstance(figure.value, int | float):
-            return words.MISSING
-        if figure.low == figure.high:
-            return words.number(figure.value)
-        return words.estimate(figure.value, figure.low, figure.high)
+        """In its unit with its interval, then its 99th percentile over cycles where it has one."""
+        tail = mission.figures.get(f"{self.name}{TAIL}", Figure()).in_unit(self.scale)
+        shown = _shown(mission.figures[self.name].in_unit(self.scale))
+        return shown if tail.value is None else f"{shown}, p99 {_shown(tail)}"
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -62,6 +63,15 @@ class MissionFigure(NamedTuple):
         return _field(text, ["object", "null"], self.base_unit, **_with(ends))
 
 
+def _shown(figure: Figure) -> str:
+    """The value with its interval where that has a width; the sign for a missing one."""
+    if not isinstance(figure.value, int | float):
+        return words.MISSING
+    if figure.low == figure.high:
+        return words.number(figure.value)
+    return words.estimate(figure.value, figure.low, figure.high)
+
+
 def _field(text: str, type_: str | list[str], unit: str = "", **keywords: Any) -> dict[str, Any]:
     return Described(text, "mission", unit).schema({"type": type_, **keywords})
 
@@ -72,6 +82,7 @@ def _with(properties: dict[str, Any]) -> dict[str, Any]:
 
 _DUTY = "Share of a cycle in which the device works, at most 1"
 _BACKLOG = "Most images at once that are not done, the mean over cycles"
+_BACKLOG_P99 = "The same, the 99th percentile over at least 1,000 cycles a session"
 _ENERGY = "energy a cycle, "
 _IDLE = "For the whole cycle, when the device stays on between images"
 _OFF = "For the whole cycle, when it is switched off where that saves energy"
@@ -80,7 +91,9 @@ _MISSED = "Share of the images without a result at their deadline"
 _FIGURES = (
     ("duty_cycle", "duty cycle", "%", _DUTY, "", 0.01),
     ("storage_bytes", "storage", "MB", "Pixels of the images of the backlog", "byte", 1e6),
+    ("storage_bytes_p99", "storage p99", "MB", "Pixels of the images of backlog_p99", "byte", 1e6),
     ("backlog", "backlog", "images", _BACKLOG),
+    ("backlog_p99", "backlog p99", "images", _BACKLOG_P99),
     ("age_s", "age of a result", "s", "From an image's arrival to its result, the mean", "s"),
     ("oldest_s", "oldest result", "s", "The same of the oldest image", "s"),
     ("missed", "missed deadlines", "%", _MISSED, "", 0.01),
@@ -230,6 +243,7 @@ def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Ta
 def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], played: str) -> Table:
     """The figures that any of them has; overloads, and why figures of the others are not known."""
     known = [each for each in FIGURES if any(of.figures[each.name].value is not None for of in missions)]
+    known = [figure for figure in known if not figure.name.endswith(TAIL)]  # in the cells of the means
     unknown = words.grouped(
         (mission.figures[figure.name].reason, figure.heading)
         for mission in missions

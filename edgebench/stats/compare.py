@@ -76,6 +76,7 @@ def compare(
     lower_is_better: bool,
     minimum_effect: float = MINIMUM_EFFECT,
     alpha: float = ALPHA,
+    ticks: float = 0.0,
 ) -> Comparison:
     """B against A.
 
@@ -85,6 +86,8 @@ def compare(
         lower_is_better: as for times and watts; False as for images a second.
         minimum_effect: the smallest ratio that counts, as a share: 0.03 is 3 % more or less.
         alpha: in this many comparisons of like with like the test may be wrong.
+        ticks: one tick of each side's clock as a share of its value, added up: what is less far from 1 is no
+            difference, and the interval is no narrower.
 
     Raises ValueError for an effect below 0 or an alpha that is no share.
     """
@@ -96,6 +99,14 @@ def compare(
         reason = f"a comparison takes {MIN_SESSIONS} sessions a side and there are {fewest}"
         return Comparison("undecided", float(b.mean() / a.mean()), None, None, None, reason=reason)
     b_over_a = ratios(a, b, alpha)
+    if ticks:
+        near = np.abs(np.log(b_over_a.ratio)) <= math.log1p(ticks)
+        b_over_a = Ratios(
+            b_over_a.ratio,
+            np.minimum(b_over_a.low, b_over_a.ratio / (1 + ticks)),
+            np.maximum(b_over_a.high, b_over_a.ratio * (1 + ticks)),
+            np.where(near, 1.0, b_over_a.p),
+        )
     ratio, low, high, p = map(float, b_over_a)
     return Comparison(_word(b_over_a, lower_is_better, minimum_effect, alpha), ratio, low, high, p)
 

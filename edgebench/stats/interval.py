@@ -14,6 +14,16 @@ Share = Annotated[float, Ge(0), Le(1)]
 """Ranges of figures; schemas have them as minimum and maximum."""
 
 
+def tick_bounds(
+    value: float, low: float | None, high: float | None, tick: float
+) -> tuple[float | None, float | None]:
+    """Bounds of a value above 0 that are at least one tick of its clock away; None stays None."""
+    return (
+        None if low is None else min(low, max(value - tick, 0.0)),
+        None if high is None else max(high, value + tick),
+    )
+
+
 @dataclass(frozen=True)
 class Interval:
     """A statistic with its interval over sessions; low and high may be None where n forbids one.

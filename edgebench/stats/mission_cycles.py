@@ -83,6 +83,7 @@ class Worked:
     Attributes:
         busy_s: in which the device works, a cycle: by the session's mean latency, without draws.
         most_held: images at once, waiting or in work; the mean over cycles of each one's most.
+        most_held_p99: the 99th percentile over cycles of the same: at most 1 % of the cycles have more.
         age_s: from an image's arrival to its result, the mean.
         oldest_s: the same, of the oldest image.
         missed: share of the images that were not done at their deadline; 0 without one.
@@ -92,6 +93,7 @@ class Worked:
 
     busy_s: float
     most_held: float
+    most_held_p99: int
     age_s: float
     oldest_s: float
     missed: float
@@ -117,7 +119,8 @@ def work_through(
         generator: of the draws.
         least_pause_s: longer ones are counted; infinite for none.
     """
-    ages_s, oldest_s, most_held, missed, long_pauses, long_pauses_s = 0.0, 0.0, 0, 0, 0, 0.0
+    ages_s, oldest_s, missed, long_pauses, long_pauses_s = 0.0, 0.0, 0, 0, 0.0
+    cycles_by_held = np.zeros(1, np.int64)  # how many cycles had so many images at once at most
     images = cycle.arrivals_s.size
     deadline_s = math.inf if cycle.deadline_s is None else cycle.deadline_s
     free_at_s, pending_s = -cycle.cycle_s, np.empty(0)
@@ -133,7 +136,10 @@ def work_through(
             ages_s += float(age_s.sum())
             oldest_s = max(oldest_s, float(age_s.max()))
             at_once = held(arrivals_s, done_s, pending_s)
-            most_held += int(at_once.reshape(count, -1).max(axis=1).sum())
+            most_held = at_once.reshape(count, -1).max(axis=1)
+            more = np.bincount(most_held, minlength=cycles_by_held.size)
+            more[: cycles_by_held.size] += cycles_by_held
+            cycles_by_held = more
             missed += int((age_s > deadline_s).sum())
             pause_s = pauses_s(arrivals_s, done_s, free_at_s)
             long_pauses += int((pause_s > least_pause_s).sum())
@@ -143,7 +149,8 @@ def work_through(
         pending_s = unfinished_s[unfinished_s > (first + count) * cycle.cycle_s]
     return Worked(
         busy_s=float(values_s.mean()) * images,
-        most_held=most_held / cycles,
+        most_held=float(cycles_by_held @ np.arange(cycles_by_held.size)) / cycles,
+        most_held_p99=int(np.searchsorted(np.cumsum(cycles_by_held), math.ceil(0.99 * cycles))),
         age_s=ages_s / (cycles * images),
         oldest_s=oldest_s,
         missed=missed / (cycles * images),

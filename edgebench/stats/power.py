@@ -223,6 +223,11 @@ class WindowPower:
     lag_s: float = 0.0
     lag_margin_w: Margin = CERTAIN
 
+    @property
+    def pauses_margin_w(self) -> Margin:
+        """Amount by which the power of the passes may exceed the mean: its pauses may have drawn 0 W."""
+        return Margin(0.0, (self.mean_w or 0.0) * self.pauses / (1 - self.pauses))
+
 
 def passes_power(
     curve: PowerCurve, passes_ns: NDArray[np.int64], averaging_s: float | None = None

@@ -69,6 +69,21 @@ def test_check_says_all_with_lines_and_exits_with_2(here: Path) -> None:
     assert [problem["line"] for problem in document["problems"]] == [2, 4, 5]
 
 
+@pytest.mark.parametrize("json_", [[], ["--json"]])
+def test_check_recommends_an_averaging_time_for_peak_limits(here: Path, json_: list[str]) -> None:
+    limit = '[[requirements]]\nname = "{}"\nquantity = "{}"\nlimit = 5\n{}\n'
+    limits = [("peak", "power_peak_w", ""), ("mean", "power_mean_w", "")]
+    (here / "peaks.toml").write_text('name = "p"\n' + "".join(limit.format(*each) for each in limits))
+    code, _, err = _call("check", "peaks.toml", *json_)
+    assert code == 0
+    [note] = " ".join(err.split()).split("note: ")[1:]
+    assert note.startswith("peak: ")
+    assert "averaging_s = 1.0" in note
+    limits[0] = ("peak", "power_peak_w", "averaging_s = 1.0")
+    (here / "peaks.toml").write_text('name = "p"\n' + "".join(limit.format(*each) for each in limits))
+    assert _call("check", "peaks.toml", *json_)[2] == ""
+
+
 def test_a_weight_is_ignored_with_one_warning_a_profile(here: Path) -> None:
     limits = "".join(
         f'[[requirements]]\nname = "{name}"\nquantity = "{name}"\nlimit = 4\nweight = 2.0\n'

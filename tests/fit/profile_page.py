@@ -49,6 +49,10 @@ statistic as a whole, a wish an inherited wish; any other is added; `without` dr
 Refused are a budget that contradicts the schedule, two requirements on one statistic in one file, a wish
 that is no stricter than the requirement on the same, and a profile of wishes alone.
 
+A limit on `power_peak_w` means the average over `averaging_s`. Without it the largest reading is compared,
+whose own averaging time differs between meters: the verdict names it, and `profiles check` recommends
+`averaging_s`.
+
 A `[schedule]` requires that the device keeps up, whatever the requirements are. A requirement of at most 1
 on `load` replaces that rule.
 

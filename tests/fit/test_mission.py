@@ -1,6 +1,10 @@
 """A trial under a mission's schedule: against closed forms, and what is missing with its reason."""
 
+import math
+import random
+from collections import deque
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -209,14 +213,58 @@ def test_what_grows_without_end_fails_every_limit(quantity, limit):
     assert (of_two.verdict, "overloaded" in of_two.reason) == ("inconclusive", True)
 
 
-def test_what_keeps_up_holds_no_more_than_the_images_of_a_cycle():
-    """Now and then a cycle's images take longer than the cycle, and some of two cycles wait at once."""
-    burst = Schedule(cycle_s=100.0, images=10, burst_s=0.0)
-    trial = summary(((1.0, 1.0, 1.0, 25.0) * 5,) * 3)
-    outcome = mission(trial, burst, image_bytes=100, cycles=300)
-    assert (outcome.overloaded, outcome.figures["backlog"].value) == (False, 10.0)
-    assert outcome.figures["backlog"].high == 10.0
-    assert (outcome.figures["storage_bytes"].value, outcome.figures["storage_bytes"].high) == (1000.0, 1000.0)
+SLOW_NOW_AND_THEN = tuple(NormalDist(0.31, 0.0775).inv_cdf((k + 0.5) / 400) for k in range(400))
+"""Mean 0.31 s, standard deviation 25 %."""
+
+
+def waiting_line(services_s, period_s, images, seed):
+    """How many are there when each image comes, itself among them, one image after the other."""
+    draws, free_s, counts = random.Random(seed), 0.0, []
+    ends_s: deque[float] = deque()
+    for number in range(images):
+        now_s = number * period_s
+        while ends_s and ends_s[0] <= now_s:
+            ends_s.popleft()
+        free_s = max(free_s, now_s) + draws.choice(services_s)
+        ends_s.append(free_s)
+        counts.append(len(ends_s))
+    return counts
+
+
+def test_images_of_several_cycles_wait_at_once():
+    """One image every 0.383 s: some take longer, and those of the next cycles wait behind them."""
+    counts = waiting_line(SLOW_NOW_AND_THEN, 0.383, 200_000, seed=1)
+    mean = sum(counts) / len(counts)
+    assert mean == pytest.approx(1.22, abs=0.01)
+    schedule = Schedule(cycle_s=0.383, images=1)
+    outcome = mission(summary((SLOW_NOW_AND_THEN,) * 5), schedule, image_bytes=100, cycles=200_000)
+    backlog, storage = outcome.figures["backlog"], outcome.figures["storage_bytes"]
+    assert backlog.value == pytest.approx(mean, abs=0.01)
+    assert backlog.low < backlog.value < backlog.high
+    assert (storage.value, storage.high) == pytest.approx((100 * backlog.value, 100 * backlog.high))
+    assert outcome.figures["backlog_p99"].value == sorted(counts)[math.ceil(0.99 * len(counts)) - 1] == 2
+
+
+def test_the_backlog_is_limited_by_the_99th_percentile_of_at_least_1000_cycles_a_session():
+    schedule, trial = Schedule(cycle_s=0.383, images=1), summary((SLOW_NOW_AND_THEN,) * 5, image_bytes=100)
+    assert limited(trial, "backlog", "1.5 images", schedule).verdict == "fail"  # which the mean meets
+    verdict = limited(trial, "backlog", "2 images", schedule)
+    assert (verdict.verdict, verdict.value) == ("pass", 2.0)
+    assert "99th percentile over cycles" in verdict.reason
+    assert limited(trial, "storage_bytes", "150 bytes", schedule).verdict == "fail"
+    # As many cycles as the percentile takes, however short the mission is.
+    figures = mission(trial, schedule, cycles=5, seed=3).figures
+    assert figures["backlog_p99"].value == 2.0
+    assert figures["backlog"].value == pytest.approx(1.22, abs=0.03)
+
+
+def test_a_limit_on_the_backlog_of_too_many_images_is_open():
+    """1,000 cycles of three sessions would be 60 million images."""
+    many = Schedule(cycle_s=DAY_S, images=20_000)
+    trial = summary(((4.0,) * 20, (4.1,) * 20, (4.2,) * 20), image_bytes=100)
+    verdict = limited(trial, "backlog", "10 images", many)
+    assert (verdict.verdict, verdict.value) == ("inconclusive", None)
+    assert "1,000 cycles a session have more than 50,000,000 images" in verdict.reason
 
 
 def test_where_the_load_may_be_too_much_nothing_bounds_what_waits():

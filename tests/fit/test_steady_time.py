@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from edgebench.judge.power import power_figures, steady_times
+from tests.fit.summaries import summary, verdict
 from tests.fit.test_power_figures import S, _probe, _record, _samples
 from tests.sample_tables import rows_of_frame
 
@@ -84,3 +85,37 @@ def test_energy_is_that_of_the_passes_or_of_the_cycles(period_s, until_s, mean_w
     whole_periods = "mean and energy are those of whole periods of 1 s, pauses included"
     assert figure.reason == ("" if period_s is None else whole_periods)
     assert figure.effective_hz == pytest.approx(1000.0, rel=1e-3)  # whatever it states
+
+
+def test_mean_power_that_holds_pauses_passes_no_limit_that_the_passes_may_miss():
+    """4 W in passes of 17 ms, 1 W in pauses of 10 ms, by a meter whose readings are means over 50 ms."""
+    starts = 2.0 + 0.027 * np.arange(370)
+    spans = np.stack((starts, starts + 0.017), axis=1)
+    records, samples, rows = [], [], []
+    for n in range(3):
+        at_s = np.arange(-1, 13, 0.001)
+        watts = np.where(np.searchsorted(spans.ravel(), at_s, side="right") % 2 == 1, 4.0 + 0.01 * n, 1.0)
+        means = np.convolve(watts, np.ones(50) / 50)[: len(at_s)]
+        samples.append(_samples(lambda times_s, means=means: means[::50], n=n, rate_hz=20.0))
+        windows = {"idle": (0, 2 * S), "steady": (2 * S, 12 * S)}
+        records.append(_record(n, [{**_probe(rate_hz=20.0), "averaging_ms": 50.0}], windows_ns=windows))
+        rows.append(_rows(spans, session=n))
+    times = steady_times(records, rows_of_frame(pd.concat(rows)), dict.fromkeys(range(3), 370.0))
+    power = power_figures(records, rows_of_frame(pd.concat(samples)), times)
+    assert power is not None
+    [figure] = power.figures
+    assert figure.mean_w == pytest.approx(2.89, abs=0.02)
+    assert figure.pauses == pytest.approx(0.37, abs=0.001)
+    assert figure.mean_low_w is not None and figure.mean_high_w is not None
+    assert figure.mean_low_w > 2.8
+    assert figure.mean_high_w > 2.89 / 0.63  # nothing drawn in the pauses
+    trial = summary(power=power.figures)
+    judged = verdict(trial, quantity="power_mean_w", limit=3)
+    assert judged.verdict == "inconclusive"
+    assert judged.reason == (
+        "the limit is inside the 95 % interval; the mean holds the pauses between the passes, up to 37.0% of "
+        "the time: its upper bound is raised by what they can hide"
+    )
+    passed = verdict(trial, quantity="power_mean_w", limit=5)
+    assert (passed.verdict, "what they can hide" in passed.reason) == ("pass", True)
+    assert verdict(trial, quantity="power_mean_w", limit=2.5).verdict == "fail"

@@ -222,6 +222,7 @@ def test_a_summary_is_plain_data(summaries):
         assert set(record) == {"schema_version", "warnings", "said"} | (
             {field.name for field in fields(TrialSummary)}
             - {"cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"}
+            - {"interfered", "undisturbed"}
         )
         assert record["warnings"] == [caution.sentence() for caution in summary.cautions]
 

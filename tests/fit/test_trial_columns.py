@@ -70,7 +70,8 @@ def filled(record: Any, of: str = "", changed: str = "") -> Any:
         field.name: value_of(hints[field.name], f"{of}{field.name}", changed)
         for field in dataclasses.fields(record)
         if field.init
-        and field.name not in ("cold", "power_curves", "cautions", "request_ms_values", "workers")
+        and field.name
+        not in ("cold", "power_curves", "cautions", "request_ms_values", "workers", "undisturbed")
     }
     if record is TrialSummary:
         values["cold"] = {name: 7 + (changed == f"cold.{name}") for name in COLD}

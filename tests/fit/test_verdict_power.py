@@ -178,3 +178,21 @@ def test_mean_power_over_too_short_a_window_passes_nothing():
     chip = summary(power=(meter(scope="chip"),))
     assert verdict(chip, quantity="power_mean_w", limit=5).verdict == "inconclusive"
     assert verdict(chip, quantity="power_mean_w", limit=2).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("averaging_ms", "compared"),
+    [
+        (8.0, "the largest of 8 ms means"),
+        (None, "the largest of 30000 readings, whose averaging time is not known"),
+    ],
+)
+def test_a_peak_without_an_averaging_time_names_what_was_compared(averaging_ms, compared):
+    trial = summary(power=(meter(averaging_ms=averaging_ms),))
+    for limit in (5, 3.5):
+        assert verdict(trial, quantity="power_peak_w", limit=limit).reason.startswith(compared)
+    slow = summary(power=(meter(averaging_ms=averaging_ms, effective_hz=50.0),))
+    judged = verdict(slow, quantity="power_peak_w", limit=5)
+    assert (judged.verdict, f"compared was {compared}" in judged.reason) == ("inconclusive", True)
+    averaged = verdict(trial, quantity="power_peak_w", limit=5, averaging_s=1)
+    assert "compared was" not in averaged.reason

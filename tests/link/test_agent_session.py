@@ -258,3 +258,9 @@ def test_a_session_reports_what_it_begins(rig, tmp_path):
     assert stages == ["sending scene", "first pass", "warm-up", "passes", "sending images", "images"]
     assert ("passes", 0, 2) in reports
     assert [report for report in reports if report[0] == "images"] == [("images", 0, 12), ("images", 12, 12)]
+
+
+def test_the_tick_of_the_clock_is_known_from_the_load_on(measured):
+    before, after = measured[3], measured[4]
+    assert before.tick_ns is not None
+    assert before.tick_ns == after.tick_ns > 0

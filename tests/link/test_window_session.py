@@ -23,8 +23,8 @@ class BoardGone(BoardFault):
 class Board:
     """Infers in so many seconds; its clock is 7 s ahead of the host's."""
 
-    def __init__(self, inference_s, drift=0.0, fails_at=None):
-        self.now_ns, self.loads, self.inferred = 0, 0, []
+    def __init__(self, inference_s, drift=0.0, fails_at=None, tick_ns=1):
+        self.now_ns, self.loads, self.inferred, self._tick_ns, self._trips = 0, 0, [], tick_ns, 0
         self._drift, self._fails_at = drift, fails_at
         self.infers_in(inference_s)
 
@@ -48,11 +48,14 @@ class Board:
         return TimedInferences(start_ns, self._device_ns(), np.array([0.5, 0.5], np.float32))
 
     def round_trip(self):
-        self.now_ns += 10**6
-        return RoundTrip(self.now_ns - 10**6, self._device_ns(-5 * 10**5), self.now_ns)
+        self._trips += 1
+        trip_ns = 10**6 + 7919 * self._trips % 100_000
+        self.now_ns += trip_ns
+        return RoundTrip(self.now_ns - trip_ns, self._device_ns(-5 * 10**5), self.now_ns)
 
     def _device_ns(self, before_ns=0):
-        return 7 * 10**9 + round((self.now_ns + before_ns) * (1 + self._drift))
+        device_ns = 7 * 10**9 + round((self.now_ns + before_ns) * (1 + self._drift))
+        return device_ns // self._tick_ns * self._tick_ns
 
 
 @pytest.fixture
@@ -135,3 +138,9 @@ def test_windows_that_are_shorter_than_ten_seconds_are_counted(artifact, plan):
     assert [window.inferences for window in windows] == [69, 110, 110]
     [warning] = session.facts().warnings
     assert "1 of 3 steady windows lasted less than 10 s" in warning
+
+
+@pytest.mark.parametrize("tick_ns", [1, 1_000, 500_000])
+def test_the_tick_of_the_boards_clock_is_recorded(artifact, plan, tick_ns):
+    session, _ = windows_of(Board(0.16, tick_ns=tick_ns), artifact, plan)
+    assert session.facts().tick_ns == tick_ns

@@ -102,6 +102,7 @@ def test_what_a_record_requires_its_schema_requires(name, model):
 def test_summaries_and_verdicts_have_the_same_fields():
     # Cautions are written as sentences, and requests are as many as batches.parquet has.
     unwritten = {"cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"}
+    unwritten |= {"interfered", "undisturbed"}
     summary = {field.name for field in fields(TrialSummary)} - unwritten | {"warnings", "said"}
     assert set(schema("trial")["properties"]) == summary | {"schema_version"}
     verdict = schema("result")["properties"]["verdicts"]["items"]

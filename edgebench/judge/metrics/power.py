@@ -60,7 +60,7 @@ def metered(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
 
 _SAMPLING = (
     "total", "effective_hz", "longest_gap_s", "averaging_ms", "rejected", "rate_hz", "samples", "window_s",
-    "uncovered", "unknown_lag_s",
+    "uncovered", "unknown_lag_s", "pauses",
 )  # fmt: skip
 """What of a meter and rail the rows of trials say besides its figures."""
 

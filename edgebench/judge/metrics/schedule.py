@@ -78,9 +78,10 @@ def _of_schedule(
 METRICS = (
     _of_schedule(
         "storage_bytes",
-        "Pictures that are not done at once, the most of a cycle of the profile's schedule: their pixels.",
+        "Pictures that are not done at once, the most of a cycle of the profile's schedule: their pixels. "
+        "A limit is on the 99th percentile over cycles.",
         BYTE_UNITS,
-        Simulated("storage_bytes", "the most images of a cycle"),
+        Simulated("storage_bytes_p99", "the 99th percentile over cycles of the most images at once"),
         read=attrgetter("image_bytes"),
         source="experiment.json",
         label="Storage for the backlog",
@@ -100,9 +101,10 @@ METRICS = (
     ),
     _of_schedule(
         "backlog",
-        "Images that are not done at once, the most of a cycle of the profile's schedule.",
+        "Images that are not done at once, the most of a cycle of the profile's schedule. A limit is on the "
+        "99th percentile over cycles.",
         IMAGE_UNITS,
-        Simulated("backlog", "the most images of a cycle"),
+        Simulated("backlog_p99", "the 99th percentile over cycles of the most images at once"),
         label="Backlog",
     ),
     _of_schedule(
