@@ -32,7 +32,6 @@ markup.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import math
@@ -198,9 +197,7 @@ def read_result(folder: Path, begun_utc: str, *, target_names: bool) -> tuple[Sh
     rows = tuple(_rows(results, summaries, verdicts, labels, text))
     document = result_document(results, summaries, verdicts, text)
     name, record = text(folder.name), results.experiment
-    # Of what stays as sessions end, so that addresses of the page stay, too.
-    identity = json.dumps([name, record.created_utc, sorted(trial.key for trial in record.trials)])
-    file = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+    file = record.id[:16]  # stays as sessions end, so that addresses of the page stay, too
     return ShownResult(name, begun_utc, rows, file), script("edgebenchResult", document, file)
 
 
