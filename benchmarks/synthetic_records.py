@@ -116,6 +116,7 @@ def _session(key: str, n: int) -> dict[str, Any]:
 
 def _experiment(keys: list[str], sessions: int, passes: int) -> ExperimentRecord:
     return ExperimentRecord(
+        id="0" * 32,
         name="large",
         created_utc="2025-03-01T12:00:00Z",
         edgebench_version="0.1.0",

@@ -61,6 +61,11 @@ def key_of(variant: str, target: str = "cpu", batch: int = 1) -> str:
     return hashlib.sha256(f"{target}/{variant}/{batch}".encode()).hexdigest()[:16]
 
 
+def experiment_id(name: str) -> str:
+    """The id of a made experiment."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
 def made_experiment(
     folder: Path,
     *,
@@ -157,6 +162,7 @@ def made_experiment(
         for target, workers in shared.items()
     )
     record = ExperimentRecord(
+        id=experiment_id(name),
         name=name,
         created_utc="2025-03-01T12:00:00Z",
         edgebench_version="0.1.0",

@@ -6,11 +6,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 import edgebench
 
@@ -84,22 +87,28 @@ def test_a_wheel_holds_the_package_and_its_licence_alone(wheel):
     assert "edgebench/prepare/assets/SOURCE.md" in names, "the notice of what the imagery came with"
 
 
-def test_an_empty_environment_measures_with_it(wheel, tmp_path):
-    """No repository, no TensorFlow: `edgebench[cpu]` and the models that come along."""
-    home = tmp_path / "environment"
-    venv.create(home, with_pip=True)
-    python = home / "bin" / "python"
-    clean = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("EDGEBENCH", "PYTHON", "VIRTUAL_ENV", "COV_"))
-    }
+def clean_environment():
+    """This process's environment without what would change an installation or EdgeBench."""
+    foreign = ("EDGEBENCH", "PYTHON", "VIRTUAL_ENV", "COV_", "UV_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
+def require_package_index(python, folder):
+    """Skip the test if no package can be downloaded."""
     reachable = subprocess.run(
-        [python, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", tmp_path / "probe", "mdurl"],
-        capture_output=True, text=True, timeout=120, env=clean,
+        [python, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder / "probe", "mdurl"],
+        capture_output=True, text=True, timeout=120, env=clean_environment(),
     )  # fmt: skip
     if reachable.returncode:
         pytest.skip("no package index can be reached")
+
+
+def test_an_empty_environment_measures_with_it(wheel, tmp_path):
+    """No repository, no TensorFlow: `edgebench[cpu]` and the models that come along."""
+    home, clean = tmp_path / "environment", clean_environment()
+    venv.create(home, with_pip=True)
+    python = home / "bin" / "python"
+    require_package_index(python, tmp_path)
     subprocess.run(
         [python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", f"{wheel}[cpu]"],
         check=True, capture_output=True, timeout=900, env=clean,
@@ -125,3 +134,50 @@ def test_an_empty_environment_measures_with_it(wheel, tmp_path):
     assert listed.returncode in (0, 3) and json.loads(listed.stdout)["trials"]
     template = edgebench_command("new", "backend", "my-board")
     assert template.returncode == 0 and (tmp_path / "edgebench-my-board" / "pyproject.toml").is_file()
+
+
+def test_the_lowest_declared_versions_work_without_warnings(wheel, tmp_path):
+    beside = Path(sys.executable).with_name("uv")
+    uv = shutil.which("uv") or (str(beside) if beside.is_file() else None)
+    if uv is None:
+        pytest.skip("uv is neither on PATH nor beside this Python: pip install uv")
+    require_package_index(sys.executable, tmp_path)
+    python, clean = tmp_path / "environment" / "bin" / "python", clean_environment()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    # uv takes the lowest version of what is named on its command line, not of what a wheel requires.
+    direct = [*project["dependencies"], *project["optional-dependencies"]["cpu"]]
+    install = ["pip", "install", "--quiet", "--resolution", "lowest-direct"]
+    for words in (
+        ["venv", "--quiet", "--python", sys.executable, tmp_path / "environment"],
+        [*install, "--python", python, f"{wheel}[cpu]", *direct],
+    ):
+        done = subprocess.run([uv, *words], capture_output=True, text=True, timeout=900, env=clean)
+        assert done.returncode == 0, done.stderr[-3000:]
+    listed = subprocess.run(
+        [uv, "pip", "freeze", "--python", python], capture_output=True, text=True, timeout=60, env=clean
+    )
+    installed = dict(line.split("==") for line in listed.stdout.split() if "==" in line)
+    for requirement in map(Requirement, direct):
+        [bound] = requirement.specifier
+        assert Version(installed[requirement.name]).release[:2] == (*Version(bound.version).release, 0)[:2]
+
+    def edgebench_command(*words):
+        done = subprocess.run(
+            [python.with_name("edgebench"), *words],
+            cwd=tmp_path, capture_output=True, text=True, timeout=300, env=clean,
+        )  # fmt: skip
+        assert done.returncode in (0, 3) and "Warning" not in done.stderr, (words, done.stderr[-3000:])
+        return done.stdout
+
+    for command in ("", "run", "fit", "compare", "mission", "explore", "doctor", "models show"):
+        assert "Usage: edgebench" in edgebench_command(*command.split(), "--help")
+    replay = ("run", "--device", "replay", "--depth", "0.25", "--precision", "int8", "--accuracy-images", "10")
+    for name in ("first", "second"):
+        edgebench_command(*replay, "--sessions", "3", "--passes", "3", "--name", name)
+    document = json.loads(edgebench_command("fit", "first", "--profile", "disco-arctic", "--json"))
+    assert [trial["status"] for trial in document["trials"]] == ["done"]
+    assert "image_s" in edgebench_command("compare", "first", "second", "--json")
+    assert json.loads(edgebench_command("mission", "first", "--profile", "disco-arctic", "--json"))
+    edgebench_command("explore", "--output", "site")
+    assert (tmp_path / "site" / "index.html").is_file()
+    assert "ok" in edgebench_command("doctor", "--device", "cpu")

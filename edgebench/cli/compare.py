@@ -263,7 +263,7 @@ def history(
     from edgebench.judge.history import history as followed
     from edgebench.judge.history import targets_of
     from edgebench.report.history import print_history
-    from edgebench.results.listing import list_results, unreadable_reason
+    from edgebench.results.listing import distinct, list_results, unreadable_reason
 
     begun_from_s = _moment_s(since)
     require_figure(figure)
@@ -278,6 +278,7 @@ def history(
             )
         _require_known("target", target, targets_of(stored))
         _require_known("result", baseline, [result.path.name for result in stored])
+        stored, copies = distinct(stored, baseline)
         chosen = [result for result in stored if result.begun_s >= begun_from_s]
         if not chosen:
             newest = f"the newest is of {stored[0].begun_utc[:10]}"
@@ -302,6 +303,7 @@ def history(
         )
     if figure is not None:
         _draw(figure, series)
+    unreadable += copies
     print_history(stdout(), series, unreadable, minimum_effect / 100, as_json=json_)
     say_each("left out", [f"{each.result}: {each.reason}" for each in unreadable])
 

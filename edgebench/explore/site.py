@@ -48,10 +48,12 @@ from edgebench.report import words
 from edgebench.results.archive import unpack_archive
 from edgebench.results.layout import EXPERIMENT_FILE
 from edgebench.results.listing import (
+    ListedResult,
     StoredResult,
     UnreadableResult,
     begun_at,
     created_s,
+    distinct,
     list_results,
     unreadable_reason,
 )
@@ -98,7 +100,7 @@ class Source:
 
 
 def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableResult]]:
-    """The results in some places, and what of them cannot be read: it is left out.
+    """The results in some places, folders before archives, and what is left out: copies and unreadable ones.
 
     Args:
         places: folders of results and archives (*.zip), result folders, archives.
@@ -106,7 +108,8 @@ def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableRes
     Raises:
         StoredResultError: there is no such place, or a folder may not be read.
     """
-    sources: dict[Path, Source] = {}
+    results: dict[Path, ListedResult] = {}
+    packed: dict[Path, Source] = {}
     unreadable: list[UnreadableResult] = []
     for place in places:
         is_result = os.path.isfile(place / EXPERIMENT_FILE)  # noqa: PTH113  # not one if it may not be looked into
@@ -118,7 +121,7 @@ def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableRes
             names = {place.absolute().name} if is_result else None
             for result in stored:
                 if names is None or result.path.name in names:
-                    sources[result.path.absolute()] = Source(result.path, result.state, result.begun_utc)
+                    results[result.path.absolute()] = result
             unreadable += [each for each in damaged if names is None or each.result in names]
             archives = [] if is_result else sorted(place.glob("*.zip"))
         for archive in archives:
@@ -128,8 +131,10 @@ def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableRes
                 unreadable.append(UnreadableResult(archive.name, error.strerror or str(error)))
                 continue
             state = f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
-            sources[archive.absolute()] = Source(archive, state, is_archive=True)
-    return list(sources.values()), unreadable
+            packed[archive.absolute()] = Source(archive, state, is_archive=True)
+    kept, copies = distinct(results.values())
+    folders = [Source(result.path, result.state, result.begun_utc) for result in kept]
+    return [*folders, *packed.values()], [*unreadable, *copies]
 
 
 # The site's files.

@@ -33,7 +33,6 @@ markup.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import math
@@ -205,9 +204,7 @@ def read_result(
     has_sessions = any(results.session_records(trial.key) for trial in record.trials)
     rows = tuple(_rows(results, summaries, verdicts, profiles, labels, text) if has_sessions else ())
     document = result_document(results, summaries, verdicts, profiles, text)
-    # Of what stays as sessions end, so that addresses of the page stay, too.
-    identity = json.dumps([name, record.created_utc, sorted(trial.key for trial in record.trials)])
-    file = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+    file = record.id[:16]  # stays as sessions end, so that addresses of the page stay, too
     return ShownResult(name, begun_utc, rows, file), script("edgebenchResult", document, file)
 
 

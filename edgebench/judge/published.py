@@ -242,6 +242,7 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
     profiles = shipped_profiles() if profiles is None else profiles
     bodies = {trial.target: trial.device for _, trial in entries}
     record = ExperimentRecord(
+        id="0" * 32,  # no run
         name="reference",
         created_utc="",
         edgebench_version=__version__,

@@ -298,6 +298,8 @@ class ExperimentRecord(_Record):
 
     schema_version: Literal[2] = 2
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
+    id: str = Field(pattern="^[0-9a-f]{32}$")
+    """Random id. Copies, archives and imports of the experiment keep it. Source: EdgeBench."""
     name: str
     """What the experiment is called. Source: command line."""
     created_utc: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -68,11 +68,13 @@ class Indexed:
     """What the index holds of a result whose experiment.json can be read.
 
     Attributes:
+        id: of the experiment; copies share it.
         created_s: when it began as its record says, seconds since 1970.
         overview: its line of the list, without path, date and whether it is the latest.
         sessions: by the trial's key, the numbers of its sound sessions.
     """
 
+    id: str
     created_s: float
     overview: ResultOverview
     sessions: dict[str, tuple[int, ...]]
@@ -118,7 +120,7 @@ class ListedResult(StoredResult):
 
 @dataclass(frozen=True)
 class UnreadableResult:
-    """A folder with an experiment.json that is damaged, of another version or may not be read."""
+    """A result that is left out: its experiment.json cannot be read, or another result is the same."""
 
     result: str
     """The folder's name. Source: results."""
@@ -165,6 +167,29 @@ def list_results(output_dir: Path) -> tuple[list[ListedResult], list[UnreadableR
     index.keep()
     dated.sort(key=lambda entry: entry[:3], reverse=True)
     return [result for *_, result in dated], sorted(unreadable, key=lambda entry: entry.result)
+
+
+def distinct(
+    results: Iterable[ListedResult], preferred: str | None = None
+) -> tuple[list[ListedResult], list[UnreadableResult]]:
+    """Results of different experiments in their order, and their copies: linked, copied or imported.
+
+    Of the copies of one experiment the result named `preferred` is kept, else the one with most sessions,
+    else one that is no link, else the last one.
+    """
+
+    def rank(result: ListedResult) -> tuple[bool, int, bool]:
+        sessions = sum(map(len, result.indexed.sessions.values()))
+        return result.path.name == preferred, sessions, not result.path.is_symlink()
+
+    results = list(results)
+    kept = {result.indexed.id: result for result in sorted(results, key=rank)}
+    copies = [
+        UnreadableResult(result.path.name, f"the same experiment as {kept[result.indexed.id].path.name}")
+        for result in results
+        if kept[result.indexed.id] is not result
+    ]
+    return [result for result in results if kept[result.indexed.id] is result], copies
 
 
 class _Index:
@@ -238,7 +263,7 @@ def _indexed(folder: Path) -> tuple[Indexed | UnreadableResult, bool]:
         verdicts=None if run is None else _recorded_verdicts(run, experiment),
     )
     sessions = {key: tuple(record.n for record in found) for key, found in records.items()}
-    return Indexed(created_s(experiment), overview, sessions), not any(warned for _, warned in read.values())
+    return Indexed(experiment.id, created_s(experiment), overview, sessions), not any(warned for _, warned in read.values())
 
 
 def _folders(output_dir: Path) -> Iterator[Path]:

@@ -85,6 +85,7 @@ class EvilSession(FakeSession):
 def store_of(run, folder) -> ExperimentStore:
     scene = run.plan.scene
     record = ExperimentRecord(
+        id="0" * 32,
         name="evil",
         created_utc="2026-11-21T12:00:00Z",
         edgebench_version="0",

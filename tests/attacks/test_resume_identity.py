@@ -66,6 +66,7 @@ class Runs:
         self.notes: list[str] = []
         plan = experiment(None, FakeDevice(), sessions=2).plan
         record = ExperimentRecord(
+            id="0" * 32,
             name="one",
             created_utc="2025-03-01T12:00:00Z",
             edgebench_version="1",

@@ -12,6 +12,7 @@ from edgebench.cli.common import complete_compared_metric, complete_followed_met
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.report.schemas import schema
+from edgebench.results.archive import unpack_archive, write_archive
 from tests.fit.histories import FP32, VARIANT, put_series, template
 from tests.golden_text import assert_golden
 
@@ -65,6 +66,31 @@ def test_a_damaged_result_is_named_and_left_out(folder, tmp_path):
         shutil.rmtree(tmp_path / "results" / f"r{number:02}")
     alone = call(tmp_path / "results")
     assert isinstance(alone.exception, StoredResultError) and "2 cannot be read" in alone.exception.why
+
+
+def test_links_copies_and_imports_of_a_result_count_once(folder, tmp_path):
+    results = tmp_path / "results"
+    shutil.copytree(folder, results)
+    shutil.rmtree(next(results.glob("bad*")))
+    before = json.loads(call(results, "--json").stdout)
+    (results / "link").symlink_to(results / "r03")
+    shutil.copytree(results / "r04", results / "copy")
+    (results / "copy" / "experiment.json").touch()
+    write_archive(results / "r05", tmp_path / "r05.zip", edgebench_version="1")
+    unpack_archive(tmp_path / "r05.zip", results, "imported")
+    shutil.rmtree(next((results / "r05").glob("trials/*/sessions/*")))  # the import has more sessions
+    after = json.loads(call(results, "--json").stdout)
+    names = [[point["result"] for point in series["results"]] for series in after["series"]]
+    kept = [f"r{number:02}" for number in range(10)]
+    kept[5] = "imported"
+    assert names == [kept] * len(before["series"])
+    assert {entry["result"]: entry["reason"] for entry in after["left_out"]} == {
+        "link": "the same experiment as r03",
+        "copy": "the same experiment as r04",
+        "r05": "the same experiment as imported",
+    }
+    chosen = json.loads(call(results, "--json", "--baseline", "copy").stdout)
+    assert "copy" in [point["result"] for point in chosen["series"][0]["results"]]
 
 
 @pytest.mark.attack("a result is dated before the year 1: it is listed without a date")

@@ -24,7 +24,7 @@ from edgebench.judge.history import history
 from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import TrialSummary
-from edgebench.results.archive import write_archive
+from edgebench.results.archive import unpack_archive, write_archive
 from edgebench.results.listing import list_results
 from edgebench.results.load import StoredResults
 from edgebench.stats.interval import Interval
@@ -166,6 +166,19 @@ def test_archives_are_read_and_the_same_result_is_shown_once(lab: Path, tmp_path
         if name == "a"
     ]
     assert values[:3] == values[3:]
+
+
+def test_links_copies_and_imports_of_a_result_are_shown_once(lab: Path, tmp_path: Path) -> None:
+    write_archive(lab / "a", tmp_path / "a.zip", edgebench_version="1")
+    unpack_archive(tmp_path / "a.zip", lab, "imported")
+    (lab / "link").symlink_to(lab / "b")
+    (tmp_path / "other").mkdir()
+    shutil.copytree(lab / "b", tmp_path / "other" / "copy")
+    site = Site(tmp_path / "site", [tmp_path / "a.zip", lab, tmp_path / "other"])
+    site.update()
+    data = document(tmp_path / "site" / "data.js")
+    assert site.results == 2 and len(data["left_out"]) == 4
+    assert len(column(data, "result")) == len({*zip(column(data, "result"), column(data, "key"), strict=True)})
 
 
 @pytest.mark.attack("explore: damaged, foreign and newer results are left out and named, the others shown")

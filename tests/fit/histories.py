@@ -13,7 +13,7 @@ from edgebench.records.stored import ExperimentRecord, RunRecord, SessionTables
 from edgebench.results.load import load
 from edgebench.results.writing import ExperimentStore
 from edgebench.stats.intervals import session_interval
-from tests.synthetic_results import made_experiment
+from tests.synthetic_results import experiment_id, made_experiment
 
 VARIANT = "mobilenet_v1-0.25-int8"
 FP32 = "mobilenet_v1-0.25-fp32"
@@ -43,7 +43,7 @@ def put_result(
     """A result with the template's figures times `factor`; `day` is of 2025, and `changes` the record's."""
     experiment, summaries = made
     record = experiment.model_copy(
-        update={"name": name, "created_utc": f"2025-{1 + day // 28:02}-{1 + day % 28:02}T02:00:00Z"} | changes
+        update={"id": experiment_id(name), "name": name, "created_utc": f"2025-{1 + day // 28:02}-{1 + day % 28:02}T02:00:00Z"} | changes
     )
     source = load(output_dir.parent / "made" / "template")
     with ExperimentStore.create(output_dir, name, record) as store:

@@ -132,6 +132,7 @@ def test_a_revision_measures_the_workers_variants_alone_under_its_own_keys():
     counted: dict[str, Any] = dict.fromkeys(("seed", "sessions", "passes"), 1)
     store: Any = Store(
         ExperimentRecord(
+            id="0" * 32,
             **named,
             **counted,
             command=(),

@@ -26,6 +26,7 @@ MS_A_PATCH = {
     (1.0, "fp32"): 5.8, (1.0, "fp16"): 5.6, (1.0, "int8"): 2.0,
 }  # fmt: skip
 RECORD = ExperimentRecord(
+    id="0" * 32,
     name="made",
     created_utc="2025-03-01T12:00:00Z",
     edgebench_version="0.1.0",

@@ -241,6 +241,7 @@ def strange_cell(kind: pa.DataType, rng: random.Random) -> Callable[[], Any]:
 
 # Fields that are checked when they are read: another text there is one message, tried by the tests above.
 CHECKED = {
+    "id",
     "key",
     "status",
     "trial",

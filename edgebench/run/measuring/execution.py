@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -356,6 +357,7 @@ class Campaign:
         plan, config = self.built.plan, self.resolved.config
         requested_keys = unsupported_requests(plan, prepared, config)
         record = ExperimentRecord(
+            id=secrets.token_hex(16),
             name=config.name
             or "-".join(dict.fromkeys(target.declared_name for target in self.built.targets)),
             created_utc=utc_text(datetime.now(UTC)),
