@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
-INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+# uv, where it is installed, downloads side by side; `make UV= run` installs with pip.
+UV := $(shell command -v uv)
+INSTALL = $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install) \
+	--quiet --constraint constraints.txt --editable
 # Code for the boards' own Pythons, like the agent and the probes.
 DEVICE_FOLDERS := $(shell find backends examples benchmarks -type d -name device)
 # One file at a time on every core, so that what a file's tests share is made once.
@@ -24,7 +27,7 @@ help:
 	@echo "make clean     remove the environment and the caches of the tools"
 
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
+	$(if $(UV),$(UV) venv --quiet --seed --allow-existing --python $(PYTHON),$(PYTHON) -m venv) $(VENV)
 	$(INSTALL) '.[cpu]'
 	@# Older versions of setuptools leave it in the tree's root, where it hides the installed entry points.
 	rm -rf edgebench.egg-info

@@ -7,11 +7,14 @@ import unicodedata
 from collections.abc import Iterable
 
 _MOST_KNOWN = 80
+_SHORT_LIST = 12  # names that are listed behind a suggestion
 
 
 def choose(value: object, known: Iterable[str]) -> str:
-    """What could have been meant, as a fix: the nearest names, then those that are known."""
+    """Fix for an unknown name: the nearest names, and the known ones if they are few or none is near."""
     names = list(known)
+    if len(names) > _SHORT_LIST and (meant := nearest(value, names)):
+        return meant.strip()
     more = f" and {len(names) - _MOST_KNOWN} more" if len(names) > _MOST_KNOWN else ""
     return f"{nearest(value, names)}known: {', '.join(names[:_MOST_KNOWN]) or 'none'}{more}"
 

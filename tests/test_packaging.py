@@ -126,11 +126,12 @@ def of_the_project(point):
 
 INSTALLS = """#!/bin/sh
 mkdir -p .venv/bin && cp "$0" .venv/bin/python
-echo "$*" >> calls
+echo "${0##*/} $*" >> calls
 """
 
 
-def test_make_installs_anew_after_an_update_and_leaves_no_stale_metadata(tmp_path):
+@pytest.mark.parametrize("uv", ["", "uv"])
+def test_make_installs_anew_after_an_update_and_leaves_no_stale_metadata(tmp_path, uv):
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "backends").mkdir()
     (tmp_path / "examples").mkdir()
@@ -139,13 +140,15 @@ def test_make_installs_anew_after_an_update_and_leaves_no_stale_metadata(tmp_pat
         file.touch()
         os.utime(file, (0, 0))
     python = tmp_path / "python"
-    python.write_text(INSTALLS)
-    python.chmod(0o755)
+    for program in (python, tmp_path / "uv"):
+        program.write_text(INSTALLS)
+        program.chmod(0o755)
 
     def make(*targets):
         done = subprocess.run(
-            ["make", f"PYTHON={python}", *targets], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+            ["make", f"PYTHON={python}", f"UV={uv and tmp_path / uv}", *targets],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
 
     stale = tmp_path / "edgebench.egg-info"
@@ -161,6 +164,8 @@ def test_make_installs_anew_after_an_update_and_leaves_no_stale_metadata(tmp_pat
         for stamp in (".installed", ".installed-dev"):
             os.utime(tmp_path / ".venv" / stamp, (1, 1))
         os.utime(project, (2, 2))
+    installer = "uv pip install" if uv else "python -m pip install"
+    assert calls.read_text().count(f"\n{installer} ") == 4
     stale.mkdir()
     make("clean")
     assert not stale.exists() and not (tmp_path / ".venv").exists()

@@ -88,7 +88,10 @@ def schema() -> None:
     typer.echo(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
 
 
-TEMPLATE_LIMITS = ("image_s=1 s", "accuracy=90 %")
+TEMPLATE_SCHEDULE = {"cycle": "10 s", "images": 1}
+TEMPLATE_LIMITS = (
+    "accuracy=90 %", "power_peak_w=5 W", "energy_j=10 J", "mass_g=150 g", "size_mm=100 x 70 x 30 mm",
+)  # fmt: skip
 
 
 @app.command()
@@ -117,7 +120,7 @@ def new(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Write a profile with comments, from flags; without flags a template with two example limits.
+    """Write a profile with comments, from flags; without flags a template with example limits.
 
     Example: edgebench profiles new sky --cycle '1 d' --images 320 --limit mass_g='150 g'
     """
@@ -131,6 +134,7 @@ def new(
     schedule = {"cycle": cycle, "images": images, "burst": burst, "deadline": deadline}
     is_template = not (limit or extends or any(value not in (None, "") for value in schedule.values()))
     limits = [limit_of(text) for text in (TEMPLATE_LIMITS if is_template else limit or ())]
+    schedule = TEMPLATE_SCHEDULE if is_template else schedule
     text = profile_text(limits, path.parent, name=name, title=title, extends=extends, **schedule)
     write_output(path, text.encode(), "-o")
     echo_path(path)

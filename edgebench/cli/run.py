@@ -35,7 +35,8 @@ def run(
         ),
     ] = False,
     resume: Annotated[
-        bool, _switch("--resume", OUTPUT, "Go on with the newest unfinished run of the same trials.")
+        bool,
+        _switch("--resume", OUTPUT, "Go on with the newest unfinished run; with options, of these trials."),
     ] = False,
     dry_run: Annotated[
         bool, _switch("--dry-run", OUTPUT, "Print the trials and how long they will take.")
@@ -68,13 +69,19 @@ def run(
     from edgebench.cli.outcome import conclude, print_plan, say_forecast
     from edgebench.prepare.cache import Cache, using
     from edgebench.results.layout import check_name
+    from edgebench.results.listing import newest_unfinished
     from edgebench.results.writing import require_writable
-    from edgebench.run.config import resolve_from_machine
+    from edgebench.run.config import resolve_from_machine, resolve_one, resolve_stored
     from edgebench.run.measuring.execution import Campaign, LocalMachines
     from edgebench.run.measuring.progress import Observer, StderrObserver, warnings_noted
     from edgebench.run.planner import build
 
-    resolved = resolve_from_machine(flags, quick=quick)
+    typed = {name for name, value in flags.items() if value not in (None, [])}
+    if resume and not quick and typed <= {"output_dir", "name"}:
+        output_dir = resolve_one("output_dir", flags["output_dir"]).output_dir
+        resolved = resolve_stored(newest_unfinished(output_dir, flags["name"]), output_dir)
+    else:
+        resolved = resolve_from_machine(flags, quick=quick)
     profiles = read_profiles(resolved.config.profile)
     observer = Observer() if quiet else StderrObserver(stderr(), verbose=verbose)
     cache = Cache()

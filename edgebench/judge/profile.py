@@ -16,7 +16,7 @@ from pydantic import Field, JsonValue, ValidationError, ValidationInfo, WithJson
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import TomlFile, parse_toml, read_toml
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.requirement import RATE, WRITTEN, Requirement, Uplink
+from edgebench.judge.requirement import RATE, WRITTEN, Requirement, Uplink, default_name
 from edgebench.judge.schedule import MAX_TIME_S, Budget, Schedule, Strict, read_times
 from edgebench.judge.units import one_measured
 from edgebench.refusals import attempt, form, problem, refusals, refuse, require_value
@@ -85,7 +85,10 @@ def _written(reference: str, by: Document | None) -> Document:
         return _with_times(parse_toml(data, f"profile {reference}"), reference, Path())
     path = (by.folder if by else Path()) / reference
     is_name = path.suffix != ".toml" and len(Path(reference).parts) < 2
-    if is_name and not os.path.exists(path):  # noqa: PTH110  # which takes a name that is too long
+    # os.path takes a name that is too long for the file system.
+    if is_name and not os.path.exists(path) and os.path.isfile(f"{path}.toml"):  # noqa: PTH110, PTH113
+        path = path.with_name(f"{path.name}.toml")
+    elif is_name and not os.path.exists(path):  # noqa: PTH110
         what = f"profile {by.where} extends {short(reference)}, which is none" if by else ""
         known = f"{choose(reference, _shipped_files())}, or a TOML file of your own"
         raise UsageError(what or f"there is no profile {short(reference)}", fix=known)
@@ -503,5 +506,7 @@ def line_of(text: str, table: str, number: int, key: str) -> int | None:
 
 
 def _name(requirement: Any) -> Any:
-    """The name that a requirement's table has."""
-    return requirement.get("name") if isinstance(requirement, Mapping) else None
+    """Name of a requirement's table, stated or by default. None if there is neither."""
+    if not isinstance(requirement, Mapping):
+        return None
+    return requirement.get("name", default_name(requirement)) or None

@@ -12,7 +12,7 @@ from edgebench.errors import UsageError
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.profile import Profile, parse_profile
-from edgebench.judge.requirement import Requirement, metric_asked
+from edgebench.judge.requirement import Requirement, default_name, metric_asked
 from edgebench.judge.schedule import Budget, Schedule
 from edgebench.judge.units import fitting_units
 from edgebench.records.described import texts_of
@@ -25,7 +25,7 @@ def profile_schema() -> dict[str, Any]:
     tables = whole["$defs"]
     for model, required in (
         (Profile, ["name"]),
-        (Requirement, ["name"]),
+        (Requirement, []),
         (Schedule, []),
         (Budget, ["cycle_s", "images"]),
     ):
@@ -132,7 +132,12 @@ def profile_text(limits: Sequence[Limit] = (), folder: Path = Path(), **values: 
     schedule = "\n[schedule]  # when images come; a latency without a limit has what it allows an image\n"
     parts = [_HEAD, *(_line(values, *key) for key in _KEYS)]
     parts += [schedule, *(_line(values, *key) for key in _SCHEDULE)] if has_schedule else []
-    text = "".join([*parts, *map(_requirement, limits)])
+    names = [default_name({"quantity": limit.metric.name, "statistic": limit.statistic}) for limit in limits]
+    for at, (limit, name) in enumerate(zip(limits, names, strict=True)):
+        parts.append(_requirement(limit, name if names.count(name) == 1 else limit.metric.name))
+        if at == 0:
+            parts.append("# wanted = true  # a wish: if missed, it is shown and decides nothing\n")
+    text = "".join(parts)
     parse_profile(text.encode(), str(values["name"]), folder)
     return text
 
@@ -145,23 +150,22 @@ def _line(values: Mapping[str, str | int | None], key: str, example: str, commen
     return f"{written}{f'  # {comment}' if comment else ''}\n" if value != "" else ""
 
 
-def _requirement(limit: Limit) -> str:
-    metric, (first, *others) = limit.metric, limit.metric.statistics
-    name = metric.name if limit.statistic == first else f"{metric.name} {limit.statistic}"
+def _requirement(limit: Limit, name: str) -> str:
+    metric = limit.metric
+    others = [statistic for statistic in metric.statistics if statistic != limit.statistic]
     bare = re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", limit.text)
     text = f"{limit.text} {metric.unit}" if bare else limit.text
     written = limit.text if bare and metric.unit == "1" else _quoted(text)
     units = "" if written == limit.text else f"; in {', '.join(fitting_units(metric.units))}"
     bound = f"{'at least' if metric.at_least else 'at most'}{units}"
     lines = (
-        f"\n# {metric.sentence}",
+        f"\n# {re.split('[.:] ', metric.sentence)[0].rstrip('.')}.",
         "[[requirements]]",
         f"name = {_quoted(name)}",
         f"quantity = {_quoted(metric.name)}",
         f"statistic = {_quoted(limit.statistic)}" + (f"  # or {', '.join(others)}" if others else ""),
-        f"limit = {written}  # {bound}" if limit.text else "",
+        f"limit = {written}  # {bound}" if limit.text else "# limit: what the schedule allows an image",
         "# averaging_s = 1.0  # the time over which the limit means the average" if metric.is_power else "",
-        "# wanted = true  # a wish: missed, it is shown and spoils nothing",
     )
     return "".join(f"{line}\n" for line in lines if line)
 

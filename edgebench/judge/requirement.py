@@ -43,7 +43,7 @@ class Requirement(Strict):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$",
         json_schema_extra=form("up to 64 letters, digits, '.', '_', '-' and blanks, a letter or digit first"),
     )
-    """What verdicts call it."""
+    """Name in verdicts. Default: the quantity's label, with a statistic that is not the quantity's first."""
 
     quantity: str = "image_s"
     """What is limited. Default: image_s."""
@@ -126,6 +126,7 @@ class Requirement(Strict):
     @classmethod
     def complete(cls, table: dict[str, Any], context: Any) -> dict[str, Any]:
         """What the quantity decides, and what does not belong to it."""
+        table.setdefault("name", default_name(table) or "requirement")
         quantity, known_metrics = table.setdefault("quantity", "image_s"), required_metrics()
         metric = known_metrics.get(quantity) if isinstance(quantity, str) else None
         if metric is None:  # nothing is said of what depends on the quantity
@@ -209,12 +210,30 @@ def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
     return limit
 
 
+def default_name(table: Mapping[str, Any]) -> str:
+    """Name of a requirement that states none: the metric's label, with a statistic that is not the first.
+
+    Empty for an unknown quantity.
+    """
+    metric = required_metrics().get(str(table.get("quantity", "image_s")))
+    if metric is None:
+        return ""
+    statistic = table.get("statistic")
+    parts = (
+        metric.words,
+        str(statistic) if statistic in metric.statistics[1:] else "",
+        "wanted" if table.get("wanted") is True else "",
+    )
+    return " ".join(filter(None, parts))
+
+
 def _known_quantities(text: object) -> str:
-    """The quantities as a fix, led by those whose label has the text: `latency` is in that of image_s."""
+    """Fix for an unknown quantity: those whose label has the text (`latency`: image_s), else the nearest."""
     known = required_metrics()
     labelled = [name for name, metric in known.items() if str(text).lower() in metric.words.lower()]
-    meant = f"did you mean {' or '.join(map(repr, labelled[:2]))}? " if labelled and text else ""
-    return meant + choose("" if labelled else text, known)
+    if labelled and text:
+        return f"did you mean {' or '.join(map(repr, labelled[:2]))}?"
+    return choose(text, known)
 
 
 def metric_asked(text: str, option: str) -> tuple[Metric, str]:

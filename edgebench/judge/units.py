@@ -51,6 +51,16 @@ _UNITS: Mapping[str, tuple[str, float]] = {
 }
 """Unit -> what it measures, and its size."""
 
+_WORDS = {
+    **{"watt": "W", "gram": "g", "gramme": "g", "joule": "J", "meter": "m", "metre": "m", "second": "s"},
+    **{"sec": "s", "minute": "min", "hour": "h", "hr": "h", "day": "d", "byte": "B"},
+    **{"bit": "bit", "watthour": "Wh"},
+}
+_PREFIX_WORDS = {"micro": "µ", "milli": "m", "centi": "c", "kilo": "k", "mega": "M", "giga": "G"}
+_WORD = re.compile(
+    rf"({'|'.join(_PREFIX_WORDS)}|)({'|'.join(sorted(_WORDS, key=len, reverse=True))})s?", re.IGNORECASE
+)
+
 _UNIT = r"[A-Za-zµμ°%]+(?:[/*][A-Za-zµμ]+)?"
 _PART = re.compile(rf"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{{1,3}})?)\s*({_UNIT})?")
 TEXT_PATTERN = r"^\s*[+-]?[0-9]+.*\S$"
@@ -79,8 +89,12 @@ def measured(
         words = [words[-1]] * len(parts)
     if not all(words):
         base = next(iter(units))
-        bare = "write a number without quotes, such as 6.0"
-        fix = bare if base == "1" else f"write one with its unit, such as '6.0 {base}'"
+        fix = "write a number without quotes, such as 6.0"
+        if base != "1":
+            bare = " x ".join(f"{number:g}" for number in numbers)
+            fix = f"write one with its unit, such as '{bare} {base}'"
+        elif "%" in units and numbers[0] > 1:
+            fix = f"write it with its unit: '{numbers[0]:g} %'"
         raise problem(f"{field} {short(text)} has no unit".lstrip(), fix)
     if len(set(words)) == 1 and words[0] in units:
         return tuple(numbers), words[0]
@@ -106,7 +120,7 @@ def fitting_units(units: Mapping[str, float]) -> list[str]:
 
 
 def _part(text: str, whole: str) -> tuple[float, str]:
-    match = _PART.fullmatch(text.strip())
+    match = _PART.fullmatch(re.sub(r"per ?cent$", "%", text.strip(), flags=re.IGNORECASE))
     if match is None:
         if re.search(r"[0-9],[0-9]", text):
             raise problem(
@@ -114,7 +128,14 @@ def _part(text: str, whole: str) -> tuple[float, str]:
                 "write 4.42 or 4420, without a comma",
             )
         raise problem(f"{short(whole)} is not a number with a unit", "write one such as '4.42 s' or '500 mW'")
-    return float(match[1]), match[2] or ""
+    return float(match[1]), _symbol(match[2] or "")
+
+
+def _symbol(unit: str) -> str:
+    """Symbol of a unit that is written as a word, such as `W` of `Watts`; other units as they are."""
+    if unit in _UNITS or not (match := _WORD.fullmatch(unit)):
+        return unit
+    return _PREFIX_WORDS.get(match[1].lower(), "") + _WORDS[match[2].lower()]
 
 
 def _converted(number: float, word: str, base: str, quantity: str) -> float:

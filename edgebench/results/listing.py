@@ -435,6 +435,24 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
     )
 
 
+def newest_unfinished(output_dir: Path, name: str | None) -> ExperimentRecord:
+    """The newest unfinished experiment in `output_dir`, or the one of that name, finished or not.
+
+    Raises StoredResultError if there is none.
+    """
+    if name is not None:
+        return read_experiment(output_dir / check_name(name))
+    results, unreadable = list_results(output_dir)
+    for result in results:
+        if not is_finished(result.path, result.experiment):
+            return result.experiment
+    raise StoredResultError(
+        f"there is no unfinished run in {output_dir}",
+        why=unreadable_reason(unreadable),
+        fix="run without --resume to start a new one, or name another folder of results with -o",
+    )
+
+
 def is_finished(path: Path, record: ExperimentRecord) -> bool:
     """Whether the experiment was measured to its end: no trial of it has a session left to measure.
 

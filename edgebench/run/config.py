@@ -14,6 +14,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
 from edgebench.errors import UsageError
 from edgebench.files import read_toml
+from edgebench.records.stored import ExperimentRecord
+from edgebench.records.target import MASK
 from edgebench.refusals import refusal
 from edgebench.run.setting import environment_name
 from edgebench.run.settings import RunConfig, run_settings
@@ -190,6 +192,28 @@ def resolve_from_machine(flags: Mapping[str, Any], *, quick: bool) -> Resolved:
     """`resolve` with this process's environment and the two files."""
     project, user = read_config_files()
     return resolve(flags, quick=quick, env=os.environ, project=project, user=user)
+
+
+def resolve_stored(record: ExperimentRecord, output_dir: Path) -> Resolved:
+    """The configuration that a stored experiment was begun with, for `run --resume` alone.
+
+    Records keep no addresses in their settings. Host and port of a single device come from its target.
+    Raises UsageError for other addresses.
+    """
+    values = {name: setting["value"] for name, setting in record.config.items()}
+    target = record.targets[0]
+    for name, stored in (("host", target.host), ("port", target.port)):
+        if values.get(name) == MASK:
+            values[name] = stored
+    if masked := [name for name, value in values.items() if MASK in str(value)]:
+        raise UsageError(
+            f"{record.name} cannot go on by --resume alone",
+            why=f"its record keeps no addresses, and {', '.join(masked)} had one",
+            fix=f"repeat the command that it was begun with, and --resume: {' '.join(record.command)}",
+        )
+    names = {setting.key: name for name, setting in run_settings().items()}
+    config = run_config({names[key]: value for key, value in values.items()} | {"output_dir": output_dir})
+    return Resolved(config, {names[key]: setting["origin"] for key, setting in record.config.items()})
 
 
 def resolve_one(name: str, flag: Any) -> RunConfig:

@@ -53,8 +53,14 @@ def test_new_writes_nothing_that_is_no_profile(here: Path) -> None:
 def test_new_without_a_requirement_writes_a_template_whose_limits_are_examples(here: Path) -> None:
     code, _, error = _call("new", "sky")
     assert code == 0 and "its limits are examples" in error
-    assert _call("check", "sky.toml")[0] == 0
-    assert (here / "sky.toml").read_text().count("[[requirements]]") == 2
+    assert _call("check", "sky")[0] == 0
+    profile = load_profile("sky")  # the file of that name in this folder
+    assert profile.schedule is not None
+    quantities = [requirement.quantity for requirement in profile.requirements]
+    assert quantities == ["image_s", "accuracy", "power_peak_w", "energy_j", "mass_g", "size_mm"]
+    lines = (here / "sky.toml").read_text().splitlines()
+    heads = [at for at, line in enumerate(lines) if line == "[[requirements]]"]
+    assert all(lines[at - 1].startswith("# ") and lines[at - 2] == "" for at in heads)
 
 
 def test_check_says_all_with_lines_and_exits_with_2(here: Path) -> None:

@@ -56,8 +56,9 @@ whose own averaging time differs between meters: the verdict names it, and `prof
 A `[schedule]` requires that the device keeps up, whatever the requirements are. A requirement of at most 1
 on `load` replaces that rule.
 
-A limit as text is converted to the quantity's first unit. Capital letters count (MB is a million bytes, mb
-is refused); decimal commas and units of another kind are refused.
+A limit as text is converted to the quantity's first unit. Units may be words ("3 Watt", "200 grams",
+"93 percent"). Capital letters of symbols count (MB is a million bytes, mb is refused); decimal commas and
+units of another kind are refused.
 """
 
 

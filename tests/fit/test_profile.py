@@ -205,7 +205,7 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
             'name = "../x"\n[[requirements]]\nname = "r"\nlimit = 1\n',
             "is taken\nup to 80 letters",
         ),
-        ('name = "x"\n[[requirements]]\nlimit = 1\n', "requirement number 1: name is missing"),
+        ('name = "x"\n[[requirements]]\nlimit = 0\n', "requirement 'Latency per image': limit 0 is not"),
         (
             GOOD.replace('"latency"', '"<b>"'),
             "name: '<b>' does not have the form that is taken\nup to 64",

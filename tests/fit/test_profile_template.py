@@ -33,8 +33,8 @@ def test_all_that_is_said_is_in_it():
     assert profile.schedule is not None
     assert (profile.schedule.images, profile.schedule.burst_s, profile.schedule.deadline_s) == (80, 360, 3600)
     assert [(each.name, each.limit, each.unit) for each in profile.requirements] == [
-        ("power_peak_w", 5.0, "W"),
-        ("image_s p99", 90.0, "s"),
+        ("Peak power", 5.0, "W"),
+        ("Latency per image p99", 90.0, "s"),
     ]
 
 

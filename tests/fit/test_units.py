@@ -46,6 +46,16 @@ def _refused(quantity, limit, **more):
         ("size_mm", "65 x 30 x 8 mm", (65.0, 30.0, 8.0), "mm"),
         ("size_mm", "6.5 × 3 × 0.8 cm", (6.5, 3.0, 0.8), "cm"),
         ("size_mm", "6.5 cm x 30 mm x 0.008 m", (65.0, 30.0, 8.0), "mm"),
+        ("power_peak_w", "3 Watt", 3.0, "W"),
+        ("power_peak_w", "750 milliwatts", 750.0, "mW"),
+        ("mass_g", "200 grams", 200.0, "g"),
+        ("mass_g", "1 kilogram", 1.0, "kg"),
+        ("accuracy", "93 percent", 93.0, "%"),
+        ("accuracy", "93 per cent", 93.0, "%"),
+        ("image_s", "2 minutes", 120.0, "s"),
+        ("image_s", "40 millisecond", 40.0, "ms"),
+        ("energy_j", "5 Joules", 5.0, "J"),
+        ("size_mm", "65 x 30 x 8 millimetres", (65.0, 30.0, 8.0), "mm"),
     ],
 )
 def test_a_limit_with_its_unit(quantity, text, limit, unit):
@@ -85,7 +95,7 @@ def test_a_unit_that_is_stated_twice_alike_is_one():
         ("image_s", "5 sek", "unknown unit 'sek'"),
         ("image_s", "5 __class__", "is not a number with a unit"),
         ("image_s", "4,42 s", "may divide thousands or be the decimal point"),
-        ("image_s", "4.42", "'4.42' has no unit\nwrite one with its unit, such as '6.0 s'"),
+        ("image_s", "4.42", "'4.42' has no unit\nwrite one with its unit, such as '4.42 s'"),
         ("image_s", "s", "is not a number with a unit"),
         ("image_s", "", "is not a number with a unit"),
         ("image_s", "< 5 s", "is not a number with a unit"),
@@ -98,7 +108,8 @@ def test_a_unit_that_is_stated_twice_alike_is_one():
         ("size_mm", "65 mm x 30 x 8", "has no unit"),
         ("size_mm", "65 x 30 g x 8 mm", "has no unit"),
         ("size_mm", "65 mm x 30 g x 8 mm", "g is a mass, and size_mm is a length"),
-        ("accuracy", "95", "write a number without quotes, such as 6.0"),
+        ("accuracy", "95", "'95' has no unit\nwrite it with its unit: '95 %'"),
+        ("accuracy", "0.95", "write a number without quotes, such as 6.0"),
     ],
 )
 def test_what_is_no_limit_of_the_quantity(quantity, text, expected):
