@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from edgebench.judge.mission import Mission
 from edgebench.judge.profile import Profile, load_profiles
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
-from edgebench.records.stored import ExperimentRecord
+from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionStatus, TrialRecord
 from edgebench.results.frames import frame_of, series
 from edgebench.run.boards import Board, known_boards
 
@@ -58,51 +58,121 @@ def mission_frame(missions: Sequence[Mission]) -> pd.DataFrame:
     return frame_of(rows, kinds)
 
 
-# Predictions with the path of each image and the names of the classes beside their numbers (pure).
+# Rows of tables with what their sessions and trials say of them (pure).
 
 
-def named_predictions(
-    rows: pd.DataFrame, record: ExperimentRecord, image_paths: Mapping[str, Sequence[str]]
+_STATUSES = pd.Index(get_args(SessionStatus), dtype="str")
+CONTEXT = {
+    "passes": ("status", "scenes"),
+    "batches": ("status",),
+    "windows": ("status", "emulated"),
+    "probes": ("status",),
+    "predictions": ("status", "image", "label_name", "predicted_name"),
+}
+"""By table, the columns that `with_context` adds to those of its file."""
+CONTEXT_OF = {"passes": ("patches",), "predictions": ("worker", "set", "index", "label", "predicted")}
+"""By table, the columns of its file that `with_context` takes, besides trial and session."""
+
+Sessions = Mapping[tuple[str, int], SessionRecord]
+"""By trial and number."""
+
+
+def with_context(
+    name: str,
+    rows: pd.DataFrame,
+    record: ExperimentRecord,
+    sessions: Sessions,
+    image_paths: Mapping[str, Sequence[str]],
 ) -> pd.DataFrame:
-    """`rows` (`StoredResults.predictions`) with the columns image, label_name and predicted_name.
+    """The rows of a table with the columns of CONTEXT, and with labels that count in the model's classes.
 
-    They are categories. A name is missing for patches of the scene, which are no files, and for labels and
-    predictions outside the classes (such as -1).
+    A label is -1 where the model has no such class. The frame itself is left as it is.
 
     Args:
-        rows: by trial; the frame itself is left as it is.
-        record: the experiment, which has the classes of each trial.
+        name: of the table.
+        rows: with trial, session and the columns of CONTEXT_OF.
+        record: the experiment, which has the scene and the classes of each trial.
+        sessions: those of the rows, at least.
         image_paths: by the SHA-256 of a set, the path of each image by its index.
     """
-    places: Mapping[Any, Any] = rows.groupby(["trial", "set"], observed=True).indices
+    labels = rows[["trial", "session"]]
+    found = [sessions[str(key), int(n)] for key, n in labels.drop_duplicates().itertuples(index=False)]
+    place = labels.groupby(["trial", "session"], observed=True, sort=False).ngroup().to_numpy()
+    codes = np.array([_STATUSES.get_loc(session.status) for session in found], np.int8)
+    rows = rows.copy(deep=False)
+    rows.insert(
+        rows.columns.get_loc("session") + 1, "status", pd.Categorical.from_codes(codes[place], _STATUSES)
+    )
     trials = {trial.key: trial for trial in record.trials}
+    if name == "windows":
+        rows["emulated"] = np.array([session.emulated for session in found], bool)[place]
+    if name == "passes":
+        scenes = [record.scene_of(trials[session.trial]).patches for session in found]
+        after = rows.columns.get_loc("patches") + 1
+        rows.insert(after, "scenes", rows["patches"] / np.array(scenes, np.float64)[place])
+    return _with_names(rows, record, trials, image_paths) if name == "predictions" else rows
+
+
+def _with_names(
+    rows: pd.DataFrame,
+    record: ExperimentRecord,
+    trials: Mapping[str, TrialRecord],
+    image_paths: Mapping[str, Sequence[str]],
+) -> pd.DataFrame:
+    """Predictions with image, label_name and predicted_name: categories, the latter two with the same ones.
+
+    A name is missing for labels and predictions outside the classes (such as -1), and the path of an image
+    for patches of the scene, which are no files.
+    """
+    groups: Mapping[Any, Any] = rows.groupby(["trial", "worker", "set"], observed=True).indices
     known: dict[str, list[tuple[Any, Sequence[str]]]] = {"index": [], "label": [], "predicted": []}
-    for (key, set_name), at in places.items():
-        trial = trials[key]
+    labels = rows["label"].to_numpy().copy()
+    for (key, worker, set_name), at in groups.items():
+        trial, number = trials[key], int(worker)
+        planned = trial.workers[number] if number < len(trial.workers) else trial
         image_set = record.images_of(trial)
-        known["predicted"].append((at, trial.class_names))
-        if set_name == "scene":
-            known["label"].append((at, record.scene_of(trial).class_names))
-        elif image_set is not None:
-            known["label"].append((at, image_set.class_names))
+        known["predicted"].append((at, planned.class_names))
+        labelled = record.scene_of(trial) if set_name == "scene" else image_set
+        if labelled is not None:
+            known["label"].append((at, labelled.class_names))
+        if set_name != "scene" and image_set is not None:
             known["index"].append((at, image_paths.get(image_set.sha256, ())))
-    named = rows.copy(deep=False)
-    for column, groups in known.items():
-        name = "image" if column == "index" else f"{column}_name"
-        named.insert(list(named.columns).index(column) + 1, name, _names(rows[column].to_numpy(), groups))
-    return named
+            if image_set.task != "classes":  # a label tells the normal from the anomalous, and is no class
+                continue
+        numbers = {name: number for number, name in reversed([*enumerate(planned.class_names)])}
+        names = labelled.class_names if labelled is not None else ()
+        translated = np.array([*(numbers.get(name, -1) for name in names), -1], labels.dtype)
+        labels[at] = translated[_within(labels[at], names)]
+    # The classes of the models come first, in their order.
+    classes = dict.fromkeys(
+        name for column in ("predicted", "label") for _, names in known[column] for name in names
+    )
+    paths = dict.fromkeys(name for _, names in known["index"] for name in names)
+    for column, name, categories in (
+        ("index", "image", paths),
+        ("label", "label_name", classes),
+        ("predicted", "predicted_name", classes),
+    ):
+        named = _names(rows[column].to_numpy(), known[column], categories)
+        rows.insert(rows.columns.get_loc(column) + 1, name, named)
+    return rows.assign(label=labels)
 
 
-def _names(numbers: NDArray[np.int64], groups: Iterable[tuple[Any, Sequence[str]]]) -> pd.Series:
-    """A column of names as categories: in each group of rows, those that its numbers have in its list."""
+def _within(numbers: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.int64]:
+    """The numbers, and that behind the last name in place of those that have none."""
+    return np.where((numbers >= 0) & (numbers < len(names)), numbers, len(names))
+
+
+def _names(
+    numbers: NDArray[np.int64], groups: Iterable[tuple[Any, Sequence[str]]], categories: Iterable[str]
+) -> pd.Categorical:
+    """A column of names: in each group of rows, those that its numbers have in its list."""
     codes = np.full(len(numbers), -1, dtype=np.int32)
-    code_by_name: dict[str, int] = {}
+    code_by_name = {name: code for code, name in enumerate(categories)}
     for at, names in groups:
-        of_names = [code_by_name.setdefault(name, len(code_by_name)) for name in names]
-        known = (numbers[at] >= 0) & (numbers[at] < len(names))
-        codes[at] = np.array([*of_names, -1], dtype=np.int32)[np.where(known, numbers[at], len(names))]
-    categories = pd.Index(list(code_by_name), dtype="str")
-    return pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=categories))
+        of_names = np.array([*(code_by_name[name] for name in names), -1], dtype=np.int32)
+        codes[at] = of_names[_within(numbers[at], names)]
+    return pd.Categorical.from_codes(codes.tolist(), categories=pd.Index(list(code_by_name), dtype="str"))
 
 
 # Rails of meters as a frame: one row a trial and rail, where a summary has the primary one alone (pure).
@@ -171,25 +241,27 @@ def worker_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
 # Frames of several results under one another, with a column that says of which result a row is (pure).
 
 
-def stacked(frames: Mapping[str, pd.DataFrame], *, keep_index: bool = False) -> pd.DataFrame:
-    """The rows of all frames, `result` in front; types stay as they are, also where a frame lacks a column.
+def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all frames by result and trial; types stay as they are, also where a frame lacks a column.
 
-    Categories are those of all frames; whole numbers that a frame lacks become Int64 and truth values
-    boolean, so that neither turns into floats.
+    Two results may hold a trial of the same key: a join on `trial` alone raises ValueError. Categories are
+    those of all frames; whole numbers that a frame lacks become Int64 and truth values boolean, so that
+    neither turns into floats.
 
     Args:
-        frames: by the name of their result.
-        keep_index: whether the rows keep their index, as summaries do, or get new numbers.
+        frames: by the name of their result, each with its trials' keys as index or in `trial` or `key`.
     """
     columns = list(dict.fromkeys(column for frame in frames.values() for column in frame.columns))
     fitted = {name: frame.copy(deep=False) for name, frame in frames.items()}
     for column in columns:
         _fit_types(column, list(fitted.values()))
     for name, frame in fitted.items():
+        keys = frame.index if frame.index.name == "trial" else frame["trial" if "trial" in frame else "key"]
         names = pd.Categorical([name] * len(frame), categories=list(frames))
         frame.insert(0, "result", pd.Series(names, index=frame.index))
-    whole = pd.concat(list(fitted.values()), ignore_index=not keep_index)
-    return whole[["result", *columns]]
+        frame["trial"] = keys
+    whole = pd.concat(list(fitted.values()), ignore_index=True)
+    return whole.set_index(["result", "trial"])[[column for column in columns if column != "trial"]]
 
 
 def _fit_types(column: str, frames: Sequence[pd.DataFrame]) -> None:

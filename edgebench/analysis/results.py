@@ -10,15 +10,17 @@ import pandas as pd
 from markupsafe import escape
 
 from edgebench.analysis.frames import (
+    CONTEXT,
+    CONTEXT_OF,
     Profiles,
     chosen_profiles,
     mission_frame,
-    named_predictions,
     rail_frame,
     reason_frame,
     several,
     summary_frame,
     verdict_frame,
+    with_context,
     worker_frame,
 )
 from edgebench.analysis.plots import Plots
@@ -102,8 +104,9 @@ class Results(StoredResults):
     """One experiment, read from disk; nothing in it is ever written.
 
     `edgebench.load` makes it. Frames, each read when it is first asked for: `trials`, `sessions`, `passes`,
-    `batches`, `windows`, `probes`, `predictions`. Computed from them: `summaries()`, `reasons()`,
-    `verdicts(profiles)`, `mission(profile)`, `rails()`, `workers()`; drawn: `plot.latency()` and the rest.
+    `batches`, `windows`, `probes`, `predictions`. Rows of the latter five have the `status` of their session:
+    figures are made of those with "ok". Computed from them: `summaries()`, `reasons()`, `verdicts(profiles)`,
+    `mission(profile)`, `rails()`, `workers()`; drawn: `plot.latency()` and the rest.
     docs/columns.md has every column with its type, its unit and its meaning.
 
     Attributes:
@@ -111,15 +114,25 @@ class Results(StoredResults):
         experiment: what experiment.json says.
     """
 
-    @cached_property
-    def predictions(self) -> pd.DataFrame:
-        """One row a patch and set: trial, session, worker, set, index, image, label, predicted, scores.
+    def _frame(self, name: str) -> pd.DataFrame:
+        return self._with_context(name, super()._frame(name))
 
-        `image` is the path of an image as its folder or CSV file names it, missing of patches of the scene,
-        which are no files; `label_name` and `predicted_name` follow label and predicted. Scores are
-        arrays of float32.
+    def table(
+        self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """As `StoredResults.table`, with the columns that the frame of that name has in addition.
+
+        The arguments and errors are those of `StoredResults.table`.
         """
-        return named_predictions(super().predictions, self.experiment, self.image_paths)
+        added = CONTEXT.get(name, ())
+        read = None if columns is None else dict.fromkeys((*columns, *CONTEXT_OF.get(name, ())))
+        stored = None if read is None else [column for column in read if column not in added]
+        frame = self._with_context(name, super().table(name, stored, trials))
+        return frame if columns is None else frame[["trial", "session", *columns]]
+
+    def _with_context(self, name: str, rows: pd.DataFrame) -> pd.DataFrame:
+        sessions = {(key, record.n): record for key, records in self._records.items() for record in records}
+        return with_context(name, rows, self.experiment, sessions, self.image_paths)
 
     def summaries(
         self, *, board: Texts = (), declared_power: Texts = (), declared: Texts = ()

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from pyarrow.fs import LocalFileSystem
 
-from edgebench.analysis.frames import stacked
+from edgebench.analysis.frames import CONTEXT, CONTEXT_OF, Sessions, stacked, with_context
 from edgebench.analysis.results import Results
 from edgebench.errors import StoredResultError
+from edgebench.records.stored import SessionRecord
 from edgebench.results.layout import session_folder
 from edgebench.results.listing import (
     ListedResult,
@@ -37,6 +38,10 @@ _LABELS = {
     "session": pa.int32(),
 }
 """What every table has in front of its own columns."""
+
+_WORDS = pa.dictionary(pa.int32(), pa.string())
+_CONTEXT_TYPES = {"scenes": pa.float64(), "emulated": pa.bool_()}
+"""Types of the columns of `CONTEXT`; all others are texts."""
 
 
 _Labels: TypeAlias = tuple[str, str, int]
@@ -60,8 +65,9 @@ class ScannedTable:
 
     def __init__(self, name: str, results: Mapping[str, ListedResult]) -> None:
         self._name, self._results = name, results
-        own = {column: COLUMN_TYPES[column] for column in TABLE_COLUMNS[name]}
-        self.schema = pa.schema(list((_LABELS | own).items()))
+        self._own = {column: COLUMN_TYPES[column] for column in TABLE_COLUMNS[name]}
+        context = {column: _CONTEXT_TYPES.get(column, _WORDS) for column in CONTEXT[name]}
+        self.schema = pa.schema(list((_LABELS | context | self._own).items()))
         """The columns that every file has."""
 
     def files(self, filter: pads.Expression | None = None) -> list[Path]:
@@ -143,25 +149,31 @@ class ScannedTable:
 
     def _read(self, columns: Sequence[str] | None, labels: Sequence[_Labels]) -> pa.Table:
         """All rows of some files, with their labels in front; each file as its session's record knows it."""
-        wanted = None if columns is None else [column for column in columns if column not in _LABELS]
-        own = [field for field in self.schema if field.name not in _LABELS]
-        read = [own[0].name] if wanted == [] else wanted  # one tells how many rows there are
+        needed = CONTEXT_OF.get(self._name) or [*self._own][:1]  # one tells how many rows there are
+        added = {*_LABELS, *CONTEXT[self._name]}
+        read = (
+            None
+            if columns is None
+            else [*dict.fromkeys(name for name in (*columns, *needed) if name not in added)]
+        )
         sources: list[_File] = []
+        sessions: dict[str, dict[tuple[str, int], SessionRecord]] = {}
         for (name, key), members in groupby(labels, key=itemgetter(0, 1)):
             root = self._results[name].path
-            tables = {record.n: record.tables for record in read_sessions(root, key)[0]}
+            records = {record.n: record for record in read_sessions(root, key)[0]}
             for *_, n in members:
                 path = self._path(name, key, n)
-                if n not in tables:
+                if n not in records:
                     raise StoredResultError(
                         f"{path.parent} is gone, or its record is damaged",
                         why="it was sound when its folder was scanned",
                         fix="scan the folder again",
                     )
-                sources.append(_File(0, n, path, root, tables[n].get(self._name), name, key))
+                sessions.setdefault(name, {})[key, n] = records[n]
+                sources.append(_File(0, n, path, root, records[n].tables.get(self._name), name, key))
         found, parts = read_arrow(self._name, sources, read)
         rows = [part.num_rows for part in parts]
-        fixed = pa.schema([field for field in own if read is None or field.name in read])
+        fixed = pa.schema([field for field in self._own.items() if read is None or field[0] in read])
         whole = pa.concat_tables([fixed.empty_table(), *parts], promote_options="default")
         label_columns = (
             _repeated([file.result for file in found], rows),
@@ -170,13 +182,39 @@ class ScannedTable:
         )
         for place, (name, values) in enumerate(zip(_LABELS, label_columns, strict=True)):
             whole = whole.add_column(place, name, values)
-        return whole if wanted is None else whole.select([*_LABELS, *wanted])
+        whole = self._with_context(whole, whole.select([*_LABELS, *needed]).to_pandas(), sessions)
+        return whole if columns is None else whole.select([*dict.fromkeys((*_LABELS, *columns))])
+
+    def _with_context(
+        self, whole: pa.Table, rows: pd.DataFrame, sessions: Mapping[str, Sessions]
+    ) -> pa.Table:
+        """The table with the columns that `with_context` makes of `rows`."""
+        frames = {}
+        for name, of_result in rows.groupby("result", sort=False, observed=True):
+            stored = self._results[str(name)]
+            results = Results(stored.path, stored.experiment)
+            paths = results.image_paths if self._name == "predictions" else {}
+            of_result = of_result.drop(columns="result").reset_index(drop=True)
+            frames[str(name)] = with_context(
+                self._name, of_result, results.experiment, sessions[str(name)], paths
+            )
+        context = stacked(frames) if frames else None
+        for field in self.schema:
+            if field.name in _LABELS or (field.name in self._own and field.name != "label"):
+                continue
+            values = pa.nulls(0, field.type) if context is None else _values(context[field.name], field.type)
+            if field.name in whole.column_names:
+                whole = whole.drop_columns(field.name)
+            whole = whole.append_column(field, values)
+        held = [name for name in self.schema.names if name in whole.column_names]
+        return whole.select([*dict.fromkeys((*held, *whole.column_names))])
 
 
 class Scan:
     """All results of some folders: `trials` and `sessions` as frames, the tables as datasets.
 
-    Each has a first column `result`. Nothing is pooled, and no table is opened before it is asked for.
+    The frames have the index (result, trial), the tables have both as columns in front. Nothing is pooled,
+    and no table is opened before it is asked for.
 
     Attributes:
         results: what is known of each result by its name, as the column `result` has it; newest first.
@@ -243,6 +281,15 @@ def scan(*folders: str | Path) -> Scan:
 
 def _rows(labels: pa.Table) -> list[_Labels]:
     return list(zip(*(column.to_pylist() for column in labels.columns), strict=True))
+
+
+def _values(column: pd.Series, kind: pa.DataType) -> pa.Array:
+    """A column of a frame as Arrow, of a type that all results share."""
+    if not pa.types.is_dictionary(kind):
+        return pa.array(column.to_numpy(), kind)
+    codes = column.cat.codes.to_numpy(np.int32)
+    names = pa.array(column.cat.categories.tolist(), pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), names)
 
 
 def _repeated(labels: Sequence[str], rows: Sequence[int]) -> pa.DictionaryArray:
