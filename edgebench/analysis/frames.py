@@ -11,7 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from edgebench.errors import UsageError
-from edgebench.judge.columns import Column, csv_fields, missing_reasons, trial_columns
+from edgebench.judge.columns import (
+    Column,
+    csv_fields,
+    document_fields,
+    missing_reasons,
+    trial_columns,
+    unmeasured_reason,
+)
 from edgebench.judge.decision import settled_by
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import Mission
@@ -19,8 +26,26 @@ from edgebench.judge.profile import Profile, load_profiles
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
 from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionStatus, TrialRecord
+from edgebench.records.target import settings_text
 from edgebench.results.frames import frame_of, series
 from edgebench.run.boards import Board, known_boards
+
+# The trial of a row: what its frames share, in front.
+
+
+_TRIAL_KINDS = {
+    **dict.fromkeys(("trial", "target", "variant"), "str"),
+    **dict.fromkeys(("batch", "concurrency"), "int64"),
+    "settings": "str",
+}
+
+
+def _trial_fields(trial: TrialSummary) -> dict[str, Any]:
+    """The columns of _TRIAL_KINDS."""
+    names = ("target", "variant", "batch", "concurrency")
+    fields = {name: getattr(trial, name) for name in names}
+    return {"trial": trial.key, **fields, "settings": settings_text(trial.settings)}
+
 
 # Missions: one row a trial and profile, each figure with the ends of its interval.
 
@@ -34,17 +59,20 @@ FIGURES = {
 _SIDES = {"": "value", "_low": "low", "_high": "high"}
 
 
-def mission_frame(missions: Sequence[Mission]) -> pd.DataFrame:
+def mission_frame(missions: Sequence[Mission], summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     """By trial, then profile. Figures are float64, NaN where missing; `reasons` says why, by column."""
     ends = {f"{name}{end}": (place, side) for name, place in FIGURES.items() for end, side in _SIDES.items()}
     kinds = {
-        **dict.fromkeys(("trial", "profile", "target", "variant", "mark"), "str"),
+        **_TRIAL_KINDS,
+        **dict.fromkeys(("profile", "mark"), "str"),
         **{"load": "float64", "overloaded": "boolean", "cycles": "int64"},
         **dict.fromkeys(ends, "float64"),
         "reasons": "object",
     }
+    trials = {summary.key: summary for summary in summaries}
     rows = [
         vars(mission)
+        | _trial_fields(trials[mission.trial])
         | {column: getattr(mission.figures[place], side) for column, (place, side) in ends.items()}
         | {
             "reasons": {
@@ -179,7 +207,8 @@ def _names(
 
 
 _RAIL_KINDS = {
-    **dict.fromkeys(("trial", "target", "variant", "mark", "meter", "channel", "scope"), "str"),
+    **_TRIAL_KINDS,
+    **dict.fromkeys(("mark", "meter", "channel", "scope"), "str"),
     **dict.fromkeys(("primary", "total"), "bool"),
     **dict.fromkeys(("rate_hz", "effective_hz", "averaging_ms", "longest_gap_s", "window_s"), "float64"),
     **dict.fromkeys(("samples", "rejected", "sessions"), "int64"),
@@ -198,8 +227,8 @@ def rail_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     rows = [
         {
             **vars(rail),
-            "trial": summary.key,
-            **{name: getattr(summary, name) for name in ("target", "variant", "mark")},
+            **_trial_fields(summary),
+            "mark": summary.mark,
             "sessions": len(rail.mean_w_sessions),
         }
         for summary in summaries
@@ -213,7 +242,7 @@ def rail_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
 
 _INTERVALS = ("image_s", "infer_s", "slowdown")
 WORKER_KINDS = {
-    **dict.fromkeys(("trial", "target", "variant"), "str"),
+    **_TRIAL_KINDS,
     **{"worker": "int64", "share": "str", "cores": "object", "alone": "str"},
     **{f"{name}{end}": "float64" for name in _INTERVALS for end in ("", "_low", "_high")},
     **dict.fromkeys(("load_s", "memory_bytes", "in_flight"), "float64"),
@@ -227,7 +256,8 @@ def worker_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     rows = []
     for summary in summaries:
         for worker in summary.workers if summary.sharing else ():
-            row = {**worker, "share": summary.sharing.share if summary.sharing else ""}
+            row = {**_trial_fields(summary), **worker}
+            row["share"] = summary.sharing.share if summary.sharing else ""
             for name in _INTERVALS:
                 figure = worker[name] or {}
                 row |= {name: figure.get("median"), f"{name}_low": figure.get("low")}
@@ -315,14 +345,26 @@ def reason_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     """Why figures are missing: one row a trial and column of `summary_frame`; trial, column, reason."""
     columns = {column.heading: column for column in trial_columns(summaries)}
     missing = []
+    keys = {
+        name: dict.fromkeys(key for summary in summaries for key in metric.value(summary) or {})
+        for name, metric in METRICS.items()
+        if metric.keyed
+    }
     for summary in summaries:
         stated, rail = missing_reasons(summary), summary.primary_rail
-        for metric in METRICS.values():
-            of_figure = stated.get(metric.json_place)
+        fields = document_fields(summary)
+        for name, metric in METRICS.items():
+            place = f"sharing.{name}" if metric.json_place == "sharing" else metric.json_place
+            of_figure = stated.get(metric.json_place) or stated.get(place)
             of_rail = rail.reason if rail is not None and metric.rail else ""
-            for heading, part in csv_fields(metric).items():
-                of_end = stated.get(f"{metric.json_place}.{'p99' if part == 'p99' else 'interval'}")
-                reason = of_figure or of_end or of_rail or metric.missing(summary)
+            # Stages and cold figures share a field, which is there without them.
+            of_many = unmeasured_reason(summary) if isinstance(fields[metric.json_place], Mapping) else ""
+            headings = csv_fields(metric)
+            if metric.keyed:
+                headings = {heading.format(key=key): "" for key in keys[name] for heading in headings}
+            for heading, part in headings.items():
+                of_end = stated.get(f"{place}.{'p99' if part == 'p99' else 'interval'}")
+                reason = of_figure or of_end or of_rail or metric.missing(summary) or of_many
                 if reason and heading in columns and columns[heading].value(summary) is None:
                     missing.append((summary.key, heading, reason))
     return pd.DataFrame(missing, columns=["trial", "column", "reason"], dtype="str")
@@ -332,7 +374,7 @@ def reason_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
 
 
 _VERDICT_KINDS = {
-    "trial": "str",
+    **_TRIAL_KINDS,
     **dict.fromkeys(("target", "variant", "profile", "requirement", "quantity", "statistic"), "category"),
     **{"limit": "float64", "unit": "category"},
     **dict.fromkeys(("value", "low", "high", "margin"), "float64"),
@@ -360,8 +402,7 @@ def _verdict_row(verdict: Verdict, trial: TrialSummary) -> dict[str, Any]:
     judged = {"limit": verdict.limit, "value": verdict.value}
     return {
         **vars(verdict),
-        "target": trial.target,
-        "variant": trial.variant,
+        **_trial_fields(trial),
         "settled_by": settled_by(trial, verdict),
         **{name: None if isinstance(value, tuple) else value for name, value in judged.items()},
         **{f"{name}_sides": value if isinstance(value, tuple) else None for name, value in judged.items()},

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as pads
 from pyarrow.fs import LocalFileSystem
 
-from edgebench.analysis.frames import CONTEXT, CONTEXT_OF, Sessions, stacked, with_context
+from edgebench.analysis.frames import CONTEXT, stacked
 from edgebench.analysis.results import Results
 from edgebench.errors import StoredResultError
 from edgebench.records.stored import SessionRecord
@@ -28,7 +26,6 @@ from edgebench.results.listing import (
     list_results,
     unreadable_reason,
 )
-from edgebench.results.load import Source, read_arrow
 from edgebench.results.parquet import COLUMN_TYPES, TABLE_COLUMNS
 from edgebench.results.record_reading import read_sessions
 
@@ -39,20 +36,11 @@ _LABELS = {
 }
 """What every table has in front of its own columns."""
 
-_WORDS = pa.dictionary(pa.int32(), pa.string())
-_CONTEXT_TYPES = {"scenes": pa.float64(), "emulated": pa.bool_()}
-"""Types of the columns of `CONTEXT`; all others are texts."""
+_ADDED_TYPES = {"scenes": pa.float64(), "emulated": pa.bool_()}
+"""Types of the columns of CONTEXT; all others are texts."""
 
 
 _Labels: TypeAlias = tuple[str, str, int]
-
-
-@dataclass(frozen=True)
-class _File(Source):
-    """One session's file, with what its rows are labelled by."""
-
-    result: str = ""
-    key: str = ""
 
 
 class ScannedTable:
@@ -65,9 +53,9 @@ class ScannedTable:
 
     def __init__(self, name: str, results: Mapping[str, ListedResult]) -> None:
         self._name, self._results = name, results
-        self._own = {column: COLUMN_TYPES[column] for column in TABLE_COLUMNS[name]}
-        context = {column: _CONTEXT_TYPES.get(column, _WORDS) for column in CONTEXT[name]}
-        self.schema = pa.schema(list((_LABELS | context | self._own).items()))
+        own = {column: COLUMN_TYPES[column] for column in TABLE_COLUMNS[name]}
+        added = {column: _ADDED_TYPES.get(column, _LABELS["trial"]) for column in CONTEXT[name]}
+        self.schema = pa.schema(list((_LABELS | added | own).items()))
         """The columns that every file has."""
 
     def files(self, filter: pads.Expression | None = None) -> list[Path]:
@@ -149,65 +137,28 @@ class ScannedTable:
 
     def _read(self, columns: Sequence[str] | None, labels: Sequence[_Labels]) -> pa.Table:
         """All rows of some files, with their labels in front; each file as its session's record knows it."""
-        needed = CONTEXT_OF.get(self._name) or [*self._own][:1]  # one tells how many rows there are
-        added = {*_LABELS, *CONTEXT[self._name]}
-        read = (
-            None
-            if columns is None
-            else [*dict.fromkeys(name for name in (*columns, *needed) if name not in added)]
-        )
-        sources: list[_File] = []
-        sessions: dict[str, dict[tuple[str, int], SessionRecord]] = {}
-        for (name, key), members in groupby(labels, key=itemgetter(0, 1)):
-            root = self._results[name].path
-            records = {record.n: record for record in read_sessions(root, key)[0]}
-            for *_, n in members:
-                path = self._path(name, key, n)
-                if n not in records:
-                    raise StoredResultError(
-                        f"{path.parent} is gone, or its record is damaged",
-                        why="it was sound when its folder was scanned",
-                        fix="scan the folder again",
-                    )
-                sessions.setdefault(name, {})[key, n] = records[n]
-                sources.append(_File(0, n, path, root, records[n].tables.get(self._name), name, key))
-        found, parts = read_arrow(self._name, sources, read)
-        rows = [part.num_rows for part in parts]
-        fixed = pa.schema([field for field in self._own.items() if read is None or field[0] in read])
-        whole = pa.concat_tables([fixed.empty_table(), *parts], promote_options="default")
-        label_columns = (
-            _repeated([file.result for file in found], rows),
-            _repeated([file.key for file in found], rows),
-            pa.array(np.repeat(np.array([file.session for file in found], np.int32), rows)),
-        )
-        for place, (name, values) in enumerate(zip(_LABELS, label_columns, strict=True)):
-            whole = whole.add_column(place, name, values)
-        whole = self._with_context(whole, whole.select([*_LABELS, *needed]).to_pandas(), sessions)
-        return whole if columns is None else whole.select([*dict.fromkeys((*_LABELS, *columns))])
-
-    def _with_context(
-        self, whole: pa.Table, rows: pd.DataFrame, sessions: Mapping[str, Sessions]
-    ) -> pa.Table:
-        """The table with the columns that `with_context` makes of `rows`."""
+        wanted = None if columns is None else [column for column in columns if column not in _LABELS]
         frames = {}
-        for name, of_result in rows.groupby("result", sort=False, observed=True):
-            stored = self._results[str(name)]
-            results = Results(stored.path, stored.experiment)
-            paths = results.image_paths if self._name == "predictions" else {}
-            of_result = of_result.drop(columns="result").reset_index(drop=True)
-            frames[str(name)] = with_context(
-                self._name, of_result, results.experiment, sessions[str(name)], paths
-            )
-        context = stacked(frames) if frames else None
-        for field in self.schema:
-            if field.name in _LABELS or (field.name in self._own and field.name != "label"):
-                continue
-            values = pa.nulls(0, field.type) if context is None else _values(context[field.name], field.type)
-            if field.name in whole.column_names:
-                whole = whole.drop_columns(field.name)
-            whole = whole.append_column(field, values)
-        held = [name for name in self.schema.names if name in whole.column_names]
-        return whole.select([*dict.fromkeys((*held, *whole.column_names))])
+        for name, of_result in groupby(labels, key=itemgetter(0)):
+            stored = self._results[name]
+            sessions: dict[str, list[SessionRecord]] = {}
+            for key, of_trial in groupby(of_result, key=itemgetter(1)):
+                records = {record.n: record for record in read_sessions(stored.path, key)[0]}
+                for *_, n in of_trial:
+                    if n not in records:
+                        raise StoredResultError(
+                            f"{self._path(name, key, n).parent} is gone, or its record is damaged",
+                            why="it was sound when its folder was scanned",
+                            fix="scan the folder again",
+                        )
+                    sessions.setdefault(key, []).append(records[n])
+            frames[name] = Results(stored.path, stored.experiment).table_of(self._name, sessions, wanted)
+        whole = stacked(frames).reset_index() if frames else self.schema.empty_table().to_pandas()
+        types = dict(zip(self.schema.names, self.schema.types, strict=True))
+        shown = [*_LABELS, *(wanted or [name for name in whole.columns if name not in _LABELS])]
+        schema = pa.schema([(name, types.get(name, pa.int64())) for name in dict.fromkeys(shown)])
+        table = pa.Table.from_pandas(whole, schema, preserve_index=False)
+        return table.replace_schema_metadata(None)  # what pandas notes about itself
 
 
 class Scan:
@@ -281,19 +232,3 @@ def scan(*folders: str | Path) -> Scan:
 
 def _rows(labels: pa.Table) -> list[_Labels]:
     return list(zip(*(column.to_pylist() for column in labels.columns), strict=True))
-
-
-def _values(column: pd.Series, kind: pa.DataType) -> pa.Array:
-    """A column of a frame as Arrow, of a type that all results share."""
-    if not pa.types.is_dictionary(kind):
-        return pa.array(column.to_numpy(), kind)
-    codes = column.cat.codes.to_numpy(np.int32)
-    names = pa.array(column.cat.categories.tolist(), pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), names)
-
-
-def _repeated(labels: Sequence[str], rows: Sequence[int]) -> pa.DictionaryArray:
-    """Each label as often as its table has rows."""
-    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-    codes = np.repeat(np.array([places[label] for label in labels], np.int32), rows)
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(places), pa.string()))
