@@ -25,7 +25,7 @@ from edgebench.judge.mission import Mission
 from edgebench.judge.profile import Profile, load_profiles
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
-from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionStatus, TrialRecord
+from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionStatus
 from edgebench.records.target import settings_text
 from edgebench.results.frames import frame_of, series
 from edgebench.run.boards import Board, known_boards
@@ -101,15 +101,12 @@ CONTEXT = {
 CONTEXT_OF = {"passes": ("patches",), "predictions": ("worker", "set", "index", "label", "predicted")}
 """By table, the columns of its file that `with_context` takes, besides trial and session."""
 
-Sessions = Mapping[tuple[str, int], SessionRecord]
-"""By trial and number."""
-
 
 def with_context(
     name: str,
     rows: pd.DataFrame,
     record: ExperimentRecord,
-    sessions: Sessions,
+    sessions: Mapping[tuple[str, int], SessionRecord],
     image_paths: Mapping[str, Sequence[str]],
 ) -> pd.DataFrame:
     """The rows of a table with the columns of CONTEXT, and with labels that count in the model's classes.
@@ -120,7 +117,7 @@ def with_context(
         name: of the table.
         rows: with trial, session and the columns of CONTEXT_OF.
         record: the experiment, which has the scene and the classes of each trial.
-        sessions: those of the rows, at least.
+        sessions: those of the rows, at least, by trial and number.
         image_paths: by the SHA-256 of a set, the path of each image by its index.
     """
     labels = rows[["trial", "session"]]
@@ -128,24 +125,18 @@ def with_context(
     place = labels.groupby(["trial", "session"], observed=True, sort=False).ngroup().to_numpy()
     codes = np.array([_STATUSES.get_loc(session.status) for session in found], np.int8)
     rows = rows.copy(deep=False)
-    rows.insert(
-        rows.columns.get_loc("session") + 1, "status", pd.Categorical.from_codes(codes[place], _STATUSES)
-    )
-    trials = {trial.key: trial for trial in record.trials}
+    rows.insert(2, "status", pd.Categorical.from_codes(codes[place], _STATUSES))
     if name == "windows":
         rows["emulated"] = np.array([session.emulated for session in found], bool)[place]
     if name == "passes":
-        scenes = [record.scene_of(trials[session.trial]).patches for session in found]
-        after = rows.columns.get_loc("patches") + 1
-        rows.insert(after, "scenes", rows["patches"] / np.array(scenes, np.float64)[place])
-    return _with_names(rows, record, trials, image_paths) if name == "predictions" else rows
+        patches = {trial.key: record.scene_of(trial).patches for trial in record.trials}
+        of_scene = np.array([patches[session.trial] for session in found], np.float64)
+        rows.insert(3, "scenes", rows["patches"] / of_scene[place])
+    return _with_names(rows, record, image_paths) if name == "predictions" else rows
 
 
 def _with_names(
-    rows: pd.DataFrame,
-    record: ExperimentRecord,
-    trials: Mapping[str, TrialRecord],
-    image_paths: Mapping[str, Sequence[str]],
+    rows: pd.DataFrame, record: ExperimentRecord, image_paths: Mapping[str, Sequence[str]]
 ) -> pd.DataFrame:
     """Predictions with image, label_name and predicted_name: categories, the latter two with the same ones.
 
@@ -154,6 +145,7 @@ def _with_names(
     """
     groups: Mapping[Any, Any] = rows.groupby(["trial", "worker", "set"], observed=True).indices
     known: dict[str, list[tuple[Any, Sequence[str]]]] = {"index": [], "label": [], "predicted": []}
+    trials = {trial.key: trial for trial in record.trials}
     labels = rows["label"].to_numpy().copy()
     for (key, worker, set_name), at in groups.items():
         trial, number = trials[key], int(worker)
@@ -171,17 +163,15 @@ def _with_names(
         names = labelled.class_names if labelled is not None else ()
         translated = np.array([*(numbers.get(name, -1) for name in names), -1], labels.dtype)
         labels[at] = translated[_within(labels[at], names)]
-    # The classes of the models come first, in their order.
-    classes = dict.fromkeys(
-        name for column in ("predicted", "label") for _, names in known[column] for name in names
-    )
-    paths = dict.fromkeys(name for _, names in known["index"] for name in names)
-    for column, name, categories in (
-        ("index", "image", paths),
-        ("label", "label_name", classes),
-        ("predicted", "predicted_name", classes),
+    classes = [*known["predicted"], *known["label"]]  # those of the models come first, in their order
+    for column, groups_of_categories in (
+        ("index", known["index"]),
+        ("label", classes),
+        ("predicted", classes),
     ):
+        categories = dict.fromkeys(name for _, names in groups_of_categories for name in names)
         named = _names(rows[column].to_numpy(), known[column], categories)
+        name = "image" if column == "index" else f"{column}_name"
         rows.insert(rows.columns.get_loc(column) + 1, name, named)
     return rows.assign(label=labels)
 

@@ -174,9 +174,7 @@ class Results(StoredResults):
     ) -> pd.DataFrame:
         """Each trial against each requirement: pass, fail, inconclusive or unknown, with the margin.
 
-        One row a trial and requirement: trial, target, variant, profile, requirement, quantity, statistic,
-        limit, unit, value, low, high, margin, verdict, reason, settled_by (what would settle an open one) and
-        what is further known of the figure.
+        One row a trial, profile and requirement; `settled_by` says what would settle an open verdict.
 
         Args:
             profiles: shipped names, paths of profiles' files or Profile objects, one or several; those of
@@ -223,15 +221,9 @@ class Results(StoredResults):
         return mission_frame(list(played), summaries)
 
     def rails(self) -> pd.DataFrame:
-        """What each meter saw of each trial: one row a trial and rail; `summaries()` has the primary alone.
+        """What each meter saw of each trial: one row a trial, meter and channel.
 
-        trial, target, variant, mark, meter, channel, scope (what it covers: chip, module, board, usb, wall),
-        primary (whether power is judged by it), total (whether the meter's other rails are part of it);
-        stated and effective rate in Hz, averaging_ms, longest_gap_s, window_s (the shortest steady window),
-        samples and rejected readings, sessions with a mean; mean, peak, p99 and idle power in W, idle_drift_w
-        (idle after the passes less that before them); energy of an image in J, net_energy_j above idle; the
-        ends of 95 % intervals; reason (why a figure is missing), uncovered (which windows it did not see);
-        unknown_lag_s (how late its readings may be, where not known) and peak_high_w (the peak at most then).
+        `summaries()` has the primary rail only. `edgebench.columns("rails")` describes the columns.
         """
         return rail_frame(self.trial_summaries())
 

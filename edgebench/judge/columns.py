@@ -138,17 +138,13 @@ def _columns(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
 
 def _of_field(name: str) -> Iterator[Column]:
     """The column of a field of the summary; of a record one a field of it."""
-    get: Callable[[TrialSummary], Any] = attrgetter(name)
-    if name == "settings":
-        get = _settings_text
+    get: Callable[[TrialSummary], Any] = (
+        attrgetter(name) if name != "settings" else lambda trial: settings_text(trial.settings)
+    )
     for heading, part in _parts(name).items():
         of_part = _described(name, part)
         text = f"{name}: {of_part['description']}" if part else ""
         yield _column(heading, of_part, partial(_value_of, get, part), text)
-
-
-def _settings_text(trial: TrialSummary) -> str:
-    return settings_text(trial.settings)
 
 
 def _column(heading: str, described: Schema, value: Callable[[TrialSummary], Cell], text: str = "") -> Column:

@@ -63,10 +63,7 @@ def trial_frame(
     `run` is how the last run of the experiment ended: it says whether a rule has ended the trials.
     """
     of_target = {
-        target.name: {
-            "device": target.device,
-            "settings": settings_text(exported_target(target).settings),
-        }
+        target.name: {"device": target.device, "settings": settings_text(exported_target(target).settings)}
         for target in experiment.targets
     }
     rows = []

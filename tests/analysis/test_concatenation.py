@@ -40,7 +40,9 @@ def test_each_frame_holds_the_rows_of_both(two: tuple[Path, Path], both: Concate
     for name in FRAMES:
         whole, parts = getattr(both, name), (getattr(first, name), getattr(second, name))
         assert whole.index.names == ["result", "trial"]
-        assert list(whole.index.get_level_values("result")) == ["made"] * len(parts[0]) + ["made (2)"] * len(parts[1])
+        assert list(whole.index.get_level_values("result")) == ["made"] * len(parts[0]) + ["made (2)"] * len(
+            parts[1]
+        )
         for column in parts[0].columns.intersection(parts[1].columns).drop("trial", errors="ignore"):
             kinds = {part[column].dtype for part in (*parts, whole)}
             assert len(kinds) == 1 or all(isinstance(kind, pd.CategoricalDtype) for kind in kinds), column
