@@ -125,7 +125,7 @@ def with_context(
     place = labels.groupby(["trial", "session"], observed=True, sort=False).ngroup().to_numpy()
     codes = np.array([_STATUSES.get_loc(session.status) for session in found], np.int8)
     rows = rows.copy(deep=False)
-    rows.insert(2, "status", pd.Categorical.from_codes(codes[place], _STATUSES))
+    rows.insert(2, "status", pd.Series(pd.Categorical.from_codes(codes[place], _STATUSES)))
     if name == "windows":
         rows["emulated"] = np.array([session.emulated for session in found], bool)[place]
     if name == "passes":
@@ -172,7 +172,7 @@ def _with_names(
         categories = dict.fromkeys(name for _, names in groups_of_categories for name in names)
         named = _names(rows[column].to_numpy(), known[column], categories)
         name = "image" if column == "index" else f"{column}_name"
-        rows.insert(rows.columns.get_loc(column) + 1, name, named)
+        rows.insert([*rows.columns].index(column) + 1, name, pd.Series(named))
     return rows.assign(label=labels)
 
 
