@@ -183,8 +183,9 @@ def targets(
         series_of(rows),
     )
     styles, quantity = drawing.styles(getattr(each, series) for each in rows), words.latency_names(rows)
-    of_scene = " of its scene" if len({summary.timed for summary in rows}) > 1 else ""
-    heading = f"times the quickest{of_scene}" + panels.bars_note(ratio_of.values(), "\n(95 % interval)")
+    several_scenes = len({summary.timed for summary in rows}) > 1
+    note = "\nof its scene" if several_scenes else panels.bars_note(ratio_of.values(), "\n(95 % interval)")
+    heading = f"times the quickest{note}"
 
     def point(row: int, summary: TrialSummary) -> panels.Point:
         ratio = ratio_of.get(summary.key)
