@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,7 +27,7 @@ from edgebench.judge.mission import Mission
 from edgebench.judge.profile import Profile, load_profiles
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
-from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionStatus
+from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionStatus, TrialRecord
 from edgebench.records.target import settings_text
 from edgebench.results.frames import frame_of, series
 from edgebench.run.boards import Board, known_boards
@@ -102,12 +104,28 @@ CONTEXT_OF = {"passes": ("patches",), "predictions": ("worker", "set", "index", 
 """By table, the columns of its file that `with_context` takes, besides trial and session."""
 
 
+@dataclass(frozen=True)
+class StoredSession:
+    """One session of a result.
+
+    Attributes:
+        experiment: which has its trial's scene and classes.
+        record: its own.
+        image_paths: by the SHA-256 of a set, the path of each image by its index.
+    """
+
+    experiment: ExperimentRecord
+    record: SessionRecord
+    image_paths: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def trial(self) -> TrialRecord:
+        """Its trial in the plan."""
+        return next(trial for trial in self.experiment.trials if trial.key == self.record.trial)
+
+
 def with_context(
-    name: str,
-    rows: pd.DataFrame,
-    record: ExperimentRecord,
-    sessions: Mapping[tuple[str, int], SessionRecord],
-    image_paths: Mapping[str, Sequence[str]],
+    name: str, rows: pd.DataFrame, sessions: Mapping[tuple[Any, ...], StoredSession]
 ) -> pd.DataFrame:
     """The rows of a table with the columns of CONTEXT, and with labels that count in the model's classes.
 
@@ -115,64 +133,53 @@ def with_context(
 
     Args:
         name: of the table.
-        rows: with trial, session and the columns of CONTEXT_OF.
-        record: the experiment, which has the scene and the classes of each trial.
-        sessions: those of the rows, at least, by trial and number.
-        image_paths: by the SHA-256 of a set, the path of each image by its index.
+        rows: with trial, session, the columns of CONTEXT_OF and, of several results, result in front.
+        sessions: those of the rows, at least, by result (of several), trial and number.
     """
-    labels = rows[["trial", "session"]]
-    found = [sessions[str(key), int(n)] for key, n in labels.drop_duplicates().itertuples(index=False)]
-    place = labels.groupby(["trial", "session"], observed=True, sort=False).ngroup().to_numpy()
-    codes = np.array([_STATUSES.get_loc(session.status) for session in found], np.int8)
-    rows = rows.copy(deep=False)
-    rows.insert(2, "status", pd.Series(pd.Categorical.from_codes(codes[place], _STATUSES)))
+    labels = rows[[column for column in ("result", "trial", "session") if column in rows]]
+    found = [sessions[label] for label in labels.drop_duplicates().itertuples(index=False, name=None)]
+    place = labels.groupby([*labels], observed=True, sort=False).ngroup().to_numpy()
+    codes = np.array([_STATUSES.get_loc(session.record.status) for session in found], np.int8)
+    after, rows = len(labels.columns), rows.copy(deep=False)
+    rows.insert(after, "status", pd.Series(pd.Categorical.from_codes(codes[place], _STATUSES)))
     if name == "windows":
-        rows["emulated"] = np.array([session.emulated for session in found], bool)[place]
+        rows["emulated"] = np.array([session.record.emulated for session in found], bool)[place]
     if name == "passes":
-        patches = {trial.key: record.scene_of(trial).patches for trial in record.trials}
-        of_scene = np.array([patches[session.trial] for session in found], np.float64)
-        rows.insert(3, "scenes", rows["patches"] / of_scene[place])
-    return _with_names(rows, record, image_paths) if name == "predictions" else rows
+        scenes = [session.experiment.scene_of(session.trial).patches for session in found]
+        rows.insert(after + 1, "scenes", rows["patches"] / np.array(scenes, np.float64)[place])
+    return _with_names(rows, place, found) if name == "predictions" else rows
 
 
-def _with_names(
-    rows: pd.DataFrame, record: ExperimentRecord, image_paths: Mapping[str, Sequence[str]]
-) -> pd.DataFrame:
+def _with_names(rows: pd.DataFrame, place: NDArray[np.int64], found: Sequence[StoredSession]) -> pd.DataFrame:
     """Predictions with image, label_name and predicted_name: categories, the latter two with the same ones.
 
     A name is missing for labels and predictions outside the classes (such as -1), and the path of an image
-    for patches of the scene, which are no files.
+    for patches of the scene, which are no files. `place` says which of `found` is each row's session.
     """
-    groups: Mapping[Any, Any] = rows.groupby(["trial", "worker", "set"], observed=True).indices
+    groups: Mapping[Any, Any] = rows.groupby([place, "worker", "set"], observed=True).indices
     known: dict[str, list[tuple[Any, Sequence[str]]]] = {"index": [], "label": [], "predicted": []}
-    trials = {trial.key: trial for trial in record.trials}
     labels = rows["label"].to_numpy().copy()
-    for (key, worker, set_name), at in groups.items():
-        trial, number = trials[key], int(worker)
-        planned = trial.workers[number] if number < len(trial.workers) else trial
-        image_set = record.images_of(trial)
-        known["predicted"].append((at, planned.class_names))
-        labelled = record.scene_of(trial) if set_name == "scene" else image_set
-        if labelled is not None:
-            known["label"].append((at, labelled.class_names))
+    for (number, worker, set_name), at in groups.items():
+        session, trial = found[number], found[number].trial
+        classes = (trial.workers[worker] if worker < len(trial.workers) else trial).class_names
+        image_set = session.experiment.images_of(trial)
+        labelled = session.experiment.scene_of(trial) if set_name == "scene" else image_set
+        names = labelled.class_names if labelled is not None else ()
+        known["predicted"].append((at, classes))
+        known["label"].append((at, names))
         if set_name != "scene" and image_set is not None:
-            known["index"].append((at, image_paths.get(image_set.sha256, ())))
+            known["index"].append((at, session.image_paths.get(image_set.sha256, ())))
             if image_set.task != "classes":  # a label tells the normal from the anomalous, and is no class
                 continue
-        numbers = {name: number for number, name in reversed([*enumerate(planned.class_names)])}
-        names = labelled.class_names if labelled is not None else ()
+        numbers = {name: number for number, name in reversed([*enumerate(classes)])}
         translated = np.array([*(numbers.get(name, -1) for name in names), -1], labels.dtype)
         labels[at] = translated[_within(labels[at], names)]
-    classes = [*known["predicted"], *known["label"]]  # those of the models come first, in their order
-    for column, groups_of_categories in (
-        ("index", known["index"]),
-        ("label", classes),
-        ("predicted", classes),
-    ):
-        categories = dict.fromkeys(name for _, names in groups_of_categories for name in names)
-        named = _names(rows[column].to_numpy(), known[column], categories)
+    both = [*known["predicted"], *known["label"]]  # the classes of the models come first, in their order
+    for column, of_categories in (("index", known["index"]), ("label", both), ("predicted", both)):
+        categories = dict.fromkeys(name for _, names in of_categories for name in names)
+        named = pd.Series(_names(rows[column].to_numpy(), known[column], categories))
         name = "image" if column == "index" else f"{column}_name"
-        rows.insert([*rows.columns].index(column) + 1, name, pd.Series(named))
+        rows.insert([*rows.columns].index(column) + 1, name, named)
     return rows.assign(label=labels)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from edgebench.analysis.frames import (
     CONTEXT,
     CONTEXT_OF,
     Profiles,
+    StoredSession,
     chosen_profiles,
     mission_frame,
     rail_frame,
@@ -30,11 +31,10 @@ from edgebench.judge.profile import Profile
 from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import judge_all
-from edgebench.records.stored import ExperimentRecord, SessionRecord
+from edgebench.records.stored import ExperimentRecord
 from edgebench.report import notes as verdict_groups
 from edgebench.report import words
 from edgebench.report.tables import metric_columns, names_by_trial, rail_text
-from edgebench.results.frames import table_frame
 from edgebench.results.load import StoredResults, found_folder
 from edgebench.results.record_reading import read_experiment
 
@@ -116,30 +116,24 @@ class Results(StoredResults):
     """
 
     def _frame(self, name: str) -> pd.DataFrame:
-        return self._with_context(name, super()._frame(name), self._records)
+        return self._with_context(name, super()._frame(name))
 
     def table(
         self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
     ) -> pd.DataFrame:
         """As `StoredResults.table`, which has the errors; columns as the frame of that name has them."""
-        keys = [trial.key for trial in self.experiment.trials] if trials is None else trials
-        return self.table_of(name, {key: self.session_records(key) for key in keys}, columns)
-
-    def table_of(
-        self, name: str, sessions: Mapping[str, Sequence[SessionRecord]], columns: Sequence[str] | None
-    ) -> pd.DataFrame:
-        """The same of some sessions, by trial."""
         needed = dict.fromkeys((*(columns or ()), *CONTEXT_OF.get(name, ())))
         stored = [column for column in needed if column not in CONTEXT.get(name, ())]
-        rows = self._read(name, sessions, None if columns is None else stored)
-        frame = self._with_context(name, table_frame(rows), sessions)
+        frame = self._with_context(name, super().table(name, None if columns is None else stored, trials))
         return frame if columns is None else frame[["trial", "session", *columns]]
 
-    def _with_context(
-        self, name: str, rows: pd.DataFrame, sessions: Mapping[str, Sequence[SessionRecord]]
-    ) -> pd.DataFrame:
-        by_number = {(key, record.n): record for key, records in sessions.items() for record in records}
-        return with_context(name, rows, self.experiment, by_number, self.image_paths)
+    def _with_context(self, name: str, rows: pd.DataFrame) -> pd.DataFrame:
+        sessions = {
+            (key, record.n): StoredSession(self.experiment, record, self.image_paths)
+            for key, records in self._records.items()
+            for record in records
+        }
+        return with_context(name, rows, sessions)
 
     def summaries(
         self, *, board: Texts = (), declared_power: Texts = (), declared: Texts = ()

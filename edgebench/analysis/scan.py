@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as pads
 from pyarrow.fs import LocalFileSystem
 
-from edgebench.analysis.frames import CONTEXT, stacked
+from edgebench.analysis.frames import CONTEXT, CONTEXT_OF, StoredSession, stacked, with_context
 from edgebench.analysis.results import Results
 from edgebench.errors import StoredResultError
-from edgebench.records.stored import SessionRecord
 from edgebench.results.layout import session_folder
 from edgebench.results.listing import (
     ListedResult,
@@ -26,6 +27,7 @@ from edgebench.results.listing import (
     list_results,
     unreadable_reason,
 )
+from edgebench.results.load import Source, read_arrow
 from edgebench.results.parquet import COLUMN_TYPES, TABLE_COLUMNS
 from edgebench.results.record_reading import read_sessions
 
@@ -43,6 +45,14 @@ _ADDED_TYPES = {"scenes": pa.float64(), "emulated": pa.bool_()}
 _Labels: TypeAlias = tuple[str, str, int]
 
 
+@dataclass(frozen=True)
+class _File(Source):
+    """One session's file, with what its rows are labelled by."""
+
+    result: str = ""
+    key: str = ""
+
+
 class ScannedTable:
     """A table of all results: conditions on `result`, `trial` and `session` select files, others rows.
 
@@ -53,9 +63,9 @@ class ScannedTable:
 
     def __init__(self, name: str, results: Mapping[str, ListedResult]) -> None:
         self._name, self._results = name, results
-        own = {column: COLUMN_TYPES[column] for column in TABLE_COLUMNS[name]}
+        self._own = {column: COLUMN_TYPES[column] for column in TABLE_COLUMNS[name]}
         added = {column: _ADDED_TYPES.get(column, _LABELS["trial"]) for column in CONTEXT[name]}
-        self.schema = pa.schema(list((_LABELS | added | own).items()))
+        self.schema = pa.schema(list((_LABELS | added | self._own).items()))
         """The columns that every file has."""
 
     def files(self, filter: pads.Expression | None = None) -> list[Path]:
@@ -137,28 +147,45 @@ class ScannedTable:
 
     def _read(self, columns: Sequence[str] | None, labels: Sequence[_Labels]) -> pa.Table:
         """All rows of some files, with their labels in front; each file as its session's record knows it."""
-        wanted = None if columns is None else [column for column in columns if column not in _LABELS]
-        frames = {}
-        for name, of_result in groupby(labels, key=itemgetter(0)):
-            stored = self._results[name]
-            sessions: dict[str, list[SessionRecord]] = {}
-            for key, of_trial in groupby(of_result, key=itemgetter(1)):
-                records = {record.n: record for record in read_sessions(stored.path, key)[0]}
-                for *_, n in of_trial:
-                    if n not in records:
-                        raise StoredResultError(
-                            f"{self._path(name, key, n).parent} is gone, or its record is damaged",
-                            why="it was sound when its folder was scanned",
-                            fix="scan the folder again",
-                        )
-                    sessions.setdefault(key, []).append(records[n])
-            frames[name] = Results(stored.path, stored.experiment).table_of(self._name, sessions, wanted)
-        whole = stacked(frames).reset_index() if frames else self.schema.empty_table().to_pandas()
-        types = dict(zip(self.schema.names, self.schema.types, strict=True))
-        shown = [*_LABELS, *(wanted or [name for name in whole.columns if name not in _LABELS])]
-        schema = pa.schema([(name, types.get(name, pa.int64())) for name in dict.fromkeys(shown)])
-        table = pa.Table.from_pandas(whole, schema, preserve_index=False)
-        return table.replace_schema_metadata(None)  # what pandas notes about itself
+        needed = CONTEXT_OF.get(self._name) or [*self._own][:1]  # one tells how many rows there are
+        added = {*_LABELS, *CONTEXT[self._name]}
+        read = None if columns is None else [*dict.fromkeys((*columns, *needed))]
+        read = read and [name for name in read if name not in added]
+        sources: list[_File] = []
+        sessions: dict[tuple[Any, ...], StoredSession] = {}
+        for (name, key), members in groupby(labels, key=itemgetter(0, 1)):
+            stored, root = self._results[name], self._results[name].path
+            records = {record.n: record for record in read_sessions(root, key)[0]}
+            results = Results(root, stored.experiment)
+            paths = results.image_paths if self._name == "predictions" else {}
+            for *_, n in members:
+                path = self._path(name, key, n)
+                if n not in records:
+                    raise StoredResultError(
+                        f"{path.parent} is gone, or its record is damaged",
+                        why="it was sound when its folder was scanned",
+                        fix="scan the folder again",
+                    )
+                sessions[name, key, n] = StoredSession(stored.experiment, records[n], paths)
+                sources.append(_File(0, n, path, root, records[n].tables.get(self._name), name, key))
+        found, parts = read_arrow(self._name, sources, read)
+        rows = [part.num_rows for part in parts]
+        fixed = pa.schema([field for field in self._own.items() if read is None or field[0] in read])
+        whole = pa.concat_tables([fixed.empty_table(), *parts], promote_options="default")
+        label_columns = (
+            _repeated([file.result for file in found], rows),
+            _repeated([file.key for file in found], rows),
+            pa.array(np.repeat(np.array([file.session for file in found], np.int32), rows)),
+        )
+        for place, (name, values) in enumerate(zip(_LABELS, label_columns, strict=True)):
+            whole = whole.add_column(place, name, values)
+        context = with_context(self._name, whole.select([*_LABELS, *needed]).to_pandas(), sessions)
+        for field in self.schema:
+            if field.name in CONTEXT[self._name] or field.name == "label":
+                others = [name for name in whole.column_names if name != field.name]
+                values = pa.Array.from_pandas(context[field.name], type=field.type)
+                whole = whole.select(others).append_column(field, values)
+        return whole if columns is None else whole.select([*dict.fromkeys((*_LABELS, *columns))])
 
 
 class Scan:
@@ -232,3 +259,10 @@ def scan(*folders: str | Path) -> Scan:
 
 def _rows(labels: pa.Table) -> list[_Labels]:
     return list(zip(*(column.to_pylist() for column in labels.columns), strict=True))
+
+
+def _repeated(labels: Sequence[str], rows: Sequence[int]) -> pa.DictionaryArray:
+    """Each label as often as its table has rows."""
+    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    codes = np.repeat(np.array([places[label] for label in labels], np.int32), rows)
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(places), pa.string()))

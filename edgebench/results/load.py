@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -77,6 +77,9 @@ class Source:
     sha256: str | None = None
 
 
+AnySource = TypeVar("AnySource", bound=Source)
+
+
 def read_rows(
     name: str, sources: Sequence[Source], keys: list[str], columns: Sequence[str] | None = None
 ) -> Rows:
@@ -101,9 +104,18 @@ def read_rows(
     return Rows({"trial": Words(trials, tuple(keys)), "session": sessions, **joined})
 
 
+def read_arrow(
+    name: str, sources: Sequence[AnySource], columns: Sequence[str] | None = None
+) -> tuple[list[AnySource], list[pa.Table]]:
+    """The same as Arrow tables, one for each of the sources that exist, with the errors of `read_rows`."""
+    read_sources, tables = _read_tables(name, sources, columns)
+    _possible(name, read_sources, list(tables), columns)
+    return read_sources, tables
+
+
 def _read_tables(
-    name: str, sources: Sequence[Source], columns: Sequence[str] | None
-) -> tuple[list[Source], list[pa.Table]]:
+    name: str, sources: Sequence[AnySource], columns: Sequence[str] | None
+) -> tuple[list[AnySource], list[pa.Table]]:
     """The sources that exist and their tables, whose values were not looked at yet."""
     read = partial(_read_table, name=name, columns=columns, budget=MemoryBudget())
     with ThreadPoolExecutor(_READERS) as pool:  # reading is Arrow's work, outside the interpreter's lock
@@ -258,11 +270,7 @@ class StoredResults:
 
     @cached_property
     def sessions(self) -> pd.DataFrame:
-        """One row a session, failed ones too; reads no Parquet file.
-
-        trial (category), session, round, status, started_utc (datetime), duration_s, harness_s, cold_*_s,
-        warmup_batches, warmup_steady, memory_*_bytes, golden_*, failure_*. Missing figures are missing.
-        """
+        """One row a session, failed ones too; reads no Parquet file."""
         from edgebench.results.frames import session_frame
 
         return session_frame([trial.key for trial in self.experiment.trials], self._records)
