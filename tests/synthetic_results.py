@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image
 
-from edgebench.records.session import Channel, MeterResponse, Pass, ProbeChunk, ProbeInfo
+from edgebench.records.session import Channel, MeterResponse, Pass, ProbeChunk, ProbeInfo, Window
 from edgebench.records.stored import (
     ExperimentRecord,
     Failure,
@@ -49,6 +49,7 @@ LEVELS_S = {  # image_s, roughly as one thread of a laptop has it for 400 patche
 STAGES = ("patchify", "preprocess", "infer")
 SHARES = (0.04, 0.08, 0.86)  # of a patch's time; what is left lies between the stages
 HOSTILE = "<script>alert(1)</script> <b>&amp; [red]x[/red] `|' \"\n\u202e"
+WINDOW = Window(0, "steady", 1, 50, 1_000_000_000, 2_000_000_000, instructions=50 * 1_234_567)
 METER = "rapl:package"
 PACKAGE = Channel("package", "power", "W")
 MONITOR = ProbeInfo(
@@ -73,6 +74,7 @@ def made_experiment(
     variants: Sequence[str] = QUARTER,
     targets: Sequence[str] = ("cpu",),
     batch: int = 1,
+    batches: Sequence[int] = (),
     concurrency: int = 1,
     sessions: int = 3,
     passes: int = 3,
@@ -90,6 +92,8 @@ def made_experiment(
     disturbed: bool = False,
     failed: Iterable[str] = (),
     crashed_once: Iterable[str] = (),
+    failed_late: Iterable[str] = (),
+    emulated: Iterable[str] = (),
     not_run: Iterable[str] = (),
     unsupported: Iterable[str] = (),
     profiles: Sequence[Mapping[str, Any]] = (),
@@ -103,17 +107,20 @@ def made_experiment(
     """An experiment `folder/name`; returns its path.
 
     Args:
+        batch: of all trials, unless `batches` names several: each variant then has a trial of each.
         concurrency: requests in flight: each ends with the one that was submitted so many less one later.
         image_s: seconds a pass by variant, where it should differ from LEVELS_S; the passes of a session
             spread 0.3 % around its level, the sessions `session_spread` around the variant's.
         images: labelled images, predicted in the first ok session of a trial; 0 for none.
         labelled: whether those images have labels.
         image_paths: which files they were; empty where they were none.
-        image_classes: their class names; others than CLASSES forbid an accuracy.
+        image_classes: their class names, in whatever order; others than CLASSES forbid an accuracy.
         power: probes with a package channel in W over an idle window of 3 s and the steady passes.
         disturbed: a monitor counts 1,000 involuntary context switches a second of the worker.
         failed: variants of which every session crashes.
         crashed_once: variants whose second session crashes and is not repeated.
+        failed_late: variants whose second session fails after all its passes, which take half as long.
+        emulated: targets whose sessions are emulated: a window of one patch, with its instructions.
         not_run: variants that have no sessions.
         unsupported: variants that the device does not take.
         period_s: seconds between two steady passes (paced mode).
@@ -124,6 +131,7 @@ def made_experiment(
     """
     text = HOSTILE if hostile else ""
     failed, crashed_once, not_run, unsupported = map(set, (failed, crashed_once, not_run, unsupported))
+    failed_late, emulated, batches = set(failed_late), set(emulated), batches or (batch,)
     classes = tuple(f"{one}{text}" for one in CLASSES)
     image_classes = tuple(f"{one}{text}" for one in image_classes)
     named = {f"{target}{text}": target for target in targets}
@@ -132,12 +140,12 @@ def made_experiment(
     image_labels = rng.integers(0, len(image_classes), images)
     trials = tuple(
         TrialRecord(
-            key=key_of(variant, named[target], batch),
+            key=key_of(variant, named[target], size),
             target=target,
             variant=variant,
             depth_multiplier=Variant.parse(variant).depth_multiplier,
             precision=Variant.parse(variant).precision,
-            batch=batch,
+            batch=size,
             status="unsupported" if variant in unsupported else "planned",
             reason=f"it needs 12 MB and the device has 8 MB{text}" if variant in unsupported else "",
             class_names=classes,
@@ -146,14 +154,16 @@ def made_experiment(
             inputs={"variant": variant, "settings": {"concurrency": concurrency}},
         )
         for target in named
+        for size in batches
         for variant in variants
     )
     shared = {_shared_target(workers): workers for workers in together}
-    alone = {trial.variant: trial for trial in trials if trial.target == next(iter(named))}
+    first = next(iter(named)), batches[0]
+    alone = {trial.variant: trial for trial in trials if (trial.target, trial.batch) == first}
     trials += tuple(
         alone[workers[0]].model_copy(
             update={
-                "key": key_of(workers[0], target, batch),
+                "key": key_of(workers[0], target, batches[0]),
                 "target": target,
                 "share": "naive",
                 "workers": tuple(_worker_plan(alone[variant]) for variant in workers),
@@ -235,8 +245,10 @@ def made_experiment(
                 if trial.variant in failed or (trial.variant in crashed_once and n == 1):
                     store.write_session(_crashed(trial, n, text), SessionTables())
                     continue
+                is_late = trial.variant in failed_late and n == 1
                 level_s = levels[trial.variant] * (1 + session_spread * made.standard_normal())
-                size = (rows * columns, batch, concurrency, made, period_s)
+                level_s *= 0.5 if is_late else 1.0
+                size = (rows * columns, trial.batch, concurrency, made, period_s)
                 measured = _passes(level_s, passes, *size)
                 last = _scores(trial, scene_labels, seed)
                 steady = (measured[2].start_ns, measured[-1].end_ns)
@@ -253,7 +265,11 @@ def made_experiment(
                 predicted = {"scene": rows * columns}
                 if images and n == 0:
                     labels = [int(one) for one in image_labels] if labelled else None
-                    parts.append(tables.prediction_rows("images", _scores(trial, image_labels, seed), labels))
+                    parts.append(
+                        tables.prediction_rows(
+                            "images", _scores(trial, image_labels, seed, image_classes, classes), labels
+                        )
+                    )
                     predicted["images"] = images
                 frames.predictions = tables.concat(parts)
                 idle = (measured[0].start_ns - 3_000_000_000, measured[0].start_ns) if power else None
@@ -269,6 +285,12 @@ def made_experiment(
                 )
                 if trial.workers:
                     session = _of_workers(session, trial)
+                if named.get(trial.target) in emulated:
+                    frames = SessionTables(windows=tables.window_rows([WINDOW], rows * columns))
+                    session = session.model_copy(update={"emulated": True, "predicted": {}, "cold": {}})
+                if is_late:
+                    lost = Failure(what="the device was lost", stage="predict")
+                    session = session.model_copy(update={"status": "lost_connection", "failure": lost})
                 with store.scratch() as folder:
                     chunks = [_power(idle, steady, rate_hz, made)] if idle is not None else []
                     chunks += [_switches(steady)] if disturbed else []
@@ -276,6 +298,30 @@ def made_experiment(
                         frames.probes = write_samples(folder / "probes.parquet", chunks, infos)
                     store.write_session(session, frames)
     return store.path
+
+
+def not_easy(folder: Path, name: str = "not-easy", **more: Any) -> Path:
+    """A result of all that is not the easy case, but for a second result.
+
+    Two batches, of which the larger one leaves a rest of the scene's 20 patches; two workers that share the
+    device; a session of each fp32 trial that fails after its steady passes; images whose folders are in
+    another order than the model's classes; an emulated device.
+    """
+    fp32, int8 = QUARTER[0], QUARTER[2]
+    return made_experiment(
+        folder,
+        name=name,
+        variants=(fp32, int8),
+        targets=("cpu", "mcu"),
+        batches=(1, 7),
+        together=[[fp32, int8]],
+        failed_late=[fp32],
+        emulated=["mcu"],
+        image_classes=tuple(reversed(CLASSES)),
+        image_paths=[f"{index}.png" for index in range(40)],
+        power=True,
+        **more,
+    )
 
 
 def _passes(
@@ -395,8 +441,16 @@ def _of_workers(session: SessionRecord, trial: TrialRecord) -> SessionRecord:
     return session.model_copy(update={"workers": workers, "cold": {}, "memory": {}, "warmup": {}})
 
 
-def _scores(trial: TrialRecord, labels: np.ndarray, seed: int) -> np.ndarray:
+def _scores(
+    trial: TrialRecord,
+    labels: np.ndarray,
+    seed: int,
+    labelled_as: Sequence[str] = CLASSES,
+    classes: Sequence[str] = CLASSES,
+) -> np.ndarray:
     """Softmax scores: one set of logits a depth, right on about 9 of 10, and a little noise a precision."""
+    if set(labelled_as) <= set(classes):
+        labels = np.array([classes.index(name) for name in labelled_as])[labels]
     base = np.random.default_rng([seed, int((trial.depth_multiplier or 1) * 100), len(labels)])
     logits = base.normal(0, 1, (len(labels), len(CLASSES)))
     right = labels % len(CLASSES)

@@ -12,7 +12,7 @@ from functools import cache
 
 import pandas as pd
 
-from edgebench.analysis.frames import FIGURES, WORKER_KINDS
+from edgebench.analysis.frames import CONTEXT, FIGURES, WORKER_KINDS
 from edgebench.errors import UsageError
 from edgebench.judge.columns import trial_columns
 from edgebench.judge.comparison import Difference, MetricComparison
@@ -77,9 +77,12 @@ def _of_table(name: str) -> Columns:
         for kind in kinds
         for column, text in table.get(kind, {}).items()
     }
-    found = {"trial": _TRIAL, "session": _SESSION, **stored}
+    found = {"trial": _TRIAL, "session": _SESSION}
+    found |= {column: _CONTEXT[column] for column in CONTEXT[name] if column in _CONTEXT} | stored
     if name != "predictions":
         return found
+    more = "counts in the model's classes; -1 where it is unknown, and where the model has no such class."
+    found["label"] = replace(found["label"], text=f"Its class, which {more}")
     found["image"] = Described(
         "Path of the image, as its folder or CSV file names it; missing of patches of the scene, and of "
         "images that were no files.",
@@ -88,18 +91,34 @@ def _of_table(name: str) -> Columns:
     for name, of in (("label_name", "label's"), ("predicted_name", "predicted")):
         text = f"Name of the {of} class; missing where it is unknown."
         found[name] = Described(text, "experiment.json")
-    order = ["trial", "session", "worker", "set", "index", "image", "label", "label_name", "predicted"]
-    return {**{column: found[column] for column in [*order, "predicted_name"]}, **found}
+    order = (
+        "trial", "session", "status", "worker", "set", "index", "image", "label", "label_name", "predicted",
+        "predicted_name",
+    )  # fmt: skip
+    return {**{column: found[column] for column in order}, **found}
 
 
-_NAMED = {"target": Described("Its target.", "plan"), "variant": Described("Its variant.", "plan")}
+_NAMED = {
+    "target": Described("Its target.", "plan"),
+    "variant": Described("Its variant.", "plan"),
+    "batch": Described("Patches in one call of the runtime.", "plan"),
+    "concurrency": Described("Inferences that the device has in flight.", "experiment.json"),
+    "settings": Described(
+        "Settings in which its target differs from the others of its sweep: `threads=2`; empty without.",
+        "plan",
+    ),
+}
+_CONTEXT = {
+    "status": Described("How the session ended: figures are made of those that are ok.", "session.json"),
+    "scenes": Described("Scenes in it, by its patches: a warm-up may hold several.", "passes.parquet"),
+    "emulated": Described("Whether it was emulated: its stamps are no device's time.", "session.json"),
+}
 _SIDES = {"a": "the baseline's trial", "b": "the other result's trial"}
 
 
 def _of_mission() -> Columns:
-    described = _from(
-        Mission, "trial", "profile", "target", "variant", "mark", "load", "overloaded", "cycles"
-    )
+    described = {"trial": _TRIAL, **_NAMED}
+    described |= _from(Mission, "profile", "mark", "load", "overloaded", "cycles")
     figures = {figure.name: figure for figure in MISSION_FIGURES}
     for column, name in FIGURES.items():
         figure = figures[name]
@@ -110,7 +129,7 @@ def _of_mission() -> Columns:
 
 
 def _of_workers() -> Columns:
-    texts = {**texts_of(WorkerSummary), "share": texts_of(Sharing)["share"]}
+    texts = {**_NAMED, **texts_of(WorkerSummary), "share": texts_of(Sharing)["share"]}
     of_accuracy = texts_of(Accuracy)
     right = "Share of the labelled images that its own artifact gets right."
     texts["accuracy"] = Described(right, "predictions.parquet")
@@ -152,12 +171,10 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
         **_from(TrialRecord, "key", "target"),
         **_from(Target, "device"),
         **_from(TrialRecord, "variant", "depth_multiplier", "precision", "batch"),
-        "concurrency": Described("Inferences that the device has in flight.", "experiment.json"),
-        "settings": Described(
-            "Settings in which its target differs from the others of its sweep, by name.", "experiment.json"
-        ),
+        **{name: _NAMED[name] for name in ("concurrency", "settings")},
         "status": Described("How far it came: done, partial, failed, unsupported or not_run.", "sessions"),
-        "reason": Described("Why it could not be measured; empty where it could.", "experiment.json"),
+        "reason": Described("What is missing of it, and why; empty where it is done.", "sessions"),
+        "emulated": _CONTEXT["emulated"],
         **_from(TrialRecord, "artifact_bytes", "artifact_sha256"),
         "sessions_ok": Described("Sessions that ended well.", "sessions"),
         "sessions_failed": Described(

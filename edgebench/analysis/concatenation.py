@@ -1,4 +1,4 @@
-"""`edgebench.concat`: the frames of several results as one, with a column that names each row's result."""
+"""`edgebench.concat`: the frames of several results as one, by result and trial."""
 
 from __future__ import annotations
 
@@ -66,12 +66,13 @@ class _Stacked(cached_property[pd.DataFrame]):
 
 
 class ConcatenatedResults:
-    """Several results as one: the frames of `Results`, each with a column `result` in front.
+    """Several results as one: the frames of `Results`, each with the index (result, trial).
 
-    Nothing is pooled: a trial that two results hold has a row of each, told apart by `result`.
+    Nothing is pooled: a trial that two results hold has a row of each. Frames are joined on both levels of
+    the index; a join on `trial` alone raises ValueError.
 
     Attributes:
-        results: the results by their names, as the column `result` has them.
+        results: the results by their names, as the index has them.
     """
 
     def __init__(self, results: Mapping[str, Results]) -> None:
@@ -87,7 +88,7 @@ class ConcatenatedResults:
 
     def summaries(self) -> pd.DataFrame:
         """As `Results.summaries`: one row a trial, by its key, which two results may share."""
-        return stacked({name: results.summaries() for name, results in self.results.items()}, keep_index=True)
+        return self._stacked(methodcaller("summaries"))
 
     def reasons(self) -> pd.DataFrame:
         """As `Results.reasons`: why figures are missing."""
@@ -96,6 +97,10 @@ class ConcatenatedResults:
     def rails(self) -> pd.DataFrame:
         """As `Results.rails`: one row a trial and rail of a meter."""
         return self._stacked(methodcaller("rails"))
+
+    def workers(self) -> pd.DataFrame:
+        """As `Results.workers`: one row a trial and worker, of devices that several share."""
+        return self._stacked(methodcaller("workers"))
 
     def verdicts(self, profiles: Profiles | None = None) -> pd.DataFrame:
         """As `Results.verdicts`; without `profiles` each result by those of its own run."""
@@ -138,7 +143,7 @@ class ConcatenatedResults:
 def concat(
     results: Iterable[Results | str | Path] | Mapping[str, Results | str | Path],
 ) -> ConcatenatedResults:
-    """Several results as one, whose frames have a column `result` in front.
+    """Several results as one, whose frames have the index (result, trial).
 
     Args:
         results: what `load` gave or takes. By name in a mapping; else each is called as its folder is, and of

@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from edgebench.errors import UsageError
-from edgebench.judge.columns import Column, csv_fields, missing_reasons, trial_columns
+from edgebench.judge.columns import (
+    Column,
+    csv_fields,
+    document_fields,
+    missing_reasons,
+    trial_columns,
+    unmeasured_reason,
+)
 from edgebench.judge.decision import settled_by
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import Mission
 from edgebench.judge.profile import Profile, load_profiles
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
-from edgebench.records.stored import ExperimentRecord
+from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionStatus, TrialRecord
+from edgebench.records.target import settings_text
 from edgebench.results.frames import frame_of, series
 from edgebench.run.boards import Board, known_boards
+
+# The trial of a row: what its frames share, in front.
+
+
+_TRIAL_KINDS = {
+    **dict.fromkeys(("trial", "target", "variant"), "str"),
+    **dict.fromkeys(("batch", "concurrency"), "int64"),
+    "settings": "str",
+}
+
+
+def _trial_fields(trial: TrialSummary) -> dict[str, Any]:
+    """The columns of _TRIAL_KINDS."""
+    names = ("target", "variant", "batch", "concurrency")
+    fields = {name: getattr(trial, name) for name in names}
+    return {"trial": trial.key, **fields, "settings": settings_text(trial.settings)}
+
 
 # Missions: one row a trial and profile, each figure with the ends of its interval.
 
@@ -35,17 +62,20 @@ FIGURES = {
 _SIDES = {"": "value", "_low": "low", "_high": "high"}
 
 
-def mission_frame(missions: Sequence[Mission]) -> pd.DataFrame:
+def mission_frame(missions: Sequence[Mission], summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     """By trial, then profile. Figures are float64, NaN where missing; `reasons` says why, by column."""
     ends = {f"{name}{end}": (place, side) for name, place in FIGURES.items() for end, side in _SIDES.items()}
     kinds = {
-        **dict.fromkeys(("trial", "profile", "target", "variant", "mark"), "str"),
+        **_TRIAL_KINDS,
+        **dict.fromkeys(("profile", "mark"), "str"),
         **{"load": "float64", "overloaded": "boolean", "cycles": "int64"},
         **dict.fromkeys(ends, "float64"),
         "reasons": "object",
     }
+    trials = {summary.key: summary for summary in summaries}
     rows = [
         vars(mission)
+        | _trial_fields(trials[mission.trial])
         | {column: getattr(mission.figures[place], side) for column, (place, side) in ends.items()}
         | {
             "reasons": {
@@ -59,58 +89,124 @@ def mission_frame(missions: Sequence[Mission]) -> pd.DataFrame:
     return frame_of(rows, kinds)
 
 
-# Predictions with the path of each image and the names of the classes beside their numbers (pure).
+# Rows of tables with what their sessions and trials say of them (pure).
 
 
-def named_predictions(
-    rows: pd.DataFrame, record: ExperimentRecord, image_paths: Mapping[str, Sequence[str]]
-) -> pd.DataFrame:
-    """`rows` (`StoredResults.predictions`) with the columns image, label_name and predicted_name.
+_STATUSES = pd.Index(get_args(SessionStatus), dtype="str")
+CONTEXT = {
+    "passes": ("status", "scenes"),
+    "batches": ("status",),
+    "windows": ("status", "emulated"),
+    "probes": ("status",),
+    "predictions": ("status", "image", "label_name", "predicted_name"),
+}
+"""By table, the columns that `with_context` adds to those of its file."""
+CONTEXT_OF = {"passes": ("patches",), "predictions": ("worker", "set", "index", "label", "predicted")}
+"""By table, the columns of its file that `with_context` takes, besides trial and session."""
 
-    They are categories. A name is missing for patches of the scene, which are no files, and for labels and
-    predictions outside the classes (such as -1).
 
-    Args:
-        rows: by trial; the frame itself is left as it is.
-        record: the experiment, which has the classes of each trial.
+@dataclass(frozen=True)
+class StoredSession:
+    """One session of a result.
+
+    Attributes:
+        experiment: which has its trial's scene and classes.
+        record: its own.
         image_paths: by the SHA-256 of a set, the path of each image by its index.
     """
-    places: Mapping[Any, Any] = rows.groupby(["trial", "set"], observed=True).indices
-    trials = {trial.key: trial for trial in record.trials}
+
+    experiment: ExperimentRecord
+    record: SessionRecord
+    image_paths: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def trial(self) -> TrialRecord:
+        """Its trial in the plan."""
+        return next(trial for trial in self.experiment.trials if trial.key == self.record.trial)
+
+
+def with_context(
+    name: str, rows: pd.DataFrame, sessions: Mapping[tuple[Any, ...], StoredSession]
+) -> pd.DataFrame:
+    """The rows of a table with the columns of CONTEXT, and with labels that count in the model's classes.
+
+    A label is -1 where the model has no such class. The frame itself is left as it is.
+
+    Args:
+        name: of the table.
+        rows: with trial, session, the columns of CONTEXT_OF and, of several results, result in front.
+        sessions: those of the rows, at least, by result (of several), trial and number.
+    """
+    labels = rows[[column for column in ("result", "trial", "session") if column in rows]]
+    found = [sessions[label] for label in labels.drop_duplicates().itertuples(index=False, name=None)]
+    place = labels.groupby([*labels], observed=True, sort=False).ngroup().to_numpy()
+    codes = np.array([_STATUSES.get_loc(session.record.status) for session in found], np.int8)
+    after, rows = len(labels.columns), rows.copy(deep=False)
+    rows.insert(after, "status", pd.Series(pd.Categorical.from_codes(codes[place], _STATUSES)))
+    if name == "windows":
+        rows["emulated"] = np.array([session.record.emulated for session in found], bool)[place]
+    if name == "passes":
+        scenes = [session.experiment.scene_of(session.trial).patches for session in found]
+        rows.insert(after + 1, "scenes", rows["patches"] / np.array(scenes, np.float64)[place])
+    return _with_names(rows, place, found) if name == "predictions" else rows
+
+
+def _with_names(rows: pd.DataFrame, place: NDArray[np.int64], found: Sequence[StoredSession]) -> pd.DataFrame:
+    """Predictions with image, label_name and predicted_name: categories, the latter two with the same ones.
+
+    A name is missing for labels and predictions outside the classes (such as -1), and the path of an image
+    for patches of the scene, which are no files. `place` says which of `found` is each row's session.
+    """
+    groups: Mapping[Any, Any] = rows.groupby([place, "worker", "set"], observed=True).indices
     known: dict[str, list[tuple[Any, Sequence[str]]]] = {"index": [], "label": [], "predicted": []}
-    for (key, set_name), at in places.items():
-        trial = trials[key]
-        image_set = record.images_of(trial)
-        known["predicted"].append((at, trial.class_names))
-        if set_name == "scene":
-            known["label"].append((at, record.scene_of(trial).class_names))
-        elif image_set is not None:
-            known["label"].append((at, image_set.class_names))
-            known["index"].append((at, image_paths.get(image_set.sha256, ())))
-    named = rows.copy(deep=False)
-    for column, groups in known.items():
+    labels = rows["label"].to_numpy().copy()
+    for (number, worker, set_name), at in groups.items():
+        session, trial = found[number], found[number].trial
+        classes = (trial.workers[worker] if worker < len(trial.workers) else trial).class_names
+        image_set = session.experiment.images_of(trial)
+        labelled = session.experiment.scene_of(trial) if set_name == "scene" else image_set
+        names = labelled.class_names if labelled is not None else ()
+        known["predicted"].append((at, classes))
+        known["label"].append((at, names))
+        if set_name != "scene" and image_set is not None:
+            known["index"].append((at, session.image_paths.get(image_set.sha256, ())))
+            if image_set.task != "classes":  # a label tells the normal from the anomalous, and is no class
+                continue
+        numbers = {name: number for number, name in reversed([*enumerate(classes)])}
+        translated = np.array([*(numbers.get(name, -1) for name in names), -1], labels.dtype)
+        labels[at] = translated[_within(labels[at], names)]
+    both = [*known["predicted"], *known["label"]]  # the classes of the models come first, in their order
+    for column, of_categories in (("index", known["index"]), ("label", both), ("predicted", both)):
+        categories = dict.fromkeys(name for _, names in of_categories for name in names)
+        named = pd.Series(_names(rows[column].to_numpy(), known[column], categories))
         name = "image" if column == "index" else f"{column}_name"
-        named.insert(list(named.columns).index(column) + 1, name, _names(rows[column].to_numpy(), groups))
-    return named
+        rows.insert([*rows.columns].index(column) + 1, name, named)
+    return rows.assign(label=labels)
 
 
-def _names(numbers: NDArray[np.int64], groups: Iterable[tuple[Any, Sequence[str]]]) -> pd.Series:
-    """A column of names as categories: in each group of rows, those that its numbers have in its list."""
+def _within(numbers: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.int64]:
+    """The numbers, and that behind the last name in place of those that have none."""
+    return np.where((numbers >= 0) & (numbers < len(names)), numbers, len(names))
+
+
+def _names(
+    numbers: NDArray[np.int64], groups: Iterable[tuple[Any, Sequence[str]]], categories: Iterable[str]
+) -> pd.Categorical:
+    """A column of names: in each group of rows, those that its numbers have in its list."""
     codes = np.full(len(numbers), -1, dtype=np.int32)
-    code_by_name: dict[str, int] = {}
+    code_by_name = {name: code for code, name in enumerate(categories)}
     for at, names in groups:
-        of_names = [code_by_name.setdefault(name, len(code_by_name)) for name in names]
-        known = (numbers[at] >= 0) & (numbers[at] < len(names))
-        codes[at] = np.array([*of_names, -1], dtype=np.int32)[np.where(known, numbers[at], len(names))]
-    categories = pd.Index(list(code_by_name), dtype="str")
-    return pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=categories))
+        of_names = np.array([*(code_by_name[name] for name in names), -1], dtype=np.int32)
+        codes[at] = of_names[_within(numbers[at], names)]
+    return pd.Categorical.from_codes(codes.tolist(), categories=pd.Index(list(code_by_name), dtype="str"))
 
 
 # Rails of meters as a frame: one row a trial and rail, where a summary has the primary one alone (pure).
 
 
 _RAIL_KINDS = {
-    **dict.fromkeys(("trial", "target", "variant", "mark", "meter", "channel", "scope"), "str"),
+    **_TRIAL_KINDS,
+    **dict.fromkeys(("mark", "meter", "channel", "scope"), "str"),
     **dict.fromkeys(("primary", "total"), "bool"),
     **dict.fromkeys(("rate_hz", "effective_hz", "averaging_ms", "longest_gap_s", "window_s"), "float64"),
     **dict.fromkeys(("samples", "rejected", "sessions"), "int64"),
@@ -129,8 +225,8 @@ def rail_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     rows = [
         {
             **vars(rail),
-            "trial": summary.key,
-            **{name: getattr(summary, name) for name in ("target", "variant", "mark")},
+            **_trial_fields(summary),
+            "mark": summary.mark,
             "sessions": len(rail.mean_w_sessions),
         }
         for summary in summaries
@@ -144,7 +240,7 @@ def rail_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
 
 _INTERVALS = ("image_s", "infer_s", "slowdown")
 WORKER_KINDS = {
-    **dict.fromkeys(("trial", "target", "variant"), "str"),
+    **_TRIAL_KINDS,
     **{"worker": "int64", "share": "str", "cores": "object", "alone": "str"},
     **{f"{name}{end}": "float64" for name in _INTERVALS for end in ("", "_low", "_high")},
     **dict.fromkeys(("load_s", "memory_bytes", "in_flight"), "float64"),
@@ -158,7 +254,8 @@ def worker_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     rows = []
     for summary in summaries:
         for worker in summary.workers if summary.sharing else ():
-            row = {**worker, "share": summary.sharing.share if summary.sharing else ""}
+            row = {**_trial_fields(summary), **worker}
+            row["share"] = summary.sharing.share if summary.sharing else ""
             for name in _INTERVALS:
                 figure = worker[name] or {}
                 row |= {name: figure.get("median"), f"{name}_low": figure.get("low")}
@@ -172,25 +269,27 @@ def worker_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
 # Frames of several results under one another, with a column that says of which result a row is (pure).
 
 
-def stacked(frames: Mapping[str, pd.DataFrame], *, keep_index: bool = False) -> pd.DataFrame:
-    """The rows of all frames, `result` in front; types stay as they are, also where a frame lacks a column.
+def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all frames by result and trial; types stay as they are, also where a frame lacks a column.
 
-    Categories are those of all frames; whole numbers that a frame lacks become Int64 and truth values
-    boolean, so that neither turns into floats.
+    Two results may hold a trial of the same key: a join on `trial` alone raises ValueError. Categories are
+    those of all frames; whole numbers that a frame lacks become Int64 and truth values boolean, so that
+    neither turns into floats.
 
     Args:
-        frames: by the name of their result.
-        keep_index: whether the rows keep their index, as summaries do, or get new numbers.
+        frames: by the name of their result, each with its trials' keys as index or in `trial` or `key`.
     """
     columns = list(dict.fromkeys(column for frame in frames.values() for column in frame.columns))
     fitted = {name: frame.copy(deep=False) for name, frame in frames.items()}
     for column in columns:
         _fit_types(column, list(fitted.values()))
     for name, frame in fitted.items():
+        keys = frame.index if frame.index.name == "trial" else frame["trial" if "trial" in frame else "key"]
         names = pd.Categorical([name] * len(frame), categories=list(frames))
         frame.insert(0, "result", pd.Series(names, index=frame.index))
-    whole = pd.concat(list(fitted.values()), ignore_index=not keep_index)
-    return whole[["result", *columns]]
+        frame["trial"] = keys
+    whole = pd.concat(list(fitted.values()), ignore_index=True)
+    return whole.set_index(["result", "trial"])[[column for column in columns if column != "trial"]]
 
 
 def _fit_types(column: str, frames: Sequence[pd.DataFrame]) -> None:
@@ -244,14 +343,26 @@ def reason_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
     """Why figures are missing: one row a trial and column of `summary_frame`; trial, column, reason."""
     columns = {column.heading: column for column in trial_columns(summaries)}
     missing = []
+    keys = {
+        name: dict.fromkeys(key for summary in summaries for key in metric.value(summary) or {})
+        for name, metric in METRICS.items()
+        if metric.keyed
+    }
     for summary in summaries:
         stated, rail = missing_reasons(summary), summary.primary_rail
-        for metric in METRICS.values():
-            of_figure = stated.get(metric.json_place)
+        fields = document_fields(summary)
+        for name, metric in METRICS.items():
+            place = f"sharing.{name}" if metric.json_place == "sharing" else metric.json_place
+            of_figure = stated.get(metric.json_place) or stated.get(place)
             of_rail = rail.reason if rail is not None and metric.rail else ""
-            for heading, part in csv_fields(metric).items():
-                of_end = stated.get(f"{metric.json_place}.{'p99' if part == 'p99' else 'interval'}")
-                reason = of_figure or of_end or of_rail or metric.missing(summary)
+            # Stages and cold figures share a field, which is there without them.
+            of_many = unmeasured_reason(summary) if isinstance(fields[metric.json_place], Mapping) else ""
+            headings = csv_fields(metric)
+            if metric.keyed:
+                headings = {heading.format(key=key): "" for key in keys[name] for heading in headings}
+            for heading, part in headings.items():
+                of_end = stated.get(f"{place}.{'p99' if part == 'p99' else 'interval'}")
+                reason = of_figure or of_end or of_rail or metric.missing(summary) or of_many
                 if reason and heading in columns and columns[heading].value(summary) is None:
                     missing.append((summary.key, heading, reason))
     return pd.DataFrame(missing, columns=["trial", "column", "reason"], dtype="str")
@@ -261,7 +372,7 @@ def reason_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
 
 
 _VERDICT_KINDS = {
-    "trial": "str",
+    **_TRIAL_KINDS,
     **dict.fromkeys(("target", "variant", "profile", "requirement", "quantity", "statistic"), "category"),
     **{"limit": "float64", "unit": "category"},
     **dict.fromkeys(("value", "low", "high", "margin"), "float64"),
@@ -289,8 +400,7 @@ def _verdict_row(verdict: Verdict, trial: TrialSummary) -> dict[str, Any]:
     judged = {"limit": verdict.limit, "value": verdict.value}
     return {
         **vars(verdict),
-        "target": trial.target,
-        "variant": trial.variant,
+        **_trial_fields(trial),
         "settled_by": settled_by(trial, verdict),
         **{name: None if isinstance(value, tuple) else value for name, value in judged.items()},
         **{f"{name}_sides": value if isinstance(value, tuple) else None for name, value in judged.items()},

@@ -10,15 +10,18 @@ import pandas as pd
 from markupsafe import escape
 
 from edgebench.analysis.frames import (
+    CONTEXT,
+    CONTEXT_OF,
     Profiles,
+    StoredSession,
     chosen_profiles,
     mission_frame,
-    named_predictions,
     rail_frame,
     reason_frame,
     several,
     summary_frame,
     verdict_frame,
+    with_context,
     worker_frame,
 )
 from edgebench.analysis.plots import Plots
@@ -102,8 +105,9 @@ class Results(StoredResults):
     """One experiment, read from disk; nothing in it is ever written.
 
     `edgebench.load` makes it. Frames, each read when it is first asked for: `trials`, `sessions`, `passes`,
-    `batches`, `windows`, `probes`, `predictions`. Computed from them: `summaries()`, `reasons()`,
-    `verdicts(profiles)`, `mission(profile)`, `rails()`, `workers()`; drawn: `plot.latency()` and the rest.
+    `batches`, `windows`, `probes`, `predictions`. Rows of the latter five have the `status` of their session:
+    figures are made of those with "ok". Computed from them: `summaries()`, `reasons()`, `verdicts(profiles)`,
+    `mission(profile)`, `rails()`, `workers()`; drawn: `plot.latency()` and the rest.
     docs/columns.md has every column with its type, its unit and its meaning.
 
     Attributes:
@@ -111,15 +115,25 @@ class Results(StoredResults):
         experiment: what experiment.json says.
     """
 
-    @cached_property
-    def predictions(self) -> pd.DataFrame:
-        """One row a patch and set: trial, session, worker, set, index, image, label, predicted, scores.
+    def _frame(self, name: str) -> pd.DataFrame:
+        return self._with_context(name, super()._frame(name))
 
-        `image` is the path of an image as its folder or CSV file names it, missing of patches of the scene,
-        which are no files; `label_name` and `predicted_name` follow label and predicted. Scores are
-        arrays of float32.
-        """
-        return named_predictions(super().predictions, self.experiment, self.image_paths)
+    def table(
+        self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """As `StoredResults.table`, which has the errors; columns as the frame of that name has them."""
+        needed = dict.fromkeys((*(columns or ()), *CONTEXT_OF.get(name, ())))
+        stored = [column for column in needed if column not in CONTEXT.get(name, ())]
+        frame = self._with_context(name, super().table(name, None if columns is None else stored, trials))
+        return frame if columns is None else frame[["trial", "session", *columns]]
+
+    def _with_context(self, name: str, rows: pd.DataFrame) -> pd.DataFrame:
+        sessions = {
+            (key, record.n): StoredSession(self.experiment, record, self.image_paths)
+            for key, records in self._records.items()
+            for record in records
+        }
+        return with_context(name, rows, sessions)
 
     def summaries(
         self, *, board: Texts = (), declared_power: Texts = (), declared: Texts = ()
@@ -154,9 +168,7 @@ class Results(StoredResults):
     ) -> pd.DataFrame:
         """Each trial against each requirement: pass, fail, inconclusive or unknown, with the margin.
 
-        One row a trial and requirement: trial, target, variant, profile, requirement, quantity, statistic,
-        limit, unit, value, low, high, margin, verdict, reason, settled_by (what would settle an open one) and
-        what is further known of the figure.
+        One row a trial, profile and requirement; `settled_by` says what would settle an open verdict.
 
         Args:
             profiles: shipped names, paths of profiles' files or Profile objects, one or several; those of
@@ -200,19 +212,12 @@ class Results(StoredResults):
         judged = Judged(self, chosen, summaries, [])
         names = names_by_trial(summaries)
         played = missions(judged, chosen, trial, days=days, seed=seed, names=names)
-        return mission_frame(list(played))
+        return mission_frame(list(played), summaries)
 
     def rails(self) -> pd.DataFrame:
-        """What each meter saw of each trial: one row a trial and rail; `summaries()` has the primary alone.
+        """What each meter saw of each trial: one row a trial, meter and channel.
 
-        trial, target, variant, mark, meter, channel, scope (what it covers: chip, module, board, usb, wall),
-        primary (whether power is judged by it), total (whether the meter's other rails are part of it);
-        stated and effective rate in Hz, averaging_ms, longest_gap_s, window_s (the shortest steady window),
-        samples and rejected readings, sessions with a mean; mean, peak, p99 and idle power in W, idle_drift_w
-        (idle after the passes less that before them); energy of an image in J, net_energy_j above idle; the
-        ends of 95 % intervals; reason (why a figure is missing), uncovered (which windows it did not see);
-        unknown_lag_s (how late its readings may be, where not known), peak_high_w (the peak at most then) and
-        pauses (the share of the mean's time that is pauses between passes).
+        `summaries()` has the primary rail only. `edgebench.columns("rails")` describes the columns.
         """
         return rail_frame(self.trial_summaries())
 

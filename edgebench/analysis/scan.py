@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain, count, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from pyarrow.fs import LocalFileSystem
 
-from edgebench.analysis.frames import stacked
+from edgebench.analysis.frames import CONTEXT, CONTEXT_OF, StoredSession, stacked, with_context
 from edgebench.analysis.results import Results
 from edgebench.errors import StoredResultError
 from edgebench.results.layout import session_folder
@@ -37,6 +37,9 @@ _LABELS = {
     "session": pa.int32(),
 }
 """What every table has in front of its own columns."""
+
+_ADDED_TYPES = {"scenes": pa.float64(), "emulated": pa.bool_()}
+"""Types of the columns of CONTEXT; all others are texts."""
 
 
 _Labels: TypeAlias = tuple[str, str, int]
@@ -60,8 +63,9 @@ class ScannedTable:
 
     def __init__(self, name: str, results: Mapping[str, ListedResult]) -> None:
         self._name, self._results = name, results
-        own = {column: COLUMN_TYPES[column] for column in TABLE_COLUMNS[name]}
-        self.schema = pa.schema(list((_LABELS | own).items()))
+        self._own = {column: COLUMN_TYPES[column] for column in TABLE_COLUMNS[name]}
+        added = {column: _ADDED_TYPES.get(column, _LABELS["trial"]) for column in CONTEXT[name]}
+        self.schema = pa.schema(list((_LABELS | added | self._own).items()))
         """The columns that every file has."""
 
     def files(self, filter: pads.Expression | None = None) -> list[Path]:
@@ -143,25 +147,30 @@ class ScannedTable:
 
     def _read(self, columns: Sequence[str] | None, labels: Sequence[_Labels]) -> pa.Table:
         """All rows of some files, with their labels in front; each file as its session's record knows it."""
-        wanted = None if columns is None else [column for column in columns if column not in _LABELS]
-        own = [field for field in self.schema if field.name not in _LABELS]
-        read = [own[0].name] if wanted == [] else wanted  # one tells how many rows there are
+        needed = CONTEXT_OF.get(self._name) or [*self._own][:1]  # one tells how many rows there are
+        added = {*_LABELS, *CONTEXT[self._name]}
+        read = None if columns is None else [*dict.fromkeys((*columns, *needed))]
+        read = read and [name for name in read if name not in added]
         sources: list[_File] = []
+        sessions: dict[tuple[Any, ...], StoredSession] = {}
         for (name, key), members in groupby(labels, key=itemgetter(0, 1)):
-            root = self._results[name].path
-            tables = {record.n: record.tables for record in read_sessions(root, key)[0]}
+            stored, root = self._results[name], self._results[name].path
+            records = {record.n: record for record in read_sessions(root, key)[0]}
+            results = Results(root, stored.experiment)
+            paths = results.image_paths if self._name == "predictions" else {}
             for *_, n in members:
                 path = self._path(name, key, n)
-                if n not in tables:
+                if n not in records:
                     raise StoredResultError(
                         f"{path.parent} is gone, or its record is damaged",
                         why="it was sound when its folder was scanned",
                         fix="scan the folder again",
                     )
-                sources.append(_File(0, n, path, root, tables[n].get(self._name), name, key))
+                sessions[name, key, n] = StoredSession(stored.experiment, records[n], paths)
+                sources.append(_File(0, n, path, root, records[n].tables.get(self._name), name, key))
         found, parts = read_arrow(self._name, sources, read)
         rows = [part.num_rows for part in parts]
-        fixed = pa.schema([field for field in own if read is None or field.name in read])
+        fixed = pa.schema([field for field in self._own.items() if read is None or field[0] in read])
         whole = pa.concat_tables([fixed.empty_table(), *parts], promote_options="default")
         label_columns = (
             _repeated([file.result for file in found], rows),
@@ -170,13 +179,20 @@ class ScannedTable:
         )
         for place, (name, values) in enumerate(zip(_LABELS, label_columns, strict=True)):
             whole = whole.add_column(place, name, values)
-        return whole if wanted is None else whole.select([*_LABELS, *wanted])
+        context = with_context(self._name, whole.select([*_LABELS, *needed]).to_pandas(), sessions)
+        for field in self.schema:
+            if field.name in CONTEXT[self._name] or field.name == "label":
+                others = [name for name in whole.column_names if name != field.name]
+                values = pa.Array.from_pandas(context[field.name], type=field.type)
+                whole = whole.select(others).append_column(field, values)
+        return whole if columns is None else whole.select([*dict.fromkeys((*_LABELS, *columns))])
 
 
 class Scan:
     """All results of some folders: `trials` and `sessions` as frames, the tables as datasets.
 
-    Each has a first column `result`. Nothing is pooled, and no table is opened before it is asked for.
+    The frames have the index (result, trial), the tables have both as columns in front. Nothing is pooled,
+    and no table is opened before it is asked for.
 
     Attributes:
         results: what is known of each result by its name, as the column `result` has it; newest first.

@@ -19,6 +19,7 @@ from edgebench.judge.metric import DECLARED, Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial_summary import PowerFigure, Published, RequestLatency, TrialSummary
 from edgebench.records.described import Described, object_schema
+from edgebench.records.target import settings_text
 from edgebench.stats.interval import Interval
 
 Cell = str | int | float | bool | None
@@ -140,19 +141,13 @@ def _columns(summaries: Sequence[TrialSummary]) -> Iterator[Column]:
 
 def _of_field(name: str) -> Iterator[Column]:
     """The column of a field of the summary; of a record one a field of it."""
-    get: Callable[[TrialSummary], Any] = attrgetter(name) if name != "settings" else _settings_text
+    get: Callable[[TrialSummary], Any] = (
+        attrgetter(name) if name != "settings" else lambda trial: settings_text(trial.settings)
+    )
     for heading, part in _parts(name).items():
         of_part = _described(name, part)
         text = f"{name}: {of_part['description']}" if part else ""
         yield _column(heading, of_part, partial(_value_of, get, part), text)
-
-
-def _settings_text(trial: TrialSummary) -> str:
-    """Whole values, however long: `delegate=~/lib/x.so`."""
-    values = {
-        name: value if isinstance(value, str) else json.dumps(value) for name, value in trial.settings.items()
-    }
-    return ",".join(f"{name}={value}" for name, value in values.items())
 
 
 def _column(heading: str, described: Schema, value: Callable[[TrialSummary], Cell], text: str = "") -> Column:
@@ -329,9 +324,9 @@ def document_fields(trial: TrialSummary) -> dict[str, Any]:
     }
 
 
-def missing_reasons(trial: TrialSummary) -> dict[str, str]:
-    """Why each field of a trial's document, and each interval, is missing, by the field's name."""
-    unmeasured = (
+def unmeasured_reason(trial: TrialSummary) -> str:
+    """Why a trial lacks a figure of which nothing else is known."""
+    return (
         trial.unpooled
         or trial.reason
         or {
@@ -340,6 +335,11 @@ def missing_reasons(trial: TrialSummary) -> dict[str, str]:
             "failed": "every session of this trial failed",
         }.get(trial.status, "no finished session holds it")
     )
+
+
+def missing_reasons(trial: TrialSummary) -> dict[str, str]:
+    """Why each field of a trial's document, and each interval, is missing, by the field's name."""
+    unmeasured = unmeasured_reason(trial)
     reasons: dict[str, str] = {}
     held = document_fields(trial)
     for metric in METRICS.values():

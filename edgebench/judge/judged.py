@@ -166,15 +166,17 @@ def missions(
     trials = chosen_trials(judged.summaries, chosen, names or {})
     measured = [trial for trial in trials if trial.latency is not None]
     if not measured:
-        reasons = sorted({trial.reason for trial in trials if trial.reason})
-        more = len(reasons) - MOST_REASONS
+        reasons = sorted({reason for trial in trials if (reason := trial.reason or trial.untimed_reason)})
+        more, emulated = len(reasons) - MOST_REASONS, any(trial.emulated for trial in trials)
+        lacking = "time of a device" if emulated else "finished session"
+        resumed = "measure it first: `edgebench run --resume` goes on with it"
         text = "; ".join(reasons[:MOST_REASONS]) + (
             f"; and {more} more (`edgebench show`)" if more > 0 else ""
         )
         raise StoredResultError(
-            f"{judged.results.path} has no finished session to draw latencies from",
+            f"{judged.results.path} has no {lacking} to draw latencies from",
             why=text,
-            fix="measure it first: `edgebench run --resume` goes on with it",
+            fix=resumed if not emulated else "measure it on a device",
         )
     for trial in measured:
         for profile, schedule in zip(profiles, schedules, strict=True):

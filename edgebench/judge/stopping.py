@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 
 from edgebench.judge.figure import Certainty
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import Ended, EndedBy, TrialStatus, TrialSummary
+from edgebench.judge.trial_summary import Ended, EndedBy, TrialSummary
 from edgebench.judge.verdict import is_settled
-from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus
+from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialStatus
 from edgebench.results.listing import ended_by_rule, is_done, is_given_up
 from edgebench.run.setting import duration_text, share_text
 from edgebench.stats.intervals import (

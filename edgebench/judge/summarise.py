@@ -49,7 +49,6 @@ from edgebench.judge.trial_summary import (
     RocArea,
     Sharing,
     Throughput,
-    TrialStatus,
     TrialSummary,
     WorkerSummary,
     mark_of,
@@ -60,6 +59,7 @@ from edgebench.judge.trial_summary import (
 from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord, WorkerPlan
 from edgebench.records.target import Target
 from edgebench.results.layout import SCHEMA_VERSION
+from edgebench.results.listing import failure_text, status_of
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported_target
 from edgebench.results.revisions import continuation
@@ -68,33 +68,6 @@ from edgebench.stats.auc import Floats, area_of
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval, tick_bounds
 from edgebench.stats.intervals import MIN_SESSIONS, session_interval, session_medians, trial_median
-
-# How far a trial came, and what ended those of its sessions that did not end well.
-
-
-def status_of(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:
-    """How far a trial came, and in words what is missing."""
-    ok = sum(record.status == "ok" for record in records)
-    failed = [record for record in records if record.status not in ("ok", "interrupted")]
-    also = f", {len(failed)} failed" if failed else ""
-    last = _cause(failed[-1]) if failed else ""
-    ways: tuple[tuple[object, TrialStatus, str], ...] = (
-        (
-            trial.status == "unsupported",
-            "unsupported",
-            trial.reason or "the target does not take this variant",
-        ),
-        (
-            trial.status == "failed",
-            "failed",
-            f"it could not be prepared: {trial.reason or 'no reason was kept'}",
-        ),
-        (ok >= planned, "done", ""),
-        (ok, "partial", f"{ok} of {planned} planned sessions are there{also}"),
-        (failed, "failed", f"no session ended well{also}; the last: {last}"),
-        (records, "not_run", "it was interrupted in its first session, which is kept and gives no figure"),
-    )
-    return next(((status, what) for holds, status, what in ways if holds), ("not_run", "no session has run"))
 
 
 def failed_sessions(records: Sequence[SessionRecord]) -> FailedSessions | None:
@@ -106,19 +79,8 @@ def failed_sessions(records: Sequence[SessionRecord]) -> FailedSessions | None:
 
 def failure_sentence(record: SessionRecord) -> str:
     """Which session ended early, how, and what ended it."""
-    stage = f" in {record.failure.stage}: {_cause(record)}" if record.failure else ""
+    stage = f" in {record.failure.stage}: {failure_text(record)}" if record.failure else ""
     return f"session {record.n:03}: {record.status}{stage}"
-
-
-def _cause(record: SessionRecord) -> str:
-    """What ended a session, with the signal, the reason and the remedy where they are known."""
-    failure = record.failure
-    if failure is None:
-        return record.status
-    sentence = f"{failure.what}: {failure.why}" if failure.why else failure.what
-    if failure.signal and failure.signal not in sentence:
-        sentence = f"{sentence} ({failure.signal})"
-    return f"{sentence}; {failure.fix}" if failure.fix else sentence
 
 
 def _number(worker: Mapping[str, Any]) -> int:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from edgebench.judge.figure import Bound
 from edgebench.records.model import BuiltArtifact, State
-from edgebench.records.stored import SceneRecord, SessionRecord, TrialRecord
+from edgebench.records.stored import SceneRecord, SessionRecord, TrialRecord, TrialStatus
 from edgebench.records.target import DeclaredBoot, DeclaredPower
 from edgebench.records.values import PowerKind
 from edgebench.stats.interval import Count, Interval, Positive, Share
@@ -106,8 +106,6 @@ UNKNOWN_SCOPE = "scope unknown"
 """Stands for the scope of a meter that does not say what it covers."""
 
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-
-TrialStatus = Literal["done", "partial", "failed", "unsupported", "not_run"]
 
 
 @dataclass(frozen=True)

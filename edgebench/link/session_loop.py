@@ -190,8 +190,9 @@ class Schedule:
         self.period_ns = None if plan.period_s is None else max(1, round(plan.period_s * 1e9))
         self.next_due_ns: int | None = None
         self._passes = plan.passes
-        self._sustained_s = plan.sustained_s
-        self._least_s = plan.least_s or 0.0
+        # In whole ns, as the device gets them: both sides end at the same pass.
+        self._sustained_ns = None if plan.sustained_s is None else round(plan.sustained_s * 1e9)
+        self._least_ns = round((plan.least_s or 0.0) * 1e9)
         self._host_s = host_s
         self._began_ns: int | None = None
         self._reached_ns = 0
@@ -203,29 +204,28 @@ class Schedule:
     @property
     def request(self) -> dict[str, int | None]:
         """What the device has to know to keep the period by itself."""
-        sustained_ns = None if self._sustained_s is None else round(self._sustained_s * 1e9)
         return {
             "period_ns": self.period_ns,
             "passes": self._passes,
-            "sustained_ns": sustained_ns,
-            "least_ns": round(self._least_s * 1e9),
+            "sustained_ns": self._sustained_ns,
+            "least_ns": self._least_ns,
         }
 
     @property
     def over(self) -> bool:
         """Whether there are passes enough, or they went on for long enough; at least one is measured."""
-        if self._lasted_ns < self._least_s * 1e9:
+        if self._lasted_ns < self._least_ns:
             return False
-        if self._sustained_s is None:
+        if self._sustained_ns is None:
             return self._seen >= self._passes
-        return self._began_ns is not None and self._reached_ns - self._began_ns >= self._sustained_s * 1e9
+        return self._began_ns is not None and self._reached_ns - self._began_ns >= self._sustained_ns
 
     @property
     def _lasted_ns(self) -> int:
         """The time that a meter has for them: within the passes, or from the first to the last."""
         if self._began_ns is None:
             return 0
-        short_ns = SHORT_SHARE * self._least_s * 1e9
+        short_ns = SHORT_SHARE * self._least_ns
         if self.period_ns is None and self._passes_ns >= self._seen * short_ns:
             return self._passes_ns
         return self._reached_ns - self._began_ns
@@ -268,7 +268,7 @@ class Schedule:
         """Compare the start of a pass with when the one before it was there, on the host's clock."""
         if self._began_ns is None or self._seen == 1:
             return
-        limit_s = max(self._sustained_s or 0.0, self._least_s)
+        limit_s = max(self._sustained_ns or 0, self._least_ns) / 1e9
         said_s = (start_ns - self._began_ns) / 1e9
         if limit_s and self._gone_s > 1.1 * max(limit_s, said_s) + SLACK_S:
             raise ProtocolError(f"its clock says that {said_s:.1f} s have passed in {self._gone_s:.1f} s")

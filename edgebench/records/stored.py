@@ -57,6 +57,7 @@ SessionStatus = Literal[
     "interrupted",
 ]
 RunEnd = Literal["complete", "time", "interrupted"]
+TrialStatus = Literal["done", "partial", "failed", "unsupported", "not_run"]
 StageName = Annotated[str, Field(pattern=f"^{STAGE_NAME}$")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,15 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from edgebench.errors import UsageError
 from edgebench.records.values import Json, PowerKind
+
+# Settings as one text, as people and files that hold no mappings take them.
+
+
+def settings_text(settings: Mapping[str, Json]) -> str:
+    """Whole values, however long: `delegate=~/lib/x.so`; empty without settings."""
+    texts = (value if isinstance(value, str) else json.dumps(value) for value in settings.values())
+    return ",".join(f"{name}={text}" for name, text in zip(settings, texts, strict=True))
+
 
 # Power that a data sheet or a label states of a target, where no meter says what it draws.
 

@@ -202,25 +202,30 @@ def power_of(scope: str) -> str:
     return _POWER_OF.get(scope, f"power of the {plain(scope, 20)}")
 
 
+def series(summaries: Sequence[TrialSummary]) -> dict[str, str]:
+    """By key the series of each trial: `int8`, with batch and requests in flight where they differ."""
+    texts = {summary.key: plain(summary.precision, 16) for summary in summaries}
+    for name, told in (("batch", "b{}"), ("concurrency", "{} in flight")):
+        if len({getattr(summary, name) for summary in summaries}) > 1:
+            for summary in summaries:
+                texts[summary.key] += f" {told.format(getattr(summary, name))}"
+    return texts
+
+
 def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     """A short name for every trial's key: `0.25 int8`, with family or batch added where they differ.
 
     A mark of a trial ends its name: `0.25 int8 on the CPU`.
     """
     families = {_family(summary) for summary in summaries}
-    batches = {summary.batch for summary in summaries}
-    concurrencies = {summary.concurrency for summary in summaries}
+    runs = series(summaries)
     names: dict[str, str] = {}
     for summary in summaries:
-        parts = [plain(summary.precision, 16)]
+        parts = [runs[summary.key]]
         if summary.depth_multiplier is not None:
             parts.insert(0, depth(summary.depth_multiplier))
         if len(families) > 1 or summary.depth_multiplier is None:
             parts.insert(0, plain(_family(summary), 40))
-        if len(batches) > 1:
-            parts.append(f"b{summary.batch}")
-        if len(concurrencies) > 1:
-            parts.append(f"{summary.concurrency} in flight")
         if summary.mark:
             parts.append(plain(summary.mark, 40))
         names[summary.key] = " ".join(parts)

@@ -18,9 +18,9 @@ from edgebench.records.stored import (
     RunRecord,
     SessionRecord,
     SessionStatus,
-    TrialRecord,
 )
-from edgebench.results.listing import is_done
+from edgebench.records.target import settings_text
+from edgebench.results.listing import is_done, status_of
 from edgebench.results.redaction import exported_target
 from edgebench.results.rows import AnyColumn, Rows, Whole, Words
 
@@ -63,18 +63,25 @@ def trial_frame(
     `run` is how the last run of the experiment ended: it says whether a rule has ended the trials.
     """
     of_target = {
-        target.name: {"device": target.device, "settings": dict(exported_target(target).settings)}
+        target.name: {"device": target.device, "settings": settings_text(exported_target(target).settings)}
         for target in experiment.targets
     }
     rows = []
     for trial in experiment.trials:
-        statuses = [session.status for session in records.get(trial.key, ())]
+        sessions = records.get(trial.key, ())
+        statuses = [session.status for session in sessions]
         ok, interrupted = statuses.count("ok"), statuses.count("interrupted")
+        status, reason = status_of(trial, sessions, experiment.sessions)
+        least, most = experiment.least_sessions, experiment.sessions
+        if status == "partial" and is_done(trial.key, statuses, run, least=least, most=most):
+            status, reason = "done", ""
         rows.append(
             {name: getattr(trial, name, None) for name in _TRIAL_KINDS}
-            | of_target.get(trial.target, {"settings": {}})
+            | of_target.get(trial.target, {"settings": ""})
             | {
-                "status": _progress(experiment, trial, statuses, run),
+                "status": status,
+                "reason": reason,
+                "emulated": any(session.emulated for session in sessions),
                 "sessions_ok": ok,
                 "sessions_failed": len(statuses) - ok - interrupted,
                 "sessions_interrupted": interrupted,
@@ -86,24 +93,10 @@ def trial_frame(
 _TRIAL_KINDS = {
     **dict.fromkeys(("key", "target", "device", "variant"), "str"),
     **{"depth_multiplier": "float64", "precision": "str"},
-    **{"batch": "Int64", "concurrency": "Int64", "settings": "object", "status": "str", "reason": "str"},
-    **{"artifact_bytes": "Int64", "artifact_sha256": "str"},
+    **{"batch": "Int64", "concurrency": "Int64", "settings": "str", "status": "str", "reason": "str"},
+    **{"emulated": "bool", "artifact_bytes": "Int64", "artifact_sha256": "str"},
     **dict.fromkeys(("sessions_ok", "sessions_failed", "sessions_interrupted"), "int64"),
 }
-
-
-def _progress(
-    experiment: ExperimentRecord, trial: TrialRecord, statuses: Sequence[SessionStatus], run: RunRecord | None
-) -> str:
-    """How far a trial came: done, partial, failed, unsupported or not_run."""
-    if trial.status != "planned":
-        return trial.status
-    ok = statuses.count("ok")
-    if is_done(trial.key, statuses, run, least=experiment.least_sessions, most=experiment.sessions):
-        return "done"
-    if ok:
-        return "partial"
-    return "failed" if any(status != "interrupted" for status in statuses) else "not_run"
 
 
 def session_frame(keys: list[str], records: Mapping[str, Sequence[SessionRecord]]) -> pd.DataFrame:

@@ -18,7 +18,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from edgebench.errors import StoredResultError
 from edgebench.prepare.cache import Cache
-from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus
+from edgebench.records.stored import (
+    ExperimentRecord,
+    RunRecord,
+    SessionRecord,
+    SessionStatus,
+    TrialRecord,
+    TrialStatus,
+)
 from edgebench.results.layout import (
     EXPERIMENT_FILE,
     INDEX,
@@ -319,6 +326,42 @@ def is_done(
         return False
     in_time = run.ended == "time" and ok >= least and not is_given_up(statuses)
     return in_time or ended_by_rule(key, run)
+
+
+def status_of(trial: TrialRecord, records: Sequence[SessionRecord], planned: int) -> tuple[TrialStatus, str]:
+    """How far a trial came, and in words what is missing."""
+    ok = sum(record.status == "ok" for record in records)
+    failed = [record for record in records if record.status not in ("ok", "interrupted")]
+    also = f", {len(failed)} failed" if failed else ""
+    last = failure_text(failed[-1]) if failed else ""
+    ways: tuple[tuple[object, TrialStatus, str], ...] = (
+        (
+            trial.status == "unsupported",
+            "unsupported",
+            trial.reason or "the target does not take this variant",
+        ),
+        (
+            trial.status == "failed",
+            "failed",
+            f"it could not be prepared: {trial.reason or 'no reason was kept'}",
+        ),
+        (ok >= planned, "done", ""),
+        (ok, "partial", f"{ok} of {planned} planned sessions are there{also}"),
+        (failed, "failed", f"no session ended well{also}; the last: {last}"),
+        (records, "not_run", "it was interrupted in its first session, which is kept and gives no figure"),
+    )
+    return next(((status, what) for holds, status, what in ways if holds), ("not_run", "no session has run"))
+
+
+def failure_text(record: SessionRecord) -> str:
+    """What ended a session, with the signal, the reason and the remedy where they are known."""
+    failure = record.failure
+    if failure is None:
+        return record.status
+    sentence = f"{failure.what}: {failure.why}" if failure.why else failure.what
+    if failure.signal and failure.signal not in sentence:
+        sentence = f"{sentence} ({failure.signal})"
+    return f"{sentence}; {failure.fix}" if failure.fix else sentence
 
 
 def _is_measured(

@@ -263,24 +263,14 @@ class StoredResults:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """One row a planned trial.
-
-        key, target, device, variant, depth_multiplier, precision, batch, concurrency, settings (a dict: those
-        in which its target differs from the others of its sweep), status (done, partial, failed,
-        unsupported, not_run), reason (why it could not be measured), artifact_bytes, artifact_sha256,
-        sessions_ok, sessions_failed, sessions_interrupted.
-        """
+        """One row a planned trial: what it is, how far it came (`status`), and `reason`, what is missing."""
         from edgebench.results.frames import trial_frame
 
         return trial_frame(self.experiment, self._records, self.run)
 
     @cached_property
     def sessions(self) -> pd.DataFrame:
-        """One row a session, failed ones too; reads no Parquet file.
-
-        trial (category), session, round, status, started_utc (datetime), duration_s, harness_s, cold_*_s,
-        warmup_batches, warmup_steady, memory_*_bytes, golden_*, failure_*. Missing figures are missing.
-        """
+        """One row a session, failed ones too; reads no Parquet file."""
         from edgebench.results.frames import session_frame
 
         return session_frame([trial.key for trial in self.experiment.trials], self._records)
@@ -307,7 +297,7 @@ class StoredResults:
 
     @cached_property
     def predictions(self) -> pd.DataFrame:
-        """One row a patch and set: trial, session, `records.PREDICTION_COLUMNS`; scores are arrays."""
+        """One row a session, worker, set and patch or image, `records.PREDICTION_COLUMNS`."""
         return self._frame("predictions")
 
     def _frame(self, name: str) -> pd.DataFrame:

@@ -25,8 +25,11 @@ holds. `edgebench.columns("summaries")` says the same of one frame in Python.
 
 A missing figure is NaN (`<NA>` of Int64 and boolean), never 0; `Results.reasons()` says why. Times of samples
 (`*_ns`) are on the device's monotonic clock. Intervals are 95 %, over sessions unless said. A name in angle
-brackets stands for others: `<stage>_ms` for patchify_ms, preprocess_ms and infer_ms. Frames of
-`edgebench.concat` have a column `result` in front (category), the name of the result that a row is of.
+brackets stands for others: `<stage>_ms` for patchify_ms, preprocess_ms and infer_ms.
+
+No two rows of a frame have the same key. Frames of `edgebench.concat` have the index (`result`, `trial`): of
+which result a row is, then its trial. Their keys are those below with `result` in front. They are joined on
+both levels: two results may hold the same trial.
 """
 WHAT = {
     "trials": "One row a planned trial (`Results.trials`).",
@@ -35,10 +38,10 @@ WHAT = {
     "batches": "One row a batch, warm-up included (`Results.batches`).",
     "windows": "One row a window, of devices that give windows and no passes (`Results.windows`).",
     "probes": "One row a sample and channel of a meter or monitor (`Results.probes`).",
-    "predictions": "One row a patch and set (`Results.predictions`).",
+    "predictions": "One row a session, worker, set and patch or image (`Results.predictions`).",
     "summaries": "One row a trial, by its key (`Results.summaries()`); the columns of the CSV.",
     "reasons": "One row a trial and figure that is missing (`Results.reasons()`).",
-    "verdicts": "One row a trial and requirement (`Results.verdicts(profiles)`).",
+    "verdicts": "One row a trial, profile and requirement (`Results.verdicts(profiles)`).",
     "mission": "One row a trial and profile (`Results.mission(profile)`).",
     "rails": "One row a trial and rail of a meter (`Results.rails()`).",
     "workers": "One row a trial and worker, of devices that several share (`Results.workers()`).",
@@ -48,6 +51,27 @@ WHAT = {
     "differences": "One row a fact in which two results differ (`edgebench.compare(a, b).differences`).",
     "unpaired": "One row a trial without a partner (`edgebench.compare(a, b).unpaired`).",
 }
+
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "trials": ("key",),
+    "sessions": ("trial", "session"),
+    "passes": ("trial", "session", "worker", "pass"),
+    "batches": ("trial", "session", "worker", "pass", "batch"),
+    "windows": ("trial", "session", "worker", "window"),
+    "probes": ("trial", "session", "probe", "channel", "t_ns"),
+    "predictions": ("trial", "session", "worker", "set", "index"),
+    "summaries": ("trial",),
+    "reasons": ("trial", "column"),
+    "verdicts": ("trial", "profile", "requirement"),
+    "mission": ("trial", "profile"),
+    "rails": ("trial", "meter", "channel"),
+    "workers": ("trial", "worker"),
+    "boards": ("board",),
+    "comparison": ("baseline", "result", "trial_a", "trial_b", "metric"),
+    "unpaired": ("result", "of", "trial"),
+}
+"""By frame, the columns (or levels of the index) that no two of its rows share."""
 
 
 def description_of(frame: str, column: str) -> str | None:
@@ -75,7 +99,8 @@ def _section(frame: str, types: dict[tuple[str, str], str]) -> str:
         for name, text in columns_of(frame).items()
     ]
     head = ["| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
-    return "\n".join([f"## {frame}\n", f"{WHAT[frame]}\n", *head, *rows, ""])
+    key = f" Key: {', '.join(f'`{name}`' for name in KEYS[frame])}." if frame in KEYS else ""
+    return "\n".join([f"## {frame}\n", f"{WHAT[frame]}{key}\n", *head, *rows, ""])
 
 
 def _cell(text: str) -> str:

@@ -34,3 +34,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return synthetic_results.made_experiment(
         tmp_path_factory.mktemp("hostile"), hostile=True, power=True, sessions=1
     )
+
+
+@pytest.fixture(scope="session")
+def not_easy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return synthetic_results.not_easy(tmp_path_factory.mktemp("not-easy"))

@@ -25,7 +25,7 @@ def test_images_have_their_paths_and_classes_their_names(results: edgebench.Resu
 
 def test_the_store_has_the_numbers_alone(results: edgebench.Results) -> None:
     stored = load(results.path).predictions
-    added = ["image", "label_name", "predicted_name"]
+    added = ["status", "image", "label_name", "predicted_name"]
     pd.testing.assert_frame_equal(results.predictions.drop(columns=added), stored)
 
 

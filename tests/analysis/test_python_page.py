@@ -20,17 +20,14 @@ BLOCKS = re.findall(
 )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=[synthetic_results.made_experiment, synthetic_results.not_easy])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
     for name in ("before", "after"):
-        synthetic_results.made_experiment(
-            folder / "results",
-            name=name,
-            power=True,
-            image_paths=[f"{index}.png" for index in range(40)],
-            profiles=[profile.as_record() for profile in shipped_profiles()],
-        )
+        more: dict[str, Any] = {"profiles": [profile.as_record() for profile in shipped_profiles()]}
+        if request.param is synthetic_results.made_experiment:
+            more |= {"power": True, "image_paths": [f"{index}.png" for index in range(40)]}
+        request.param(folder / "results", name=name, **more)
     (folder / "mine.toml").write_text(
         'name = "mine"\n[[requirements]]\nname = "t"\nquantity = "image_s"\nlimit = "1 s"\n'
     )

@@ -38,7 +38,7 @@ def test_frames_and_tables_are_those_of_load(lab: Path) -> None:
     pd.testing.assert_frame_equal(scanned.sessions, loaded.sessions)
     for name in ("passes", "batches", "windows", "probes", "predictions"):
         table: ScannedTable = getattr(scanned, name)
-        ours, theirs = table.to_pandas(), getattr(loaded, name)
+        ours, theirs = table.to_pandas(), getattr(loaded, name).reset_index()
         assert list(ours.columns[:3]) == ["result", "trial", "session"]
         shared = [column for column in ours.columns if column in theirs.columns]
         assert set(table.schema.names) <= {*shared} and len(ours) == len(theirs)

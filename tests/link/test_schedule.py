@@ -5,6 +5,7 @@ import pytest
 from edgebench.agent.frames import ProtocolError
 from edgebench.link.session_loop import Schedule
 from edgebench.records.session import MeasurePlan
+from edgebench.run.meters import SlowestMeter
 from tests.fakes import made_scene
 
 SECOND = 1_000_000_000
@@ -99,6 +100,19 @@ def test_of_paced_passes_whole_cycles_last():
         passes_schedule.take_in(taken * 2 * SECOND, taken * 2 * SECOND + 1, taken * 2 * SECOND)
         taken += 1
     assert taken == 3
+
+
+@pytest.mark.parametrize("rate_hz", [1, 2, 5, 10, 16, 20])
+def test_host_and_device_end_paced_passes_at_the_same_one(rate_hz):
+    """A meter's time, such as 5.500000000000001 s at 20 Hz, ends on the boundary between two passes."""
+    period_s = 1 / rate_hz
+    passes_schedule = schedule(passes=1, period_s=period_s, least_s=SlowestMeter("csv", rate_hz).least_s)
+    period_ns, least_ns = (passes_schedule.request[name] for name in ("period_ns", "least_ns"))
+    for taken in range(110):
+        assert not passes_schedule.over
+        passes_schedule.take_in(taken * period_ns, taken * period_ns + 1, taken * period_ns)
+    assert 110 * period_ns >= least_ns  # the device has sent its last pass
+    assert passes_schedule.over
 
 
 def test_a_link_that_stood_still_is_not_held_against_a_devices_clock():

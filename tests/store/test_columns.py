@@ -8,6 +8,7 @@ from edgebench.errors import StoredResultError
 from edgebench.records.stored import SessionTables
 from edgebench.results import writing as file_writing
 from edgebench.results.frames import table_frame
+from edgebench.results.load import load
 from edgebench.results.parquet import MOST_NS, first_fault, joined_rows
 from edgebench.results.rows import Rows
 from edgebench.results.writing import ExperimentStore
@@ -97,7 +98,7 @@ def test_a_window_takes_time():
 def test_a_row_that_cannot_be_is_not_written_and_its_file_is_named_when_it_is_read(tmp_path, monkeypatch):
     path = made_experiment(tmp_path, sessions=2, variants=QUARTER[:1])
     key = key_of(QUARTER[0])
-    results = edgebench.load(path)
+    results = load(path)
     frame = results.passes[results.passes["session"] == 0].drop(columns=["trial", "session"])
     record = results.session_records(key)[0].model_copy(update={"n": 2})
     tables = SessionTables(passes=frame.assign(image_ns=-frame["image_ns"]))

@@ -12,6 +12,7 @@ import pytest
 
 import edgebench
 from edgebench.records.stored import SessionTables
+from edgebench.results.load import load
 from edgebench.results.writing import ExperimentStore
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
@@ -21,13 +22,13 @@ WRITER = """
 import sys
 from pathlib import Path
 
-import edgebench
 from dataclasses import replace
+from edgebench.results.load import load
 from edgebench.results.writing import ExperimentStore
 from edgebench.records.stored import SessionTables
 
 path, key = Path(sys.argv[1]), sys.argv[2]
-results = edgebench.load(path)
+results = load(path)
 first = results.session_records(key)[0]
 
 def rows(name):
@@ -99,7 +100,7 @@ def write_and_kill(path: Path, rng: random.Random) -> int:
 def test_killed_at_every_step_of_a_session(tmp_path, monkeypatch):
     """The same without luck: the writer stops dead at each call that touches the disk in turn."""
     path = made_experiment(tmp_path, sessions=1, variants=QUARTER[:1])
-    results = edgebench.load(path)
+    results = load(path)
     tables = {name: results.table(name).drop(columns=["trial", "session"]) for name in ("passes", "batches")}
     record = results.session_records(KEY)[0]
     steps = 0

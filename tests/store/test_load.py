@@ -183,7 +183,7 @@ def test_trials_without_a_stage_have_it_missing_and_whole_numbers_stay_whole(tmp
 
 
 def store_frame(path: Path) -> pd.DataFrame:
-    frame = edgebench.load(path).passes
+    frame = load(path).passes
     return frame[(frame["trial"] == OK)].drop(columns=["trial", "session"]).reset_index(drop=True)
 
 

@@ -304,7 +304,7 @@ def test_instructions_that_nobody_counts_are_missing_with_the_reason(run, emulat
 def test_a_sweep_measures_the_devices_own_pictures(run):
     measured(run, "--quiet", "--set", "gives=windows", "--set", "gives=passes")
     results = edgebench.load("results/one")
-    assert results.trials["settings"].tolist() == [{"gives": "windows"}, {"gives": "passes"}]
+    assert results.trials["settings"].tolist() == ["gives=windows", "gives=passes"]
     assert results.trials["concurrency"].tolist() == [1, 1]
     first, second = summarise(results)
     for trial in (first, second):

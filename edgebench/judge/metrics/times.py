@@ -35,6 +35,7 @@ def _cold(name: str, sentence: str, heading: str, statistics: tuple[str, ...] = 
         source="session.json",
         statistics=statistics,
         json_field="cold",
+        missing=lambda trial: trial.untimed_reason if trial.emulated else "",
         shown=(Shown("start", f"{heading}, ms", "milliseconds"),),
         **fields,
     )
@@ -125,6 +126,7 @@ METRICS = (
         source="passes.parquet",
         csv={"{key}_ms": ""},
         keyed=True,
+        missing=lambda trial: trial.untimed_reason or where_measured("its device has no such stage")(trial),
         shown=(Shown("latency", "{key}, ms per patch"),),
     ),
     _cold("import_s", "Import of the runtime", "Import"),

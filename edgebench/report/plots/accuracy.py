@@ -62,7 +62,10 @@ def _against_accuracy(
     rates = [
         100 * end for each in summaries if each.accuracy for end in (each.accuracy.low, each.accuracy.high)
     ]
-    styles = drawing.styles(getattr(summary, legend) for summary in summaries)
+    series = words.series(summaries)
+    if legend == "target":
+        series = {summary.key: summary.target for summary in summaries}
+    styles = drawing.styles(series.values())
     lines = panels.near_limits(limits, [cost.median for cost in costs])
 
     def point(summary: TrialSummary, cost: Interval, is_named: bool) -> panels.Point:
@@ -72,7 +75,7 @@ def _against_accuracy(
         return panels.Point(
             cost.median,
             100 * seen.k / seen.n if seen.n else 0.0,
-            getattr(summary, legend),
+            series[summary.key],
             f"{names[summary.key]}: {words.right_of(seen)} at {words.interval(cost)} {unit}",
             panels.ends_of(cost),
             (100 * seen.low, 100 * seen.high),

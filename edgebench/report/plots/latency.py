@@ -57,18 +57,19 @@ def latency(
     at = {key: ticks.index(tick) for key, tick in tick_of.items()}
     names, latencies = tables.trial_names(shown), [summary.latency for summary in shown]
     lines = panels.near_limits(limits or {}, [_median_s(summary) for summary in shown])
-    styles, quantity = drawing.styles(summary.precision for summary in shown), words.latency_names(shown)
+    series, quantity = words.series(shown), words.latency_names(shown)
+    styles = drawing.styles(series.values())
     order = list(styles)
 
     def point(summary: TrialSummary) -> panels.Point:
-        # Precisions are side by side, so that their bars do not cover each other.
-        shift = (order.index(summary.precision) - (len(order) - 1) / 2) * 0.09
+        # Series are side by side, so that their bars do not cover each other.
+        shift = (order.index(series[summary.key]) - (len(order) - 1) / 2) * 0.09
         text = f"{names[summary.key]}: {words.interval(summary.latency)} s"
         x, y_ends = at[summary.key] + shift, panels.ends_of(summary.latency)
-        return panels.Point(x, _median_s(summary), summary.precision, text, y_ends=y_ends)
+        return panels.Point(x, _median_s(summary), series[summary.key], text, y_ends=y_ends)
 
     def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
-        in_order = sorted(group, key=lambda each: (order.index(each.precision), at[each.key]))
+        in_order = sorted(group, key=lambda each: (order.index(series[each.key]), at[each.key]))
         name, note = METRICS[quantity].titled, panels.bars_note(latencies)
         drawing.scale_axis(axes, "y", [*panels.all_ends(latencies), *lines], name, note)
         panels.name_places(axes, ticks)
@@ -137,13 +138,19 @@ def quickest_first(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
 
 
 def ratios_to_quickest(ordered: Sequence[TrialSummary]) -> dict[str, Interval]:
-    """Each trial's latency over the first one's, by key, with the interval over their sessions' medians."""
+    """Each trial's latency over that of the first with the same scene, by key, with the interval over their
+    sessions' medians; nothing of the first ones.
+    """
     medians_s = {summary.key: np.array(session_medians(summary.latency_values)) for summary in ordered}
+    first_of: dict[str, TrialSummary] = {}
     ratio_of: dict[str, Interval] = {}
-    for summary in ordered[1:]:
-        quickest_s, trial_s = medians_s[ordered[0].key], medians_s[summary.key]
+    for summary in ordered:
+        quickest = first_of.setdefault(summary.timed, summary)
+        if quickest is summary:
+            continue
+        quickest_s, trial_s = medians_s[quickest.key], medians_s[summary.key]
         if min(quickest_s.size, trial_s.size) < MIN_SESSIONS:
-            ratio_of[summary.key] = Interval(_median_s(summary) / _median_s(ordered[0]), None, None, 0, 0)
+            ratio_of[summary.key] = Interval(_median_s(summary) / _median_s(quickest), None, None, 0, 0)
         else:
             ratio = ratios(quickest_s, trial_s)
             ratio_of[summary.key] = Interval(float(ratio.ratio), float(ratio.low), float(ratio.high), 0, 0)
@@ -156,7 +163,8 @@ def targets(
     *,
     ax: Axes | FigureBase | None = None,
 ) -> Axes:
-    """A row a trial, the quickest on top: median latency with its interval, and the ratio to the quickest.
+    """A row a trial, the quickest on top: median latency with its interval, and the ratio to the quickest
+    with the same scene.
 
     It is image_s; infer_s where no trial has that. The ratio is of the means of session medians, its interval
     that of `edgebench.stats.compare`.
@@ -175,7 +183,9 @@ def targets(
         series_of(rows),
     )
     styles, quantity = drawing.styles(getattr(each, series) for each in rows), words.latency_names(rows)
-    heading = "times the quickest" + panels.bars_note(ratio_of.values(), "\n(95 % interval)")
+    several_scenes = len({summary.timed for summary in rows}) > 1
+    note = "\nof its scene" if several_scenes else panels.bars_note(ratio_of.values(), "\n(95 % interval)")
+    heading = f"times the quickest{note}"
 
     def point(row: int, summary: TrialSummary) -> panels.Point:
         ratio = ratio_of.get(summary.key)
@@ -191,8 +201,9 @@ def targets(
         panels.name_rows(axes, row_names, _LONGEST_NAME)
         panels.draw_limits(axes, "x", lines, "s")
         panels.draw_points(axes, [point(*each) for each in enumerate(rows)], styles)
-        ratio_texts = [words.interval(ratio_of.get(summary.key)) for summary in rows]
-        for row, text in enumerate([heading, "quickest", *ratio_texts[1:]], -1):
+        ratio_texts = {key: words.interval(ratio) for key, ratio in ratio_of.items()}
+        texts = (ratio_texts.get(summary.key, "quickest") for summary in rows)
+        for row, text in enumerate([heading, *texts], -1):
             axes.annotate(
                 text, (1.02, max(row, -0.6)), xycoords=axes.get_yaxis_transform(), fontsize=8.5,
                 annotation_clip=False, va="bottom" if row < 0 else "center",
@@ -260,6 +271,8 @@ def stages(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> lis
     """Milliseconds a patch, stage upon stage; means over the sessions of each session's median.
 
     A device's own stage is part of inference: it is a narrow bar upon it, which ends where inference ends.
+    With several requests in flight the stages before inference overlap it: they are narrow bars too, and the
+    bar is as long as the time of the image.
 
     Args:
         summaries: trials; those without stages are left out, and those after the first 60 of a target.
@@ -274,15 +287,19 @@ def stages(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> lis
 
     def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
         ends = np.zeros(len(group))
+        heights = np.array([0.3 if summary.concurrency > 1 else 0.8 for summary in group])
         for stage in [stage for stage in STACKED_STAGES if stage in present] + own:
             widths = np.array([summary.stages_ms.get(stage, 0.0) for summary in group])
             if stage in own:
                 starts = np.maximum(0.0, ends - widths)
                 style: dict[str, Any] = {"color": _OWN_COLOURS[own.index(stage) % len(_OWN_COLOURS)]}
-                style["height"] = 0.3
+                style |= {"height": 0.3, "zorder": 2}
             else:
                 starts, ends = ends, ends + widths
-                style = {"color": STACKED_STAGES[stage], "edgecolor": "white"}
+                style = {"color": STACKED_STAGES[stage], "edgecolor": "white", "height": heights, "zorder": 2}
+                if stage == "infer":
+                    ends = np.array([_patch_ms(summary) for summary in group])
+                    starts, style["height"], style["zorder"] = ends - widths, 0.8, 1
                 style["hatch"] = "///" if stage == "preprocess" else ""  # distinct without its colour too
             bars = axes.barh(
                 range(len(group)), widths, left=starts, linewidth=0, label=drawing.label(stage), **style
@@ -314,10 +331,15 @@ def stages_picture(summaries: Sequence[TrialSummary]) -> panels.Picture:
         "Milliseconds a patch by stage",
         "Milliseconds a patch, stage upon stage; means over the sessions of each session's median.",
         f"The narrow bar is {own_stages}, the device's own time within infer." if own else "",
+        "With several requests in flight the stages before infer overlap it: they are narrow bars upon it."
+        if any(summary.concurrency > 1 for summary in shown)
+        else "",
         panels=len({summary.target for summary in summaries}),
     )
 
 
 def _patch_ms(summary: TrialSummary) -> float:
-    """Milliseconds of a patch in the stages that follow each other."""
+    """Milliseconds of a patch: in the stages that follow each other, of the image where they overlap."""
+    if summary.concurrency > 1 and summary.image_s and summary.infer_s:
+        return summary.stages_ms.get("infer", 0.0) * summary.image_s.median / summary.infer_s.median
     return sum(summary.stages_ms.get(name, 0.0) for name in STACKED_STAGES)

@@ -51,7 +51,7 @@ def scene(
 
     Args:
         scene_jpg: JPEG of the part of the scene that is cut into patches.
-        record: the scene; its labels are compared where they are of the same classes.
+        record: the scene; its labels are compared by name where all are classes of the model.
         predictions: one class index a patch, row by row; -1 where it is missing.
         class_names: what the indices mean.
         ax: where to draw, see `plots.panels.Place`.
@@ -110,12 +110,13 @@ def disagreements(
     """Indices of the patches whose label is another class; None where labels and classes do not compare."""
     if record.labels is None or len(record.labels) != len(predictions):
         return None
-    if tuple(record.class_names) != tuple(class_names):
+    if not set(record.class_names) <= set(class_names):
         return None
+    classes = [*map(class_names.index, record.class_names)]
     return [
         index
         for index, (label, seen) in enumerate(zip(record.labels, predictions, strict=True))
-        if label >= 0 and label != seen
+        if label >= 0 and classes[label] != seen
     ]
 
 
@@ -140,18 +141,23 @@ def _decode(scene_jpg: bytes) -> NDArray[np.uint8]:
 def scene_predictions(results: StoredResults) -> dict[str, list[int]]:
     """By key of a trial one class index a patch, row by row: the first set that is whole.
 
-    Sets are those of a session's workers, session after session. A trial without a whole one is left out.
+    Sets are those of a finished session's workers, session after session. A trial without a whole one is left
+    out.
     """
     experiment = results.experiment
     patches = {trial.key: experiment.scene_of(trial).patches for trial in experiment.trials}
     frame = results.table("predictions", ["worker", "set", "index", "predicted"])
+    finished = {
+        (key, record.n) for key in patches for record in results.session_records(key) if record.status == "ok"
+    }
     frame = frame[frame["set"] == "scene"]
     predictions: dict[str, list[int]] = {}
-    for (trial, _session, _worker), rows in frame.groupby(
+    for (trial, session, _worker), rows in frame.groupby(
         ["trial", "session", "worker"], sort=True, observed=True
     ):
         key, ordered = str(trial), rows.sort_values("index")
-        if key not in predictions and ordered["index"].tolist() == list(range(patches[key])):
+        is_wanted = (key, session) in finished and key not in predictions
+        if is_wanted and ordered["index"].tolist() == list(range(patches[key])):
             predictions[key] = [int(item) for item in ordered["predicted"]]
     return predictions
 
