@@ -54,6 +54,7 @@ USUAL_RANGES = ((0.0, 1.0), (-1.0, 1.0), (-0.5, 0.5), (0.0, 255.0), (-127.5, 127
 
 PICTURE_DTYPES = ("float32", "float16", "int8", "uint8")
 MAX_ELEMENTS = 1 << 28
+METADATA = "the file's metadata"
 _QUANTISATION = "the input's quantisation"
 _INSIDE = ("Rescaling", "Normalization")  # Keras's layers that take pixels as they are
 
@@ -95,7 +96,16 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> UserModel:
     elif model.scores is None:
         outputs = ", ".join(_described(tensor) for tensor in facts.outputs) or "none"
         reason = f"its outputs ({outputs}) are not one row of scores"
-    return replace(model, accuracy_reason=reason, assumed=tuple(assumed))
+    notes = [f"its metadata are not used: {facts.metadata_reason}"] if facts.metadata_reason else []
+    names = facts.class_names if len(facts.class_names) == model.scores else ()
+    if facts.class_names and not names and model.scores is not None:
+        notes.append(
+            f"its metadata name {len(facts.class_names)} classes and it has {model.scores} scores: the names "
+            "are not used (--labels)"
+        )
+    return replace(
+        model, accuracy_reason=reason, assumed=tuple(assumed), class_names=names, notes=tuple(notes)
+    )
 
 
 def input_spec(
@@ -228,11 +238,14 @@ def _normalisation(
     facts: ModelFacts, tensor: TensorFacts, choice: InputChoice
 ) -> tuple[tuple[float, ...], tuple[float, ...], str]:
     """Divisors, offsets, and their source; "" without one."""
-    if choice.scale is not None or choice.mean is not None:
-        scale, mean = choice.scale or (1.0,), choice.mean or (0.0,)
+    scale, mean, told_by = choice.scale, choice.mean, "the user"
+    if scale is None and mean is None and facts.pixel_std:
+        scale, mean, told_by = facts.pixel_std, facts.pixel_mean, METADATA
+    if scale is not None or mean is not None:
+        scale, mean = scale or (1.0,), mean or (0.0,)
         channels = max(len(scale), len(mean))
         scale, mean = (values * channels if len(values) == 1 else values for values in (scale, mean))
-        return scale, tuple(-middle / by for middle, by in zip(mean, scale, strict=True)), "the user"
+        return scale, tuple(-middle / by for middle, by in zip(mean, scale, strict=True)), told_by
     if tensor.dtype in ("int8", "uint8"):
         if tensor.scale and tensor.zero_point is not None:
             # What the quantisation covers are the pixels: the lowest step is 0, the highest 255.
@@ -290,7 +303,7 @@ MAX_MODEL_BYTES = 64 * 2**30
 """The largest model file that is looked at; whether it fits into memory is judged afterwards."""
 
 _FACTS = "model-facts"
-_READING = 3  # counts up when the same file would be understood otherwise
+_READING = 4  # counts up when the same file would be understood otherwise
 
 
 def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:

@@ -174,6 +174,10 @@ class ModelFacts:
             into them, so there are fewer than before it). None with `parameters_reason`.
         precision: what its convolutions and matrix products compute in: `int8` where weights and inputs are
             int8 (or uint8), `fp16` where the weights are float16, `mixed` for anything else.
+        pixel_mean, pixel_std: of a picture input by the file's metadata, one for all channels or one a
+            channel: a pixel p (0..255) becomes (p - mean) / std. Empty without.
+        class_names: of the one output by the file's metadata. Empty without.
+        metadata_reason: why metadata that the file has cannot be used.
     """
 
     format: str
@@ -188,6 +192,10 @@ class ModelFacts:
     macs_reason: str = ""
     macs_counted: Mapping[str, int] = field(default_factory=dict)
     parameters_reason: str = ""
+    pixel_mean: tuple[float, ...] = ()
+    pixel_std: tuple[float, ...] = ()
+    class_names: tuple[str, ...] = ()
+    metadata_reason: str = ""
 
 
 # What is known of a user's model: its inputs, how one of them takes a picture, its outputs.
@@ -231,6 +239,8 @@ class UserModel:
         macs: multiply-accumulates of one call; None where they are not known.
         accuracy_reason: why there can be no accuracy; empty where there can be.
         assumed: of the inputs, because neither the file nor the user says it; one sentence each.
+        class_names: of the scores by the file's metadata; empty without, or where there are not as many.
+        notes: on metadata that are not used; one sentence each.
     """
 
     precision: str
@@ -243,6 +253,8 @@ class UserModel:
     macs: int | None = None
     accuracy_reason: str = ""
     assumed: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def scores(self) -> int | None:

@@ -63,6 +63,7 @@ class Chosen:
         assumed = model.assumed if model else ()
         return (
             *(f"{file}: assumed of its input: {assumption}" for assumption in assumed),
+            *(f"{file}: {note}" for note in (model.notes if model else ())),
             *(calibration.notes if calibration else ()),
         )
 
@@ -215,6 +216,7 @@ def _resolve(
     source = read_source(path, choice, cache)
     known = source.model
     assert known is not None
+    names = names or known.class_names or None
     if known.picture is None:
         ranges = load_calibration_inputs(calibration, known.inputs, cache) if calibration else None
         source = replace(source, calibration=ranges)
