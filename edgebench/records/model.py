@@ -257,15 +257,29 @@ class UserModel:
     notes: tuple[str, ...] = ()
 
     @property
+    def has_batch(self) -> bool:
+        """Whether axis 0 of every input but numbers is a batch; else the whole shapes are one sample.
+
+        A batch is 1 or open where the model takes no picture; a picture's axis 0 is always one.
+        """
+        return self.picture is not None or all(tensor.shape[0] == 1 for tensor in self.inputs if tensor.shape)
+
+    @property
     def scores(self) -> int | None:
-        """Scores a picture of a model with one row of them; None where it gives something else."""
+        """Scores a picture or sample of a model with one row of them; None where it gives something else."""
         if len(self.outputs) != 1:
             return None
-        lengths = [length for length in self.outputs[0].shape[1:] if length != 1]
+        batch = self.inputs[0].shape[0] if self.picture is not None else 1
+        shape = self.outputs[0].shape
+        lengths = [
+            length for length in (shape[1:] if shape[:1] in ((None,), (batch,)) else shape) if length != 1
+        ]
         return lengths[0] if len(lengths) == 1 else (1 if not lengths else None)
 
     def shapes(self, batch: int) -> tuple[tuple[int, ...], ...]:
         """The inputs' shapes at a batch."""
+        if not self.has_batch:
+            return tuple(tensor.shape for tensor in self.inputs)
         return tuple((batch, *tensor.shape[1:]) if tensor.shape else () for tensor in self.inputs)
 
 

@@ -128,6 +128,19 @@ def resolve_sources(
     return chosen
 
 
+def require_batch_axes(chosen: Sequence[Chosen], batches: Sequence[int]) -> None:
+    """UsageError for a batch other than 1 where a model's inputs have no axis for it."""
+    for batch in batches:
+        for source in (model.source for model in chosen):
+            if batch != 1 and source.model is not None and not source.model.has_batch:
+                shapes = ", ".join(f"{tensor.name} {list(tensor.shape)}" for tensor in source.model.inputs)
+                raise UsageError(
+                    f"--batch {batch} does not fit {source.name}",
+                    why=f"its inputs have no batch axis ({shapes}): axis 0 of each would be 1 or open",
+                    fix="leave --batch out: their whole shapes are one sample",
+                )
+
+
 def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()) -> tuple[Variant, ...]:
     """The variants that a run takes of one model on one backend.
 

@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from edgebench.prepare.workers.onnx_graph import correct
 from edgebench.prepare.workers.tflite_file import Malformed, Tally
 from edgebench.records.model import Shape, TensorFacts
 
@@ -47,6 +48,7 @@ def read(path: Path) -> dict[str, Any]:
     if not model.graph.node and not model.graph.output:
         raise Malformed("it holds no graph")
     try:
+        correct(model)
         return _read(model)
     except Malformed:
         raise

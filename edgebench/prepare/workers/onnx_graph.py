@@ -23,6 +23,24 @@ TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 _OWN_DOMAIN = ("", "ai.onnx")
 
 
+def correct(model: Proto) -> None:
+    """Write as ONNX's own tools take it what only runtimes take.
+
+    A length of -1 is an open axis. Before IR 4 every initialiser is also an input: a file where one is not is
+    IR 4, and its initialisers stay constants.
+    """
+    graph = model.graph
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dimension in value.type.tensor_type.shape.dim:
+            if dimension.dim_value < 0:
+                dimension.Clear()
+    weights = {tensor.name for tensor in graph.initializer}
+    if model.ir_version < 4 and weights - {tensor.name for tensor in graph.input}:
+        model.ir_version = 4
+        for tensor in [tensor for tensor in graph.input if tensor.name in weights]:
+            graph.input.remove(tensor)
+
+
 def inputs_of(model: Proto) -> list[Any]:
     """The inputs that are no weights."""
     weights = {tensor.name for tensor in model.graph.initializer}
@@ -321,7 +339,7 @@ def make_ready(
     if layout is not None and layout[0] != layout[1]:
         with_layout(model, *layout)
         changed = True
-    if changed or _has_weights_beside(source):
+    if changed or _is_rewritten(source, model):
         onnx.save(model, output)
     else:
         shutil.copyfile(source, output)
@@ -336,6 +354,7 @@ def read(path: Path) -> Proto:
         raise InputError(f"{path} is larger than 2 GB", fix="give a smaller model")
     try:
         model = onnx.load(path)
+        correct(model)
         size = model.ByteSize()
         if size <= MOST_BYTES:
             onnx.checker.check_model(model)
@@ -350,8 +369,11 @@ def read(path: Path) -> Proto:
     return model
 
 
-def _has_weights_beside(source: Path) -> bool:
+def _is_rewritten(source: Path, model: Proto) -> bool:
+    """Whether a file is not what `read` gave: of an older IR, or with weights in other files."""
     import onnx
 
-    alone = onnx.load(source, load_external_data=False)
-    return any(onnx.external_data_helper.uses_external_data(one) for one in alone.graph.initializer)
+    stored = onnx.load(source, load_external_data=False)
+    return stored.ir_version != model.ir_version or any(
+        onnx.external_data_helper.uses_external_data(tensor) for tensor in stored.graph.initializer
+    )
