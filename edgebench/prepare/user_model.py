@@ -26,7 +26,7 @@ from edgebench.prepare.families import MAX_FILE_BYTES
 from edgebench.prepare.image_sets import load_calibration, shipped_images
 from edgebench.prepare.images import obtain_array
 from edgebench.prepare.landcover import Pixels
-from edgebench.prepare.model_file import folder_sha256, format_of, inspect_model
+from edgebench.prepare.model_file import format_of, inspect_model, model_sha256
 from edgebench.prepare.samples import plain_name
 from edgebench.records.model import (
     FixedInput,
@@ -316,12 +316,13 @@ def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:
     try:
         if kind != "saved_model":
             require_regular(path, MAX_MODEL_BYTES)
-        digest = folder_sha256(path) if kind == "saved_model" else sha256_file(path)
+        digest = model_sha256(path)
     except OSError as error:
         raise InputError(
             f"{path} cannot be read as a model", why=reason(error), fix="check the path"
         ) from error
     facts = _facts(path, kind, digest, cache)
+    digest = model_sha256(path, facts.external_files) if facts.external_files else digest
     return ModelSource(
         name=f"{plain_stem(path)}-{digest[:8]}",
         kind=kind,
@@ -338,7 +339,9 @@ def _facts(path: Path, kind: SourceKind, digest: str, cache: Cache) -> ModelFact
     stored = cache.recipe(_FACTS, key)
     if stored is not None:
         try:
-            return TypeAdapter(ModelFacts).validate_python(stored)
+            facts = TypeAdapter(ModelFacts).validate_python(stored)
+            if not facts.external_files:  # the key does not hold these
+                return facts
         except ValidationError:  # damaged: it is read again
             pass
     facts = inspect_model(path)

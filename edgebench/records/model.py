@@ -178,6 +178,8 @@ class ModelFacts:
             channel: a pixel p (0..255) becomes (p - mean) / std. Empty without.
         class_names: of the one output by the file's metadata. Empty without.
         metadata_reason: why metadata that the file has cannot be used.
+        external_files: names of the files in its folder that hold its weights, sorted. `size_bytes` and
+            `sha256` include them.
     """
 
     format: str
@@ -196,6 +198,7 @@ class ModelFacts:
     pixel_std: tuple[float, ...] = ()
     class_names: tuple[str, ...] = ()
     metadata_reason: str = ""
+    external_files: tuple[str, ...] = ()
 
 
 # What is known of a user's model: its inputs, how one of them takes a picture, its outputs.
@@ -336,7 +339,8 @@ class ModelSource:
         kind: `family` (weights that are shipped, else random ones), `weights` (a .npz with its record),
             or the format of the file.
         path: the file (the folder of a SavedModel); None for a family.
-        sha256: of the file's bytes, or of a folder's files by name and content; None for a family.
+        sha256: of the file's bytes; of a folder's files, or of a file and those with its weights, by name and
+            content; None for a family.
         input: what the user said of the input.
         class_names: of the outputs, in order, where the user or the record beside the weights names them.
         calibration: the user's images for post-training quantisation; None: there are none, except that the

@@ -6,7 +6,7 @@ Every function here changes the `onnx.ModelProto` that it is given.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,14 @@ def correct(model: Proto) -> None:
         model.ir_version = 4
         for tensor in [tensor for tensor in graph.input if tensor.name in weights]:
             graph.input.remove(tensor)
+
+
+def tensors_of(message: Proto) -> Iterator[Any]:
+    """Every tensor in a model: initialisers, sparse ones, attributes, those of inner graphs and functions."""
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in (value,) if hasattr(value, "ListFields") else value:
+                yield from (part,) if field.message_type.name == "TensorProto" else tensors_of(part)
 
 
 def inputs_of(model: Proto) -> list[Any]:
@@ -375,5 +383,5 @@ def _is_rewritten(source: Path, model: Proto) -> bool:
 
     stored = onnx.load(source, load_external_data=False)
     return stored.ir_version != model.ir_version or any(
-        onnx.external_data_helper.uses_external_data(tensor) for tensor in stored.graph.initializer
+        onnx.external_data_helper.uses_external_data(tensor) for tensor in tensors_of(stored)
     )

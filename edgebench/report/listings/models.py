@@ -99,6 +99,7 @@ def _file(model: Mapping[str, Any]) -> list[Block]:
     of_width = "" if width is None else f", width {width}"
     entries = {
         "format": f"{model.get('format', '')}, {words.size(model.get('size_bytes'))}",
+        "weights in": ", ".join(model.get("external_files") or ()),
         "family": f"{family}{of_width}" if family else "",
         "input": _rule(model["input"]) if isinstance(model.get("input"), Mapping) else "",
         "classes": _classes(model),
