@@ -68,6 +68,7 @@ apart = rng.standard_normal((490, 12), np.float32)
 quantised("keywords", lambda x: tf.nn.softmax(tf.matmul(tf.reshape(x, (1, 490)), apart)), (1, 49, 10, 1))
 quantised("autoencoder", lambda x: tf.nn.relu(tf.matmul(x, apart)) @ apart.T, (1, 490))
 quantised("two", lambda x, y: tf.matmul(x, apart[:4]) + y, (1, 4), (1, 12))
+quantised("wave", lambda x: x[:, None] * apart[:1, :2], (16,))  # without a batch axis
 quantised("gelu", lambda x: tf.nn.gelu(tf.matmul(x, apart[:4]), approximate=True), (1, 4))
 # More than a small board holds: of flash, and of the RAM of an input.
 quantised("heavy", lambda x: tf.matmul(x, np.tile(apart, (1, 400))), (1, 490))
@@ -89,7 +90,7 @@ tf.saved_model.save(Bare(), "bare_saved")
 
 def make_models(folder: Path) -> Path:
     """tower (.keras, .tflite, tower_saved), flex.tflite and bare_saved; as .keras and .tflite two,
-    autoencoder, keywords and lstm; keywords, autoencoder, two, gelu, heavy and wide as _int8.tflite."""
+    autoencoder, keywords and lstm; keywords, autoencoder, two, wave, gelu, heavy and wide as _int8.tflite."""
     done = subprocess.run(
         [sys.executable, "-c", _MAKE, str(folder), str(SIDE)], capture_output=True, text=True, timeout=300
     )

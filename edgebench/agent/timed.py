@@ -256,13 +256,15 @@ class TimedLoop:
     ) -> Done:
         clock, batch, stride = self._clock, self.batch, 2 * len(self.stages)
         shape, total, extra = (self.batch, self.classes), len(scores), len(self.stages) > len(STAGES)
-        rows = self._rows.of
+        rows, tensors = self._rows.of, self._tensors
 
         def done(index: int, result: Any, extra_ns: int = 0) -> None:
             end = clock()
             slot = taken[index]
             if isinstance(result, tuple):
                 result = rows(result)
+            elif tensors and result.shape != shape:  # a sample without a batch axis: rows of its axis 0
+                result = rows((result,))
             if slot is None or getattr(result, "shape", None) != shape:
                 raise OutputError(_complaint(index, slot, result, shape))
             first = index * batch

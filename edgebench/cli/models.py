@@ -95,7 +95,7 @@ def prepare(
     from edgebench.report.listings.models import print_variants
     from edgebench.run.config import resolve
     from edgebench.run.measuring.progress import Observer, StderrObserver
-    from edgebench.run.model_choice import requests_for, resolve_sources
+    from edgebench.run.model_choice import requests_for, require_batch_axes, resolve_sources
     from edgebench.run.targets import make_targets, require_unswept
     from edgebench.run.trials import batches_of
 
@@ -122,6 +122,7 @@ def prepare(
             calibration=config.calibration,
             inputs=config.inputs,
         )
+        require_batch_axes(chosen, () if batch is None else (batch,))
         target = require_unswept(make_targets({backend.name: backend}, replace(config, device=(device,))))
         requests = requests_for(chosen, backend, config.precision, patches, cache, target.options)
         outcomes = backend.prepare(requests, cache, observer.note)

@@ -139,7 +139,7 @@ def require_batch(request: PrepareRequest) -> None:
         raise UnsupportedError(
             f"{request.variant.name} is not measured at a batch of {request.batch}",
             why=model.accuracy_reason,
-            fix="leave --batch out: a sample is what the model takes at once",
+            fix="use --batch 1: a sample is what the model takes at once",
         )
     if model.picture is not None and source.kind in _TAKEN_AS_IT_IS and fixed not in (None, request.batch):
         raise UnsupportedError(

@@ -19,9 +19,17 @@ from edgebench.prepare.landcover import CLASS_NAMES, SHIPPED_COUNTS, shipped_dra
 from edgebench.prepare.model_file import SUFFIXES, as_record, inspect_model
 from edgebench.prepare.shipped import has_shipped, shipped_weights
 from edgebench.prepare.tflite import TfliteChain
-from edgebench.prepare.user_model import RECORD_SUFFIX, read_record
+from edgebench.prepare.user_model import METADATA, RECORD_SUFFIX, read_record, understand
 from edgebench.prepare.workers.processes import HelperError, results_of, run_jobs
-from edgebench.records.model import SHIPPED, Artifact, ModelSource, Prepared, PrepareRequest, state_of
+from edgebench.records.model import (
+    SHIPPED,
+    Artifact,
+    InputChoice,
+    ModelSource,
+    Prepared,
+    PrepareRequest,
+    state_of,
+)
 from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Progress, Variant
 from edgebench.stats.compare import wilson
 
@@ -37,16 +45,27 @@ def show(what: str, cache: Cache, *, keep_state: bool = False) -> dict[str, Any]
     if path.suffix.lower() == ".npz":
         return _weights(path)
     if path.exists() or path.suffix.lower() in SUFFIXES:
-        return _of_file(path.name, path, keep_state=keep_state)
+        return _file(path, keep_state=keep_state)
     if what in catalogue.known():
         return _family(what)
     return _variant(what, cache)
 
 
-def _of_file(name: str, path: Path, *, keep_state: bool = False) -> dict[str, Any]:
+def _file(path: Path, *, keep_state: bool = False) -> dict[str, Any]:
+    """The facts of a model file, and how its picture input is filled where the user says nothing."""
     facts = inspect_model(path)
     state = state_of(facts.states, facts.operations, keep=keep_state) if facts.format == "tflite" else "none"
-    return {"name": name, "path": str(path), **as_record(facts), "state": state}
+    model = understand(facts, InputChoice(), path.name)
+    return {
+        "name": path.name,
+        "path": str(path),
+        **as_record(facts),
+        "state": state,
+        "input": model.picture and asdict(model.picture),
+        "class_names": list(model.class_names),
+        "class_names_told_by": METADATA if model.class_names else "",
+        "notes": list(model.notes),
+    }
 
 
 def list_families() -> list[dict[str, Any]]:
@@ -100,6 +119,7 @@ def _weights(path: Path) -> dict[str, Any]:
         "family": family.name,
         "width": record.depth_multiplier,
         "class_names": list(record.class_names),
+        "class_names_told_by": "the record beside the weights",
         "input": {"height": catalogue.SIZE, "width": catalogue.SIZE, **_pixels(family)},
     }
     if "scores/kernel" in arrays:

@@ -401,14 +401,18 @@ _MAX_NAME = 200
 def read_labels(path: Path) -> tuple[str, ...]:
     """The names in order; InputError for another file, an empty or repeated name, or too many."""
     try:
-        data = read_regular(path, _MAX_BYTES).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        text = data.decode("utf-8-sig")
+        return labels_of(read_regular(path, _MAX_BYTES), path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path} cannot be read as labels",
             why=reason(error),
             fix="give a text file (UTF-8) with one name a line",
         ) from error
+
+
+def labels_of(content: bytes, path: Path | str) -> tuple[str, ...]:
+    """The names in a label file's content; UnicodeDecodeError, else InputError as `read_labels` has it."""
+    text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").decode("utf-8-sig")
     names = [line.strip() for line in text.rstrip("\n").split("\n")] if text.strip() else []
     if not 0 < len(names) <= _MAX_CLASSES:
         raise InputError(

@@ -97,12 +97,12 @@ def anomaly_scores(images: ImageSet, scores: Scores, tensors: Sequence[TensorInp
 
 def _task(path: Path, model: UserModel, names: Sequence[str] | None) -> Task:
     """What the model's outputs are; InputError where labels say nothing of them."""
-    taken, given = model.inputs, model.outputs
+    taken, given, first = model.inputs, model.outputs, int(model.has_batch)
     why, fix = "", "leave the labels out: the inputs are then timed alone"
     if fixed_batch(model) not in (None, 1):
         why = f"the file fixes a batch of {fixed_batch(model)}, so that one call has several results"
-    elif len(taken) == len(given) == 1 and taken[0].shape[1:] == given[0].shape[1:] and not names:
-        shape = taken[0].shape[1:]
+    elif len(taken) == len(given) == 1 and taken[0].shape[first:] == given[0].shape[first:] and not names:
+        shape = taken[0].shape[first:]
         if prod(shape) > 1:
             if kept_places([shape]) == [None]:
                 return "reconstruction"

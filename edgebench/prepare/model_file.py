@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from edgebench.errors import InputError, not_installed
 from edgebench.files import reason, require_regular
 from edgebench.prepare.cache import sha256_file
+from edgebench.prepare.workers.onnx_file import MOST_BYTES, external_file
 from edgebench.prepare.workers.processes import (
     HelperEndedError,
     HelperError,
@@ -26,6 +28,7 @@ from edgebench.prepare.workers.processes import (
     results_of,
     run_jobs,
 )
+from edgebench.prepare.workers.tflite_file import Malformed
 from edgebench.records.model import ModelFacts, SourceKind
 from edgebench.this_machine import available_bytes
 
@@ -66,6 +69,29 @@ def folder_sha256(folder: Path) -> str:
     return total.hexdigest()
 
 
+def model_sha256(path: Path, external_files: Sequence[str] = ()) -> str:
+    """The hex SHA-256 of a model: of its file, its folder, or its file and those with its weights.
+
+    InputError where one of these cannot be read or is outside of the model's folder.
+    """
+    if path.is_dir():
+        return folder_sha256(path)
+    digest = sha256_file(path)
+    if not external_files:
+        return digest
+    total = hashlib.sha256(f"{digest}\0".encode())
+    for name in external_files:
+        try:
+            total.update(f"{name}\0{sha256_file(external_file(path, name))}\0".encode())
+        except (Malformed, OSError) as error:
+            raise InputError(
+                f"{path} cannot be read as a model",
+                why=reason(error),
+                fix="keep the files with its weights in its folder",
+            ) from error
+    return total.hexdigest()
+
+
 SUFFIXES: Mapping[str, SourceKind] = {".tflite": "tflite", ".onnx": "onnx", ".keras": "keras"}
 _READERS: Mapping[str, tuple[str, str]] = {  # the package that reads a format, and the extra that installs it
     "tflite": ("ai_edge_litert", "cpu"),
@@ -79,7 +105,6 @@ _ROOM_TENSORFLOW_BYTES = 1536 * _MIB
 _BY_TENSORFLOW = ("keras", "saved_model")
 # Of the file, in the memory of the process that reads it.
 _COPIES = {"tflite": 1, "onnx": 3, "keras": 3, "saved_model": 3}
-_MAX_ONNX_BYTES = 2**31 - 1  # of one protobuf message
 
 
 def inspect_model(path: Path) -> ModelFacts:
@@ -98,12 +123,15 @@ def inspect_model(path: Path) -> ModelFacts:
             fix="name a .tflite, .onnx or .keras file, or a SavedModel's folder",
         ) from error
     size_bytes = sum(state.st_size for state in states)
-    return _inspect(path.absolute(), size_bytes, max(state.st_mtime_ns for state in states))
+    facts = _inspect(path.absolute(), size_bytes, max(state.st_mtime_ns for state in states))
+    digest = model_sha256(path, facts.external_files)
+    beside = sum((path.parent / name).stat().st_size for name in facts.external_files)
+    return replace(facts, size_bytes=size_bytes + beside, sha256=digest)
 
 
 @lru_cache(maxsize=64)
 def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
-    """`inspect_model`; size and time of change are for the cache."""
+    """`inspect_model` without size and hash; size and time of change are for the cache."""
     format_ = format_of(path)
     package, extra = _READERS[format_]
     if importlib.util.find_spec(package) is None:
@@ -127,11 +155,8 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
             why=error.why if ended else "; ".join(part for part in (error.what, error.why) if part),
             fix=("" if ended else error.fix) or "check that the file is whole, or export the model again",
         ) from error
-    digest = folder_sha256(path) if path.is_dir() else sha256_file(path)
     try:
-        return TypeAdapter(ModelFacts).validate_python(
-            {**facts, "format": format_, "size_bytes": size_bytes, "sha256": digest}
-        )
+        return TypeAdapter(ModelFacts).validate_python({**facts, "format": format_})
     except ValidationError as error:
         raise InputError(
             f"{path} cannot be read as a model", why=str(error).splitlines()[-1], fix="export it again"
@@ -142,6 +167,15 @@ def format_of(path: Path) -> SourceKind:
     """The format of a model file by its name, or of a SavedModel's folder; InputError for another file."""
     if is_saved_model(path):
         return "saved_model"
+    if path.suffix.lower() in (".h5", ".hdf5"):
+        raise InputError(
+            f"{path} is in Keras's older format",
+            why="such a file may bring code of its own, and Keras 3 reads few of Keras 2",
+            fix="convert it, if you trust it, with these two commands, and name the folder: "
+            "pip install tf-keras; "
+            f'python -c "import tf_keras; tf_keras.models.load_model({path.name!r}, compile=False)'
+            f'.export({path.stem!r})"',
+        )
     if path.is_dir() or path.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"{path} is {'no SavedModel' if path.is_dir() else 'no model file that is known'}",
@@ -156,7 +190,7 @@ def format_of(path: Path) -> SourceKind:
 def _check_size(path: Path, format_: str, size_bytes: int) -> None:
     if size_bytes == 0:
         raise InputError(f"{path} is empty", fix="export the model again")
-    if format_ == "onnx" and size_bytes > _MAX_ONNX_BYTES:
+    if format_ == "onnx" and size_bytes > MOST_BYTES:
         raise InputError(
             f"{path} is too large",
             why=f"it has {size_bytes / 1e9:.1f} GB and one .onnx file holds 2 GB at most",

@@ -187,6 +187,7 @@ def _file_recipe(request: PrepareRequest, subject: Subject) -> Recipe:
         "source": request.source.identity(),
         "precision": request.variant.precision,
         "batch": request.batch,
+        "input": subject.identity["input"],
         "tools": versions_of(TOOLS if subject.by_tensorflow else _RUNTIME),
     }
     return Recipe(_KIND_OF_USERS_FILES, inputs, ".tflite")

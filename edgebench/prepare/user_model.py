@@ -26,7 +26,7 @@ from edgebench.prepare.families import MAX_FILE_BYTES
 from edgebench.prepare.image_sets import load_calibration, shipped_images
 from edgebench.prepare.images import obtain_array
 from edgebench.prepare.landcover import Pixels
-from edgebench.prepare.model_file import folder_sha256, format_of, inspect_model
+from edgebench.prepare.model_file import format_of, inspect_model, model_sha256
 from edgebench.prepare.samples import plain_name
 from edgebench.records.model import (
     FixedInput,
@@ -55,6 +55,7 @@ USUAL_RANGES = ((0.0, 1.0), (-1.0, 1.0), (-0.5, 0.5), (0.0, 255.0), (-127.5, 127
 
 PICTURE_DTYPES = ("float32", "float16", "int8", "uint8")
 MAX_ELEMENTS = 1 << 28
+METADATA = "the file's metadata"
 _QUANTISATION = "the input's quantisation"
 _INSIDE = ("Rescaling", "Normalization")  # Keras's layers that take pixels as they are
 
@@ -102,7 +103,16 @@ def understand(facts: ModelFacts, choice: InputChoice, name: str) -> UserModel:
     elif model.scores is None:
         outputs = ", ".join(_described(tensor) for tensor in facts.outputs) or "none"
         reason = f"its outputs ({outputs}) are not one row of scores"
-    return replace(model, accuracy_reason=reason, assumed=tuple(assumed))
+    notes = [f"its metadata are not used: {facts.metadata_reason}"] if facts.metadata_reason else []
+    names = facts.class_names if len(facts.class_names) == model.scores else ()
+    if facts.class_names and not names and model.scores is not None:
+        notes.append(
+            f"its metadata name {len(facts.class_names)} classes and it has {model.scores} scores: the names "
+            "are not used (--labels)"
+        )
+    return replace(
+        model, accuracy_reason=reason, assumed=tuple(assumed), class_names=names, notes=tuple(notes)
+    )
 
 
 def input_spec(
@@ -235,11 +245,14 @@ def _normalisation(
     facts: ModelFacts, tensor: TensorFacts, choice: InputChoice
 ) -> tuple[tuple[float, ...], tuple[float, ...], str]:
     """Divisors, offsets, and their source; "" without one."""
-    if choice.scale is not None or choice.mean is not None:
-        scale, mean = choice.scale or (1.0,), choice.mean or (0.0,)
+    scale, mean, told_by = choice.scale, choice.mean, "the user"
+    if scale is None and mean is None and facts.pixel_std:
+        scale, mean, told_by = facts.pixel_std, facts.pixel_mean, METADATA
+    if scale is not None or mean is not None:
+        scale, mean = scale or (1.0,), mean or (0.0,)
         channels = max(len(scale), len(mean))
         scale, mean = (values * channels if len(values) == 1 else values for values in (scale, mean))
-        return scale, tuple(-middle / by for middle, by in zip(mean, scale, strict=True)), "the user"
+        return scale, tuple(-middle / by for middle, by in zip(mean, scale, strict=True)), told_by
     if tensor.dtype in ("int8", "uint8"):
         if tensor.scale and tensor.zero_point is not None:
             # What the quantisation covers are the pixels: the lowest step is 0, the highest 255.
@@ -280,9 +293,9 @@ def _fixed(
 
 
 def fixed_batch(model: UserModel) -> int | None:
-    """The batch that the file has fixed; None where it left it open."""
+    """The batch that the file has fixed; None where it left it open or has none."""
     batches = {tensor.shape[0] for tensor in model.inputs if tensor.shape}
-    return None if model.open_batch or len(batches) != 1 else batches.pop()
+    return None if model.open_batch or not model.has_batch or len(batches) != 1 else batches.pop()
 
 
 def _described(tensor: TensorFacts) -> str:
@@ -310,12 +323,13 @@ def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:
     try:
         if kind != "saved_model":
             require_regular(path, MAX_MODEL_BYTES)
-        digest = folder_sha256(path) if kind == "saved_model" else sha256_file(path)
+        digest = model_sha256(path)
     except OSError as error:
         raise InputError(
             f"{path} cannot be read as a model", why=reason(error), fix="check the path"
         ) from error
     facts = _facts(path, kind, digest, cache)
+    digest = model_sha256(path, facts.external_files) if facts.external_files else digest
     return ModelSource(
         name=f"{plain_stem(path)}-{digest[:8]}",
         kind=kind,
@@ -332,7 +346,9 @@ def _facts(path: Path, kind: SourceKind, digest: str, cache: Cache) -> ModelFact
     stored = cache.recipe(_FACTS, key)
     if stored is not None:
         try:
-            return TypeAdapter(ModelFacts).validate_python(stored)
+            facts = TypeAdapter(ModelFacts).validate_python(stored)
+            if not facts.external_files:  # the key does not hold these
+                return facts
         except ValidationError:  # damaged: it is read again
             pass
     facts = inspect_model(path)

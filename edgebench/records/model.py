@@ -212,6 +212,12 @@ class ModelFacts:
         states: names of the tensors that carry something from one inference to the next: variable tensors of
             a .tflite, inputs of an .onnx that come back as outputs.
         is_16x8: whether int8 weights meet int16 activations.
+        pixel_mean, pixel_std: of a picture input by the file's metadata, one for all channels or one a
+            channel: a pixel p (0..255) becomes (p - mean) / std. Empty without.
+        class_names: of the one output by the file's metadata. Empty without.
+        metadata_reason: why metadata that the file has cannot be used.
+        external_files: names of the files in its folder that hold its weights, sorted. `size_bytes` and
+            `sha256` include them.
     """
 
     format: str
@@ -228,6 +234,11 @@ class ModelFacts:
     parameters_reason: str = ""
     states: tuple[str, ...] = ()
     is_16x8: bool = False
+    pixel_mean: tuple[float, ...] = ()
+    pixel_std: tuple[float, ...] = ()
+    class_names: tuple[str, ...] = ()
+    metadata_reason: str = ""
+    external_files: tuple[str, ...] = ()
 
 
 # What is known of a user's model: its inputs, how one of them takes a picture, its outputs.
@@ -277,6 +288,8 @@ class UserModel:
         assumed: of the inputs, because neither the file nor the user says it; one sentence each.
         state: of a .tflite file; of a file that is converted, its artifact tells.
         is_16x8: whether int8 weights meet int16 activations.
+        class_names: of the scores by the file's metadata; empty without, or where there are not as many.
+        notes: on metadata that are not used; one sentence each.
     """
 
     precision: str
@@ -291,17 +304,33 @@ class UserModel:
     assumed: tuple[str, ...] = ()
     state: State = "none"
     is_16x8: bool = False
+    class_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def has_batch(self) -> bool:
+        """Whether axis 0 of every input but numbers is a batch; else the whole shapes are one sample.
+
+        A batch is 1 or open where the model takes no picture; a picture's axis 0 is always one.
+        """
+        return self.picture is not None or all(tensor.shape[0] == 1 for tensor in self.inputs if tensor.shape)
 
     @property
     def scores(self) -> int | None:
-        """Scores a picture of a model with one row of them; None where it gives something else."""
+        """Scores a picture or sample of a model with one row of them; None where it gives something else."""
         if len(self.outputs) != 1:
             return None
-        lengths = [length for length in self.outputs[0].shape[1:] if length != 1]
+        batch = self.inputs[0].shape[0] if self.picture is not None else 1
+        shape = self.outputs[0].shape
+        lengths = [
+            length for length in (shape[1:] if shape[:1] in ((None,), (batch,)) else shape) if length != 1
+        ]
         return lengths[0] if len(lengths) == 1 else (1 if not lengths else None)
 
     def shapes(self, batch: int) -> tuple[tuple[int, ...], ...]:
         """The inputs' shapes at a batch."""
+        if not self.has_batch:
+            return tuple(tensor.shape for tensor in self.inputs)
         return tuple((batch, *tensor.shape[1:]) if tensor.shape else () for tensor in self.inputs)
 
 
@@ -360,7 +389,8 @@ class ModelSource:
         kind: `family` (weights that are shipped, else random ones), `weights` (a .npz with its record),
             or the format of the file.
         path: the file (the folder of a SavedModel); None for a family.
-        sha256: of the file's bytes, or of a folder's files by name and content; None for a family.
+        sha256: of the file's bytes; of a folder's files, or of a file and those with its weights, by name and
+            content; None for a family.
         input: what the user said of the input.
         class_names: of the outputs, in order, where the user or the record beside the weights names them.
         calibration: the user's images for post-training quantisation; None: there are none, except that the

@@ -63,6 +63,7 @@ class Chosen:
         assumed = model.assumed if model else ()
         return (
             *(f"{file}: assumed of its input: {assumption}" for assumption in assumed),
+            *(f"{file}: {note}" for note in (model.notes if model else ())),
             *(calibration.notes if calibration else ()),
         )
 
@@ -125,6 +126,19 @@ def resolve_sources(
     for note in dict.fromkeys(note for model in chosen for note in model.notes):
         progress(f"note: {note}")
     return chosen
+
+
+def require_batch_axes(chosen: Sequence[Chosen], batches: Sequence[int]) -> None:
+    """UsageError for a batch other than 1 where a model's inputs have no axis for it."""
+    for batch in batches:
+        for source in (model.source for model in chosen):
+            if batch != 1 and source.model is not None and not source.model.has_batch:
+                shapes = ", ".join(f"{tensor.name} {list(tensor.shape)}" for tensor in source.model.inputs)
+                raise UsageError(
+                    f"--batch {batch} does not fit {source.name}",
+                    why=f"its inputs have no batch axis ({shapes}): axis 0 of each would be 1 or open",
+                    fix="leave --batch out: their whole shapes are one sample",
+                )
 
 
 def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()) -> tuple[Variant, ...]:
@@ -215,6 +229,7 @@ def _resolve(
     source = read_source(path, choice, cache)
     known = source.model
     assert known is not None
+    names = names or known.class_names or None
     if known.picture is None:
         ranges = load_calibration_inputs(calibration, known.inputs, cache) if calibration else None
         source = replace(source, calibration=ranges)

@@ -18,7 +18,14 @@ from edgebench.records.target import Target
 from edgebench.records.values import ImageSet, Pictures, Progress, Scene, Variant
 from edgebench.run.config import MIN_SESSIONS
 from edgebench.run.meters import require_meters_of_their_own
-from edgebench.run.model_choice import Chosen, available_variants, gather, notes_of, resolve_sources
+from edgebench.run.model_choice import (
+    Chosen,
+    available_variants,
+    gather,
+    notes_of,
+    require_batch_axes,
+    resolve_sources,
+)
 from edgebench.run.settings import RunConfig
 from edgebench.run.sharing import sharings_of
 from edgebench.run.targets import make_targets
@@ -98,6 +105,7 @@ def build(
     variants = _offered(config, backends, targets)
     measured = [target for target in targets if target.name not in variants]
     chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)
+    require_batch_axes(chosen, config.batch)
     left_out: list[str] = []
     lacking: dict[str, UnavailableError] = {}
     for target in measured:

@@ -95,15 +95,19 @@ def test_a_file_that_is_no_model_fails_to_load(device, prepared_quarter, tmp_pat
     assert caught.value.stage == "load"
 
 
-@pytest.mark.parametrize("suffix", ["keras", "tflite"])
-@pytest.mark.parametrize("name", ["autoencoder", "keywords", "lstm"])
-def test_models_of_one_row_that_take_no_picture_are_given_their_samples(
-    device, user_models, session_cache, name, suffix
-):
-    file = str(user_models / f"{name}.{suffix}")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("autoencoder.keras", "keywords.keras", "lstm.keras"),
+        *("autoencoder.tflite", "keywords.tflite", "lstm.tflite", "wave_int8.tflite"),
+    ],
+)
+def test_models_that_take_no_picture_are_given_their_samples(device, user_models, session_cache, name):
+    file = str(user_models / name)
     chosen = resolve_sources((file,), cache=session_cache, progress=lambda _: None)
     backend = agent_backend("cpu")
-    requests = requests_for(chosen, backend, ("fp32",), 1, session_cache)
+    precision = "int8" if "int8" in name else "fp32"
+    requests = requests_for(chosen, backend, (precision,), 1, session_cache)
     (artifact,) = backend.prepare(requests, session_cache, lambda _: None)
     assert isinstance(artifact, Artifact), artifact
     inputs = chosen[0].source.inputs

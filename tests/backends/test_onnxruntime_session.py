@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from onnx import helper
 from pydantic import ValidationError
 
 from edgebench import installed
-from edgebench.errors import SessionError, UnsupportedError
+from edgebench.errors import SessionError, UnsupportedError, UsageError
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.local import LocalLink, agent_file
 from edgebench.prepare import onnx as onnx_packages
@@ -22,7 +23,9 @@ from edgebench.records.session import SessionSettings
 from edgebench.records.target import Launch, Target
 from edgebench.records.values import ImageSet, Variant
 from edgebench.run.measuring.session import compare, require
+from edgebench.run.model_choice import requests_for, require_batch_axes, resolve_sources
 from tests.fakes import agent_backend
+from tests.models.crafted import onnx_file
 
 backend = agent_backend("onnxruntime")
 checks: Any = importlib.import_module(backend.__module__.rpartition(".")[0] + ".backend")
@@ -152,3 +155,57 @@ def test_doctor_names_what_is_missing(monkeypatch, tmp_path):
         target = Target(name="ort", device="onnxruntime", launch=Launch(python=python))
         assert subjects(target)["onnxruntime"].level == "error"
         assert "provider" not in subjects(target)
+
+
+SHAPES_OF_SAMPLES: list[tuple[dict[str, list[int]], list[Any], list[int], int]] = [
+    # Inputs, nodes, output, scores.
+    ({"x": [16]}, [helper.make_node("MatMul", ["x", "w"], ["y"])], [4], 4),
+    ({"x": [16]}, [helper.make_node("Neg", ["x"], ["y"])], [16], 16),
+    (
+        {"x": [16]},
+        [helper.make_node("Unsqueeze", ["x", "one"], ["c"]), helper.make_node("Mul", ["c", "v"], ["y"])],
+        [16, 4],
+        64,
+    ),
+    (
+        {"x": [1, 16], "state": [2, 1, 16]},
+        [
+            helper.make_node("ReduceMean", ["state"], ["m"], axes=[0], keepdims=0),
+            helper.make_node("Add", ["x", "m"], ["a"]),
+            helper.make_node("MatMul", ["a", "w"], ["y"]),
+        ],
+        [1, 4],
+        4,
+    ),
+]
+
+
+@pytest.mark.parametrize(("inputs", "nodes", "output", "scores"), SHAPES_OF_SAMPLES)
+def test_inputs_without_a_batch_axis_are_one_sample(
+    device, tmp_path, session_cache, inputs, nodes, output, scores
+):
+    rng = np.random.default_rng(3)
+    numbers = {"w": rng.normal(size=(16, 4)), "v": rng.normal(size=(1, 4))}
+    constants = {name: value.astype(np.float32) for name, value in numbers.items()} | {"one": np.array([1])}
+    path = onnx_file(tmp_path / "m.onnx", nodes, inputs, {"y": output}, constants)
+    chosen = resolve_sources((str(path),), cache=session_cache, progress=lambda _: None)
+    requests = requests_for(chosen, backend, ("fp32",), 1, session_cache)
+    (artifact,) = backend.prepare(requests, session_cache, lambda _: None)
+    assert isinstance(artifact, Artifact), artifact
+    assert artifact.outputs == scores
+    with device.session(artifact, settings()) as session:
+        golden = session.golden()
+    runtime = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    with np.load(artifact.golden.patches) as samples:
+        fed = [dict(zip(inputs, arrays, strict=True)) for arrays in zip(*samples.values(), strict=True)]
+    expected = np.stack([np.ravel(runtime.run(None, feed)[0]) for feed in fed])
+    np.testing.assert_allclose(golden, expected, atol=1e-5)
+
+
+def test_a_batch_without_an_axis_is_a_usage_error(tmp_path, session_cache):
+    path = onnx_file(tmp_path / "m.onnx", [helper.make_node("Neg", ["x"], ["y"])], {"x": [16]}, {"y": [16]})
+    chosen = resolve_sources((str(path),), cache=session_cache, progress=lambda _: None)
+    require_batch_axes(chosen, (1,))
+    with pytest.raises(UsageError, match="--batch 2") as caught:
+        require_batch_axes(chosen, (1, 2))
+    assert "x [16]" in caught.value.why

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,71 @@ def tflite(
     builder = flatbuffers.Builder(1024)
     builder.Finish(model.Pack(builder), b"TFL3")
     path.write_bytes(bytes(builder.Output()))
+    return path
+
+
+def with_metadata(
+    path: Path,
+    *,
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] = (),
+    labels: Mapping[str, tuple[str, str]] | None = None,
+    method: int = zipfile.ZIP_DEFLATED,
+    content: bytes | None = None,
+) -> Path:
+    """Add metadata to a .tflite as tflite-support writes them.
+
+    Args:
+        path: of the file, which is changed.
+        mean, std: of the NormalizationOptions of the first input; None: no such options.
+        labels: locale and text of the label files of the first output, by name.
+        method: of the archive at the end.
+        content: written in place of the metadata's FlatBuffer.
+    """
+    builder = flatbuffers.Builder(0)
+
+    def vector(items: Sequence[Any], prepend: Any) -> int:
+        builder.StartVector(4, len(items), 4)
+        for item in reversed(items):
+            prepend(item)
+        return int(builder.EndVector())
+
+    def table(fields: Mapping[int, int], **numbers: int) -> int:
+        """Fields by their place; `b2=1` is a number of 8 bits."""
+        builder.StartObject(10)
+        for place, offset in fields.items():
+            builder.PrependUOffsetTRelativeSlot(place, offset, 0)
+        for name, number in numbers.items():
+            builder.PrependUint8Slot(int(name[1:]), number, 0)
+        return int(builder.EndObject())
+
+    def tables(*items: int) -> int:
+        return vector(items, builder.PrependUOffsetTRelative)
+
+    files = {
+        name: (builder.CreateString(name), builder.CreateString(locale))
+        for name, (locale, _) in (labels or {}).items()
+    }
+    named = tables(*(table({0: name, 3: locale}, b2=2) for name, locale in files.values()))
+    taken, given = table({}), table({6: named})
+    if mean is not None:
+        numbers = {0: vector(mean, builder.PrependFloat32), 1: vector(std, builder.PrependFloat32)}
+        taken = table({4: tables(table({1: table(numbers)}, b0=1))})
+    graph = table({2: tables(taken), 3: tables(given)})
+    builder.Finish(table({3: tables(graph)}), b"M001")
+
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes(), 0))
+    entry, buffer = schema.MetadataT(), schema.BufferT()
+    entry.name, entry.buffer = "TFLITE_METADATA", len(model.buffers)
+    buffer.data = np.frombuffer(bytes(builder.Output()) if content is None else content, np.uint8)
+    model.metadata = [entry]
+    model.buffers.append(buffer)
+    packed = flatbuffers.Builder(1024)
+    packed.Finish(model.Pack(packed), b"TFL3")
+    path.write_bytes(bytes(packed.Output()))
+    with zipfile.ZipFile(path, "a", method) as archive:
+        for name, (_, text) in (labels or {}).items():
+            archive.writestr(name, text)
     return path
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -330,7 +331,7 @@ def _keras_file(tf: Any, path: str) -> Any:
 def _saved_model(tf: Any, path: str) -> Network:
     try:
         refuse_side_effects(Path(path))
-        loaded = tf.saved_model.load(path)
+        loaded = _loaded(tf, path)
     except InputError:
         raise
     except Exception as error:  # as above
@@ -356,6 +357,25 @@ def _saved_model(tf: Any, path: str) -> Network:
         return list(tf.nest.flatten(function(**dict(zip(names, tensors, strict=True)))))
 
     return Network(call, specs, [(name, outputs[name]) for name in sorted(outputs)], loaded)
+
+
+def _loaded(tf: Any, path: str) -> Any:
+    """The SavedModel without its optimiser's variables, which Keras 2 saves and only Keras 2 restores."""
+    from tensorflow.python.saved_model.loader_impl import parse_saved_model
+
+    model = parse_saved_model(path)
+    nodes = [
+        node for meta in model.meta_graphs for node in meta.object_graph_def.nodes if node.slot_variables
+    ]
+    if not nodes:
+        return tf.saved_model.load(path)
+    for node in nodes:
+        node.ClearField("slot_variables")
+    with TemporaryDirectory(prefix="edgebench-") as copy:
+        (Path(copy) / "saved_model.pb").write_bytes(model.SerializeToString())
+        for name in ("assets", "variables"):
+            (Path(copy) / name).symlink_to(Path(path).absolute() / name)
+        return tf.saved_model.load(copy)
 
 
 def _unreadable(path: str, error: Exception) -> InputError:

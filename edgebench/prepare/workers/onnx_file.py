@@ -9,10 +9,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from edgebench.files import reason, require_regular
+from edgebench.prepare.workers.onnx_graph import correct, tensors_of
 from edgebench.prepare.workers.tflite_file import Malformed, Tally
 from edgebench.records.model import Shape, TensorFacts
 
 _NAME = 200
+MOST_BYTES = 2**31 - 1  # of one protobuf message, which holds all weights of a prepared file
 _LARGE = 1024  # numbers in a constant from which shape inference is spared it
 # Work that shapes do not tell: recurrent cells, other graphs, equations, and what a runtime has fused.
 _HIDDEN = {
@@ -48,7 +51,9 @@ def read(path: Path) -> dict[str, Any]:
     if not model.graph.node and not model.graph.output:
         raise Malformed("it holds no graph")
     try:
-        return _read(model)
+        correct(model)
+        external = _external_files(model, path)
+        return {**_read(model), "external_files": external}
     except Malformed:
         raise
     except (TypeError, ValueError, AttributeError) as error:  # protobuf gives text that is none as bytes
@@ -109,14 +114,57 @@ def _plain(name: str) -> list[str]:
     return [word for word in shortened if word not in _OF_A_TIME]
 
 
+def external_file(model: Path, name: str) -> Path:
+    """A file that an .onnx names for its weights; Malformed where it is not below the folder of the model."""
+    folder = model.absolute().parent
+    file = folder / name
+    if Path(name).is_absolute() or not file.resolve().is_relative_to(folder.resolve()):
+        raise Malformed(f"its weights are in {name[:_NAME]!r}, which is outside of its folder")
+    try:
+        require_regular(file, MOST_BYTES)
+    except OSError as error:
+        raise Malformed(f"its weights in {name[:_NAME]!r} cannot be read: {reason(error)}") from error
+    return file
+
+
+def _external_files(model: Any, path: Path) -> list[str]:
+    """Names of the files with weights, after a check of the place, the size and the bytes of every tensor.
+
+    Small tensors are read, as shapes may depend on their numbers.
+    """
+    from onnx import TensorProto, external_data_helper
+
+    names: set[str] = set()
+    total = 0
+    for tensor in tensors_of(model):
+        if tensor.data_location != TensorProto.EXTERNAL:
+            continue
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        name = entries.get("location", "")
+        size = external_file(path, name).stat().st_size
+        offset = int(entries.get("offset", 0))
+        length = int(entries.get("length", size - offset))
+        itemsize = _dtype(tensor.data_type)[1]
+        if not 0 <= offset <= offset + length <= size or (
+            itemsize and prod(tensor.dims) * itemsize != length
+        ):
+            raise Malformed(
+                f"a constant of shape {list(tensor.dims)} is {length} bytes from {offset} on in {name!r}, "
+                f"which has {size}"
+            )
+        names.add(name)
+        total += length
+        if total > MOST_BYTES:
+            raise Malformed(f"its weights have more than {MOST_BYTES >> 20} MiB")
+        if prod(tensor.dims) <= _LARGE:
+            external_data_helper.load_external_data_for_tensor(tensor, str(path.absolute().parent))
+    return sorted(names)
+
+
 def _constants(graph: Any) -> dict[str, tuple[str, Shape]]:
     """Dtype and shape of every initialiser and of the constant nodes that hold a tensor, by name."""
-    from onnx import TensorProto
-
     constants_by_name: dict[str, tuple[str, Shape]] = {}
     for name, tensor in _tensors(graph):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            raise Malformed("its weights are in another file: save the model as one file")
         dtype, itemsize = _dtype(tensor.data_type)
         shape = tuple(int(length) for length in tensor.dims)
         stored_bytes = len(tensor.raw_data)

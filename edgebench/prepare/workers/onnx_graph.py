@@ -6,7 +6,7 @@ Every function here changes the `onnx.ModelProto` that it is given.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,32 @@ Proto = Any
 
 TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 _OWN_DOMAIN = ("", "ai.onnx")
+
+
+def correct(model: Proto) -> None:
+    """Write as ONNX's own tools take it what only runtimes take.
+
+    A length of -1 is an open axis. Before IR 4 every initialiser is also an input: a file where one is not is
+    IR 4, and its initialisers stay constants.
+    """
+    graph = model.graph
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dimension in value.type.tensor_type.shape.dim:
+            if dimension.dim_value < 0:
+                dimension.Clear()
+    weights = {tensor.name for tensor in graph.initializer}
+    if model.ir_version < 4 and weights - {tensor.name for tensor in graph.input}:
+        model.ir_version = 4
+        for tensor in [tensor for tensor in graph.input if tensor.name in weights]:
+            graph.input.remove(tensor)
+
+
+def tensors_of(message: Proto) -> Iterator[Any]:
+    """Every tensor in a model: initialisers, sparse ones, attributes, those of inner graphs and functions."""
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in (value,) if hasattr(value, "ListFields") else value:
+                yield from (part,) if field.message_type.name == "TensorProto" else tensors_of(part)
 
 
 def inputs_of(model: Proto) -> list[Any]:
@@ -345,7 +371,7 @@ def make_ready(
     if layout is not None and layout[0] != layout[1]:
         with_layout(model, *layout)
         changed = True
-    if changed or _has_weights_beside(source):
+    if changed or _is_rewritten(source, model):
         onnx.save(model, output)
     else:
         shutil.copyfile(source, output)
@@ -360,6 +386,7 @@ def read(path: Path) -> Proto:
         raise InputError(f"{path} is larger than 2 GB", fix="give a smaller model")
     try:
         model = onnx.load(path)
+        correct(model)
         size = model.ByteSize()
         if size <= MOST_BYTES:
             onnx.checker.check_model(model)
@@ -374,8 +401,11 @@ def read(path: Path) -> Proto:
     return model
 
 
-def _has_weights_beside(source: Path) -> bool:
+def _is_rewritten(source: Path, model: Proto) -> bool:
+    """Whether a file is not what `read` gave: of an older IR, or with weights in other files."""
     import onnx
 
-    alone = onnx.load(source, load_external_data=False)
-    return any(onnx.external_data_helper.uses_external_data(one) for one in alone.graph.initializer)
+    stored = onnx.load(source, load_external_data=False)
+    return stored.ir_version != model.ir_version or any(
+        onnx.external_data_helper.uses_external_data(tensor) for tensor in tensors_of(stored)
+    )

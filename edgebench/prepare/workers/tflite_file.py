@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import mmap
 import struct
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from edgebench.files import require_bounded
 from edgebench.records.model import Precision, Shape, TensorFacts
 
 # Counting of a model's operations, multiply-accumulates and precision, whatever its format.
@@ -149,7 +151,8 @@ def read(path: Path) -> dict[str, Any]:
         if content[4:8] != b"TFL3":
             raise Malformed("it does not begin like a .tflite file")
         try:
-            return _read(schema, schema.Model.GetRootAs(content, 0), len(content))
+            model = schema.Model.GetRootAs(content, 0)
+            return {**_read(schema, model, len(content)), **_metadata(model, path)}
         except (struct.error, IndexError, UnicodeDecodeError, OverflowError, TypeError) as error:
             raise Malformed(f"its flatbuffer is damaged ({error})") from error
 
@@ -329,3 +332,102 @@ def _at(items: list[_Item], index: int, what: str) -> _Item:
     if not 0 <= index < len(items):
         raise Malformed(f"it has {len(items)} {what} and asks for number {index}")
     return items[index]
+
+
+# Metadata: a FlatBuffer in a buffer of the model, and the files that it names in a ZIP archive at the end.
+#
+# Fields and numbers are those of tflite-support's metadata_schema.fbs.
+
+
+_MOST_METADATA_BYTES = 4 << 20
+_MOST_UNFOLDED_BYTES = 64 << 20  # of all associated files
+_NORMALISATION = 1  # of the union ProcessUnitOptions
+_AXIS_LABELS = 2  # of AssociatedFileType
+_PIXEL_CHANNELS = (1, 3)  # numbers of a normalisation: one for all channels, or one a channel
+
+
+class _Table:
+    """A table of a FlatBuffer that no generated class reads; fields by their number in the schema."""
+
+    def __init__(self, data: bytes, position: int) -> None:
+        from flatbuffers.table import Table  # type: ignore[import-untyped]
+
+        self._data, self._table = data, Table(data, position)
+
+    def _place(self, field: int) -> int | None:
+        offset = self._table.Offset(4 + 2 * field)
+        return self._table.Pos + offset if offset else None
+
+    def byte(self, field: int) -> int:
+        """A number of 8 bits. Default: 0."""
+        place = self._place(field)
+        return 0 if place is None else self._data[place]
+
+    def text(self, field: int) -> str:
+        """A string. Default: an empty one."""
+        place = self._place(field)
+        return "" if place is None else bytes(self._table.String(place)).decode()
+
+    def tables(self, field: int) -> list[_Table]:
+        """A vector of tables."""
+        return [_Table(self._data, self._table.Indirect(place)) for place in self._places(field)]
+
+    def union(self, field: int) -> _Table:
+        """A union's value."""
+        return _Table(self._data, self._table.Indirect(self._place(field)))
+
+    def floats(self, field: int) -> list[float]:
+        """A vector of float32."""
+        return [struct.unpack_from("<f", self._data, place)[0] for place in self._places(field)]
+
+    def _places(self, field: int) -> range:
+        """Positions of a vector's elements, 4 bytes each."""
+        offset = self._table.Offset(4 + 2 * field)
+        start = self._table.Vector(offset) if offset else 0
+        count = _count(self._table.VectorLen(offset), "items of metadata") if offset else 0
+        return range(start, start + 4 * count, 4)
+
+
+def _metadata(model: Any, path: Path) -> dict[str, Any]:
+    """The fields of `ModelFacts` that the metadata tell, or why they tell nothing: runtimes ignore them."""
+    try:
+        entries = [model.Metadata(number) for number in range(_count(model.MetadataLength(), "metadata"))]
+        buffers = [entry.Buffer() for entry in entries if entry.Name() == b"TFLITE_METADATA"]
+        return _told(model.Buffers(buffers[0]), path) if buffers else {}
+    except Exception as error:  # those of flatbuffers, zipfile and zlib are of many kinds
+        return {"metadata_reason": (str(error) or type(error).__name__).splitlines()[0][:_NAME]}
+
+
+def _told(buffer: Any, path: Path) -> dict[str, Any]:
+    """Pixels by the first input's NormalizationOptions, class names by a label file of the one output."""
+    if not 0 < buffer.DataLength() <= _MOST_METADATA_BYTES:
+        raise Malformed(f"the metadata have {buffer.DataLength():,} bytes")
+    data = buffer.DataAsNumpy().tobytes()
+    (graph, *_) = _Table(data, struct.unpack_from("<I", data)[0]).tables(3)
+    inputs, outputs = graph.tables(2), graph.tables(3)
+    facts: dict[str, Any] = {}
+    for unit in inputs[0].tables(4) if inputs else ():
+        if unit.byte(0) == _NORMALISATION:
+            mean, std = unit.union(1).floats(0), unit.union(1).floats(1)
+            is_known = {len(mean), len(std)} <= set(_PIXEL_CHANNELS) and 0 not in std
+            if not is_known or not np.isfinite([*mean, *std]).all():
+                raise Malformed(f"they normalise by mean {mean} and std {std}")
+            facts |= {"pixel_mean": mean, "pixel_std": std}
+    files = outputs[0].tables(6) if len(outputs) == 1 else []
+    if files := [file for file in files if file.byte(2) == _AXIS_LABELS]:
+        # Files with a locale translate the names of the one without.
+        facts["class_names"] = _labels(path, min(files, key=lambda file: file.text(3)).text(0))
+    return facts
+
+
+def _labels(path: Path, name: str) -> tuple[str, ...]:
+    """Names in a label file of the archive at the end of a model file; nothing is unpacked to disk."""
+    from edgebench.prepare.images import labels_of
+
+    with zipfile.ZipFile(path) as archive:
+        require_bounded(archive, _MOST_UNFOLDED_BYTES)
+        member = archive.getinfo(name)
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Malformed(f"{name} is compressed by another method than deflate")
+        with archive.open(member) as file:  # with a count no more is unfolded than the archive states
+            return labels_of(file.read(member.file_size), name)

@@ -182,7 +182,7 @@ def _representative(job: Job) -> Iterator[list[Any]]:
 def _golden_feeds(
     job: Job, spec: Mapping[str, Any] | None, tensors: Sequence[Mapping[str, Any]]
 ) -> Sequence[tuple[NDArray[Any], ...]]:
-    shapes = [[job["golden_batch"], *shape[1:]] if shape else [] for shape in job["shapes"]]
+    shapes = job["shapes"] if spec is None else [[job["golden_batch"], *job["shapes"][0][1:]]]
     return golden_feeds(Path(job["golden"]), shapes, spec, tensors)
 
 

@@ -104,15 +104,17 @@ def _file(model: Mapping[str, Any]) -> list[Block]:
     of_width = "" if width is None else f", width {width}"
     entries = {
         "format": f"{model.get('format', '')}, {words.size(model.get('size_bytes'))}",
+        "weights in": ", ".join(model.get("external_files") or ()),
         "family": f"{family}{of_width}" if family else "",
         "input": _rule(model["input"]) if isinstance(model.get("input"), Mapping) else "",
-        "classes": ", ".join(map(str, model.get("class_names") or ())),
+        "classes": _classes(model),
         "precision": _PRECISIONS.get(precision, str(precision)) if precision else "",
         "parameters": _count(model, "parameters"),
         "MACs": _count(model, "macs"),
         "state": _state(model),
     }
     blocks: list[Block] = [facts("model", [(label, text) for label, text in entries.items() if text])]
+    blocks.append(Notes.of(list(model.get("notes") or ())))
     blocks += [Command(f"{name} {model[name]}") for name in filter(model.get, ("sha256", "path"))]
     for name in filter(model.get, ("inputs", "outputs")):
         headings = (name, "type", "shape", "quantisation")
@@ -160,11 +162,24 @@ def _family(family: Mapping[str, Any]) -> list[Block]:
 
 
 def _rule(taken: Mapping[str, Any]) -> str:
-    if (taken["divisor"], taken["offset"]) == (1, 0):
-        return "pixels as they are (0 to 255)"
-    return (
-        f"pixel p as p / {taken['divisor']:g} {'-' if taken['offset'] < 0 else '+'} {abs(taken['offset']):g}"
-    )
+    """How pixels become numbers: one term for all channels or one per channel, and the source."""
+    divisors, offsets = (taken.get(f"{name}s", [taken.get(name)]) for name in ("divisor", "offset"))
+    pairs = list(zip(divisors, offsets, strict=True))
+    terms = [f"p / {by:.6g} {'-' if offset < 0 else '+'} {abs(offset):.6g}" for by, offset in pairs]
+    rule = f"pixel p as {', '.join(terms)}" if set(pairs) != {(1, 0)} else "pixels as they are (0 to 255)"
+    return f"{rule}; source: {taken['told_by']}" if "told_by" in taken else rule
+
+
+_MOST_SHOWN = 10
+
+
+def _classes(model: Mapping[str, Any]) -> str:
+    """The first class names, how many there are, and their source."""
+    names = list(map(str, model.get("class_names") or ()))
+    if not names:
+        return ""
+    more = f", ... ({len(names):,} in all)" if len(names) > _MOST_SHOWN else ""
+    return f"{', '.join(names[:_MOST_SHOWN])}{more}; source: {model['class_names_told_by']}"
 
 
 def _widths(family: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -1,3 +1,5 @@
+"""Facts of .onnx files: operations, shapes, precision, and weights in other files."""
+
 import random
 from pathlib import Path
 from typing import Any
@@ -8,9 +10,12 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgebench.errors import InputError
+from edgebench.prepare.cache import Cache
 from edgebench.prepare.model_file import inspect_model
+from edgebench.prepare.user_model import read_source
 from edgebench.prepare.workers import onnx_file as onnx_reader
 from edgebench.prepare.workers.tflite_file import Malformed
+from edgebench.records.model import InputChoice
 from tests.models.crafted import onnx_file
 
 node = helper.make_node
@@ -139,18 +144,93 @@ def test_initialisers_among_the_inputs_are_no_inputs(tmp_path: Path):
     assert [one["name"] for one in read(path)["inputs"]] == ["x"]
 
 
-def test_weights_in_other_files_are_refused(tmp_path: Path):
-    path = onnx_file(
-        tmp_path / "m.onnx", [node("MatMul", ["x", "w"], ["y"])], {"x": [1, 64]}, {"y": [1, 64]},
-        {"w": ZEROS((64, 64), "f4")},
-    )  # fmt: skip
-    onnx.save(
-        onnx.load(path), tmp_path / "spread.onnx", save_as_external_data=True, location="weights.bin",
-        size_threshold=16,
-    )  # fmt: skip
+def spread(folder: Path, **changes: str) -> Path:
+    """A model whose two constants are in `weights.bin`; `changes` are to what the file says of the first."""
+    constants = {"w": np.arange(64 * 64, dtype=np.float32).reshape(64, 64), "s": np.array([64, 1])}
+    nodes = [node("MatMul", ["x", "w"], ["m"]), node("Reshape", ["m", "s"], ["y"])]
+    model = onnx.load(onnx_file(folder / "m.onnx", nodes, {"x": [1, 64]}, {"y": [64, 1]}, constants))
+    path = folder / "spread.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    if changes:
+        model = onnx.load(path, load_external_data=False)
+        entries = {entry.key: entry.value for entry in model.graph.initializer[0].external_data} | changes
+        del model.graph.initializer[0].external_data[:]
+        for key, value in entries.items():
+            model.graph.initializer[0].external_data.add(key=key, value=value)
+        path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_weights_in_other_files_are_the_models(tmp_path: Path):
+    facts = inspect_model(spread(tmp_path))
+    inside = inspect_model(tmp_path / "m.onnx")
+    assert facts.external_files == ("weights.bin",)
+    assert (facts.macs, facts.parameters, facts.precision) == (inside.macs, inside.parameters, "fp32")
+    assert facts.outputs == inside.outputs
+    assert facts.size_bytes == sum(
+        (tmp_path / name).stat().st_size for name in ("spread.onnx", "weights.bin")
+    )
+
+
+def test_weights_in_other_files_belong_to_the_identity(tmp_path: Path):
+    path, cache = spread(tmp_path), Cache(tmp_path / "cache")
+    identities = {str(read_source(path, InputChoice(), cache).identity())}
+    content = bytearray((tmp_path / "weights.bin").read_bytes())
+    content[5] ^= 1
+    (tmp_path / "weights.bin").write_bytes(content)
+    source = read_source(path, InputChoice(), cache)
+    identities.add(str(source.identity()))
+    assert len(identities) == 2
+    assert inspect_model(path).sha256 == source.sha256
+    (tmp_path / "weights.bin").unlink()
     with pytest.raises(InputError) as caught:
-        inspect_model(tmp_path / "spread.onnx")
-    assert "another file" in caught.value.why
+        read_source(path, InputChoice(), cache)
+    assert "weights.bin" in caught.value.why
+
+
+@pytest.mark.attack("an .onnx names a file outside of its folder for its weights: it is refused, unread")
+@pytest.mark.parametrize("name", ["../outside.bin", "sub/../../outside.bin", "{absolute}", "link.bin"])
+def test_weights_outside_of_the_folder_are_refused(tmp_path: Path, name: str):
+    folder, outside = tmp_path / "model", tmp_path / "outside.bin"
+    (folder / "sub").mkdir(parents=True)
+    outside.write_bytes(bytes(1 << 16))
+    (folder / "link.bin").symlink_to(outside)
+    path = spread(folder, location=name.format(absolute=outside))
+    with pytest.raises(InputError) as caught:
+        inspect_model(path)
+    assert "outside of its folder" in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"offset": "99999"},
+        {"offset": "-8"},
+        {"length": "-1"},
+        {"length": "8"},
+        {"offset": "x"},
+        {"location": "a"},
+    ],
+    ids=str,
+)
+def test_weights_that_are_not_where_the_file_says_are_refused(tmp_path: Path, changes: dict[str, str]):
+    with pytest.raises(Malformed):
+        read(spread(tmp_path, **changes))
+
+
+def test_weights_of_inner_graphs_are_found_outside_too(tmp_path: Path):
+    value = helper.make_tensor("v", TensorProto.FLOAT, [1, 3], bytes(12), raw=True)
+    output = helper.make_tensor_value_info("z", 1, [1, 3])
+    inner = helper.make_graph([node("Constant", [], ["z"], value=value)], "then", [], [output])
+    nodes = [node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)]
+    path = onnx_file(tmp_path / "m.onnx", nodes, {"x": [1]}, {"y": [1, 3]}, {"c": np.array(True)})
+    model = onnx.load(path)
+    inside = model.graph.node[0].attribute[0].g.node[0].attribute[0].t
+    inside.data_location = TensorProto.EXTERNAL
+    inside.external_data.add(key="location", value="../v.bin")
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(Malformed, match="outside of its folder"):
+        read(path)
 
 
 def test_a_graph_that_contradicts_itself_is_refused(tmp_path: Path):

@@ -1,8 +1,11 @@
 """Reading a user's model from disk: formats, hashes, and everything else."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from edgebench.errors import InputError
@@ -10,7 +13,9 @@ from edgebench.prepare import user_model as files
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.model_file import folder_sha256, format_of
 from edgebench.prepare.user_model import read_source
-from edgebench.records.model import InputChoice
+from edgebench.records.model import Artifact, InputChoice
+from edgebench.run.model_choice import requests_for, resolve_sources
+from tests.fakes import agent_backend
 from tests.user_models import SIDE
 
 
@@ -73,6 +78,7 @@ def test_a_folders_hash_is_of_its_names_and_contents(tmp_path: Path):
         ("a.tflite", b"no model", "cannot be read"),
         ("a.tflite", b"", "is empty"),
         ("a.pt", b"x", "is no model file"),
+        ("a.h5", b"\x89HDF", "older format"),
         ("a", b"x", "is no model file"),
     ],
 )
@@ -87,3 +93,57 @@ def test_no_file_and_a_folder_that_is_no_saved_model(tmp_path: Path, cache: Cach
         read_source(tmp_path / "none.onnx", InputChoice(), cache)
     with pytest.raises(InputError, match="no SavedModel"):
         read_source(tmp_path, InputChoice(), cache)
+
+
+def test_an_h5_file_is_refused_with_the_two_commands_that_convert_it(tmp_path: Path, cache: Cache):
+    (tmp_path / "net.h5").write_bytes(b"\x89HDF")
+    with pytest.raises(InputError) as caught:
+        read_source(tmp_path / "net.h5", InputChoice(), cache)
+    assert "pip install tf-keras; python -c" in caught.value.fix
+    assert "load_model('net.h5', compile=False).export('net')" in caught.value.fix
+
+
+_MAKE_TRAINED = """
+import os, sys
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import tensorflow as tf
+from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+net = tf.Module()
+net.kernel = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+net.optimizer = tf.Module()
+net.optimizer.momentum = tf.Variable(tf.zeros((3, 2)))
+call = tf.function(lambda x: {"y": x @ net.kernel}, input_signature=[tf.TensorSpec((1, 3), name="x")])
+net.call = call
+tf.saved_model.save(net, sys.argv[1], signatures=call.get_concrete_function())
+
+# As Keras 2 writes the variables of an optimiser: as slots of the variables that it trains.
+file = os.path.join(sys.argv[1], "saved_model.pb")
+model = SavedModel.FromString(open(file, "rb").read())
+nodes = model.meta_graphs[0].object_graph_def.nodes
+children = lambda node: {child.local_name: child.node_id for child in node.children}
+root = children(nodes[0])
+optimizer = nodes[root["optimizer"]]
+optimizer.slot_variables.add(
+    original_variable_node_id=root["kernel"],
+    slot_name="m",
+    slot_variable_node_id=children(optimizer)["momentum"],
+)
+open(file, "wb").write(model.SerializeToString())
+"""
+
+
+def test_a_saved_model_with_the_state_of_a_keras_2_optimiser_is_read_and_made(tmp_path: Path, cache: Cache):
+    folder = tmp_path / "trained"
+    subprocess.run([sys.executable, "-c", _MAKE_TRAINED, str(folder)], check=True, timeout=300)
+    (chosen,) = resolve_sources((str(folder),), cache=cache, progress=lambda _: None)
+    assert chosen.source.model is not None
+    assert [tensor.shape for tensor in chosen.source.model.inputs] == [(1, 3)]
+    backend = agent_backend("cpu")
+    (artifact,) = backend.prepare(
+        requests_for((chosen,), backend, ("fp32",), 1, cache), cache, lambda _: None
+    )
+    assert isinstance(artifact, Artifact), artifact
+    with np.load(artifact.golden.patches) as samples:
+        expected = samples["0"][:, 0] @ np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    np.testing.assert_allclose(artifact.golden.scores, expected, atol=1e-4)

@@ -212,6 +212,47 @@ def test_a_fixed_batch_and_an_open_one():
 
 
 @pytest.mark.parametrize(
+    ("inputs", "shapes"),
+    [
+        ((tensor(16),), ((16,),)),
+        ((tensor(1, 16), tensor(2, 1, 128)), ((1, 16), (2, 1, 128))),
+        ((tensor(None, 16), tensor(2, 1, 16), tensor()), ((1, 16), (2, 1, 16), ())),
+        ((tensor(8, 224),), ((8, 224),)),
+    ],
+)
+def test_without_a_batch_axis_the_whole_shape_is_a_sample(inputs, shapes):
+    model = known(*inputs)
+    assert not model.has_batch
+    assert model.shapes(1) == shapes
+    assert fixed_batch(model) is None
+
+
+@pytest.mark.parametrize(
+    ("inputs", "shapes"),
+    [
+        ((tensor(None, 4),), ((2, 4),)),
+        ((tensor(1, 16), tensor(None, 3), tensor()), ((2, 16), (2, 3), ())),
+        ((tensor(8, 224, 224, 3),), ((2, 224, 224, 3),)),
+    ],
+)
+def test_axis_0_is_a_batch_where_it_is_1_or_open_or_of_pictures(inputs, shapes):
+    model = known(*inputs)
+    assert model.has_batch
+    assert model.shapes(2) == shapes
+
+
+def test_a_shape_that_the_user_gives_an_open_first_axis_is_a_sample():
+    model = known(tensor(None), choice=input_choice(shapes=("15600",)), outputs=(tensor(1, 521),))
+    assert not model.has_batch
+    assert (model.shapes(1), model.scores) == (((15600,),), 521)
+
+
+@pytest.mark.parametrize(("shape", "scores"), [((1, 4), 4), ((16,), 16), ((16, 1), 16), ((16, 2), None)])
+def test_the_scores_of_a_sample_without_batch_axis_may_be_without_one(shape, scores):
+    assert known(tensor(16), outputs=(tensor(*shape),)).scores == scores
+
+
+@pytest.mark.parametrize(
     ("name", "stem"),
     [("tower.tflite", "tower"), ("my net (2).onnx", "my_net_2"), ("..x.keras", "x"), ("ä.onnx", "model")],
 )

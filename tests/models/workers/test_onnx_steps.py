@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.prepare.onnx import OnnxForm
 from edgebench.prepare.workers import checking as agreement
+from edgebench.prepare.workers import onnx_file as onnx_facts
 from edgebench.prepare.workers import onnx_graph as graph
 from edgebench.prepare.workers import onnx_running as running
 from edgebench.prepare.workers.checking import picture_feeds
@@ -78,6 +79,37 @@ def test_an_open_batch_is_fixed_and_the_layout_changed_without_changing_a_score(
     np.testing.assert_allclose(
         found, running.score(alone, patches[:5], {**SPEC, "layout": layout}), atol=1e-6
     )
+
+
+def test_a_batch_of_minus_1_is_open(tmp_path: Path, patches: Any):
+    model, source, output = onnx.load(tower(tmp_path / "a.onnx")), tmp_path / "b.onnx", tmp_path / "c.onnx"
+    for value in (model.graph.input[0], model.graph.output[0]):
+        value.type.tensor_type.shape.dim[0].dim_value = -1
+    onnx.save(model, source)
+    assert onnx_facts.read(source)["inputs"][0]["shape"] == (None, 3, SIDE, SIDE)
+    assert make_ready(read(source), source, output, [[2, 3, SIDE, SIDE]], None)
+    assert running.open_session(output).get_inputs()[0].shape == [2, 3, SIDE, SIDE]
+    alone = running.score(tmp_path / "a.onnx", patches[:5], SPEC)
+    np.testing.assert_allclose(running.score(output, patches[:5], SPEC), alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("as_inputs", [0, 2], ids=["none is an input", "some are"])
+def test_an_initialiser_of_ir_3_that_is_no_input_is_a_constant(tmp_path: Path, patches: Any, as_inputs: int):
+    model, source, output = onnx.load(tower(tmp_path / "a.onnx")), tmp_path / "b.onnx", tmp_path / "c.onnx"
+    model.ir_version = 3
+    for tensor in model.graph.initializer[:as_inputs]:
+        value = helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        model.graph.input.append(value)
+    onnx.save(model, source)
+    facts = onnx_facts.read(source)
+    assert [tensor["name"] for tensor in facts["inputs"]] == ["x"]
+    assert facts["macs"] == onnx_facts.read(tmp_path / "a.onnx")["macs"] > 0
+    assert not make_ready(read(source), source, output, [[1, 3, SIDE, SIDE]], None)
+    ready = onnx.load(output)
+    onnx.checker.check_model(ready)
+    assert [tensor.name for tensor in ready.graph.input] == ["x"]
+    expected = running.score(tmp_path / "a.onnx", patches[:5], SPEC)
+    np.testing.assert_array_equal(running.score(output, patches[:5], SPEC), expected)
 
 
 def test_a_shape_that_the_file_fixes_is_refused(tmp_path: Path):
