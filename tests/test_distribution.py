@@ -171,7 +171,17 @@ def test_the_lowest_declared_versions_work_without_warnings(wheel, tmp_path):
 
     for command in ("", "run", "fit", "compare", "mission", "explore", "doctor", "models show"):
         assert "Usage: edgebench" in edgebench_command(*command.split(), "--help")
-    replay = ("run", "--device", "replay", "--depth", "0.25", "--precision", "int8", "--accuracy-images", "10")
+    replay = (
+        "run",
+        "--device",
+        "replay",
+        "--depth",
+        "0.25",
+        "--precision",
+        "int8",
+        "--accuracy-images",
+        "10",
+    )
     for name in ("first", "second"):
         edgebench_command(*replay, "--sessions", "3", "--passes", "3", "--name", name)
     document = json.loads(edgebench_command("fit", "first", "--profile", "disco-arctic", "--json"))

@@ -325,7 +325,9 @@ def scene_words(scene: SceneRecord) -> str:
     if scene.kind == "samples":
         return words.counted(scene.patches, "sample")
     size = f"{scene.patch_width or scene.patch} x {scene.patch}"
-    return f"{scene.width} x {scene.height} pixels, {words.counted(scene.patches, 'patch', 'patches')} of {size}"
+    return (
+        f"{scene.width} x {scene.height} pixels, {words.counted(scene.patches, 'patch', 'patches')} of {size}"
+    )
 
 
 def _board(target: Target, facts: Mapping[str, Any]) -> str:

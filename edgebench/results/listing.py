@@ -270,7 +270,9 @@ def _indexed(folder: Path) -> tuple[Indexed | UnreadableResult, bool]:
         verdicts=None if run is None else _recorded_verdicts(run, experiment),
     )
     sessions = {key: tuple(record.n for record in found) for key, found in records.items()}
-    return Indexed(experiment.id, created_s(experiment), overview, sessions), not any(warned for _, warned in read.values())
+    return Indexed(experiment.id, created_s(experiment), overview, sessions), not any(
+        warned for _, warned in read.values()
+    )
 
 
 def _folders(output_dir: Path) -> Iterator[Path]:

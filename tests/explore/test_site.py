@@ -178,7 +178,9 @@ def test_links_copies_and_imports_of_a_result_are_shown_once(lab: Path, tmp_path
     site.update()
     data = document(tmp_path / "site" / "data.js")
     assert site.results == 2 and len(data["left_out"]) == 4
-    assert len(column(data, "result")) == len({*zip(column(data, "result"), column(data, "key"), strict=True)})
+    assert len(column(data, "result")) == len(
+        {*zip(column(data, "result"), column(data, "key"), strict=True)}
+    )
 
 
 @pytest.mark.attack("explore: damaged, foreign and newer results are left out and named, the others shown")

@@ -43,7 +43,12 @@ def put_result(
     """A result with the template's figures times `factor`; `day` is of 2025, and `changes` the record's."""
     experiment, summaries = made
     record = experiment.model_copy(
-        update={"id": experiment_id(name), "name": name, "created_utc": f"2025-{1 + day // 28:02}-{1 + day % 28:02}T02:00:00Z"} | changes
+        update={
+            "id": experiment_id(name),
+            "name": name,
+            "created_utc": f"2025-{1 + day // 28:02}-{1 + day % 28:02}T02:00:00Z",
+        }
+        | changes
     )
     source = load(output_dir.parent / "made" / "template")
     with ExperimentStore.create(output_dir, name, record) as store:

@@ -24,7 +24,10 @@ def lab(place: Place) -> Iterator[Lab]:
 
 
 def measured_through(
-    lab: Lab, fault: Callable[[subprocess.Popen[str]], None], reconnect_s: float = 120, port: int | None = None
+    lab: Lab,
+    fault: Callable[[subprocess.Popen[str]], None],
+    reconnect_s: float = 120,
+    port: int | None = None,
 ) -> tuple[int, str]:
     """A run of five sessions with a fault in its third; its exit code and what it says.
 
