@@ -40,9 +40,9 @@ from edgebench.explore.trials import (
 )
 from edgebench.files import read_regular, require_folder, unwritten, write_atomically
 from edgebench.judge.history import followed_metrics
+from edgebench.judge.judged import run_profiles
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.judged import run_profiles
 from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
 from edgebench.report import words
 from edgebench.results.archive import unpack_archive

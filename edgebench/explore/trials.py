@@ -46,9 +46,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from edgebench.judge.cautions import REPLAY
 from edgebench.judge.columns import csv_fields, missing_reasons
 from edgebench.judge.comparison import figure_of, session_values
-from edgebench.judge.cautions import REPLAY
 from edgebench.judge.history import NOTHING_REACHES, followed, followed_metrics
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
