@@ -534,7 +534,7 @@ class SessionRecord(_Record):
     """Whether no device carried it out: its stamps are then no device's time, and no figure in seconds is
     made of them. Source: the session."""
     own_time: bool = False
-    """Whether its stamps are of a time of its own, as a replay's: nothing was measured. Source: the session."""
+    """Whether its stamps are of a time of its own, as a replay's: not measured. Source: the session."""
     instructions_reason: str = ""
     """Of an emulated session, why its windows have no instructions; empty where they have. Source: the
     session."""

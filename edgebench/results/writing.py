@@ -395,7 +395,7 @@ class ExperimentStore:
                 why = f"its passes are those of {other}"
         if why:
             what = "the session is damaged"
-            fix = "measure it again; where that does not help, restart its agent or its `edgebench fleet worker`"
+            fix = "measure it again; if that does not help, restart its agent or `edgebench fleet worker`"
             raise SessionError(what, status="protocol_error", stage="measure", why=why, fix=fix)
 
     def write_trial(self, key: str, summary: Mapping[str, Any]) -> Path:

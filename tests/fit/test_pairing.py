@@ -35,7 +35,8 @@ def of_result(
         Target(name=name, device="cpu", revision_of=planned) for name, planned in (revisions or {}).items()
     )
     record = ExperimentRecord(
-        id="0" * 32, name="e", created_utc="", edgebench_version="", command=(), seed=0, sessions=1, passes=1, scene=SCENE,
+        id="0" * 32, name="e", created_utc="", edgebench_version="",
+        command=(), seed=0, sessions=1, passes=1, scene=SCENE,
         targets=targets, trials=(),
     )  # fmt: skip
     return [ComparedTrial.of(each, StoredResults(Path("e"), record)) for each in summaries]
