@@ -377,7 +377,7 @@ class RunConfig:
         bool,
         Setting(
             PICTURES,
-            "Samples are a stream in order: a .tflite keeps its state (variable tensors) between them.",
+            "Samples are a stream in order: a .tflite keeps its state.",
             default_text="reset before each inference",
         ),
     ] = False

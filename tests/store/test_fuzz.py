@@ -243,6 +243,7 @@ def strange_cell(kind: pa.DataType, rng: random.Random) -> Callable[[], Any]:
 CHECKED = {
     "id",
     "key",
+    "state",
     "status",
     "trial",
     "sha256",
