@@ -21,6 +21,7 @@ from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench.explore.site import DATA, SESSIONS, Site, documents
 from edgebench.explore.trials import Ends, ShownResult, TrialRow, read_result, script
+from edgebench.judge.profile import shipped_profiles
 from edgebench.prepare.cache import Cache
 from edgebench.stats.change_point import change_points
 from tests.report.chromium import EXECUTABLE
@@ -120,7 +121,8 @@ def make_site(folder: Path, results: int = RESULTS) -> Path:
         )
     Site(site, [lab]).update()
     read = [
-        read_result(path, "2025-03-01T12:00:00Z", target_names=False)[0] for path in sorted(lab.iterdir())
+        read_result(path, "2025-03-01T12:00:00Z", shipped_profiles(), target_names=False)[0]
+        for path in sorted(lab.iterdir())
     ]
     rng = np.random.default_rng(1)
     begun = datetime(2025, 1, 1, tzinfo=UTC)
@@ -128,7 +130,7 @@ def make_site(folder: Path, results: int = RESULTS) -> Path:
         _varied(read[number % READ], f"r{number:04}", begun + timedelta(hours=8 * number), rng)
         for number in range(results)
     ]
-    data, sessions = documents(shown, (), lambda values: [(e.at, e.ratio) for e in change_points(values)])
+    data, sessions = documents(shown, (), shipped_profiles(), lambda values: [(e.at, e.ratio) for e in change_points(values)])
     (site / SESSIONS).write_text(script("edgebenchSessions", sessions))
     (site / DATA).write_text(script("edgebenchData", data))
     return site

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -88,7 +89,7 @@ def schema() -> None:
     typer.echo(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
 
 
-TEMPLATE_SCHEDULE = {"cycle": "10 s", "images": 1}
+TEMPLATE_SCHEDULE: Mapping[str, str | int] = {"cycle": "10 s", "images": 1}
 TEMPLATE_LIMITS = (
     "accuracy=90 %", "power_peak_w=5 W", "energy_j=10 J", "mass_g=150 g", "size_mm=100 x 70 x 30 mm",
 )  # fmt: skip
@@ -131,10 +132,12 @@ def new(
     require_file_name(path, "-o")
     if path.exists() and not force:
         raise UsageError(f"{path} is there already", fix="name another by -o, or add --force to replace it")
-    schedule = {"cycle": cycle, "images": images, "burst": burst, "deadline": deadline}
+    schedule: dict[str, str | int | None] = {
+        "cycle": cycle, "images": images, "burst": burst, "deadline": deadline,
+    }  # fmt: skip
     is_template = not (limit or extends or any(value not in (None, "") for value in schedule.values()))
     limits = [limit_of(text) for text in (TEMPLATE_LIMITS if is_template else limit or ())]
-    schedule = TEMPLATE_SCHEDULE if is_template else schedule
+    schedule |= TEMPLATE_SCHEDULE if is_template else {}
     text = profile_text(limits, path.parent, name=name, title=title, extends=extends, **schedule)
     write_output(path, text.encode(), "-o")
     echo_path(path)

@@ -143,7 +143,7 @@ def _variant(name: str, cache: Cache) -> dict[str, Any]:
     source = SHIPPED if variant.family == SHIPPED.name else ModelSource(name=variant.family)
     artifact = TfliteChain().stored_artifact(PrepareRequest(variant, 1, {}, source=source), cache)
     if artifact is not None:
-        return _file(artifact.path) | {"name": name}
+        return {**_file(artifact.path), "name": name}
     flags = f"--model {variant.family} --precision {variant.precision}"
     if variant.depth_multiplier is not None:
         flags += f" --width {variant.depth_multiplier}"

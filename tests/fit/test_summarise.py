@@ -7,10 +7,11 @@ import pytest
 import edgebench
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import load_profile
-from edgebench.judge.summarise import status_of, summarise, trial_json
+from edgebench.judge.summarise import summarise, trial_json
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import SceneRecord
 from edgebench.report.words import labels
+from edgebench.results.listing import status_of
 from tests.synthetic_results import CLASSES, NINE, QUARTER, key_of, made_experiment
 
 FP32, FP16, INT8 = QUARTER
