@@ -130,7 +130,9 @@ def make_site(folder: Path, results: int = RESULTS) -> Path:
         _varied(read[number % READ], f"r{number:04}", begun + timedelta(hours=8 * number), rng)
         for number in range(results)
     ]
-    data, sessions = documents(shown, (), shipped_profiles(), lambda values: [(e.at, e.ratio) for e in change_points(values)])
+    data, sessions = documents(
+        shown, (), shipped_profiles(), lambda values: [(e.at, e.ratio) for e in change_points(values)]
+    )
     (site / SESSIONS).write_text(script("edgebenchSessions", sessions))
     (site / DATA).write_text(script("edgebenchData", data))
     return site
