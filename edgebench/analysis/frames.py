@@ -139,7 +139,7 @@ def with_context(
     """
     labels = rows[[column for column in ("result", "trial", "session") if column in rows]]
     found = [sessions[label] for label in labels.drop_duplicates().itertuples(index=False, name=None)]
-    place = labels.groupby([*labels], observed=True, sort=False).ngroup().to_numpy(np.int64)
+    place = labels.groupby([*labels], observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
     codes = np.array([_STATUSES.get_loc(session.record.status) for session in found], np.int8)
     after, rows = len(labels.columns), rows.copy(deep=False)
     rows.insert(after, "status", pd.Series(pd.Categorical.from_codes(codes[place], _STATUSES)))
