@@ -175,7 +175,7 @@ def test_runs_without_a_session_are_one_line(chromium, tmp_path):
     index = made.written(tmp_path / "site")
     (index.parent / "data.js").write_text(called("edgebenchData", made.data() | {"without_sessions": 3}))
     with shown(chromium, index) as page:
-        assert count(page) == "9 of 9 trials selected; runs without any session, which have none: 3."
+        assert count(page) == "9 of 9 trials selected. Runs without any session: 3."
 
 
 INKED = """() => {

@@ -331,7 +331,8 @@ function renderOverview(view) {
   showControls();
   const series = view === "history" && sessions ? renderHistory(wanted) : wanted;
   renderTable(series);
-  byId("count").textContent = countText(all);
+  const empty = data.without_sessions ? ` Runs without any session: ${shown(data.without_sessions)}.` : "";
+  byId("count").textContent = countText(all) + empty;
   if (view === "compare" && sessions) renderCompare();
   if (!withSessions) renderScatter(wanted); // the last, as it takes the page's layout
 }
@@ -340,8 +341,7 @@ function renderOverview(view) {
 function countText(all) {
   if (!data.n) return "There is no trial in these results.";
   const untimed = data.figures.image_s ? "" : " (none of the results has a latency)";
-  const empty = data.without_sessions ? `; runs without any session, which have none: ${shown(data.without_sessions)}` : "";
-  const start = `${shown(all.length)} of ${shown(data.n)} trials selected${untimed}${empty}`;
+  const start = `${shown(all.length)} of ${shown(data.n)} trials selected${untimed}`;
   if (!all.length) return `${start}: clear a filter to see some.`;
   if (!chosenLimits().length && !chosenProfile()) return `${start}.`;
   const counts = d3.rollup(all, (part) => part.length, stateFor);
@@ -391,7 +391,7 @@ function renderScatter(all) {
   const reasons = d3.rollups(missing, (part) => part.length, (reason) => reason);
   const texts = d3.sort(reasons, ([, n]) => -n).map(([reason, n]) => `${shown(n)} with ${reason}`);
   if (texts.length > 2) texts.splice(2, Infinity, `${texts.length - 2} other reasons`);
-  if (drawn.length < all.length) texts.unshift(`${shown(all.length - drawn.length)} of other scenes than ${label(data, "scene", drawn[0])}, until scenes are chosen among the filters`);
+  if (drawn.length < all.length) texts.unshift(`${shown(all.length - drawn.length)} of other scenes than ${label(data, "scene", drawn[0])} (choose scenes among the filters)`);
   byId("undrawn").textContent = texts.length ? `Not drawn: ${texts.join("; ")}.` : "";
 }
 
