@@ -226,7 +226,7 @@ class Site:
     def _offered(self, sources: Sequence[Source]) -> list[Profile]:
         """The profiles that come with EdgeBench, those that were named, and those that results carry.
 
-        Different ones of the same name are numbered.
+        Different ones of the same name or title are numbered.
         """
         self._carried = {
             source: self._carried[source] if source in self._carried else _carried(source)
@@ -236,9 +236,11 @@ class Site:
         for profile in chain(shipped_profiles(), self._named_profiles, *self._carried.values()):
             if profile not in profiles:
                 profiles.append(profile)
+        names = _distinct(profile.name for profile in profiles)
+        titles = _distinct(profile.title or profile.name for profile in profiles)
         return [
-            profile.model_copy(update={"name": name, "title": profile.title + name[len(profile.name) :]})
-            for name, profile in zip(_distinct(each.name for each in profiles), profiles, strict=True)
+            profile.model_copy(update={"name": name, "title": title})
+            for profile, name, title in zip(profiles, names, titles, strict=True)
         ]
 
     def _read(self, source: Source) -> ShownResult | UnreadableResult:

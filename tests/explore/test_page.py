@@ -111,6 +111,73 @@ def test_the_first_view_draws_every_trial_that_has_both_figures(chromium, lab):
         assert "published figure" in page.locator("#legend").inner_text()
 
 
+SMALL, LARGE = "640 x 480 pixels, 6 patches of 224 x 224", "4512 x 4512 pixels, 400 patches of 224 x 224"
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Measured trials of two scenes, and faster ones that were not measured."""
+    made = Made()
+    for k, (kind, scene, image_s) in enumerate(
+        (
+            *(("measured", SMALL, 0.01 * (1 + k)) for k in range(2)),
+            *(("measured", LARGE, 1.0 + k) for k in range(3)),
+            *(("published", LARGE, 0.2 + k / 10) for k in range(4)),
+            ("replay", LARGE, 0.1),
+            ("emulated", LARGE, 0.1),
+        )
+    ):
+        labels = {"kind": kind, "scene": scene, "device": "cpu", "model": "m", "trial": f"t{k}", "result": "r"}
+        labels |= {"id": "" if kind == "published" else f"{k:016x}", "key": str(k), "source": str(k)}
+        accuracy = (0.5 + image_s / 10, None, None)
+        sessions = {} if kind == "published" else {"image_s": [image_s, image_s * 1.1, image_s * 1.2]}
+        made.trial(labels, {"image_s": (image_s, None, None), "accuracy": accuracy}, sessions)
+    return made.written(tmp_path_factory.mktemp("kinds") / "site")
+
+
+def test_each_kind_has_its_mark_and_fronts_hold_measured_trials_of_one_scene(chromium, kinds):
+    with shown(chromium, kinds) as page:
+        legend = page.locator("#legend").inner_text()
+        for text in ("published figure", "replay, not measured", "emulated, not measured"):
+            assert text in legend
+        around = page.locator("#scatter path.kind").get_attribute("d")
+        assert around.count("z") == 6 and len({path[path.index("m") :] for path in around.split("M")[1:]}) == 3
+        front = page.locator("#scatter path.front")
+        assert front.get_attribute("d").count("L") == 4  # steps of the three measured trials of the large scene
+        assert "Pareto front of measured trials" in legend and "each" not in legend
+        page.evaluate(f"go({{ scene: [{SMALL!r}, {LARGE!r}] }})")
+        assert front.get_attribute("d").count("M") == 2  # one each
+        assert "for each model family and scene" in page.locator("#legend").inner_text()
+        page.evaluate("go({ kind: ['published', 'replay', 'emulated'], scene: null })")
+        assert page.locator("#scatter path.front").get_attribute("d") == ""
+
+
+def test_scenes_are_together_on_an_axis_only_where_they_are_chosen(chromium, kinds):
+    with shown(chromium, kinds) as page:
+        assert count(page) == "11 of 11 trials selected."
+        drawn = "scatter.points.map(({ i }) => label(data, 'scene', i))"
+        assert page.evaluate(drawn) == [LARGE] * 9  # the one of the most measured trials
+        assert f"2 of other scenes than {LARGE}" in page.locator("#undrawn").inner_text()
+        page.locator(f"input[name=scene][value='{SMALL}']").check()
+        assert page.evaluate(drawn) == [SMALL] * 2 and count(page).startswith("2 of 11")
+        page.locator(f"input[name=scene][value='{LARGE}']").check()
+        assert sorted(set(page.evaluate(drawn))) == [LARGE, SMALL]
+        assert page.locator("#undrawn").inner_text() == ""
+        page.evaluate("go({ scene: null, view: 'compare', baseline: '0000000000000002/2' })")
+        texts = column(page, "Ratio of latency per image")
+        assert texts[:2] == ["missing"] * 2 and "missing" not in texts[2:5]
+        reason = page.locator("#table td small").first.get_attribute("title")
+        assert reason == "another scene than the baseline's"
+
+
+def test_runs_without_a_session_are_one_line(chromium, tmp_path):
+    made = Made().lab(1)
+    index = made.written(tmp_path / "site")
+    (index.parent / "data.js").write_text(called("edgebenchData", made.data() | {"without_sessions": 3}))
+    with shown(chromium, index) as page:
+        assert count(page) == "9 of 9 trials selected. Runs without any session: 3."
+
+
 INKED = """() => {
   const {width, height} = scatter.canvas;
   if (!width) return {};

@@ -21,7 +21,7 @@ from edgebench.explore.site import LOCK, Site, watch
 from edgebench.explore.trials import MOST_POINTS, site_metrics, thinned
 from edgebench.files import write_atomically
 from edgebench.judge.history import history
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.profile import parse_profile, shipped_profiles
 from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.results.archive import unpack_archive, write_archive
@@ -30,6 +30,7 @@ from edgebench.results.load import StoredResults
 from edgebench.stats.interval import Interval
 from tests import synthetic_results
 from tests.explore.conftest import column, decoded, document
+from tests.synthetic_results import QUARTER
 
 
 def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_what_did_not_change_is_not_read_again(lab: Path, tmp_path: Path) -> Non
     before = set((tmp_path / "site" / "results").iterdir())
     synthetic_results.made_experiment(lab, name="c", seed=9)
     shutil.rmtree(lab / "a")
-    shutil.rmtree(lab / "b" / "trials")  # unread: its records' state is what was read
+    next((lab / "b").rglob("sessions/002")).rename(tmp_path / "removed")
     read: list[int] = []
     assert site.update(lambda done, total: read.append(done))
     data = document(tmp_path / "site" / "data.js")
@@ -262,6 +263,100 @@ def test_what_is_no_number_is_null(lab: Path, tmp_path: Path, monkeypatch: pytes
     assert [figures[name][0] for name in ("value", "low", "high")] == [None, None, None]
     assert "finite" in decoded(figures["reasons"], 0)
     assert None not in figures["value"][1:] and "memory_bytes" not in sessions["trials"][0]
+
+
+def test_a_trial_has_its_kind_and_a_replay_no_board_of_this_machine(tmp_path: Path) -> None:
+    lab = tmp_path / "lab"
+    for name in ("measured", "replay", "own_time", "emulated"):
+        folder = synthetic_results.made_experiment(lab, name=name, variants=QUARTER[:1])
+        for path in folder.rglob("session.json"):
+            session = json.loads(path.read_text())
+            session["device"] |= {"board": "Desk", "power_mode": {"name": "fast"}}
+            path.write_text(json.dumps(session | ({name: True} if name in session else {})))
+        if name == "replay":
+            text = (folder / "experiment.json").read_text()
+            (folder / "experiment.json").write_text(text.replace('"device": "cpu"', '"device": "replay"'))
+    Site(tmp_path / "site", [lab], published=True).update()
+    data = document(tmp_path / "site" / "data.js")
+    facts = {
+        row[0]: row[1:] for row in zip(*(column(data, name) for name in ("result", "kind", "board", "power_mode")))
+    }
+    assert facts.pop("published")[0] == "published"
+    assert facts == {
+        "measured": ("measured", "Desk", "fast"),
+        "emulated": ("emulated", "Desk", "fast"),
+        "replay": ("replay", "", ""),
+        "own_time": ("replay", "", ""),
+    }
+
+
+def test_a_scene_is_a_label_of_pixels_patches_and_input(tmp_path: Path) -> None:
+    synthetic_results.made_experiment(tmp_path / "lab", name="small", variants=QUARTER[:1])
+    synthetic_results.made_experiment(
+        tmp_path / "lab", name="large", variants=QUARTER[:1], rows=20, columns=20
+    )
+    Site(tmp_path / "site", [tmp_path / "lab"]).update()
+    data = document(tmp_path / "site" / "data.js")
+    scenes = dict(zip(column(data, "result"), column(data, "scene"), strict=True))
+    assert data["labels"]["scene"]["differs"]
+    assert scenes["large"].endswith(", 400 patches of 224 x 224") and " x " in scenes["large"]
+    assert scenes["small"].endswith(", 20 patches of 224 x 224")
+
+
+def test_profiles_of_results_and_named_files_are_offered(tmp_path: Path) -> None:
+    slow, quick = (profile_text("mine", limit) for limit in (1000.0, 1e-6))
+    (tmp_path / "other.toml").write_text(profile_text("other", 1e-6))
+    lab = tmp_path / "lab"
+    for name, text in (("a", slow), ("b", quick), ("c", slow)):
+        carried = [parse_profile(text.encode(), name).as_record()]
+        synthetic_results.made_experiment(lab, name=name, variants=QUARTER[:1], profiles=carried)
+    shipped = [profile.as_record() for profile in shipped_profiles()]
+    folder = synthetic_results.made_experiment(lab, name="d", variants=QUARTER[:1], profiles=shipped)
+    write_archive(folder, lab / "d.zip", edgebench_version="1")
+    shutil.rmtree(folder)
+    site = Site(tmp_path / "site", [lab], profiles=[str(tmp_path / "other.toml")])
+    site.update()
+    data = document(tmp_path / "site" / "data.js")
+    names = [profile["name"] for profile in data["profiles"]]
+    assert names == [*(profile.name for profile in shipped_profiles()), "other", "mine", "mine (2)"]
+    verdicts = {
+        profile["name"]: {decoded(profile["verdicts"], place) for place in range(data["n"])}
+        for profile in data["profiles"]
+    }
+    assert verdicts["mine"] == {"pass"} and verdicts["mine (2)"] == verdicts["other"] == {"fail"}  # of all
+    titles = [profile["title"] for profile in data["profiles"]]
+    assert len(set(titles)) == len(titles)
+    with pytest.raises(UsageError):
+        Site(tmp_path / "site", [lab], profiles=[str(tmp_path / "none.toml")])
+    carried = [parse_profile(profile_text("late", 1.0).encode(), "e").as_record()]
+    synthetic_results.made_experiment(lab, name="e", variants=QUARTER[:1], profiles=carried)
+    site.update()  # the earlier results are judged by it, too
+    late = document(tmp_path / "site" / "data.js")
+    assert [profile["name"] for profile in late["profiles"]] == [*names, "late"]
+    assert late["n"] == data["n"] + 1 and {*late["profiles"][-1]["verdicts"]["codes"]} != set()
+
+
+def profile_text(name: str, limit: float) -> str:
+    requirement = f'[[requirements]]\nname = "image_s"\nquantity = "image_s"\nlimit = {limit}\n'
+    return f'schema_version = 1\nname = "{name}"\ntitle = "made"\n{requirement}'
+
+
+def test_runs_without_any_session_are_counted_and_no_rows(lab: Path, tmp_path: Path) -> None:
+    synthetic_results.made_experiment(lab, name="dry", not_run=QUARTER)
+    failed = synthetic_results.made_experiment(lab, name="failed", failed=QUARTER)
+    site = Site(tmp_path / "site", [lab])
+    for _ in range(2):
+        site.update()
+        data = document(tmp_path / "site" / "data.js")
+        assert set(column(data, "result")) == {"a", "b", "failed"}
+        assert (site.results, site.without_sessions, data["without_sessions"]) == (3, 1, 1)
+        assert not data["left_out"] and len(list((tmp_path / "site" / "results").iterdir())) == 3
+        (failed / "run.json").touch()
+    alone = Site(tmp_path / "alone", [lab / "dry"])
+    alone.update()
+    assert document(tmp_path / "alone" / "data.js")["n"] == 0
+    done = CliRunner().invoke(app, ["explore", str(lab / "dry"), "-o", str(tmp_path / "alone")])
+    assert done.exit_code == 0 and "1 run without any session" in done.stderr
 
 
 def test_published_figures_are_marked_with_their_sources(lab: Path, tmp_path: Path) -> None:

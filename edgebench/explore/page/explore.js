@@ -100,9 +100,6 @@ function go(changes, passing = false) {
   render();
 }
 
-/** Metrics with a figure, the usual ones first. */
-const withFigures = () => Object.keys(data.figures);
-
 /** @param {"x"|"y"|"metric"} name */
 function chosenMetric(name) {
   const known = data.metrics.find((metric) => metric.name === params.get(name));
@@ -266,7 +263,7 @@ function fillControls() {
   const [first, last] = d3.extent((data.labels.date?.values || []).filter(Boolean));
   byId("dates").hidden = !first;
   for (const name of ["from", "to"]) Object.assign(byId(name), { min: first ?? "", max: last ?? "" });
-  const there = withFigures();
+  const there = Object.keys(data.figures); // the usual ones first
   const axes = new Set([...there, "image_s", "accuracy"]);
   for (const axis of AXES) options(axis, [...axes].map((name) => [name, metricOf(data, name).titled]));
   options("profile", [["", "none"], ...data.profiles.map(({ name, title }) => [name, title])]);
@@ -334,7 +331,8 @@ function renderOverview(view) {
   showControls();
   const series = view === "history" && sessions ? renderHistory(wanted) : wanted;
   renderTable(series);
-  byId("count").textContent = countText(all);
+  const empty = data.without_sessions ? ` Runs without any session: ${shown(data.without_sessions)}.` : "";
+  byId("count").textContent = countText(all) + empty;
   if (view === "compare" && sessions) renderCompare();
   if (!withSessions) renderScatter(wanted); // the last, as it takes the page's layout
 }
@@ -343,8 +341,7 @@ function renderOverview(view) {
 function countText(all) {
   if (!data.n) return "There is no trial in these results.";
   const untimed = data.figures.image_s ? "" : " (none of the results has a latency)";
-  const empty = data.without_sessions ? `; ${shown(data.without_sessions)} runs without any session are not among them` : "";
-  const start = `${shown(all.length)} of ${shown(data.n)} trials selected${untimed}${empty}`;
+  const start = `${shown(all.length)} of ${shown(data.n)} trials selected${untimed}`;
   if (!all.length) return `${start}: clear a filter to see some.`;
   if (!chosenLimits().length && !chosenProfile()) return `${start}.`;
   const counts = d3.rollup(all, (part) => part.length, stateFor);
@@ -361,9 +358,10 @@ function renderScatter(all) {
   /** @type {string[]} */
   const missing = [];
   const [ofX, ofY] = [x, y].map(({ name }) => figuresOf(data, name) ?? { value: [], low: null, high: null });
-  // Figures of different scenes are of different work: where none is chosen, that of the most trials is drawn.
+  // Figures of different scenes are of different work: where none is chosen, that of the most measured trials is drawn.
   const scenes = d3.groups(all, (i) => label(data, "scene", i)).map(([, trials]) => trials);
-  const drawn = params.has("scene") ? all : d3.greatest(scenes, ({ length }) => length) ?? [];
+  const measured = (/** @type {number[]} */ trials) => d3.sum(trials, (i) => (label(data, "kind", i) === "measured" ? data.n : 1));
+  const drawn = params.has("scene") ? all : d3.greatest(scenes, measured) ?? [];
   for (const i of drawn) {
     const valueX = ofX.value[i] ?? null;
     const valueY = ofY.value[i] ?? null;
@@ -393,7 +391,7 @@ function renderScatter(all) {
   const reasons = d3.rollups(missing, (part) => part.length, (reason) => reason);
   const texts = d3.sort(reasons, ([, n]) => -n).map(([reason, n]) => `${shown(n)} with ${reason}`);
   if (texts.length > 2) texts.splice(2, Infinity, `${texts.length - 2} other reasons`);
-  if (drawn.length < all.length) texts.unshift(`${shown(all.length - drawn.length)} of other scenes than ${label(data, "scene", drawn[0])}, until scenes are chosen among the filters`);
+  if (drawn.length < all.length) texts.unshift(`${shown(all.length - drawn.length)} of other scenes than ${label(data, "scene", drawn[0])} (choose scenes among the filters)`);
   byId("undrawn").textContent = texts.length ? `Not drawn: ${texts.join("; ")}.` : "";
 }
 

@@ -24,7 +24,7 @@ function renderTrial() {
   const about = pairs(facts.map((name) => [data.labels[name].title, label(data, name, i)]));
   article.replaceChildren(back, heading(trialTitle(i)), about);
   if (!/^[0-9a-f]{16}$/.test(id)) {
-    const texts = withFigures().map((name) => [metricOf(data, name).titled, figureText(figure(data, name, i), metricOf(data, name).unit)]);
+    const texts = Object.keys(data.figures).map((name) => [metricOf(data, name).titled, figureText(figure(data, name, i), metricOf(data, name).unit)]);
     return article.append(element("section", {}, element("h3", {}, "Published figures"), pairs(texts)));
   }
   const compare = address({ view: "compare", trial: null, baseline: nameOf(i) });
