@@ -33,7 +33,9 @@ def test_a_fail_from_disturbed_sessions_alone_is_undecided():
     ("limit", "word", "code"), [(1.1, "pass", 0), (1.01, "inconclusive", 0), (0.9, "fail", 3)]
 )
 def test_a_fail_is_judged_again_without_the_disturbed_sessions(limit, word, code):
-    trial = summary((*CALM, *DISTURBED * 3), interfered=(9, 12), undisturbed=summary(CALM))
+    slow, slower, slowest = DISTURBED
+    sessions = tuple(each for calm in CALM for each in (slow, calm, slower, slowest))
+    trial = summary(sessions, interfered=(9, 12), undisturbed=summary(CALM))
     whole = replace(trial, interfered=(0, 0), undisturbed=None)
     assert verdict(whole, quantity="image_s", limit=limit).verdict == "fail"
     judged = verdict(trial, quantity="image_s", limit=limit)
