@@ -557,7 +557,7 @@ def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
         parts = [f"{len(group)} around {statistics.fmean(group):.3g} s{of}" for group in shape.groups]
         warnings.append(Caution(Flag.MULTIMODAL, of=len(medians), what=" and ".join(parts)))
     if medians and (wider := float(widening(np.array(medians)))) > 1:
-        warnings.append(Caution(Flag.RESEMBLING, of=len(medians), ratio=wider, what=of))
+        warnings.append(Caution(Flag.RESEMBLING, of=len(medians), ratio=wider, what=steady.quantity))
     return warnings
 
 

@@ -55,7 +55,7 @@ class Flag(Enum):
         "the medians of the {of} sessions fall into groups, {what}: the interval covers less than it claims"
     )
     RESEMBLING = (
-        "the medians{what} of the {of} sessions resemble the one before them: "
+        "the medians of {what} of the {of} sessions resemble the one before them: "
         "the interval is {ratio:.2g} times as wide as that of independent sessions"
     )
     BUILDS_DIFFER = (

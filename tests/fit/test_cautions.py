@@ -126,7 +126,7 @@ def test_sessions_that_resemble_the_one_before_them_are_told_with_the_factor():
     medians = (1.0, 1.03, 1.02, 1.05, 1.06, 1.03, 1.04, 1.0, 0.99, 1.01)
     records = [_record(n) for n in range(10)]
     assert sentences(records, _steady(*[[median] for median in medians])) == (
-        "the medians of the 10 sessions resemble the one before them: "
+        "the medians of image_s of the 10 sessions resemble the one before them: "
         "the interval is 2.1 times as wide as that of independent sessions",
     )
     shuffled = [medians[at] for at in (0, 9, 2, 7, 4, 5, 6, 3, 8, 1)]

@@ -63,7 +63,7 @@ def test_a_target_that_is_reached_ends_the_trial(narrow):
     path, outcome = narrow
     summary, end = only(path)
     assert (end.by, summary.status, outcome.out_of_time) == ("rule", "done", False)
-    assert 3 <= end.sessions == outcome.sessions < 30
+    assert 12 <= end.sessions == outcome.sessions < 30
     assert end.half_width is not None and end.half_width <= 0.025
     assert "of 2.5 % asked, after" in end.text
     record = edgebench.load(path).experiment
@@ -117,6 +117,8 @@ def test_a_run_that_is_out_of_time_goes_on_to_the_very_same_end(
     assert end.text == (
         "time of 25 s over after 2 of at most 30 sessions, without reaching 2.5 %: no interval yet"
     )
+    monkeypatch.undo()
+    flags["clock"] = lambda: 0.0  # a busy machine takes longer than that for all of them
     again, outcome = run(session_cache, tmp_path, source, resume=True, sessions=None, **flags)
     assert again == path
     assert figures(edgebench.load(path)) == figures(edgebench.load(narrow[0]))
