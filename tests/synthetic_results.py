@@ -287,7 +287,9 @@ def made_experiment(
                     session = _of_workers(session, trial)
                 if named.get(trial.target) in emulated:
                     frames = SessionTables(windows=tables.window_rows([WINDOW], rows * columns))
-                    session = session.model_copy(update={"emulated": True, "predicted": {}, "cold": {}})
+                    session = session.model_copy(
+                        update={"emulated": True, "predicted": {}, "cold": {}, "windows_ns": {}}
+                    )
                 if is_late:
                     lost = Failure(what="the device was lost", stage="predict")
                     session = session.model_copy(update={"status": "lost_connection", "failure": lost})

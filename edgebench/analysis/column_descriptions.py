@@ -81,8 +81,7 @@ def _of_table(name: str) -> Columns:
     found |= {column: _CONTEXT[column] for column in CONTEXT[name] if column in _CONTEXT} | stored
     if name != "predictions":
         return found
-    more = "counts in the model's classes; -1 where it is unknown, and where the model has no such class."
-    found["label"] = replace(found["label"], text=f"Its class, which {more}")
+    found["label"] = replace(found["label"], text="Its class of the model; -1 without one, or if unknown.")
     found["image"] = Described(
         "Path of the image, as its folder or CSV file names it; missing of patches of the scene, and of "
         "images that were no files.",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,9 +25,10 @@ from edgebench.judge.mission import Mission
 from edgebench.judge.profile import Profile, load_profiles
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS
-from edgebench.records.stored import ExperimentRecord, SessionRecord, SessionStatus, TrialRecord
+from edgebench.records.stored import SessionRecord, SessionStatus, TrialRecord
 from edgebench.records.target import settings_text
 from edgebench.results.frames import frame_of, series
+from edgebench.results.load import StoredResults
 from edgebench.run.boards import Board, known_boards
 
 # The trial of a row: what its frames share, in front.
@@ -105,28 +104,12 @@ CONTEXT_OF = {"passes": ("patches",), "predictions": ("worker", "set", "index", 
 """By table, the columns of its file that `with_context` takes, besides trial and session."""
 
 
-@dataclass(frozen=True)
-class StoredSession:
-    """One session of a result.
-
-    Attributes:
-        experiment: which has its trial's scene and classes.
-        record: its own.
-        image_paths: by the SHA-256 of a set, the path of each image by its index.
-    """
-
-    experiment: ExperimentRecord
-    record: SessionRecord
-    image_paths: Mapping[str, Sequence[str]]
-
-    @cached_property
-    def trial(self) -> TrialRecord:
-        """Its trial in the plan."""
-        return next(trial for trial in self.experiment.trials if trial.key == self.record.trial)
+StoredSession = tuple[StoredResults, TrialRecord, SessionRecord]
+"""A session with its result and its trial."""
 
 
 def with_context(
-    name: str, rows: pd.DataFrame, sessions: Mapping[tuple[Any, ...], StoredSession]
+    name: str, rows: pd.DataFrame, sessions: Sequence[StoredSession], place: NDArray[np.integer[Any]]
 ) -> pd.DataFrame:
     """The rows of a table with the columns of CONTEXT, and with labels that count in the model's classes.
 
@@ -134,42 +117,42 @@ def with_context(
 
     Args:
         name: of the table.
-        rows: with trial, session, the columns of CONTEXT_OF and, of several results, result in front.
-        sessions: those of the rows, at least, by result (of several), trial and number.
+        rows: with the columns of CONTEXT_OF.
+        sessions: those of the rows.
+        place: which of them is each row's, int [rows].
     """
-    labels = rows[[column for column in ("result", "trial", "session") if column in rows]]
-    found = [sessions[label] for label in labels.drop_duplicates().itertuples(index=False, name=None)]
-    place = labels.groupby([*labels], observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
-    codes = np.array([_STATUSES.get_loc(session.record.status) for session in found], np.int8)
-    after, rows = len(labels.columns), rows.copy(deep=False)
+    codes = np.array([_STATUSES.get_loc(record.status) for *_, record in sessions], np.int8)
+    after, rows = 2 * ("session" in rows), rows.copy(deep=False)
     rows.insert(after, "status", pd.Series(pd.Categorical.from_codes(codes[place], _STATUSES)))
     if name == "windows":
-        rows["emulated"] = np.array([session.record.emulated for session in found], bool)[place]
+        rows["emulated"] = np.array([record.emulated for *_, record in sessions], bool)[place]
     if name == "passes":
-        scenes = [session.experiment.scene_of(session.trial).patches for session in found]
+        scenes = [results.experiment.scene_of(trial).patches for results, trial, _ in sessions]
         rows.insert(after + 1, "scenes", rows["patches"] / np.array(scenes, np.float64)[place])
-    return _with_names(rows, place, found) if name == "predictions" else rows
+    return _with_names(rows, sessions, place) if name == "predictions" else rows
 
 
-def _with_names(rows: pd.DataFrame, place: NDArray[np.int64], found: Sequence[StoredSession]) -> pd.DataFrame:
+def _with_names(
+    rows: pd.DataFrame, sessions: Sequence[StoredSession], place: NDArray[np.integer[Any]]
+) -> pd.DataFrame:
     """Predictions with image, label_name and predicted_name: categories, the latter two with the same ones.
 
     A name is missing for labels and predictions outside the classes (such as -1), and the path of an image
-    for patches of the scene, which are no files. `place` says which of `found` is each row's session.
+    for patches of the scene, which are no files.
     """
     groups: Mapping[Any, Any] = rows.groupby([place, "worker", "set"], observed=True).indices
     known: dict[str, list[tuple[Any, Sequence[str]]]] = {"index": [], "label": [], "predicted": []}
     labels = rows["label"].to_numpy().copy()
     for (number, worker, set_name), at in groups.items():
-        session, trial = found[number], found[number].trial
+        results, trial, _ = sessions[number]
         classes = (trial.workers[worker] if worker < len(trial.workers) else trial).class_names
-        image_set = session.experiment.images_of(trial)
-        labelled = session.experiment.scene_of(trial) if set_name == "scene" else image_set
+        image_set = results.experiment.images_of(trial)
+        labelled = results.experiment.scene_of(trial) if set_name == "scene" else image_set
         names = labelled.class_names if labelled is not None else ()
         known["predicted"].append((at, classes))
         known["label"].append((at, names))
         if set_name != "scene" and image_set is not None:
-            known["index"].append((at, session.image_paths.get(image_set.sha256, ())))
+            known["index"].append((at, results.image_paths.get(image_set.sha256, ())))
             if image_set.task != "classes":  # a label tells the normal from the anomalous, and is no class
                 continue
         numbers = {name: number for number, name in reversed([*enumerate(classes)])}
@@ -177,28 +160,21 @@ def _with_names(rows: pd.DataFrame, place: NDArray[np.int64], found: Sequence[St
         labels[at] = translated[_within(labels[at], names)]
     both = [*known["predicted"], *known["label"]]  # the classes of the models come first, in their order
     for column, of_categories in (("index", known["index"]), ("label", both), ("predicted", both)):
-        categories = dict.fromkeys(name for _, names in of_categories for name in names)
-        named = pd.Series(_names(rows[column].to_numpy(), known[column], categories))
+        categories = list(dict.fromkeys(name for _, names in of_categories for name in names))
+        code_by_name = {name: code for code, name in enumerate(categories)}
+        numbers, codes = rows[column].to_numpy(), np.full(len(rows), -1, dtype=np.int32)
+        for at, names in known[column]:
+            of_names = np.array([*(code_by_name[name] for name in names), -1], dtype=np.int32)
+            codes[at] = of_names[_within(numbers[at], names)]
+        named = pd.Categorical.from_codes(codes.tolist(), categories=pd.Index(categories, dtype="str"))
         name = "image" if column == "index" else f"{column}_name"
-        rows.insert([*rows.columns].index(column) + 1, name, named)
+        rows.insert([*rows.columns].index(column) + 1, name, pd.Series(named))
     return rows.assign(label=labels)
 
 
 def _within(numbers: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.int64]:
     """The numbers, and that behind the last name in place of those that have none."""
     return np.where((numbers >= 0) & (numbers < len(names)), numbers, len(names))
-
-
-def _names(
-    numbers: NDArray[np.int64], groups: Iterable[tuple[Any, Sequence[str]]], categories: Iterable[str]
-) -> pd.Categorical:
-    """A column of names: in each group of rows, those that its numbers have in its list."""
-    codes = np.full(len(numbers), -1, dtype=np.int32)
-    code_by_name = {name: code for code, name in enumerate(categories)}
-    for at, names in groups:
-        of_names = np.array([*(code_by_name[name] for name in names), -1], dtype=np.int32)
-        codes[at] = of_names[_within(numbers[at], names)]
-    return pd.Categorical.from_codes(codes.tolist(), categories=pd.Index(list(code_by_name), dtype="str"))
 
 
 # Rails of meters as a frame: one row a trial and rail, where a summary has the primary one alone (pure).
@@ -444,10 +420,7 @@ def chosen_profiles(
 def boards() -> pd.DataFrame:
     """One row a board that `board=` and `--board` take, by its name: the index, which is called `board`.
 
-    title; plugged_in (a stick or card, whose host is a board of its own); mass_g; size_mm (a tuple of three
-    sides, None where no source gives it); power_maximum_w and power_typical_w by its maker's word; boot_s;
-    the source of each as mass_source and so on; note. Mass and size are without case, cooler and supply.
-    What no source gives is NaN.
+    `edgebench.columns("boards")` describes the columns. What no source gives is NaN.
     """
     by_name = dict(sorted(known_boards().items()))
     frame = frame_of([_board_row(board) for board in by_name.values()], _BOARD_KINDS)

@@ -86,9 +86,10 @@ class TrialPlots:
         profile: Profiles | None = None,
         ax: Axes | FigureBase | None = None,
     ) -> Axes:
-        """All targets on one axis: median latency in s of each trial, and its ratio to the quickest.
+        """All targets on one axis: median latency in s of each trial, and its ratio to the quickest with the
+        same scene.
 
-        Intervals are 95 % ones over sessions. Lines are what profiles allow, by default those of the run.
+        Intervals are 95 %, over sessions. Lines are what profiles allow, by default those of the run.
         """
         trials = self._trials(target, variant)
         return targets(trials, self._latency_limits(trials, profile), ax=ax)

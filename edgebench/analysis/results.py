@@ -13,7 +13,6 @@ from edgebench.analysis.frames import (
     CONTEXT,
     CONTEXT_OF,
     Profiles,
-    StoredSession,
     chosen_profiles,
     mission_frame,
     rail_frame,
@@ -128,12 +127,12 @@ class Results(StoredResults):
         return frame if columns is None else frame[["trial", "session", *columns]]
 
     def _with_context(self, name: str, rows: pd.DataFrame) -> pd.DataFrame:
-        sessions = {
-            (key, record.n): StoredSession(self.experiment, record, self.image_paths)
-            for key, records in self._records.items()
-            for record in records
-        }
-        return with_context(name, rows, sessions)
+        labels = rows[["trial", "session"]]
+        place = labels.groupby([*labels], observed=True, sort=False).ngroup().to_numpy()
+        trials = {trial.key: trial for trial in self.experiment.trials}
+        records = {(key, record.n): record for key in trials for record in self._records[key]}
+        found = labels.drop_duplicates().itertuples(index=False, name=None)
+        return with_context(name, rows, [(self, trials[key], records[key, n]) for key, n in found], place)
 
     def summaries(
         self, *, board: Texts = (), declared_power: Texts = (), declared: Texts = ()

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain, count, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -152,12 +152,11 @@ class ScannedTable:
         read = None if columns is None else [*dict.fromkeys((*columns, *needed))]
         read = read and [name for name in read if name not in added]
         sources: list[_File] = []
-        sessions: dict[tuple[Any, ...], StoredSession] = {}
+        sessions: dict[tuple[str, str, int], StoredSession] = {}
+        results: dict[str, Results] = {}
         for (name, key), members in groupby(labels, key=itemgetter(0, 1)):
-            stored, root = self._results[name], self._results[name].path
+            root = self._results[name].path
             records = {record.n: record for record in read_sessions(root, key)[0]}
-            results = Results(root, stored.experiment)
-            paths = results.image_paths if self._name == "predictions" else {}
             for *_, n in members:
                 path = self._path(name, key, n)
                 if n not in records:
@@ -166,20 +165,22 @@ class ScannedTable:
                         why="it was sound when its folder was scanned",
                         fix="scan the folder again",
                     )
-                sessions[name, key, n] = StoredSession(stored.experiment, records[n], paths)
+                if name not in results:
+                    results[name] = Results(root, self._results[name].experiment)
+                trial = next(each for each in results[name].experiment.trials if each.key == key)
+                sessions[name, key, n] = results[name], trial, records[n]
                 sources.append(_File(0, n, path, root, records[n].tables.get(self._name), name, key))
         found, parts = read_arrow(self._name, sources, read)
         rows = [part.num_rows for part in parts]
         fixed = pa.schema([field for field in self._own.items() if read is None or field[0] in read])
         whole = pa.concat_tables([fixed.empty_table(), *parts], promote_options="default")
-        label_columns = (
-            _repeated([file.result for file in found], rows),
-            _repeated([file.key for file in found], rows),
-            pa.array(np.repeat(np.array([file.session for file in found], np.int32), rows)),
-        )
-        for place, (name, values) in enumerate(zip(_LABELS, label_columns, strict=True)):
-            whole = whole.add_column(place, name, values)
-        context = with_context(self._name, whole.select([*_LABELS, *needed]).to_pandas(), sessions)
+        place = np.repeat(np.arange(len(found)), rows)
+        of_files = [(file.result, file.key, file.session) for file in found]
+        for at, (name, kind) in enumerate(_LABELS.items()):
+            values = pa.array([labels[at] for labels in of_files], kind)
+            whole = whole.add_column(at, name, values.take(place))
+        of_rows = [sessions[labels] for labels in of_files]
+        context = with_context(self._name, whole.select(needed).to_pandas(), of_rows, place)
         for field in self.schema:
             if field.name in CONTEXT[self._name] or field.name == "label":
                 others = [name for name in whole.column_names if name != field.name]
@@ -259,10 +260,3 @@ def scan(*folders: str | Path) -> Scan:
 
 def _rows(labels: pa.Table) -> list[_Labels]:
     return list(zip(*(column.to_pylist() for column in labels.columns), strict=True))
-
-
-def _repeated(labels: Sequence[str], rows: Sequence[int]) -> pa.DictionaryArray:
-    """Each label as often as its table has rows."""
-    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-    codes = np.repeat(np.array([places[label] for label in labels], np.int32), rows)
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(places), pa.string()))

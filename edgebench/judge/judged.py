@@ -167,16 +167,14 @@ def missions(
     measured = [trial for trial in trials if trial.latency is not None]
     if not measured:
         reasons = sorted({reason for trial in trials if (reason := trial.reason or trial.untimed_reason)})
-        more, emulated = len(reasons) - MOST_REASONS, any(trial.emulated for trial in trials)
-        lacking = "time of a device" if emulated else "finished session"
-        resumed = "measure it first: `edgebench run --resume` goes on with it"
+        more = len(reasons) - MOST_REASONS
         text = "; ".join(reasons[:MOST_REASONS]) + (
             f"; and {more} more (`edgebench show`)" if more > 0 else ""
         )
         raise StoredResultError(
-            f"{judged.results.path} has no {lacking} to draw latencies from",
+            f"{judged.results.path} has no latency of a device to draw from",
             why=text,
-            fix=resumed if not emulated else "measure it on a device",
+            fix="measure it on a device: `edgebench run --resume` goes on with a run",
         )
     for trial in measured:
         for profile, schedule in zip(profiles, schedules, strict=True):

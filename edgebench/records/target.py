@@ -13,8 +13,6 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from edgebench.errors import UsageError
 from edgebench.records.values import Json, PowerKind
 
-# Settings as one text, as people and files that hold no mappings take them.
-
 
 def settings_text(settings: Mapping[str, Json]) -> str:
     """Whole values, however long: `delegate=~/lib/x.so`; empty without settings."""

@@ -204,7 +204,7 @@ def test_a_trial_that_failed_says_why(tmp_path: Path) -> None:
 def test_a_mission_of_an_emulated_device_says_that_it_has_no_time(results: edgebench.Results) -> None:
     with pytest.raises(StoredResultError) as caught:
         results.mission("disco-greenland", trial=key_of(QUARTER[2], "mcu"))
-    assert "no time of a device" in caught.value.what and "emulated" in caught.value.why
+    assert "no latency of a device" in caught.value.what and "emulated" in caught.value.why
 
 
 def legend(axes: list[Axes]) -> set[str]:

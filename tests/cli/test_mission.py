@@ -85,7 +85,7 @@ def test_trials_are_named_as_in_every_other_table(result):
     [
         (["--trial", "0.25 fp33"], 2, "there is no trial", "did you mean '0.25 fp32'"),
         (["--trial", "mobilenet_v1-0.25-int9"], 2, "there is no trial", "mobilenet_v1-0.25-int8"),
-        (["--trial", "mobilenet_v1-0.5-int8"], 1, "has no finished session", "--resume"),
+        (["--trial", "mobilenet_v1-0.5-int8"], 1, "has no latency of a device", "--resume"),
         (["--days", "1e6"], 2, "at most 50,000,000 are simulated", "--days 4.15e+04 or less"),
         (["--days", "0"], 2, "--days", ""),
     ],

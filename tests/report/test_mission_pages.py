@@ -65,7 +65,7 @@ def test_what_would_take_long_is_not_played(whole: Judged) -> None:
 
 def test_why_nothing_is_played(whole: Judged, nothing: Judged) -> None:
     (brief,) = brief_missions(nothing.results, nothing.summaries, whole.profiles[:1])
-    assert "no finished session to draw latencies from" in brief.reason
+    assert "no latency of a device to draw from" in brief.reason
     assert mission_table(brief, nothing.summaries) is None and mission_picture(brief, []) is None
     without = whole.profiles[0].model_copy(update={"schedule": None, "requirements": ()})
     assert played(whole, [without])[0].reason == "it says no time at which images come"

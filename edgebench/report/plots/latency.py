@@ -138,9 +138,7 @@ def quickest_first(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
 
 
 def ratios_to_quickest(ordered: Sequence[TrialSummary]) -> dict[str, Interval]:
-    """Each trial's latency over that of the first with the same scene, by key, with the interval over their
-    sessions' medians; nothing of the first ones.
-    """
+    """By key the ratio to the first trial with the same scene, with its interval over session medians."""
     medians_s = {summary.key: np.array(session_medians(summary.latency_values)) for summary in ordered}
     first_of: dict[str, TrialSummary] = {}
     ratio_of: dict[str, Interval] = {}
