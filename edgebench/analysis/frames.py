@@ -155,8 +155,8 @@ def _with_names(
             known["index"].append((at, results.image_paths.get(image_set.sha256, ())))
             if image_set.task != "classes":  # a label tells the normal from the anomalous, and is no class
                 continue
-        numbers = {name: number for number, name in reversed([*enumerate(classes)])}
-        translated = np.array([*(numbers.get(name, -1) for name in names), -1], labels.dtype)
+        class_numbers = {name: number for number, name in reversed([*enumerate(classes)])}
+        translated = np.array([*(class_numbers.get(name, -1) for name in names), -1], labels.dtype)
         labels[at] = translated[_within(labels[at], names)]
     both = [*known["predicted"], *known["label"]]  # the classes of the models come first, in their order
     for column, of_categories in (("index", known["index"]), ("label", both), ("predicted", both)):

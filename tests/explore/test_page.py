@@ -127,7 +127,14 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("emulated", LARGE, 0.1),
         )
     ):
-        labels = {"kind": kind, "scene": scene, "device": "cpu", "model": "m", "trial": f"t{k}", "result": "r"}
+        labels = {
+            "kind": kind,
+            "scene": scene,
+            "device": "cpu",
+            "model": "m",
+            "trial": f"t{k}",
+            "result": "r",
+        }
         labels |= {"id": "" if kind == "published" else f"{k:016x}", "key": str(k), "source": str(k)}
         accuracy = (0.5 + image_s / 10, None, None)
         sessions = {} if kind == "published" else {"image_s": [image_s, image_s * 1.1, image_s * 1.2]}
@@ -141,9 +148,13 @@ def test_each_kind_has_its_mark_and_fronts_hold_measured_trials_of_one_scene(chr
         for text in ("published figure", "replay, not measured", "emulated, not measured"):
             assert text in legend
         around = page.locator("#scatter path.kind").get_attribute("d")
-        assert around.count("z") == 6 and len({path[path.index("m") :] for path in around.split("M")[1:]}) == 3
+        assert (
+            around.count("z") == 6 and len({path[path.index("m") :] for path in around.split("M")[1:]}) == 3
+        )
         front = page.locator("#scatter path.front")
-        assert front.get_attribute("d").count("L") == 4  # steps of the three measured trials of the large scene
+        assert (
+            front.get_attribute("d").count("L") == 4
+        )  # steps of the three measured trials of the large scene
         assert "Pareto front of measured trials" in legend and "each" not in legend
         page.evaluate(f"go({{ scene: [{SMALL!r}, {LARGE!r}] }})")
         assert front.get_attribute("d").count("M") == 2  # one each

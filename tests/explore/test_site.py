@@ -279,7 +279,10 @@ def test_a_trial_has_its_kind_and_a_replay_no_board_of_this_machine(tmp_path: Pa
     Site(tmp_path / "site", [lab], published=True).update()
     data = document(tmp_path / "site" / "data.js")
     facts = {
-        row[0]: row[1:] for row in zip(*(column(data, name) for name in ("result", "kind", "board", "power_mode")))
+        row[0]: row[1:]
+        for row in zip(
+            *(column(data, name) for name in ("result", "kind", "board", "power_mode")), strict=False
+        )
     }
     assert facts.pop("published")[0] == "published"
     assert facts == {
