@@ -32,7 +32,7 @@ TOOLS = ("tensorflow", "keras", "ai-edge-litert")
 _RUNTIME = ("ai-edge-litert",)
 _KIND = "tflite"
 _KIND_OF_USERS_FILES = "own-tflite"
-_RECIPE_VERSION = 1  # counts up when the same inputs would give another file
+_RECIPE_VERSION = 2  # counts up when the same inputs would give another file, or other notes on it
 _STEPS = "edgebench.prepare.workers.tflite_steps"
 
 # The largest difference of a score that is accepted against the reference, as a fraction of the largest
