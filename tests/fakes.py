@@ -185,7 +185,8 @@ class FakeSession:
                 raise SessionError("died", status="crash", stage="measure", signal="SIGABRT", stderr_tail="x")
             if index == 2 and self.fate == "interrupt":
                 raise KeyboardInterrupt
-            yield made_pass(index, plan.scene.patches, "steady" if index else "first")
+            begin_ns = len(self.device.opened)  # no two sessions of a device have the same stamps
+            yield made_pass(index, plan.scene.patches, "steady" if index else "first", begin_ns=begin_ns)
 
     def predict(self, images: ImageSet) -> Scores:
         self.device.predicted += 1
@@ -206,9 +207,11 @@ class FakeSession:
         )
 
 
-def made_pass(index: int, patches: int, phase: Any, second_ns: int = 1_000_000_000) -> Pass:
+def made_pass(
+    index: int, patches: int, phase: Any, second_ns: int = 1_000_000_000, begin_ns: int = 0
+) -> Pass:
     """A pass of one second, one patch a batch, with three stages of equal length."""
-    edges = np.linspace(0, second_ns, 3 * patches + 1).astype(np.int64) + index * 2 * second_ns
+    edges = np.linspace(0, second_ns, 3 * patches + 1).astype(np.int64) + index * 2 * second_ns + begin_ns
     stamps = np.stack([edges[:-1], edges[1:]], axis=1).reshape(patches, 3, 2)
     return Pass(
         index=index,

@@ -55,6 +55,7 @@ class EvilDevice(FakeDevice):
     @contextmanager
     def session(self, artifact, settings):
         self.changed("session", None)
+        self.opened.append(artifact.variant)
         yield EvilSession(self, "ok")
         self.changed("leave", None)
 
