@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -175,6 +176,7 @@ class FakeDevice:
 class FakeSession:
     device: FakeDevice
     fate: str
+    begin_ns: int = field(default_factory=itertools.count(1).__next__)  # no two sessions have the same stamps
 
     def golden(self) -> Scores:
         return self.device.golden_scores
@@ -185,8 +187,8 @@ class FakeSession:
                 raise SessionError("died", status="crash", stage="measure", signal="SIGABRT", stderr_tail="x")
             if index == 2 and self.fate == "interrupt":
                 raise KeyboardInterrupt
-            begin_ns = len(self.device.opened)  # no two sessions of a device have the same stamps
-            yield made_pass(index, plan.scene.patches, "steady" if index else "first", begin_ns=begin_ns)
+            phase = "steady" if index else "first"
+            yield made_pass(index, plan.scene.patches, phase, begin_ns=self.begin_ns)
 
     def predict(self, images: ImageSet) -> Scores:
         self.device.predicted += 1
