@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from edgebench.errors import EXIT_ERROR, EdgeBenchError
+from edgebench.errors import EXIT_ERROR, EdgeBenchError, UsageError
 from edgebench.run.setting import DeclaredSetting
 from edgebench.run.settings import PANELS, run_settings
 
@@ -487,8 +487,6 @@ def _warn_of_weight(profile: str) -> None:
 
 def require_alone(results: str | None, output_dir: Path | None, *declared: Sequence[str] | None) -> None:
     """UsageError where --reference is given what belongs to a result: they are never judged together."""
-    from edgebench.errors import UsageError
-
     if results is not None or output_dir is not None or any(declared):
         raise UsageError(
             "--reference judges published figures, and nothing that was measured",
@@ -508,7 +506,19 @@ def output_dir_setting(flag: Path | None) -> Path:
     """The folder of results: the flag, the environment, a configuration file, else `results`."""
     from edgebench.run.config import resolve_one
 
-    return resolve_one("output_dir", flag).output_dir
+    return require_results_folder(resolve_one("output_dir", flag).output_dir)
+
+
+def require_results_folder(folder: Path) -> Path:
+    """The folder of results. Raises UsageError for a file, or a name that ends as a report's does."""
+    is_report = folder.suffix.lower() in (".html", ".md", ".json", ".csv", ".pdf") and not folder.is_dir()
+    if is_report or folder.is_file():
+        raise UsageError(
+            f"{folder} is no folder of results",
+            why="-o of run, fit and mission is the folder of results; elsewhere it is a file to write",
+            fix="name a folder; `edgebench report -o FILE` writes a report",
+        )
+    return folder
 
 
 def print_json(judged: Judged, axes: Sequence[Requirement] = ()) -> None:

@@ -108,6 +108,7 @@ def compare(
         Literal["regression"] | None,
         typer.Option(
             "--fail-on",
+            metavar="regression",
             help="Exit with 3 where anything is worse than in the baseline. Times, power, energy and memory "
             "decide from 5 sessions a side on, else there is a warning.",
         ),
@@ -137,7 +138,8 @@ def compare(
         ),
     ] = None,
     form: Annotated[
-        Literal["md", "csv"] | None, typer.Option("--format", help="Print it in that form.")
+        Literal["md", "csv"] | None,
+        typer.Option("--format", metavar="md|csv", help="Print it in that form."),
     ] = None,
     figure: FigureOption = None,
     output_dir: LongOutputDirOption = None,
@@ -149,8 +151,7 @@ def compare(
     versions, weights and hosts may differ; what differs is named first. Times,
     power, energy and memory are compared by their sessions (Welch), accuracy
     image by image (McNemar), power and energy only by meters of one scope.
-    Over all comparisons of a call together, like results are called better or
-    worse in at most 5 % of calls (Holm).
+    If nothing changed, at most 1 comparison in 20 reports a difference (Holm).
 
     Exit codes: 0, 3 something is worse (--fail-on regression), 4 something is
     undecided (--strict).
@@ -165,6 +166,7 @@ def compare(
         as_text,
         gate_warning,
         print_comparison,
+        summary,
         write_comparison,
     )
     from edgebench.results.load import load
@@ -193,6 +195,7 @@ def compare(
     if json_ or form is not None:
         typer.echo(as_text(comparison, form or "json"), nl=False)
     elif file is not None:
+        say("\n".join(summary(comparison, gate=fail_on is not None)[:2]))
         echo_path(file)
     else:
         print_comparison(stdout(), comparison, gate=fail_on is not None)

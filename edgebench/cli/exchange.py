@@ -43,7 +43,11 @@ def export(
     output_dir: LongOutputDirOption = None,
     to: Annotated[
         Form,
-        typer.Option("--to", help="A file that `edgebench import` takes, or a tracking store of MLflow."),
+        typer.Option(
+            "--to",
+            metavar="archive|mlflow",
+            help="A file that `edgebench import` takes, or a tracking store of MLflow.",
+        ),
     ] = Form.ARCHIVE,
     store: Annotated[
         str | None,

@@ -95,9 +95,14 @@ def mission(
     ] = "",
     days: Annotated[
         float,
-        typer.Option(min=0.001, max=1e6, help="How long the mission is; shared among a trial's sessions."),
+        typer.Option(
+            metavar="DAYS",
+            min=0.001,
+            max=1e6,
+            help="Length of the mission; shared among a trial's sessions.",
+        ),
     ] = 1000.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
     output_dir: OutputDirOption = None,
     json_: JsonOption = False,
 ) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.models import CommandFunctionType
 
 
 class PlainSwitches:
-    """Of a command or a group: its switches, with --help, take no value and show no word for one."""
+    """Help without words for types: switches take no value, and arguments have a name and a sentence."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All parameters, with those that typer adds."""
@@ -19,6 +19,8 @@ class PlainSwitches:
         for param in params:
             if isinstance(param, TyperOption) and param.is_flag:
                 param.metavar = ""
+            if isinstance(param, TyperArgument):
+                param.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
         return params
 
 
@@ -31,10 +33,10 @@ class PlainGroup(PlainSwitches, TyperGroup):
 
 
 FIRST = (
-    "device", "target", "host", "model", "depth", "precision", "images", "profile", "meter", "quick", "name",
-    "resume", "help", "help_all",
+    "device", "target", "host", "model", "depth", "precision", "labels", "images", "calibration", "profile",
+    "meter", "quick", "sessions", "name", "output_dir", "resume", "dry_run", "help", "help_all",
 )  # fmt: skip
-"""What `run --help` shows: the twelve options that most people use, and the two of help."""
+"""Options that `run --help` shows: those that most people use, and the two of help."""
 
 
 class PanelledCommand(PlainCommand):

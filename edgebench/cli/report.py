@@ -113,13 +113,18 @@ def report(
 
 def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -> None:
     """The report where it was asked for, of a file its path on stdout; and its figures."""
+    from edgebench.judge.answers import answers
     from edgebench.report.forms import export
+    from edgebench.report.page import front
     from edgebench.report.plots.pictures import FIGURE_FORMS, write_figures
     from edgebench.report.words import counted
 
     if file == STANDARD_OUTPUT:
         streams.write_bytes(form_of(file, form).write(judged))
     else:
+        decisions = answers(judged.summaries, judged.profiles, judged.verdicts).decisions
+        for answer in front(judged, decisions).answers[:2]:
+            say(f"{answer.title}: {answer.text()}")
         echo_path(export(judged, file, form))
     if figures is not None:
         count = len(write_figures(judged, figures)) // len(FIGURE_FORMS)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edgebench.cli.common import read_profiles, stderr, stdout, with_settings
+from edgebench.cli.common import read_profiles, require_results_folder, stderr, stdout, with_settings
 from edgebench.run.settings import HOW_LONG, OUTPUT
 
 
@@ -82,6 +82,7 @@ def run(
         resolved = resolve_stored(newest_unfinished(output_dir, flags["name"]), output_dir)
     else:
         resolved = resolve_from_machine(flags, quick=quick)
+    require_results_folder(resolved.config.output_dir)
     profiles = read_profiles(resolved.config.profile)
     observer = Observer() if quiet else StderrObserver(stderr(), verbose=verbose)
     cache = Cache()

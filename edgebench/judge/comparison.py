@@ -24,7 +24,7 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.accuracy import drop_of
 from edgebench.judge.columns import missing_reasons
 from edgebench.judge.metric import BYTE_UNITS, ByArea, ByCount, ByImages, ByRail, BySession, Exactly, Metric
-from edgebench.judge.metrics import METRICS, compared_metrics
+from edgebench.judge.metrics import METRICS, choose_metric, compared_metrics
 from edgebench.judge.pairing import (
     ComparedTrial,
     Pairing,
@@ -53,7 +53,7 @@ from edgebench.stats.compare import (
 )
 from edgebench.stats.intervals import MIN_SESSIONS, holm, trial_median
 from edgebench.stats.warnings import CONTAMINATION, DISTURBANCES
-from edgebench.suggest import choose, short
+from edgebench.suggest import short
 
 # What a comparison says. These are the documents of `edgebench compare --json`, too.
 
@@ -221,7 +221,7 @@ def metrics_of(texts: Sequence[str]) -> tuple[str, ...]:
         if name not in known:
             unlike = f"results are not compared by {name}" if name in METRICS else ""
             what = unlike or f"unknown metric {short(name)}"
-            raise UsageError(f"--metric: {what}", fix=choose(name, known))
+            raise UsageError(f"--metric: {what}", fix=choose_metric(name, known))
     return tuple(dict.fromkeys(names))
 
 

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from edgebench.errors import UsageError
 from edgebench.judge.metric import Metric
-from edgebench.judge.metrics import METRICS, required_metrics
+from edgebench.judge.metrics import METRICS, choose_metric, required_metrics
 from edgebench.judge.schedule import Budget, Schedule, Strict
 from edgebench.judge.units import TEXT_PATTERN, measured
 from edgebench.refusals import attempt, form, problem, refuse, require_value
@@ -132,7 +132,7 @@ class Requirement(Strict):
         if metric is None:  # nothing is said of what depends on the quantity
             valid = {"statistic": "", "limit": 1.0, "unit": "", "comparison": "at most"}
             valid |= dict.fromkeys(("averaging_s", "uplink_bps", "schedule", "budget"))
-            unknown = problem(f"unknown quantity {short(quantity)}", _known_quantities(quantity))
+            unknown = problem(f"unknown quantity {short(quantity)}", choose_metric(quantity, known_metrics))
             return table | valid | {"quantity": unknown}
         if isinstance(text := table.get("limit"), str):
             try:
@@ -227,22 +227,13 @@ def default_name(table: Mapping[str, Any]) -> str:
     return " ".join(filter(None, parts))
 
 
-def _known_quantities(text: object) -> str:
-    """Fix for an unknown quantity: those whose label has the text (`latency`: image_s), else the nearest."""
-    known = required_metrics()
-    labelled = [name for name, metric in known.items() if str(text).lower() in metric.words.lower()]
-    if labelled and text:
-        return f"did you mean {' or '.join(map(repr, labelled[:2]))}?"
-    return choose(text, known)
-
-
 def metric_asked(text: str, option: str) -> tuple[Metric, str]:
     """The metric and statistic in `QUANTITY[:STATISTIC]`; UsageError, naming the option, if unknown."""
     quantity, _, statistic = text.strip().partition(":")
     metric = required_metrics().get(quantity)
     if metric is None:
         unknown = f"unknown quantity {short(quantity)}"
-        raise UsageError(f"{option}: {unknown}", fix=_known_quantities(quantity))
+        raise UsageError(f"{option}: {unknown}", fix=choose_metric(quantity, required_metrics()))
     statistic = statistic or metric.statistics[0]
     if statistic not in metric.statistics:
         unknown = f"unknown statistic {short(statistic)} of {quantity}"

@@ -230,8 +230,8 @@ def rules(comparison: ResultsComparison) -> str:
     """What counts as different, as a caption."""
     threshold = comparison.threshold
     tested = (
-        f"; p by Holm over {comparison.tests} tests, so that among results that are alike any is called "
-        f"better or worse in at most {100 * threshold.alpha:g} % of calls"
+        f". If nothing changed, at most {100 * threshold.alpha:g} % of comparisons report a difference "
+        f"(Holm, over {comparison.tests} tests)"
         if comparison.tests > 1
         else ""
     )

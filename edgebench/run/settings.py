@@ -394,7 +394,7 @@ class RunConfig:
     ] = ()
     output_dir: Annotated[
         Path,
-        Setting(OUTPUT, "Where results go; created if missing.", "DIR", "results", short="-o"),
+        Setting(OUTPUT, "Folder where results go; created if missing.", "DIR", "results", short="-o"),
     ] = Path("results")
     name: Annotated[str | None, Setting(OUTPUT, "Name of the result folder.", "NAME", "the time")] = None
 

@@ -7,13 +7,14 @@ its own, or one entry in a file that is there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from edgebench.judge.metric import Metric, Shown
+from edgebench.suggest import choose
 
 if TYPE_CHECKING:
     from edgebench.judge.trial_summary import TrialSummary
@@ -40,6 +41,14 @@ def required_metrics() -> dict[str, Metric]:
 def compared_metrics() -> dict[str, Metric]:
     """Those by which two results are compared, by name."""
     return {name: metric for name, metric in METRICS.items() if metric.comparison is not None}
+
+
+def choose_metric(text: object, known: Mapping[str, Metric]) -> str:
+    """Fix for an unknown metric: those whose label has the text (`latency`: image_s), else the nearest."""
+    labelled = [name for name, metric in known.items() if str(text).lower() in metric.words.lower()]
+    if labelled and text:
+        return f"did you mean {' or '.join(map(repr, labelled[:2]))}?"
+    return choose(text, known)
 
 
 def shown_in(table: str, trials: Sequence[TrialSummary] = ()) -> list[tuple[Metric, Shown]]:
