@@ -114,8 +114,9 @@ def report(
 def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -> None:
     """The report where it was asked for, of a file its path on stdout; and its figures."""
     from edgebench.judge.answers import answers
-    from edgebench.report.forms import export
+    from edgebench.report.forms import FORMS, export
     from edgebench.report.page import front
+    from edgebench.report.pdf import runs_as_root
     from edgebench.report.plots.pictures import FIGURE_FORMS, write_figures
     from edgebench.report.words import counted
 
@@ -126,6 +127,8 @@ def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -
         for answer in front(judged, decisions).answers[:2]:
             say(f"{answer.title}: {answer.text()}")
         echo_path(export(judged, file, form))
+        if form_of(file, form) is FORMS["pdf"] and runs_as_root():
+            say("note: the browser printed without its sandbox, which it has for users other than root only")
     if figures is not None:
         count = len(write_figures(judged, figures)) // len(FIGURE_FORMS)
         written = f"{counted(count, 'figure')} as SVG, PNG and PDF: {figures}"

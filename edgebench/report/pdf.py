@@ -40,7 +40,15 @@ _FLAGS = (
     "--disable-background-networking",
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
-"""One page without dialogs and without network. The sandbox is never switched off."""
+"""One page without dialogs and without network."""
+
+NO_SANDBOX = "--no-sandbox"
+"""Flag that Chromium needs when root runs it; its page is the report, which loads nothing."""
+
+
+def runs_as_root() -> bool:
+    """Check whether this process is root, for whom browsers have no sandbox."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def render(page: bytes, limit_s: float = TIME_LIMIT_S) -> bytes:
@@ -61,18 +69,16 @@ def render(page: bytes, limit_s: float = TIME_LIMIT_S) -> bytes:
         scratch = Path(name)
         source, printed = scratch / "report.html", scratch / "report.pdf"
         source.write_bytes(page)
-        own = (f"--user-data-dir={scratch / 'profile'}", f"--print-to-pdf={printed}")
+        own = [f"--user-data-dir={scratch / 'profile'}", f"--print-to-pdf={printed}"]
+        if runs_as_root():
+            own.append(NO_SANDBOX)
         failure = _failure([browser, *_FLAGS, *own, source.as_uri()], scratch, limit_s)
         data = printed.read_bytes() if printed.is_file() else b""
     if failure or not (data.startswith(b"%PDF-") and data.rstrip().endswith(b"%%EOF")):
-        is_root = os.geteuid() == 0
         raise UnavailableError(
             f"{browser} printed no PDF",
             why=failure or "what it wrote is no complete PDF",
-            fix=f"browsers keep their sandbox only for users other than root: run it as another user, or "
-            f"{_BY_HAND}"
-            if is_root
-            else _BY_HAND,
+            fix=_BY_HAND,
         )
     return data
 
