@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import shutil
 
 import pytest
 from typer.testing import CliRunner
@@ -95,3 +96,17 @@ def test_time_that_is_over_is_no_failure_and_no_interrupt(here):
     assert "1 session of 2 passes" in flat(again.stderr)
     assert "with another --name" in flat(again.stderr)
     assert json.loads((here.folder / "results" / "short" / "run.json").read_text()) == shown
+
+
+def test_resume_alone_goes_on_with_the_newest_unfinished_run(here):
+    def resume():
+        with contextlib.chdir(here.folder):
+            return CliRunner().invoke(app, ["run", "--resume", "-o", "cut"], env=here.environment)
+
+    assert here.call("--sessions", "3", "--seed", "5", "-o", "cut").exit_code == 0
+    [folder] = {path.resolve() for path in (here.folder / "cut").iterdir()}
+    [lost] = folder.glob("trials/*/sessions/*2")
+    shutil.rmtree(lost)
+    assert resume().exit_code == 0
+    assert lost.is_dir()
+    assert "there is no unfinished run in cut" in str(resume().exception)
