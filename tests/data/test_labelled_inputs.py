@@ -156,7 +156,6 @@ def test_calibration_samples_are_bounded_and_none_of_the_tested(tmp_path: Path, 
         ),
         (DETECTOR, {"labels": [0, 1] * 3, "groups": [0.5] * 6}, "the groups of"),
         (model_of(given=(1, 3, 3)), {"labels": [0] * 6}, "are of no use for this model"),
-        (model_of(taken=(2, 4)), {"x": ROWS.reshape(3, 2, 4), "labels": [0] * 3}, "fixes a batch of 2"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, cache: Cache, model: UserModel, arrays: Any, says: str):
