@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
@@ -249,6 +250,13 @@ def require_bounded(archive: ZipFile, most_bytes: int, *, most_members: int = MO
     unfolded = sum(member.file_size for member in members)
     if unfolded > most_bytes:
         raise TooLarge(f"it unfolds to {unfolded >> 20} MiB, and {most_bytes >> 20} MiB are the most")
+
+
+def require_distinct_arrays(archive: ZipFile) -> None:
+    """Raises ValueError if a .npz holds two arrays of one name: numpy reads one of them without a word."""
+    names = Counter(name.removesuffix(".npy") for name in archive.namelist())
+    if repeated := [name for name, count in names.items() if count > 1]:
+        raise ValueError(f"it holds {short(repeated[0])} more than once")
 
 
 # The one reader of TOML files, of profiles, targets, settings and scenarios: bounded, errors in words.

@@ -6,6 +6,7 @@ import csv
 import errno
 import io
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -195,6 +196,12 @@ def _from_csv(path: Path) -> Listed:
             break
     _check_count(path, len(names))
     files = tuple(path.absolute().parent / name for name in names)
+    if repeated := [name for name, count in Counter(map(os.path.normpath, files)).items() if count > 1]:
+        raise InputError(
+            f"{path} repeats {len(repeated)} of its files: {first_few(repeated)}",
+            why="a file that comes twice counts twice, and may have two labels",
+            fix="leave one row for each file",
+        )
     if not labels[0]:
         return Listed((), files, tuple(names), None)
     classes = sorted(set(labels))

@@ -40,6 +40,8 @@ def test_without_labels_they_are_unlabelled(tmp_path: Path):
         ("path,label\n1.png,cat\n2.png,\n", "some have none"),
         ("path,label\n1.png,c\x07t\n", "line 2"),
         ('path,label\n"1.png,cat\n', "cannot be read as a list"),
+        ("path,label\n1.png,cat\n2.png,cat\n1.png,dog\n", "repeats 1 of its files: .*/1.png"),
+        ("path\na/1.png\na/../a/./1.png\n", "repeats 1"),
         ("path,label\n" + "x" * 200_000 + ",cat\n", "cannot be read as a list"),
     ],
 )
