@@ -396,7 +396,9 @@ class RunConfig:
         Path,
         Setting(OUTPUT, "Where results go; created if missing.", "DIR", "results", short="-o"),
     ] = Path("results")
-    name: Annotated[str | None, Setting(OUTPUT, "Name of the result folder.", "NAME", "the time")] = None
+    name: Annotated[str | None, Setting(OUTPUT, "Name of the result folder.", "NAME", "the time in UTC")] = (
+        None
+    )
 
     @property
     def names_variants(self) -> bool:

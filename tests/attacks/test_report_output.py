@@ -79,7 +79,9 @@ def test_what_is_no_file_keeps_its_place(judged: Judged, tmp_path: Path, kind: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["csv", "json"])
-@pytest.mark.attack("report -o - | head, or > /dev/full: exit code 0 for head, 1 for a full disk, no traceback")
+@pytest.mark.attack(
+    "report -o - | head, or > /dev/full: exit code 0 for head, 1 for a full disk, no traceback"
+)
 def test_a_report_on_a_stdout_that_takes_nothing(result: Path, name: str) -> None:
     end, output = os.pipe()
     os.close(end)
