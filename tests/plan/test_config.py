@@ -1,11 +1,16 @@
 """Where a setting comes from, and what is refused."""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from edgebench.errors import UsageError
 from edgebench.run.config import read_config_files, resolve
+from edgebench.run.settings import run_settings, unknown_variables
 
 
 def test_flag_beats_environment_beats_project_beats_user_beats_default():
@@ -249,3 +254,28 @@ def test_a_settings_file_that_is_no_toml_is_refused(tmp_path, monkeypatch, text)
     (tmp_path / "edgebench.toml").write_text(text)
     with pytest.raises(UsageError):
         read_config_files()
+
+
+def test_every_variable_that_the_product_reads_is_known():
+    names = {
+        name
+        for folder in ("edgebench", "backends")
+        for file in Path(folder).rglob("*.py")
+        for name in re.findall(r"""["'](EDGEBENCH_[A-Z0-9_]+)["']""", file.read_text(encoding="utf-8"))
+    }
+    assert {"EDGEBENCH_CACHE_DIR", "EDGEBENCH_STAGE_TIMEOUT_S", "EDGEBENCH_TFLM"} <= names
+    assert unknown_variables({*names, *(setting.environment for setting in run_settings().values())}) == {}
+
+
+def test_an_unknown_variable_has_one_warning_with_the_nearest_names():
+    unknown = {"EDGEBENCH_SESSION": "5", "EDGEBENCH_QQQQ": "", "EDGEBENCH_SESSIONS": "3", "EDGEBENCHES": ""}
+    assert unknown_variables(unknown) == {
+        "EDGEBENCH_QQQQ": "",
+        "EDGEBENCH_SESSION": "did you mean 'EDGEBENCH_SESSIONS' or 'EDGEBENCH_SESSION_NUMBER'?",
+    }
+    command = [sys.executable, "-m", "edgebench", "profiles", "list", "--json"]
+    environment = os.environ | {"EDGEBENCH_CACHEDIR": "/x"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr.splitlines() == [
+        "warning: EDGEBENCH_CACHEDIR is ignored: EdgeBench has no such variable. did you mean 'EDGEBENCH_CACHE_DIR'?"
+    ]
