@@ -28,6 +28,15 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
+def expand_home(path: Any) -> Any:
+    """Replace `~` at the start of a path by the user's home, also in a list of paths; other values stay."""
+    if isinstance(path, list | tuple):
+        return [expand_home(item) for item in path]
+    if isinstance(path, str | Path) and str(path).startswith("~"):
+        return type(path)(os.path.expanduser(path))  # noqa: PTH111  # `~name` of nobody is left as it is
+    return path
+
+
 def require_regular(path: Path | str, most_bytes: int | None = None) -> os.stat_result:
     """The state of a regular file that a library is about to open by its name.
 

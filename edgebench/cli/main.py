@@ -83,9 +83,8 @@ def _carry_out() -> int:
     as_json = "--json" in arguments
     if "_EDGEBENCH_COMPLETE" not in os.environ:  # no words on the line that a shell completes
         for name, question in unknown_variables(os.environ).items():
-            sys.stderr.write(
-                f"warning: {printable(name)} is ignored: EdgeBench has no such variable. {question}\n"
-            )
+            fix = question or "docs/settings.md names them"
+            sys.stderr.write(f"warning: EdgeBench has no variable {printable(name)}: {fix}\n")
     try:
         app(args=arguments, prog_name="edgebench")
     except SystemExit as stop:

@@ -163,7 +163,8 @@ class RunConfig:
         ),
     ] = None
     python: Annotated[
-        str | None, Setting(DEVICE, "Python 3.6 or newer there.", "PATH", "python3 on a board")
+        str | None,
+        Setting(DEVICE, "Python 3.6 or newer there.", "PATH", "python3 on a board", read=None),
     ] = None
     board: Annotated[
         tuple[str, ...],

@@ -24,6 +24,11 @@ def test_paths_are_relative_to_the_csv_and_labels_are_classes(tmp_path: Path):
     assert (listed.class_names, listed.labels) == (("cat", "dog"), (1, 0))
 
 
+def test_a_tilde_in_a_path_is_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert list_files(written(tmp_path, "path\n~/1.png\n")).files == (Path("/home/ada/1.png"),)
+
+
 def test_without_labels_they_are_unlabelled(tmp_path: Path):
     for text in ("path\n1.png\n", "path,label\n1.png,\n"):
         assert list_files(written(tmp_path, text)).labels is None
