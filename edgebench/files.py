@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
@@ -25,6 +26,15 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISBLK, "it is a device, and only regular files are read"),
 )
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def expand_home(path: Any) -> Any:
+    """Replace `~` at the start of a path by the user's home, also in a list of paths; other values stay."""
+    if isinstance(path, list | tuple):
+        return [expand_home(item) for item in path]
+    if isinstance(path, str | Path) and str(path).startswith("~"):
+        return type(path)(os.path.expanduser(path))  # noqa: PTH111  # `~name` of nobody is left as it is
+    return path
 
 
 def require_regular(path: Path | str, most_bytes: int | None = None) -> os.stat_result:
@@ -249,6 +259,13 @@ def require_bounded(archive: ZipFile, most_bytes: int, *, most_members: int = MO
     unfolded = sum(member.file_size for member in members)
     if unfolded > most_bytes:
         raise TooLarge(f"it unfolds to {unfolded >> 20} MiB, and {most_bytes >> 20} MiB are the most")
+
+
+def require_distinct_arrays(archive: ZipFile) -> None:
+    """Raises ValueError if a .npz holds two arrays of one name: numpy reads one of them without a word."""
+    names = Counter(name.removesuffix(".npy") for name in archive.namelist())
+    if repeated := [name for name, count in names.items() if count > 1]:
+        raise ValueError(f"it holds {short(repeated[0])} more than once")
 
 
 # The one reader of TOML files, of profiles, targets, settings and scenarios: bounded, errors in words.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import UnsupportedError, UsageError
+from edgebench.files import expand_home
 from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.images import obtain_array
 from edgebench.records.model import Artifact, Golden, InputSpec
@@ -110,7 +111,7 @@ class ScenarioSource:
         """The scenario that a target's options name; UsageError if there is no such name."""
         source, seed = str(options.get("source") or DEFAULT), options.get("seed")
         shipped = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
-        path = SCENARIOS / f"{source}.toml" if source in shipped else Path(source)
+        path = SCENARIOS / f"{source}.toml" if source in shipped else Path(expand_home(source))
         # os.path's answer is no, and no error, for a name that is none.
         if path.suffix.lower() != ".toml" or not os.path.exists(path):  # noqa: PTH110
             raise UsageError(

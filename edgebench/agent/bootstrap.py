@@ -28,7 +28,7 @@ class UnsafeFolder(Exception):
 
 def board_folder() -> str:
     """Where EdgeBench keeps its files on a board: below the user's cache folder, unless told otherwise."""
-    chosen = os.environ.get(ENVIRONMENT, "")
+    chosen = os.path.expanduser(os.environ.get(ENVIRONMENT, ""))
     if os.path.isabs(chosen):
         return chosen
     cache = os.environ.get("XDG_CACHE_HOME", "")

@@ -27,7 +27,7 @@ Holder = Dict[str, Any]
 
 def lock_place() -> str:
     """The folder whose lock is the machine's; OSError for a name that is no whole path."""
-    chosen = os.environ.get(ENVIRONMENT) or "/"
+    chosen = os.path.expanduser(os.environ.get(ENVIRONMENT) or "/")
     if not os.path.isabs(chosen):
         raise OSError(errno.EINVAL, "{}={} is no absolute path".format(ENVIRONMENT, chosen))
     return chosen

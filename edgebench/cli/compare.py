@@ -284,7 +284,7 @@ def history(
         stored, copies = distinct(stored, baseline)
         chosen = [result for result in stored if result.begun_s >= begun_from_s]
         if not chosen:
-            newest = f"the newest is of {stored[0].begun_utc[:10]}"
+            newest = f"the newest is of {stored[0].begun_utc[:10]} (UTC)"
             raise UsageError("no result is as new as --since asks", fix=newest)
         planned = [each for result in chosen for each in result.experiment.trials if _is_of(each, target)]
         if not any(trial in _names(each) for each in planned):

@@ -58,6 +58,7 @@ OWN = {
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _WIDTH = re.compile(r"0*[1-9][0-9]{0,3}", re.ASCII)
+_LEAST_WIDTH = 20
 _VALUE = re.compile(r"([\w.]+)\s*:\s*(\w+)\s*")
 _FOLDERS = (".dist-info", ".egg-info")
 _MOST_BYTES = 1 << 20
@@ -88,9 +89,12 @@ class PluggedGroup(PlainSwitches, InterruptibleGroup):
             self.commands[name] = OwnCommand(name, place)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """As click's; a COLUMNS that is no width of a terminal counts as unset."""
-        if not _WIDTH.fullmatch(os.environ.get("COLUMNS", "80")):
+        """As click's; a COLUMNS below 20 counts as 20, one that is no width of a terminal as unset."""
+        width = os.environ.get("COLUMNS", "80")
+        if not _WIDTH.fullmatch(width):
             del os.environ["COLUMNS"]  # rich prints nothing at 0, and fails where it cannot read or hold it
+        elif int(width) < _LEAST_WIDTH:
+            os.environ["COLUMNS"] = str(_LEAST_WIDTH)
         return super().main(*args, **extra)
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -16,6 +16,8 @@ try:
     from edgebench.cli.panels import CommandGroup
     from edgebench.errors import EXIT_ERROR, EXIT_OK, UsageError
     from edgebench.interruption import ends_once, exit_code, interrupted
+    from edgebench.run.settings import unknown_variables
+    from edgebench.suggest import printable
 except KeyboardInterrupt:
     # A Ctrl-C while the program is still loaded: nothing has begun that could be told or kept.
     sys.stderr.write("error: interrupted\n")
@@ -79,6 +81,10 @@ def _carry_out() -> int:
     # Accepted anywhere on the line, as people type it at the end of the command that failed.
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     as_json = "--json" in arguments
+    if "_EDGEBENCH_COMPLETE" not in os.environ:  # no words on the line that a shell completes
+        for name, question in unknown_variables(os.environ).items():
+            fix = question or "docs/settings.md names them"
+            sys.stderr.write(f"warning: EdgeBench has no variable {printable(name)}: {fix}\n")
     try:
         app(args=arguments, prog_name="edgebench")
     except SystemExit as stop:

@@ -9,6 +9,8 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.models import CommandFunctionType
 
+from edgebench.files import expand_home
+
 
 class PlainSwitches:
     """Help without words for types: switches take no value, and arguments have a name and a sentence."""
@@ -25,7 +27,13 @@ class PlainSwitches:
 
 
 class PlainCommand(PlainSwitches, TyperCommand):
-    """A command with such switches."""
+    """A command with such switches; `~` in its values is the user's home, but for the board's --python."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the values; a shell expands no `~` behind `--option=`."""
+        rest = super().parse_args(ctx, args)
+        ctx.params |= {name: expand_home(value) for name, value in ctx.params.items() if name != "python"}
+        return rest
 
 
 class PlainGroup(PlainSwitches, TyperGroup):

@@ -2,7 +2,8 @@
 
 What goes to stderr are messages: one that cannot be written is left out, and the command goes on, as a
 measurement has to when its terminal is closed. What goes to stdout is what the command was asked for: where
-it cannot be written, the command has failed, and says so.
+it cannot be written, the command has failed, and says so. A reader that has gone, such as `head`, has what
+it wanted: what is printed afterwards goes nowhere, and the exit code is the command's own.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class Output:
             yield
         except OSError as error:
             self.lost = error
-            if self._essential:
+            if error.errno == errno.EPIPE:
+                abandon(self._stream)
+            elif self._essential:
                 raise
 
     def __getattr__(self, name: str) -> Any:
@@ -126,7 +129,7 @@ class InterruptibleGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; InterruptedByUser for a Ctrl-C, or its kin, that it does not take itself.
 
-        EdgeBenchError for a broken pipe that is not stdout's: typer takes each for a reader that has gone.
+        EdgeBenchError for a broken pipe, which is no reader's of stdout: typer would end without a word.
         """
         try:
             with terminate_as_interrupt():
@@ -136,8 +139,6 @@ class InterruptibleGroup(TyperGroup):
             error.exit_code = exit_code()
             raise error from None
         except BrokenPipeError as error:
-            if _is_of_stdout(error):
-                raise
             raise as_error(error) from error
 
 
@@ -147,17 +148,13 @@ def as_error(
     """The exception with its cause and remedy; another is a fault of EdgeBench, with that `fix`."""
     if isinstance(exception, EdgeBenchError):
         return exception
-    if isinstance(exception, OSError) and _is_of_stdout(exception):
+    if isinstance(exception, OSError) and exception is getattr(sys.stdout, "lost", None):
         return unwritten(exception)
     return EdgeBenchError(
         f"{type(exception).__name__}: {exception}",
         why="this is a fault of EdgeBench itself",
         fix=fix,
     )
-
-
-def _is_of_stdout(error: OSError) -> bool:
-    return error is getattr(sys.stdout, "lost", None)
 
 
 def unwritten(lost: OSError) -> EdgeBenchError:
@@ -203,9 +200,9 @@ def finish_output(exit_code: int) -> int:
     For a reader that has gone, such as `head`, there is no message.
     """
     refused = lost(sys.stdout)
-    if refused is None:
+    if refused is None or refused.errno == errno.EPIPE:
         return exit_code
     abandon(sys.stdout)
-    if refused.errno != errno.EPIPE and not exit_code:
+    if not exit_code:
         print_lines(unwritten(refused))
     return exit_code or EXIT_ERROR

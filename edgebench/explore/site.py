@@ -638,7 +638,7 @@ def watch(site: Site, tell: Callable[[str], object], wait: Callable[[float], obj
         begun_s = time.monotonic()
         try:
             if site.update():
-                tell(f"{datetime.now():%H:%M:%S} {words.counted(site.trials, 'trial')}")
+                tell(f"{datetime.now(UTC):%H:%M:%S} UTC {words.counted(site.trials, 'trial')}")
             problem = ""
         except StoredResultError as error:
             if error.one_line != problem:

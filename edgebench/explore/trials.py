@@ -75,7 +75,7 @@ MOST_POINTS = 2_000
 """Of a session's passes, or of its power: of more, the lowest and highest of each stretch."""
 
 TITLES = {
-    "kind": "Kind", "result": "Result", "date": "Date", "device": "Device", "board": "Board",
+    "kind": "Kind", "result": "Result", "date": "Date (UTC)", "device": "Device", "board": "Board",
     "target": "Target", "scene": "Scene", "model": "Model family", "variant": "Variant", "trial": "Trial",
     "depth_multiplier": "Depth multiplier", "precision": "Precision", "batch": "Batch",
     "power_mode": "Power mode", "scope": "Meter covers", "status": "Status", "source": "Source", "key": "Key",

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, JsonValue, ValidationError, ValidationInfo, WithJsonSchema, field_validator
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.files import TomlFile, parse_toml, read_toml
+from edgebench.files import TomlFile, expand_home, parse_toml, read_toml
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.requirement import RATE, WRITTEN, Requirement, Uplink, default_name
 from edgebench.judge.schedule import MAX_TIME_S, Budget, Schedule, Strict, read_times
@@ -83,7 +83,7 @@ def _written(reference: str, by: Document | None) -> Document:
     """A profile by name or file as it is written; `by` is the profile that extends it."""
     if data := _shipped_files().get(reference):
         return _with_times(parse_toml(data, f"profile {reference}"), reference, Path())
-    path = (by.folder if by else Path()) / reference
+    path = (by.folder if by else Path()) / expand_home(reference)
     is_name = path.suffix != ".toml" and len(Path(reference).parts) < 2
     # os.path takes a name that is too long for the file system.
     if is_name and not os.path.exists(path) and os.path.isfile(f"{path}.toml"):  # noqa: PTH110, PTH113
@@ -101,7 +101,7 @@ def _with_times(file: TomlFile, where: str, folder: Path) -> Document:
     tables = dict(file.tables)
     match tables.get("schedule"):
         case {"times": str(name), **others} if name and "times_s" not in others:
-            tables["schedule"] = others | {"times_s": read_times(folder / name)}
+            tables["schedule"] = others | {"times_s": read_times(folder / expand_home(name))}
     return Document(tables, where, file.text, folder)
 
 

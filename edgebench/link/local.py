@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import edgebench.agent
 from edgebench.errors import DiskFullError, EdgeBenchError, NoPermissionError, UnavailableError
-from edgebench.files import write_atomically
+from edgebench.files import expand_home, write_atomically
 from edgebench.prepare.cache import Cache, unwritable
 from edgebench.suggest import printable
 
@@ -101,7 +101,7 @@ class LocalLink:
     ) -> None:
         self._agent = agent
         self._without = frozenset(without)
-        self._command = [python or sys.executable, str(agent), "serve"]
+        self._command = [expand_home(python or sys.executable), str(agent), "serve"]
         self.shares_files = folder is None
         if folder is not None:
             self._command.append(str(folder))

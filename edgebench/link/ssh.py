@@ -23,6 +23,7 @@ from edgebench import interruption
 from edgebench.agent import bootstrap
 from edgebench.agent.frames import Buffer
 from edgebench.errors import EdgeBenchError, NoPermissionError, UnavailableError, UsageError
+from edgebench.files import expand_home
 from edgebench.link.connection import Pipes, Stalled
 from edgebench.link.failures import Cause, first_cause
 from edgebench.link.local import (
@@ -311,7 +312,7 @@ class SshLink:
         self._digest = digest
         self._python = _checked_python(python or "python3")
         self._timeout_s = timeout_s
-        chosen = str(config) if config else os.environ.get(ENVIRONMENT, "")
+        chosen = str(config) if config else expand_home(os.environ.get(ENVIRONMENT, ""))
         port = ["-p", str(address.port)] if address.port else []
         self._login = shlex.join(["ssh", *port, destination])
         self._options = ["-F", chosen] if chosen else []

@@ -26,7 +26,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from edgebench.errors import UnavailableError
-from edgebench.files import open_regular, reason, write_atomically
+from edgebench.files import expand_home, open_regular, reason, write_atomically
 
 SCRATCH = "scratch"
 """The folder in which files are made before they are kept."""
@@ -78,11 +78,8 @@ def canonical_hash(value: Mapping[str, Any]) -> str:
 
 def default_cache_folder() -> Path:
     """`$EDGEBENCH_CACHE_DIR`, else the user's cache folder for edgebench."""
-    folder = Path(os.environ.get("EDGEBENCH_CACHE_DIR") or platformdirs.user_cache_dir("edgebench"))
-    with suppress(RuntimeError):  # `~name` of nobody: a folder of that name
-        # No shell has expanded what comes from a service's or a container's settings.
-        return folder.expanduser()
-    return folder
+    folder = os.environ.get("EDGEBENCH_CACHE_DIR") or platformdirs.user_cache_dir("edgebench")
+    return Path(expand_home(folder))
 
 
 def unwritable(root: Path, error: OSError) -> UnavailableError:

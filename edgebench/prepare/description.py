@@ -41,7 +41,7 @@ def show(what: str, cache: Cache, *, keep_state: bool = False) -> dict[str, Any]
     Of weights and families: what of these fields is known, and `family`. Of a variant: its prepared .tflite
     file. InputError and UsageError where there is no such thing.
     """
-    path = Path(what).expanduser()
+    path = Path(what)
     if path.suffix.lower() == ".npz":
         return _weights(path)
     if path.exists() or path.suffix.lower() in SUFFIXES:

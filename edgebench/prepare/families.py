@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UsageError
-from edgebench.files import open_regular, reason, require_bounded
+from edgebench.files import open_regular, reason, require_bounded, require_distinct_arrays
 from edgebench.prepare.cache import canonical_hash
 from edgebench.suggest import choose
 
@@ -230,6 +230,7 @@ def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
     try:
         with open_regular(path, MAX_FILE_BYTES) as file, zipfile.ZipFile(file) as archive:
             require_bounded(archive, MAX_FILE_BYTES)
+            require_distinct_arrays(archive)
             file.seek(0)
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: np.asarray(stored[name], np.float32) for name in stored.files}

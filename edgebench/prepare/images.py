@@ -6,6 +6,7 @@ import csv
 import errno
 import io
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from edgebench.errors import InputError
-from edgebench.files import read_regular, reason, require_regular
+from edgebench.files import expand_home, read_regular, reason, require_regular
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain, sha256_file
 from edgebench.prepare.landcover import Pixels
 from edgebench.prepare.pictures import MAX_FILE_BYTES, looks_like_picture, quiet_decoders, read_rgb
@@ -194,7 +195,13 @@ def _from_csv(path: Path) -> Listed:
         if len(names) > MAX_IMAGES:
             break
     _check_count(path, len(names))
-    files = tuple(path.absolute().parent / name for name in names)
+    files = tuple(path.absolute().parent / expand_home(name) for name in names)
+    if repeated := [name for name, count in Counter(map(os.path.normpath, files)).items() if count > 1]:
+        raise InputError(
+            f"{path} repeats {len(repeated)} of its files: {first_few(repeated)}",
+            why="a file that comes twice counts twice, and may have two labels",
+            fix="leave one row for each file",
+        )
     if not labels[0]:
         return Listed((), files, tuple(names), None)
     classes = sorted(set(labels))

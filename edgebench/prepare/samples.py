@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.errors import InputError, UnsupportedError
-from edgebench.files import reason, require_regular
+from edgebench.files import reason, require_distinct_arrays, require_regular
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain
 from edgebench.prepare.images import list_files
 from edgebench.records.model import FixedInput, Samples
@@ -237,6 +237,7 @@ def _read(path: Path) -> Mapping[str, NDArray[Any]]:
             return _as_arrays({path.stem: np.load(path, allow_pickle=False)})
         with zipfile.ZipFile(path) as archive:
             _check_size(path, sum(info.file_size for info in archive.infolist()))
+            require_distinct_arrays(archive)
         with np.load(path, allow_pickle=False) as stored:
             return _as_arrays({name: stored[name] for name in stored.files})
     except InputError:

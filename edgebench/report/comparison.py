@@ -191,7 +191,7 @@ def _remarks(pair: Pair, brief: bool, gate: bool) -> Iterator[str]:
 
 
 def _title(side: str, result: NamedResult) -> str:
-    measured = words.plain(result.created_utc.replace("T", " ").removesuffix("Z"), 30)
+    measured = words.moment(result.created_utc)
     return f"{side}: {words.plain(result.name, 100)}, measured {measured or 'at an unknown time'}"
 
 

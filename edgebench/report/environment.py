@@ -155,7 +155,7 @@ def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
     settings = list(record.config.items())[:_MAX_ROWS]
     absent = ", ".join(words.plain(name, 80) for name, setting in settings if _absent(setting))
     rows = [
-        ("started", record.created_utc),
+        ("started", words.moment(record.created_utc)),
         ("EdgeBench", record.edgebench_version),
         ("sessions and passes", f"{most_sessions(record)} a trial, {steady_part(record)} a session"),
         ("seed", str(record.seed)),

@@ -211,7 +211,7 @@ def _results(series: TrialSeries, name: str) -> list[Block]:
     changed = {change.result for change in series.changes}
     figures = (fill(heading(series), _HEADING), *_change_headings([series]))
     columns = (
-        Column("date", figures=True),
+        Column("date (UTC)", figures=True),
         Column("result", long=True),
         *(Column(each, figures=True) for each in figures),
     )

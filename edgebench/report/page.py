@@ -120,7 +120,7 @@ def _subtitle(record: ExperimentRecord, summaries: Sequence[TrialSummary]) -> st
         [
             f"{words.counted(len(summaries), noun)}, {most_sessions(record)} of {steady_part(record)} each",
             patches.replace("patchs", "patches"),
-            words.plain(record.created_utc.replace("T", " ").removesuffix("Z"), 40),
+            words.moment(record.created_utc),
             words.plain(record.name, 120),
         ]
     )

@@ -41,6 +41,11 @@ def plain(text: object, limit: int = 400) -> str:
     return printable(text, limit)
 
 
+def moment(utc: str) -> str:
+    """A stored time, such as `2025-03-01T12:00:00Z`, as `2025-03-01 12:00:00 UTC`."""
+    return plain(utc.replace("T", " ").removesuffix("Z") + " UTC" if utc else "", 40)
+
+
 def decimals(value: float, digits: int = 3) -> int:
     """Decimal places that show at least `digits` digits of a value; none below what nine places can show."""
     if abs(value) < 0.5e-9 or not math.isfinite(value):

@@ -17,6 +17,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from edgebench.errors import StoredResultError
+from edgebench.files import expand_home
 from edgebench.prepare.cache import Cache
 from edgebench.records.stored import (
     ExperimentRecord,
@@ -408,7 +409,7 @@ LATEST = "latest"
 
 def default_output_dir() -> Path:
     """Where results are unless somebody says otherwise: EDGEBENCH_OUTPUT_DIR, else ./results."""
-    return Path(os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results")
+    return Path(expand_home(os.environ.get("EDGEBENCH_OUTPUT_DIR") or "results"))
 
 
 def resolve_results(text: str, output_dir: Path) -> Path:

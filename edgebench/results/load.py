@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from edgebench.errors import StoredResultError
-from edgebench.files import read_regular
+from edgebench.files import expand_home, read_regular
 from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord
 from edgebench.results import layout
 from edgebench.results.layout import regular_file
@@ -437,6 +437,6 @@ def load(path: str | Path) -> StoredResults:
 
 def found_folder(path: str | Path) -> Path:
     """The folder that `load` means; StoredResultError where a bare name, or latest, has none."""
-    folder = Path(path)
+    folder = Path(expand_home(path))
     is_name = len(folder.parts) == 1 or folder.name == LATEST
-    return resolve_results(str(path), default_output_dir()) if is_name else folder
+    return resolve_results(str(folder), default_output_dir()) if is_name else folder

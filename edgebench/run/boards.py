@@ -29,7 +29,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from edgebench.errors import UsageError
-from edgebench.files import TomlFile, parse_toml, read_toml
+from edgebench.files import TomlFile, expand_home, parse_toml, read_toml
 from edgebench.records.target import (
     KINDS,
     LONGEST_BOOT_S,
@@ -436,7 +436,7 @@ Size = tuple[float, float, float]
 def known_board(name: str) -> Board:
     """The board of that name, or the one in that TOML file; UsageError where there is none."""
     if name.endswith(".toml"):
-        return read_board(Path(name))
+        return read_board(Path(expand_home(name)))
     known = known_boards()
     if name in known:
         return known[name]

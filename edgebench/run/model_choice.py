@@ -212,7 +212,7 @@ def _resolve(
     cache: Cache,
     progress: Progress,
 ) -> Chosen:
-    path = Path(model).expanduser()
+    path = Path(model)
     if model in catalogue.known():
         return _family(model, widths, calibration, cache)
     if not path.exists() and not path.suffix and path.name == model:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+from edgebench.files import expand_home
 from edgebench.suggest import short
 
 Panel = Literal[
@@ -33,7 +34,7 @@ class Setting:
         switch_off: whether a switch has a `--no-` form.
         completion: what the shell completes it with.
         read: turns what a source has (text, or a file's value) into a value of the type; ValueError for what
-            cannot be one.
+            cannot be one. Default: `~` is the user's home. None: the value is the board's.
     """
 
     panel: Panel
@@ -43,7 +44,7 @@ class Setting:
     short: str = ""
     switch_off: bool = False
     completion: Completion = ""
-    read: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] | None = expand_home
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
         """The schema of the field's type, after `read`; pydantic asks for it where settings are validated."""

@@ -6,14 +6,22 @@ Imports nothing heavy: the command line's help is made of it. For the same reaso
 (`from __future__ import annotations`), each of which would be compiled whenever a command starts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
 from edgebench.run import setting as setting_values
-from edgebench.run.setting import Bounds, DeclaredSetting, Panel, Setting, declared_settings
+from edgebench.run.setting import (
+    Bounds,
+    DeclaredSetting,
+    Panel,
+    Setting,
+    declared_settings,
+    environment_name,
+)
+from edgebench.suggest import nearest
 
 WHAT: Panel = "What is measured"
 DEVICE: Panel = "On what device"
@@ -22,6 +30,13 @@ PICTURES: Panel = "Pictures and model"
 OUTPUT: Panel = "Results and output"
 PANELS: tuple[Panel, ...] = (WHAT, DEVICE, HOW_LONG, PICTURES, OUTPUT)
 MOST_WORKERS = 64
+OTHER_VARIABLES = (
+    "BOARD_DIR", "BOARD_LOCK", "BOARD_ROOT", "CACHE_DIR", "DEBUG", "LOCK_WAIT_S", "RECONNECT_S", "RESULTS",
+    "RUN_TOKEN", "SESSION_NUMBER", "SPAWNED_NS", "SSH_CONFIG", "STAGE_TIMEOUT_S", "TEST_ARM", "TEST_CLOCK",
+    "TEST_ROOT", "TFLM", "WORKER", "WORKER_PID",
+)  # fmt: skip
+"""Environment variables EDGEBENCH_... that are no settings of a run."""
+
 SESSIONS_LIMIT = 1000
 """The most sessions a trial that a run takes."""
 
@@ -148,7 +163,8 @@ class RunConfig:
         ),
     ] = None
     python: Annotated[
-        str | None, Setting(DEVICE, "Python 3.6 or newer there.", "PATH", "python3 on a board")
+        str | None,
+        Setting(DEVICE, "Python 3.6 or newer there.", "PATH", "python3 on a board", read=None),
     ] = None
     board: Annotated[
         tuple[str, ...],
@@ -396,7 +412,9 @@ class RunConfig:
         Path,
         Setting(OUTPUT, "Folder where results go; created if missing.", "DIR", "results", short="-o"),
     ] = Path("results")
-    name: Annotated[str | None, Setting(OUTPUT, "Name of the result folder.", "NAME", "the time")] = None
+    name: Annotated[str | None, Setting(OUTPUT, "Name of the result folder.", "NAME", "the time in UTC")] = (
+        None
+    )
 
     @property
     def names_variants(self) -> bool:
@@ -413,3 +431,18 @@ class RunConfig:
 def run_settings() -> Mapping[str, DeclaredSetting]:
     """The settings of a run by name."""
     return declared_settings(RunConfig)
+
+
+def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
+    """Names `EDGEBENCH_...` that nothing reads, each with the nearest known names as a question, or ""."""
+    prefix = environment_name("")
+    unknown = {name.removeprefix(prefix) for name in environment if name.startswith(prefix)}
+    unknown -= {*OTHER_VARIABLES, ""}
+    if not unknown:
+        return {}
+    known = [setting.environment.removeprefix(prefix) for setting in run_settings().values()]
+    known += OTHER_VARIABLES
+    return {
+        f"{prefix}{name}": nearest(name, known).replace(" '", f" '{prefix}").strip()
+        for name in sorted(unknown.difference(known))
+    }

@@ -60,15 +60,28 @@ def test_an_output_that_is_full_is_said(tmp_path, words, unbuffered):
     ]
 
 
-@pytest.mark.attack("what a command prints has no reader (| head): exit code 1, without a word")
-def test_a_reader_that_has_gone_is_told_nothing(tmp_path):
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("profiles list", 0),
+        ("profiles list --json", 0),
+        ("--help", 0),
+        ("fit --reference", 3),
+        ("show nowhere --json", 1),
+    ],
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.attack("what a command prints has no reader (| head): its own exit code, without a word")
+def test_a_reader_that_has_gone_changes_no_exit_code(tmp_path, line, code, unbuffered):
     end, output = os.pipe()
     os.close(end)
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     try:
-        done = command_on(output, "profiles", "list", folder=tmp_path)
+        done = command_on(output, *line.split(), folder=tmp_path, env=environment)
     finally:
         os.close(output)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert done.returncode == code
+    assert bool(done.stderr) == (code == 1)
 
 
 @pytest.mark.attack("messages cannot be written (2> /dev/full): left out, the exit code stays")

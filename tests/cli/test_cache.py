@@ -1,6 +1,7 @@
 """`edgebench cache` on a small cache of its own."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,20 @@ def test_show(cache: Cache):
     assert document["size_bytes"] == kind["size_bytes"] > 2_000_000
     assert kind["last_used_utc"].endswith("Z")
     assert document["not_of_the_cache"] == ["board"]
+
+
+def test_days_of_last_use_are_utc(cache: Cache, monkeypatch: pytest.MonkeyPatch):
+    for zone in ("Etc/GMT+12", "Etc/GMT-14"):  # 26 hours apart: one of them has another day than UTC
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        try:
+            text = " ".join(call(cache, "show").stdout.split())
+        finally:
+            monkeypatch.undo()
+            time.tzset()
+        (kind,) = json.loads(call(cache, "show", "--json").stdout)["kinds"]
+        assert "last used (UTC)" in text
+        assert f"scene scenes as pixels 2 2.00 MB {kind['last_used_utc'][:10]}" in text
 
 
 def test_clean(cache: Cache):

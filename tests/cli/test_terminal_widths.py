@@ -80,6 +80,15 @@ def test_columns_that_are_no_width_count_as_unset(call, words, columns):
     assert err == ""
 
 
+@pytest.mark.parametrize("columns", ["1", "019", "20"])
+@pytest.mark.parametrize("words", ["devices", "profiles list", "run --help"])
+def test_columns_below_20_count_as_20(call, words, columns):
+    out, err = call(*words.split(), columns=columns)
+    assert out == call(*words.split(), columns=20)[0]
+    assert max(map(cell_len, out.splitlines())) >= 15
+    assert err == ""
+
+
 def test_python_m_edgebench_is_the_command_line():
     done = subprocess.run(
         [sys.executable, "-m", "edgebench", "results", "--no-such"],

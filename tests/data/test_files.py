@@ -24,6 +24,11 @@ def test_paths_are_relative_to_the_csv_and_labels_are_classes(tmp_path: Path):
     assert (listed.class_names, listed.labels) == (("cat", "dog"), (1, 0))
 
 
+def test_a_tilde_in_a_path_is_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert list_files(written(tmp_path, "path\n~/1.png\n")).files == (Path("/home/ada/1.png"),)
+
+
 def test_without_labels_they_are_unlabelled(tmp_path: Path):
     for text in ("path\n1.png\n", "path,label\n1.png,\n"):
         assert list_files(written(tmp_path, text)).labels is None
@@ -40,6 +45,8 @@ def test_without_labels_they_are_unlabelled(tmp_path: Path):
         ("path,label\n1.png,cat\n2.png,\n", "some have none"),
         ("path,label\n1.png,c\x07t\n", "line 2"),
         ('path,label\n"1.png,cat\n', "cannot be read as a list"),
+        ("path,label\n1.png,cat\n2.png,cat\n1.png,dog\n", "repeats 1 of its files: .*/1.png"),
+        ("path\na/1.png\na/../a/./1.png\n", "repeats 1"),
         ("path,label\n" + "x" * 200_000 + ",cat\n", "cannot be read as a list"),
     ],
 )

@@ -1,5 +1,6 @@
 """Samples for models that take no picture: drawn, or given by the user."""
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.prepare import samples as module
 from edgebench.prepare.cache import Cache
+from edgebench.prepare.families import read_weights
 from edgebench.prepare.samples import GOLDEN, first_samples, random_samples, read_inputs, samples_scene
 from edgebench.records.model import FixedInput
 
@@ -55,6 +57,23 @@ def test_given_samples_come_by_name_from_a_folder_or_an_archive(cache: Cache, tm
         assert stored["1"].dtype == np.float32
     golden = first_samples(one, GOLDEN, cache)
     assert (golden.n, "first 3" in golden.origin) == (3, True)
+
+
+@pytest.mark.parametrize("names", [("tokens.npy", "tokens.npy"), ("tokens.npy", "tokens")])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_archive_with_two_arrays_of_one_name_is_refused(tmp_path: Path, names: tuple[str, ...]):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        for value, name in enumerate((*names, "extra.npy")):
+            with archive.open(name, "w") as member:
+                np.lib.format.write_array(
+                    member, np.full((3, 6) if value < 2 else (3, 2, 4), value, np.int32)
+                )
+    with pytest.raises(InputError, match="cannot be read as inputs") as refused:
+        read_inputs(tmp_path / "a.npz", INPUTS)
+    assert refused.value.why == "it holds 'tokens' more than once"
+    with pytest.raises(InputError, match="cannot be read as weights") as refused:
+        read_weights(tmp_path / "a.npz")
+    assert refused.value.why == "it holds 'tokens' more than once"
 
 
 @pytest.mark.parametrize(

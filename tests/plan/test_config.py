@@ -1,11 +1,22 @@
 """Where a setting comes from, and what is refused."""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from edgebench.agent.bootstrap import board_folder
+from edgebench.agent.lock import lock_place
+from edgebench.cli.main import app
 from edgebench.errors import UsageError
+from edgebench.prepare.cache import default_cache_folder
+from edgebench.results.listing import default_output_dir
 from edgebench.run.config import read_config_files, resolve
+from edgebench.run.settings import run_settings, unknown_variables
 
 
 def test_flag_beats_environment_beats_project_beats_user_beats_default():
@@ -249,3 +260,84 @@ def test_a_settings_file_that_is_no_toml_is_refused(tmp_path, monkeypatch, text)
     (tmp_path / "edgebench.toml").write_text(text)
     with pytest.raises(UsageError):
         read_config_files()
+
+
+def test_every_variable_that_the_product_reads_is_known():
+    names = {
+        name
+        for folder in ("edgebench", "backends")
+        for file in Path(folder).rglob("*.py")
+        for name in re.findall(r"""["'](EDGEBENCH_[A-Z0-9_]+)["']""", file.read_text(encoding="utf-8"))
+    }
+    assert {"EDGEBENCH_CACHE_DIR", "EDGEBENCH_STAGE_TIMEOUT_S", "EDGEBENCH_TFLM"} <= names
+    assert unknown_variables({*names, *(setting.environment for setting in run_settings().values())}) == {}
+
+
+def test_an_unknown_variable_has_one_warning_with_the_nearest_names():
+    unknown = {"EDGEBENCH_SESSION": "5", "EDGEBENCH_QQQQ": "", "EDGEBENCH_SESSIONS": "3", "EDGEBENCHES": ""}
+    assert unknown_variables(unknown) == {
+        "EDGEBENCH_QQQQ": "",
+        "EDGEBENCH_SESSION": "did you mean 'EDGEBENCH_SESSIONS' or 'EDGEBENCH_SESSION_NUMBER'?",
+    }
+    command = [sys.executable, "-m", "edgebench", "profiles", "list", "--json"]
+    environment = os.environ | {"EDGEBENCH_CACHEDIR": "/x"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr.splitlines() == [
+        "warning: EdgeBench has no variable EDGEBENCH_CACHEDIR: did you mean 'EDGEBENCH_CACHE_DIR'?"
+    ]
+
+
+def test_a_tilde_is_the_home_in_paths_of_every_source(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    resolved = resolve(
+        {"images": Path("~/i"), "profile": ["~/p.toml", "disco-realtime"], "python": "~/bin/python"},
+        env={"EDGEBENCH_TARGETS_FILE": "~/t.toml", "EDGEBENCH_MODEL": "~/a.tflite,mobilenet_v1"},
+        project={"output_dir": "~/out", "inputs": "~nobody-of-that-name/x"},
+        user={"labels": "~", "calibration": "a/~/c"},
+    ).config
+    assert (resolved.images, resolved.targets_file) == (Path("/home/ada/i"), Path("/home/ada/t.toml"))
+    assert resolved.profile == ("/home/ada/p.toml", "disco-realtime")
+    assert resolved.model == ("/home/ada/a.tflite", "mobilenet_v1")
+    assert (resolved.output_dir, resolved.labels) == (Path("/home/ada/out"), Path("/home/ada"))
+    assert (resolved.inputs, resolved.calibration) == (Path("~nobody-of-that-name/x"), Path("a/~/c"))
+    assert resolved.python == "~/bin/python"  # of the board's user
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("profiles", "new", "own", "--output=~/own.toml"),
+        ("profiles", "check", "~/extending.toml"),
+        ("boards", "show", "~/boards.toml"),
+        ("results", "--output-dir=~/results"),
+        ("models", "show", "~/model.tflite"),
+        ("show", "~/results/none"),
+    ],
+    ids=" ".join,
+)
+def test_a_tilde_is_the_home_in_commands_and_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "extending.toml").write_text('extends = "~/base.toml"\nname = "e"\n')
+    base = CliRunner().invoke(app, ["profiles", "new", "base"])
+    assert base.exit_code == 0
+    done = CliRunner().invoke(app, list(words))
+    said = f"{done.output}{done.exception}".replace("~/", "TILDE")
+    assert "TILDE" not in said.replace('extends = "TILDE', "")
+    assert not (tmp_path / "~").exists()
+    assert (tmp_path / "own.toml").exists() == (words[1] == "new")
+    if words[1] in ("new", "check"):
+        assert done.exit_code == 0, done.output
+
+
+def test_a_tilde_is_the_home_in_the_environment_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("EDGEBENCH_OUTPUT_DIR", "~/results")
+    monkeypatch.setenv("EDGEBENCH_CACHE_DIR", "~/cache")
+    monkeypatch.setenv("EDGEBENCH_BOARD_DIR", "~/board")
+    monkeypatch.setenv("EDGEBENCH_BOARD_LOCK", "~")
+    assert default_output_dir() == Path("/home/ada/results")
+    assert default_cache_folder() == Path("/home/ada/cache")
+    assert (board_folder(), lock_place()) == ("/home/ada/board", "/home/ada")

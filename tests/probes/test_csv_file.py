@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -368,3 +369,10 @@ def test_one_on_standby_is_read_when_it_begins(written):
     append(path, b"17000")
     with closing(csv_file.open_probe(path + MAPPED)) as probe:
         assert probe.info["rate_hz"] == pytest.approx(5.0, rel=0.1)
+
+
+def test_a_tilde_is_the_home(written, monkeypatch):
+    path = Path(written("1,2"))
+    monkeypatch.setenv("HOME", str(path.parent))
+    with pytest.raises(basics.ProbeMissing, match="not since 1970"):  # so it was read
+        csv_file.open_probe(f"~/{path.name}{MAPPED}&rate_hz=10")

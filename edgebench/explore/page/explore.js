@@ -737,7 +737,7 @@ function renderHistory(all) {
   const ys = points.flatMap(({ yLow, yHigh }) => [yLow, yHigh]);
   const name = `${points.length} dates, ${texts.length} change points; the table has the figures`;
   showView({ title, text, changes: texts }, { name, height: 340, view: {
-    x: { domain: domainOf(points.flatMap(({ x }) => [x - HOUR_MS, x + HOUR_MS]), false), kind: "time", title: "date" },
+    x: { domain: domainOf(points.flatMap(({ x }) => [x - HOUR_MS, x + HOUR_MS]), false), kind: "time", title: "date (UTC)" },
     y: { domain: domainOf(ys, false), kind: "linear", title: metric.titled, unit: metric.unit },
     points,
     line: points.map(({ x, y }) => [x, y]),

@@ -352,7 +352,7 @@ def open_probe(address: str) -> CsvProbe:
     }
     file = None
     try:
-        file = GrowingFile(path)
+        file = GrowingFile(os.path.expanduser(path))
         columns, rows = _table(file, options)
         if columns.constant_v is not None:
             absent["voltage"] = STATED_VOLTAGE.format(columns.constant_v)

@@ -240,14 +240,14 @@ def print_cleaned(
 
 
 def _kinds(kinds: Sequence[KindTotal]) -> list[Block]:
-    columns = (Column("kind"), Column("what", long=True), *of_figures("files", "size", "last used"))
+    columns = (Column("kind"), Column("what", long=True), *of_figures("files", "size", "last used (UTC)"))
     rows = tuple(
         (
             total.kind,
             CACHE_KINDS.get(total.kind, ""),
             str(total.files),
             words.size(total.size_bytes),
-            datetime.fromtimestamp(total.last_used_s).strftime("%Y-%m-%d"),
+            datetime.fromtimestamp(total.last_used_s, UTC).strftime("%Y-%m-%d"),
         )
         for total in kinds
     )
