@@ -58,20 +58,33 @@ def requirements() -> tuple[list[str], list[str]]:
 
     They are read of the installed package's own metadata; both are empty where that is missing.
     """
+    core, extras = dict[str, None](), dict[str, None]()
+    for name, extra in _required():
+        if not extra:
+            core[name] = None
+        elif extra not in _TOOLS and name != "edgebench":
+            extras[name] = None
+    return list(core), list(extras)
+
+
+def extra_with(package: str) -> str:
+    """The first extra of EdgeBench that brings a distribution; empty without one."""
+    return next((extra for name, extra in _required() if name == package and extra not in _TOOLS), "")
+
+
+def _required() -> Iterator[tuple[str, str]]:
+    """Each distribution that the installed package's metadata names, with its extra; empty where none."""
     try:
         lines = requires("edgebench") or []
     except PackageNotFoundError:
-        return [], []
-    core, extras = dict[str, None](), dict[str, None]()
+        return
     for line in lines:
         requirement, _, marker = line.partition(";")
-        name = re.split(r"[\s\[(<>=!~]", requirement.strip(), maxsplit=1)[0]
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", marker)
-        if extra is None:
-            core[name] = None
-        elif extra[1] not in _TOOLS and name != "edgebench":
-            extras[name] = None
-    return list(core), list(extras)
+        yield (
+            re.split(r"[\s\[(<>=!~]", requirement.strip(), maxsplit=1)[0],
+            "" if extra is None else extra[1],
+        )
 
 
 def plug_ins() -> dict[str, str]:

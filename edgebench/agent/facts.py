@@ -332,7 +332,16 @@ _OF_INTEREST = re.compile(
 )
 _METADATA = re.compile(r"(?P<name>[A-Za-z0-9._]+)-(?P<version>[^-]{1,60})(-py[0-9.]+[^/]*)?\.(dist|egg)-info")
 # Vendors put bindings beside no metadata at all.
-_MODULES = ("numpy", "ai_edge_litert", "tflite_runtime", "tensorrt", "openvino", "pycoral")
+_MODULES = (
+    "numpy",
+    "ai_edge_litert",
+    "tflite_runtime",
+    "tensorflow",
+    "onnxruntime",
+    "tensorrt",
+    "openvino",
+    "pycoral",
+)
 UNTOLD = "version not told"
 MAX_PATH_ENTRIES = 20000
 MAX_FOUND = 60
