@@ -58,33 +58,30 @@ def requirements() -> tuple[list[str], list[str]]:
 
     They are read of the installed package's own metadata; both are empty where that is missing.
     """
+    try:
+        lines = requires("edgebench") or []
+    except PackageNotFoundError:
+        return [], []
     core, extras = dict[str, None](), dict[str, None]()
-    for name, extra in _required():
-        if not extra:
+    for line in lines:
+        requirement, _, marker = line.partition(";")
+        name = re.split(r"[\s\[(<>=!~]", requirement.strip(), maxsplit=1)[0]
+        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", marker)
+        if extra is None:
             core[name] = None
-        elif extra not in _TOOLS and name != "edgebench":
+        elif extra[1] not in _TOOLS and name != "edgebench":
             extras[name] = None
     return list(core), list(extras)
 
 
 def extra_with(package: str) -> str:
     """The first extra of EdgeBench that brings a distribution; empty without one."""
-    return next((extra for name, extra in _required() if name == package and extra not in _TOOLS), "")
-
-
-def _required() -> Iterator[tuple[str, str]]:
-    """Each distribution that the installed package's metadata names, with its extra; empty where none."""
+    pattern = rf"{re.escape(package)}(?![\w-]).*extra\s*==\s*['\"]([^'\"]+)"
     try:
-        lines = requires("edgebench") or []
+        found = (re.match(pattern, line) for line in requires("edgebench") or [])
+        return next((match[1] for match in found if match), "")
     except PackageNotFoundError:
-        return
-    for line in lines:
-        requirement, _, marker = line.partition(";")
-        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", marker)
-        yield (
-            re.split(r"[\s\[(<>=!~]", requirement.strip(), maxsplit=1)[0],
-            "" if extra is None else extra[1],
-        )
+        return ""
 
 
 def plug_ins() -> dict[str, str]:
