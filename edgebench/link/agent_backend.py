@@ -38,8 +38,10 @@ class AgentBackend(Backend):
     board_packages: ClassVar[tuple[str, ...]] = ()
     """Distributions that bring the runtime; one of them must be there on the board. Best first."""
 
-    def open(self, target: Target) -> AgentDevice:
+    def open(self, target: Target, *, needs_runtime: bool = True) -> AgentDevice:
         """Start the agent; where the target says so, put the board into its power mode.
+
+        Without `needs_runtime` a board that lacks the runtime is opened too, to describe it.
 
         Raises:
             UnavailableError: it does not answer, another harness holds the board, its Python has no runtime,
@@ -55,7 +57,8 @@ class AgentBackend(Backend):
             builds=self.builds,
         )
         try:
-            self._require_runtime(device.describe(), target)
+            if needs_runtime:
+                self._require_runtime(device.describe(), target)
             if target.power_mode is not None:
                 if target.set_power_mode:
                     put_into_power_mode(device, target)
