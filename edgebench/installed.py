@@ -74,6 +74,16 @@ def requirements() -> tuple[list[str], list[str]]:
     return list(core), list(extras)
 
 
+def extra_with(package: str) -> str:
+    """The first extra of EdgeBench that brings a distribution; empty without one."""
+    pattern = rf"{re.escape(package)}(?![\w-]).*extra\s*==\s*['\"]([^'\"]+)"
+    try:
+        found = (re.match(pattern, line) for line in requires("edgebench") or [])
+        return next((match[1] for match in found if match), "")
+    except PackageNotFoundError:
+        return ""
+
+
 def plug_ins() -> dict[str, str]:
     """Version by name of each other distribution that brings devices, meters or commands, sorted."""
     versions = {

@@ -6,7 +6,6 @@ between preprocessing and the runtime's own call.
 """
 
 import ctypes
-import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
 Runtime = NamedTuple(
     "Runtime", [("name", str), ("version", str), ("interpreter", Any), ("resolvers", Optional[Any])]
 )
-
-# More threads than this bring MobileNet nothing, and take the steadiness of the figures.
-MOST_THREADS = 4
 
 
 class Loaded:
@@ -164,11 +160,6 @@ def _score_table(output: Dict[str, Any]) -> "Optional[NDArray[np.float32]]":
 
 def _address(array: "NDArray[Any]") -> int:
     return int(array.__array_interface__["data"][0])
-
-
-def threads_of(options: Dict[str, Any]) -> int:
-    """As many as asked for; for 0 one a core that the process may use, and at most four."""
-    return int(options["threads"]) or min(MOST_THREADS, len(os.sched_getaffinity(0)))
 
 
 def interpreter_of(runtime: Runtime, **settings: Any) -> Any:

@@ -266,6 +266,10 @@ class TensorRtChecks(AgentBackend):
                 here[0] = Finding("error", "tensorrt", f"{python} cannot import it: {library.why_none}", fix)
         return [*here, packages_finding(), *board_findings(facts)]
 
+    def runtime_finding(self, facts: Mapping[str, Json], target: Target) -> Finding:
+        """Finding about TensorRT, by its Python package."""
+        return _tensorrt(BoardFacts.of(facts), target)
+
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
         """Findings on a board, by its files: nothing of TensorRT is run there."""
         known = BoardFacts.of(facts)

@@ -256,6 +256,10 @@ class LibraryChecks(AgentBackend):
         here += [accelerator_finding(stick) for stick in _sticks(known)]
         return [*here, *_of_stick(known, _device(target)), packages_finding(), *board_findings(facts)]
 
+    def runtime_finding(self, facts: Mapping[str, Json], target: Target) -> Finding:
+        """Finding about OpenVINO, by its package or its plugins."""
+        return _of_packages(BoardFacts.of(facts), _device(target))[0]
+
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
         """Findings on a board, by its files and what it shows on USB: nothing of OpenVINO is run there."""
         known, device = BoardFacts.of(facts), _device(target)

@@ -332,7 +332,16 @@ _OF_INTEREST = re.compile(
 )
 _METADATA = re.compile(r"(?P<name>[A-Za-z0-9._]+)-(?P<version>[^-]{1,60})(-py[0-9.]+[^/]*)?\.(dist|egg)-info")
 # Vendors put bindings beside no metadata at all.
-_MODULES = ("numpy", "ai_edge_litert", "tflite_runtime", "tensorrt", "openvino", "pycoral")
+_MODULES = (
+    "numpy",
+    "ai_edge_litert",
+    "tflite_runtime",
+    "tensorflow",
+    "onnxruntime",
+    "tensorrt",
+    "openvino",
+    "pycoral",
+)
 UNTOLD = "version not told"
 MAX_PATH_ENTRIES = 20000
 MAX_FOUND = 60
@@ -466,6 +475,45 @@ def _usable_cpus(root: str) -> List[int]:
     return sorted(os.sched_getaffinity(0))
 
 
+def cpu_quota(root: str) -> Optional[int]:
+    """Number of cores that the CPU quota of this process's container allows; None without a quota.
+
+    The smallest quota of the process's control groups and of all groups above them, rounded down, at least 1.
+    Source: cgroups(7), proc_pid_mountinfo(5), and the kernel's documents of cgroup v2 and of CFS bandwidth.
+    """
+    paths: Dict[str, str] = {}  # by controller of cgroup v1; v2 has one group, under ""
+    for line in text(root, "proc/self/cgroup", MAX_TABLE).splitlines():
+        _, controllers, path = line.split(":", 2)
+        paths.update((controller, path) for controller in controllers.split(","))
+    quotas = []
+    for line in text(root, "proc/self/mountinfo", MAX_TABLE).splitlines():
+        mount, _, filesystem = line.partition(" - ")
+        kind, *_, options = filesystem.split() or ("", "")
+        controller = {"cgroup2": "", "cgroup": "cpu"}.get(kind)
+        if controller in paths and (kind == "cgroup2" or "cpu" in options.split(",")):
+            top, place = (word.strip("/") for word in mount.split()[3:5])
+            path = paths[controller].strip("/") + "/"
+            # Only the topmost folder is seen of a group that is elsewhere.
+            is_below = (not top or path.startswith(top + "/")) and ".." not in path.split("/")
+            names = [name for name in path[len(top) :].split("/") if name] if is_below else []
+            folders = ["/".join([place] + names[:depth]) for depth in range(len(names) + 1)]
+            quotas += [_quota_of_group(root, folder, kind) for folder in folders]
+    limits = [quota for quota in quotas if quota is not None]
+    return max(1, min(limits)) if limits else None
+
+
+def _quota_of_group(root: str, folder: str, kind: str) -> Optional[int]:
+    """Whole cores of one group's quota; None without one. The root's group has no such file."""
+    try:
+        if kind == "cgroup2":
+            quota, period = text(root, folder + "/cpu.max").split()
+        else:
+            quota, period = (text(root, folder + "/cpu.cfs_" + name) for name in ("quota_us", "period_us"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return None if quota in ("max", "-1") else int(quota) // max(1, int(period))
+
+
 def _managed(root: str) -> bool:
     """Whether pip refuses to install into this Python (PEP 668); a virtual environment takes packages."""
     mark = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
@@ -478,6 +526,7 @@ FINDERS: Dict[str, Callable[[str], Any]] = {
     "cpu": _cpu,
     "cores": lambda root: os.cpu_count(),
     "usable_cores": _usable_cpus,
+    "cpu_quota_cores": cpu_quota,
     "memory_bytes": lambda root: _kilobytes(root, "MemTotal"),
     "memory_available_bytes": memory_available,
     "disk_available_bytes": lambda root: FileStore(board_folder()).free_bytes(),

@@ -29,7 +29,8 @@ looks for weights next to their graph is given links to both in a temporary fold
 The environment variable EDGEBENCH_SESSION_NUMBER is the number of the session within its trial,
 EDGEBENCH_WORKER that of the worker within its session: 0, unless several measure side by side. Whatever a
 runner starts and leaves behind ends with its worker; where several run, the agent knows by EDGEBENCH_WORKER
-whose it is.
+whose it is. EDGEBENCH_CPU_QUOTA is the number of cores that a container's CPU quota allows; it is not set
+without a quota. A default number of threads keeps to it.
 """
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple

@@ -1,5 +1,6 @@
 """The slots in which an agent has workers, by number: the workers of one session run side by side."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -8,11 +9,15 @@ from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Se
 
 from .children import Child, DescriptorWatch, Orphan, end_orphans
 from .clock import SPAWNED_NS, Clock
+from .facts import cpu_quota, facts_root
 from .files import remove_tree
 from .frames import Frame, Message, Send
 
 WORKER = "EDGEBENCH_WORKER"
 """The environment variable that tells a worker, and whatever it starts, the number of its slot."""
+
+CPU_QUOTA = "EDGEBENCH_CPU_QUOTA"
+"""The environment variable that tells a worker how many cores its container's CPU quota allows."""
 
 MOST_SLOTS = 64
 
@@ -81,6 +86,9 @@ class WorkerSlot:
         self._unanswered.clear()
         env = dict(message.get("env") or {})
         env[WORKER] = str(self.number)
+        with contextlib.suppress(OSError, ValueError):  # the board's facts have the reason
+            quota = cpu_quota(facts_root())
+            env.update({} if quota is None else {CPU_QUOTA: str(quota)})
         env[SPAWNED_NS] = str(self._clock())  # the last thing before it is started
         self.worker = Child(command, env, self.hear)
         self._watch.add_child(self.worker)

@@ -114,7 +114,7 @@ def try_out(target: Target, backend: AgentBackend, cache: Cache, progress: Progr
         fix = f"; {finding.fix}" if finding.fix else ""
         result.note(f"check {finding.subject}", outcome, f"{finding.message}{fix}")
     artifact = _attempt(result, "prepare", lambda: _prepared(result, backend, cache))
-    device = _attempt(result, "open", lambda: backend.open(target))
+    device = _attempt(result, "open", lambda: backend.open(target, needs_runtime=False))
     if device is not None:
         try:
             _attempt(result, "measure", lambda: _measure(result, backend, device, artifact, cache))

@@ -5,14 +5,22 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from edgebench.contract import Backend
 from edgebench.errors import UnavailableError
-from edgebench.installed import with_relative_imports
+from edgebench.installed import extra_with, with_relative_imports
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.board_findings import SUDOERS, UNASKED, require_power_mode, wanted_mode
+from edgebench.link.board_facts import BoardFacts
+from edgebench.link.board_findings import (
+    SUDOERS,
+    UNASKED,
+    package_finding,
+    require_power_mode,
+    wanted_mode,
+)
 from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.ssh import Link, SshLink
 from edgebench.prepare.cache import Cache
@@ -30,12 +38,14 @@ class AgentBackend(Backend):
     board_packages: ClassVar[tuple[str, ...]] = ()
     """Distributions that bring the runtime; one of them must be there on the board. Best first."""
 
-    def open(self, target: Target) -> AgentDevice:
+    def open(self, target: Target, *, needs_runtime: bool = True) -> AgentDevice:
         """Start the agent; where the target says so, put the board into its power mode.
 
+        Without `needs_runtime` a board that lacks the runtime is opened too, to describe it.
+
         Raises:
-            UnavailableError: it does not answer, another harness holds the board, or the board is in
-                another power mode than the target asks for, and could not be put into it.
+            UnavailableError: it does not answer, another harness holds the board, its Python has no runtime,
+                or the board is in another power mode than the target asks for, and could not be put into it.
             UsageError: the target asks for a power mode that the board does not have.
         """
         device = self.device_type(
@@ -46,16 +56,44 @@ class AgentBackend(Backend):
             locks=not self.own_clock,  # it times nothing of this machine: it disturbs nobody, and nobody it
             builds=self.builds,
         )
-        if target.power_mode is not None:
-            try:
+        try:
+            if needs_runtime:
+                self._require_runtime(device.describe(), target)
+            if target.power_mode is not None:
                 if target.set_power_mode:
                     put_into_power_mode(device, target)
                 else:
                     require_power_mode(device.describe(), target)
-            except BaseException:
-                device.close()
-                raise
+        except BaseException:
+            device.close()
+            raise
         return device
+
+    def runtime_finding(self, facts: Mapping[str, Json], target: Target) -> Finding | None:
+        """Finding about the package that carries models out, by a board's facts; None where none is needed.
+
+        An error keeps `open` from opening the device.
+        """
+        if not self.board_packages:
+            return None
+        finding = package_finding(BoardFacts.of(facts), self.board_packages)
+        is_own_python = target.host is None and target.launch.python in (None, sys.executable)
+        if finding.level == "error" and is_own_python and (extra := extra_with(finding.subject)):
+            return replace(finding, fix=f"{sys.executable} -m pip install 'edgebench[{extra}]'")
+        return finding
+
+    def _require_runtime(self, facts: Mapping[str, Json], target: Target) -> None:
+        """Raises UnavailableError for a Python without the runtime."""
+        # The agent cannot see what PYTHONPATH adds for the worker alone.
+        if BoardFacts.of(facts).packages is None or "PYTHONPATH" in target.launch.env:
+            return
+        finding = self.runtime_finding(facts, target)
+        if finding is not None and finding.level == "error":
+            raise UnavailableError(
+                f"{target.name} cannot be measured: {finding.subject} is missing",
+                why=finding.message,
+                fix=finding.fix,
+            )
 
     def runner_files(self) -> tuple[Path, ...]:
         """What travels to the board: the runner, then the files that it takes in by relative imports.

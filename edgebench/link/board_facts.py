@@ -94,6 +94,7 @@ class BoardFacts(BaseModel):
     soc: Annotated[Text | None, Unless] = None
     cpu: Annotated[Text | None, Unless] = None
     cores: Annotated[int | None, Field(ge=1), Unless] = None
+    cpu_quota_cores: Annotated[int | None, Field(ge=1), Unless] = None
     memory_bytes: Annotated[Bytes | None, Unless] = None
     memory_available_bytes: Annotated[Bytes | None, Unless] = None
     disk_available_bytes: Annotated[Bytes | None, Unless] = None

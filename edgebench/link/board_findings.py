@@ -182,7 +182,7 @@ USB3_MBPS = 5000.0
 OLDEST_PYTHON = (3, 6)
 
 POWER_MODE = "power mode"
-OF_THE_MACHINE = frozenset({"governor", "load", "memory", "clock", "temperature"})
+OF_THE_MACHINE = frozenset({"governor", "load", "memory", "clock", "temperature", "CPU quota"})
 """Subjects of `board_findings`, which are the same for all targets on a machine."""
 
 
@@ -244,6 +244,14 @@ def board_findings(facts: Mapping[str, Json]) -> list[Finding]:
             findings.append(Finding("warning", subject, text + trouble, fix))
         else:
             findings.append(Finding("warning", subject, unknown, without))
+    if known.cpu_quota_cores is not None:
+        text = f"as much time as {known.cpu_quota_cores} of {cores or 'unknown'} cores have"
+        if cores is not None and known.cpu_quota_cores >= cores:
+            findings.append(Finding("ok", "CPU quota", text))
+        else:
+            text += ": a pass that uses it up pauses, and no runtime takes more threads by default"
+            fix = "start the container without a quota; limit its cores instead, as by Docker's --cpuset-cpus"
+            findings.append(Finding("warning", "CPU quota", text, fix))
     return findings
 
 

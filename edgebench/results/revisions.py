@@ -25,6 +25,7 @@ from edgebench.suggest import printable
 # kernel         its release: scheduler, governor and drivers come with it
 # L4T            NVIDIA's drivers and TensorRT come with it
 # usable cores   which, and so how many: on boards with big and little cores both decide
+# CPU quota      of its container: threads beyond it pause
 # power mode     what nvpmodel has set: clocks and cores
 # Python         its minor version, for which compiled packages are built
 # numpy          preprocessing is timed, and numpy carries it out
@@ -62,6 +63,7 @@ def identity_of(device: Mapping[str, Any], runtime: Mapping[str, Any]) -> dict[s
         "kernel": _text(device.get("kernel")),
         "L4T": _text(device.get("l4t")),
         "usable cores": _cores(device.get("usable_cores")),
+        "CPU quota": _quota(device),
         "power mode": _mode(device.get("power_mode")),
         "Python": python.group() if python else "",
         "numpy": _text(runtime.get("numpy")),
@@ -100,6 +102,14 @@ def _cores(value: Any) -> str:
         else:
             runs.append((core, core))
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)[:_LONGEST]
+
+
+def _quota(device: Mapping[str, Any]) -> str:
+    """`2 cores`, or `none`; empty if the device could not read it."""
+    cores, absent = device.get("cpu_quota_cores", ""), device.get("absent")
+    if cores is None:
+        return "" if isinstance(absent, Mapping) and "cpu_quota_cores" in absent else "none"
+    return f"{cores} {'core' if cores == 1 else 'cores'}" if _is_number(cores) else ""
 
 
 def _mode(value: Any) -> str:

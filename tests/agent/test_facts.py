@@ -107,7 +107,7 @@ def test_a_jetson_nano(tree):
         "temperatures_c": {"0-CPU-therm": 41.5},
     }
     assert {name: facts[name] for name in due} == due
-    assert set(facts["absent"]) == {"gpu", "nvidia_libraries"}  # see below
+    assert set(facts["absent"]) == {"gpu", "nvidia_libraries", "cpu_quota_cores"}  # see below
     assert facts["cores"] >= 1
     assert facts["timer_resolution_ns"] > 0
     assert facts["python_bits"] in (32, 64)
@@ -351,3 +351,69 @@ def test_whether_pip_may_install_into_this_python(tmp_path, monkeypatch, managed
     assert board_facts()["python_externally_managed"] is managed
     monkeypatch.setattr("sys.prefix", str(tmp_path))  # a virtual environment
     assert board_facts()["python_externally_managed"] is False
+
+
+V2 = "31 23 0:28 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+V1 = (
+    "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
+    "33 31 0:30 {} /sys/fs/cgroup/cpuset ro - cgroup cgroup rw,cpuset\n"
+    "32 31 0:29 {} /sys/fs/cgroup/cpu,cpuacct ro master:9 - cgroup cgroup rw,cpu,cpuacct\n"
+)
+V1_GROUPS = "9:name=systemd:{0}\n3:cpuset:{0}\n2:cpu,cpuacct:{0}\n0::/\n"
+UNIFIED, CPU = "sys/fs/cgroup/", "sys/fs/cgroup/cpu,cpuacct/"
+
+
+def v1(folder, quota, period=100000):
+    return {f"{folder}cpu.cfs_quota_us": f"{quota}\n", f"{folder}cpu.cfs_period_us": f"{period}\n"}
+
+
+@pytest.mark.parametrize(
+    ("groups", "mounts", "files", "cores"),
+    [
+        ("0::/\n", V2, {UNIFIED + "cpu.max": "250000 100000\n"}, 2),
+        ("0::/\n", V2, {UNIFIED + "cpu.max": "max 100000\n"}, None),
+        ("0::/\n", V2, {}, None),
+        (
+            "0::/a/b\n",
+            V2,
+            {UNIFIED + "a/b/cpu.max": "max 100000\n", UNIFIED + "a/cpu.max": "300000 100000"},
+            3,
+        ),
+        (
+            "0::/a/b\n",
+            V2,
+            {UNIFIED + "a/b/cpu.max": "400000 100000", UNIFIED + "a/cpu.max": "60000 20000"},
+            3,
+        ),
+        ("0::/a/b\n", V2, {UNIFIED + "a/b/cpu.max": "50000 100000", UNIFIED + "a/cpu.max": "60000 20000"}, 1),
+        ("0::/a\n", V2, {UNIFIED + "other/cpu.max": "100000 100000"}, None),
+        ("0::/podium/c1\n", V2.replace(" / ", " /pod "), {UNIFIED + "ium/c1/cpu.max": "100000 100000"}, None),
+        ("0::/../other\n", V2, {UNIFIED + "cpu.max": "200000 100000"}, 2),
+        (
+            "0::/pod/c1\n",
+            V2.replace(" / ", " /pod "),
+            {UNIFIED + "c1/cpu.max": "200000 100000\n", UNIFIED + "pod/c1/cpu.max": "100000 100000\n"},
+            2,
+        ),
+        (V1_GROUPS.format("/"), V1.format("/", "/"), v1(CPU, -1), None),
+        (V1_GROUPS.format("/"), V1.format("/", "/"), v1(CPU, 399999), 3),
+        (V1_GROUPS.format("/docker/x"), V1.format("/docker/x", "/docker/x"), v1(CPU, 150000, 50000), 3),
+        (
+            V1_GROUPS.format("/a/b"),
+            V1.format("/", "/"),
+            v1(CPU, -1) | v1(CPU + "a/", 200000) | v1(CPU + "a/b/", 500000),
+            2,
+        ),
+    ],
+)
+def test_the_smallest_cpu_quota_up_to_the_root_counts(tmp_path, groups, mounts, files, cores):
+    tree = {"proc/self/cgroup": groups, "proc/self/mountinfo": mounts, **files}
+    facts = board_facts(str(planted(tmp_path, tree)))
+    assert facts["cpu_quota_cores"] == cores
+    assert "cpu_quota_cores" not in facts["absent"]
+
+
+def test_a_cpu_quota_that_cannot_be_read_has_its_reason(tmp_path):
+    tree = {"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": V2, UNIFIED + "cpu.max": "many 100000\n"}
+    facts = board_facts(str(planted(tmp_path, tree)))
+    assert facts["cpu_quota_cores"] is None and "many" in facts["absent"]["cpu_quota_cores"]

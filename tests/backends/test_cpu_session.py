@@ -1,6 +1,7 @@
 """LiteRT for real: sessions on prepared artifacts, exact where they must be, and against plain calls."""
 
 import io
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
 from edgebench.records.values import ImageSet
 from edgebench.run.model_choice import requests_for, resolve_sources
+from tests.agent.test_facts import planted
 from tests.fakes import agent_backend
 
 from ai_edge_litert.interpreter import Interpreter, OpResolverType  # isort: skip
@@ -119,3 +121,24 @@ def test_models_that_take_no_picture_are_given_their_samples(device, user_models
     reference = np.array(artifact.golden.scores, np.float32)
     assert np.abs(golden - reference).max() <= artifact.golden.tolerance
     np.testing.assert_array_equal(first.scores[: len(golden)], golden)
+
+
+@pytest.mark.parametrize("name", ["cpu", "openvino"])
+def test_a_containers_cpu_quota_limits_the_default_number_of_threads(
+    name, prepared_quarter, tmp_path, monkeypatch
+):
+    tree = {
+        "proc/self/cgroup": "0::/\n",
+        "proc/self/mountinfo": "31 23 0:28 / /cgroup rw - cgroup2 cgroup2 rw\n",
+        "cgroup/cpu.max": "150000 100000\n",
+    }
+    monkeypatch.setenv("EDGEBENCH_BOARD_ROOT", str(planted(tmp_path / "board", tree)))
+    backend = agent_backend(name)
+    agent, _ = agent_file(Cache(tmp_path / "agent"))
+    with closing(AgentDevice(LocalLink(agent), backend.runner_files())) as device:
+        options = backend.options_model().model_dump(mode="json")
+        with device.session(prepared_quarter["int8"], SessionSettings(1, options, Launch())) as session:
+            session.golden()
+            facts = session.facts()
+        assert device.describe()["cpu_quota_cores"] == 1
+    assert facts.runtime["threads"] == 1

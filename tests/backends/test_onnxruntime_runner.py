@@ -1,6 +1,7 @@
 """ONNX Runtime's runner: bound memory, outputs of any kind, and providers that are not there."""
 
 import importlib
+import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -88,8 +89,10 @@ def test_products_of_uint8_and_int8_do_not_overflow(tmp_path, level):
 
 def test_without_a_number_there_is_a_thread_a_core_and_at_most_four(doubled, monkeypatch):
     for cores, threads in ((2, 2), (16, 4)):
-        monkeypatch.setattr(runner.os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)))
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: set(range(cores)))
         assert runner.load(doubled, {**OPTIONS, "threads": 0}).describe()["threads"] == threads
+    monkeypatch.setenv("EDGEBENCH_CPU_QUOTA", "3")
+    assert runner.load(doubled, {**OPTIONS, "threads": 0}).describe()["threads"] == 3
 
 
 def test_scores_behind_axes_of_one_are_a_row(tmp_path):

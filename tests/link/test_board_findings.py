@@ -57,6 +57,19 @@ def test_each_problem_is_found_with_its_fix(fact, value, subject, sentence):
     assert finding.fix
 
 
+@pytest.mark.parametrize(
+    ("quota", "level"), [(2, "warning"), (4, "ok"), (None, None), (0, None), ("2", None)]
+)
+def test_a_cpu_quota_is_shown(quota, level):
+    found = [
+        finding
+        for finding in board_findings({**GOOD, "cpu_quota_cores": quota})
+        if "quota" in finding.subject
+    ]
+    assert [finding.level for finding in found] == ([level] if level else [])
+    assert all(f"{quota} of 4 cores" in finding.message for finding in found)
+
+
 def in_mode(mode):
     return Target(name="nano", device="cpu", power_mode=mode)
 

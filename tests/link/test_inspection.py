@@ -1,13 +1,16 @@
 """Looking at targets: on this machine, behind a real sshd, and where nothing answers."""
 
+import contextlib
 import os
 import sys
 from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
 from edgebench import registry
 from edgebench.agent.bootstrap import ENVIRONMENT as BOARD_FOLDER
+from edgebench.cli.main import app
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.link import inspection
 from edgebench.link.inspection import check_target, clean_target, inspect_target
@@ -15,6 +18,7 @@ from edgebench.link.ssh import ENVIRONMENT
 from edgebench.records.target import DeclaredBoard, Launch, Target
 from tests.fakes import FakeBackend
 from tests.probes import jetson_board
+from tests.walk.conftest import make_place
 
 HERE = Target(name="here", device="toy")
 
@@ -22,6 +26,15 @@ HERE = Target(name="here", device="toy")
 @pytest.fixture
 def toy():
     return registry.backend("toy")
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """A Python that finds no package."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
+    python.chmod(0o755)
+    return str(python)
 
 
 def test_this_machine_is_described_by_its_agent(toy):
@@ -33,14 +46,43 @@ def test_this_machine_is_described_by_its_agent(toy):
     assert not [finding for finding in seen.findings if finding.level == "error"]
 
 
-def test_a_python_without_numpy_is_missing_it(toy, tmp_path):
-    bare = tmp_path / "python"
-    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
-    bare.chmod(0o755)
-    seen = inspect_target(Target(name="bare", device="toy", launch=Launch(python=str(bare))), toy)
+def test_a_python_without_numpy_is_missing_it(toy, bare):
+    seen = inspect_target(Target(name="bare", device="toy", launch=Launch(python=bare)), toy)
     [missing] = [finding for finding in seen.findings if finding.level == "error"]
     assert missing.subject == "numpy"
     assert "pip install numpy" in missing.fix
+
+
+@pytest.mark.parametrize(
+    ("device", "package", "fix"),
+    [
+        ("cpu", "ai-edge-litert", "-m pip install numpy ai-edge-litert"),
+        ("onnxruntime", "onnxruntime", "-m pip install numpy onnxruntime"),
+        ("openvino", "openvino", "-m pip install numpy openvino"),
+        ("ncs2", "openvino", "pip install openvino==2021.4.2"),
+        ("coral", "tflite-runtime", "tflite-runtime"),
+        ("tensorrt", "tensorrt", "-m pip install tensorrt"),
+    ],
+)
+def test_a_device_whose_python_lacks_the_runtime_is_not_opened(device, package, fix, bare):
+    backend = registry.backend(device)
+    with pytest.raises(UnavailableError) as caught:
+        backend.open(Target("t", device, launch=Launch(python=bare)))
+    assert caught.value.what == f"t cannot be measured: {package} is missing"
+    assert "not found by" in caught.value.why and fix in caught.value.fix
+    # The worker alone sees such a folder: its first session tells.
+    backend.open(Target("t", device, launch=Launch(python=bare, env={"PYTHONPATH": "/runtime"}))).close()
+
+
+def test_a_run_whose_own_python_lacks_the_runtime_ends_before_its_first_session(bare, tmp_path, monkeypatch):
+    place = make_place(tmp_path)
+    monkeypatch.setattr(sys, "executable", bare)
+    words = ["run", "--device", "cpu", "--scene", "scene.png", "--depth", "0.25", "--precision", "int8"]
+    with contextlib.chdir(place.folder):
+        done = CliRunner().invoke(app, [*words, "--sessions", "2"], env=place.environment)
+    assert isinstance(done.exception, UnavailableError)
+    assert done.exception.fix == f"{bare} -m pip install 'edgebench[cpu]'"
+    assert not list(place.folder.glob("results/*/trials/*/sessions/*"))
 
 
 @pytest.mark.parametrize(

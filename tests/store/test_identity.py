@@ -65,6 +65,22 @@ def test_each_difference_says_what_was_and_what_is():
 
 
 @pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ({"cpu_quota_cores": None}, {"cpu_quota_cores": 2}, "CPU quota was none and is now 2 cores"),
+        ({"cpu_quota_cores": 1}, {"cpu_quota_cores": None}, "CPU quota was 1 core and is now none"),
+        ({"cpu_quota_cores": 2}, {"cpu_quota_cores": 2}, None),
+        ({"cpu_quota_cores": 2}, {"cpu_quota_cores": None, "absent": {"cpu_quota_cores": "denied"}}, None),
+        ({"cpu_quota_cores": 2}, {"cpu_quota_cores": "2"}, None),
+        ({"cpu_quota_cores": 2}, {}, None),
+    ],
+)
+def test_a_containers_cpu_quota_is_part_of_it(before, now, expected):
+    found = differences(identity_of(DEVICE | before, RUNTIME), identity_of(DEVICE | now, RUNTIME))
+    assert found == ((expected,) if expected else ())
+
+
+@pytest.mark.parametrize(
     "device",
     [
         {"board": 3, "cpu": ["x"], "kernel": {}, "usable_cores": "0-3", "power_mode": "MAXN", "python": 3},

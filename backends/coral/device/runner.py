@@ -11,7 +11,8 @@ import sys
 from collections import Counter
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
 
-from ...device.litert import Model, Runtime, Tensors, interpreter_of, loaded, threads_of
+from ...device.litert import Model, Runtime, Tensors, interpreter_of, loaded
+from ...device.threads import threads_of
 from ...device.usb_sticks import ROOT, usb2_warnings
 from .edgetpu import Library, accelerators, build_of, library_of, tell_of
 

@@ -2,7 +2,8 @@
 
 from typing import Any, Dict, Optional, Union
 
-from ...device.litert import Model, Runtime, Tensors, interpreter_of, loaded, threads_of
+from ...device.litert import Model, Runtime, Tensors, interpreter_of, loaded
+from ...device.threads import threads_of
 
 
 def _find_runtime() -> Runtime:

@@ -4,18 +4,16 @@ The worker writes into memory that is bound to the input, and the runtime writes
 that is bound to the output: on the processor no copy stands between preprocessing and the runtime's call.
 """
 
-import os
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ...device.score_rows import is_one_row
+from ...device.threads import threads_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# More threads than this bring MobileNet nothing, and take the steadiness of the figures.
-MOST_THREADS = 4
 CPU = "CPUExecutionProvider"
 
 # x86-64 processors without VNNI add two products of uint8 and int8 in 16 bits, which overflow without a word.
@@ -56,7 +54,7 @@ class Model:
     def __init__(self, runtime: Any, path: str, options: Dict[str, Any]) -> None:
         self._version = str(runtime.__version__)
         self._options = options
-        self._threads = options["threads"] or min(MOST_THREADS, len(os.sched_getaffinity(0)))
+        self._threads = threads_of(options)
         self._session: Any = _session(runtime, path, options, self._threads)
         inputs = self._session.get_inputs()
         shapes = options.get("input_shapes") or [tensor.shape for tensor in inputs]

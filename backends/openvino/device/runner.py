@@ -8,6 +8,7 @@ import os
 from typing import Any, Dict
 
 from ...device.flight import RequestModel
+from ...device.threads import allowed_cores
 from ...device.usb_sticks import ROOT
 from . import new_api, old_api, record
 from .library import OLD, CompileCache, Library, Settings, core_of, find, settings_of
@@ -59,11 +60,18 @@ class Model(RequestModel):
         self._compiled = None
 
 
+def _within_quota(settings: Settings) -> Settings:
+    """Settings whose default threads keep to a container's CPU quota, which not every release knows."""
+    cores = allowed_cores()
+    is_limited = settings.device in ("CPU", "AUTO") and cores < len(os.sched_getaffinity(0))
+    return settings._replace(threads=cores) if is_limited and not settings.threads else settings
+
+
 def load(path: str, options: Dict[str, Any]) -> Model:
     """Read a model and compile it; `options` are those of the backend, and the variant's precision."""
     if _LIBRARY is None:
         raise ImportError("no OpenVINO here ({})".format(_WHY_NONE))
-    settings = settings_of(options)
+    settings = _within_quota(settings_of(options))
     cache = CompileCache(settings.cache) if settings.cache else None
     core = core_of(_LIBRARY)
     api: Any = old_api if _LIBRARY.generation == OLD else new_api

@@ -48,11 +48,13 @@ def test_a_known_cause_is_named_with_its_fix(why, what, fix, place):
     assert explained.why and "last line" not in explained.why
 
 
-def test_a_session_without_tensorrt_says_what_brings_it(artifacts):
+def test_a_session_without_tensorrt_says_what_brings_it(artifacts, tmp_path):
     """On this machine, which has none: the build that comes first is what fails."""
     options = JETSON.options_model().model_dump()
-    settings = SessionSettings(16, options, Launch())
-    device = JETSON.open(Target("jetson", "jetson", options))
+    # A folder that only the worker sees may bring TensorRT: the device is opened.
+    launch = Launch(env={"PYTHONPATH": str(tmp_path)})
+    settings = SessionSettings(16, options, launch)
+    device = JETSON.open(Target("jetson", "jetson", options, launch))
     try:
         with pytest.raises(SessionError) as caught, device.session(artifacts["fp16"], settings):
             pass
