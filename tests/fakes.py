@@ -176,7 +176,7 @@ class FakeDevice:
 class FakeSession:
     device: FakeDevice
     fate: str
-    begin_ns: int = field(default_factory=itertools.count(1).__next__)  # no two sessions have the same stamps
+    begin_ns: int = field(init=False, default_factory=itertools.count(1).__next__)  # no two are equal
 
     def golden(self) -> Scores:
         return self.device.golden_scores

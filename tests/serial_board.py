@@ -7,6 +7,7 @@ move makes every figure the same on every run.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,9 @@ SIDE = 16
 CLASSES = ("dark", "bright")
 PATCH_NS = 20_000_000
 """How long the board infers a patch."""
+_BEGINNINGS_NS = itertools.count(5_000_000_000, 1_000_000_000)
+"""Clocks of sessions as they begin: no two sessions of a device have the same stamps."""
+
 WINDOW_INFERENCES = 50
 PATCH_INSTRUCTIONS = 341_066_722
 UNCOUNTED = "nobody told the board how long an instruction takes"
@@ -187,7 +191,7 @@ class SerialSession:
     def __init__(self, artifact: Artifact, settings: SessionSettings) -> None:
         self._artifact = artifact
         self._options = settings.options
-        self._clock_ns = 5_000_000_000
+        self._clock_ns = next(_BEGINNINGS_NS)
         self._steady_ns: list[int] = []
         self._warmup: WarmUp | None = None
 

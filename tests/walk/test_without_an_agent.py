@@ -159,7 +159,7 @@ def edgebench_verdicts() -> list[Any]:
 
 
 def test_a_narrow_interval_of_windows_ends_a_trial(run):
-    measured(run, "--target-ci", "1%", "--sessions", "9", "--quiet")
+    measured(run, "--target-ci", "1%", "--sessions", "15", "--quiet")
     [trial] = summarise(edgebench.load("results/one"))
     assert trial.ended is not None and trial.ended.by == "rule"
     assert "(infer_s)" in trial.ended.text
