@@ -1,6 +1,7 @@
 """Files of instruments, spreadsheets and loggers: encoding, header, units, numbers, and what is refused."""
 
 import math
+import os
 
 import pytest
 
@@ -19,12 +20,18 @@ def _brisk(monkeypatch):
 
 @pytest.fixture
 def opened(tmp_path):
+    probes = []
+
     def opened(data, options=MAPPED):
         path = tmp_path / "dialect.csv"
         path.write_bytes(data if isinstance(data, bytes) else data.encode())
-        return csv_file.open_probe(f"{path}?{options}&clock=start&scope=wall".replace("%", "%25"))
+        probes.append(csv_file.open_probe(f"{path}?{options}&clock=start&scope=wall".replace("%", "%25")))
+        return probes[-1]
 
-    return opened
+    yield opened
+    for probe in probes:  # none of them samples, which would close its pipe
+        os.close(probe._wake)
+        os.close(probe._waker)
 
 
 def values_of(probe, quantity="power"):
