@@ -52,6 +52,18 @@ def test_a_narrow_or_slow_meter_fails_a_peak_and_never_passes_it(change, reason)
     assert verdict(trial, quantity="power_peak_w", limit=3).verdict == "fail"
 
 
+@pytest.mark.parametrize("quantity", ["power_peak_w", "power_mean_w"])
+def test_the_power_chip_of_a_raspberry_pi_5_fails_a_limit_and_never_passes_one(quantity):
+    chip = meter(
+        meter="rpi5:", channel="total", scope="module", effective_hz=10.0, peak_w=4.0, mean_w=4.0,
+        mean_w_sessions=(4.0,) * 3,
+    )  # fmt: skip
+    undecided = verdict(summary(power=(chip,)), quantity=quantity, limit=6)
+    assert undecided.verdict == "inconclusive"
+    assert "rpi5 (total) covers the module only" in undecided.reason
+    assert verdict(summary(power=(chip,)), quantity=quantity, limit=3).verdict == "fail"
+
+
 def test_any_meter_that_misses_the_limit_fails_it():
     chip = meter(meter="rapl:", channel="package", scope="chip", primary=False, peak_w=6.0)
     judged = verdict(summary(power=(meter(), chip)), quantity="power_peak_w", limit=5)

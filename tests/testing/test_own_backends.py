@@ -12,7 +12,7 @@ from edgebench import registry
 from edgebench.testing import BackendContract, ProbeContract
 from tests.backends.jetson import stand_in_python
 from tests.link.old_python import OPENVINO_2021, python_of
-from tests.probes import jetson_board, played_files, shelly_plug, um25c_meter
+from tests.probes import jetson_board, pi5_board, played_files, shelly_plug, um25c_meter
 
 
 def python_for_stick() -> str:
@@ -72,10 +72,12 @@ INA226 = {"name": "ina226", "power1_input": 2_750_000, "update_interval": 35}
 HWMON = jetson_board.write(
     Path(JETSON.name) / "pi", {f"class/hwmon/hwmon0/{name}": text for name, text in INA226.items()}
 )
+VCGENCMD = pi5_board.vcgencmd(Path(JETSON.name))
 PROBES: dict[str, dict[str, Any]] = {
     "csv": {"probe": f"csv:{PLAYED}?time=t_s&power=p_mw&clock=start&scope=usb"},
     "hwmon": {"probe": f"hwmon:{HWMON}?scope=board"},
     "ina3221": {"probe": f"ina3221:{JETSON.name}"},
+    "rpi5": {"probe": f"rpi5:{VCGENCMD}"},
     "shelly": {"probe": SHELLY.address, "window_s": 2.5},
     "tegrastats": {"probe": f"tegrastats:{TEGRASTATS}"},
     "telemetry": {"probe": "telemetry:10"},
