@@ -26,6 +26,10 @@ _DOING = {
 _SEE_STDERR = "its stderr is kept in session.json"
 _OUT_OF_MEMORY = "close other programs, or use a smaller variant or batch"
 _TIMED_OUT = "set EDGEBENCH_STAGE_TIMEOUT_S to more seconds where the device needs them"
+_OTHER_BUILD = (
+    "numpy 1.19.5 on 64-bit ARM takes OPENBLAS_CORETYPE=ARMV8 in launch.env of the targets file; "
+    "else install builds for this processor"
+)
 _CHECK_LINK = "check the device and its connection, then --resume"
 
 
@@ -90,10 +94,13 @@ def from_end(end: Ended, stage: str, worker: str = "the worker") -> SessionError
     hung = f"it was ended at the time limit{limit} for one request of the stage {stage}: it hung or is slow"
     problem = end.problem or ""
     memory = "the kernel killed it because memory ran out"
+    importing = " that was being imported or loaded" if stage in ("start", "load") else ""
+    illegal = f"SIGILL, a library{importing} uses an instruction that this processor lacks"
     rows: tuple[tuple[object, str, str, str, str], ...] = (
         (end.timed_out, "did not answer in time", "timeout", hung, _TIMED_OUT),
         (end.out_of_memory, "was ended for memory", "out_of_memory", memory, _OUT_OF_MEMORY),
         (problem, "sent something else than frames", "protocol_error", problem, _SEE_STDERR),
+        (end.signal == "SIGILL", "crashed", "crash", f"{illegal}{words}", _OTHER_BUILD),
         (end.signal, "crashed", "crash", f"{end.signal}{words}", _SEE_STDERR),
         (True, "ended", "crash", f"exit code {end.code}{words}", _SEE_STDERR),
     )

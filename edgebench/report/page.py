@@ -209,9 +209,7 @@ def _elsewhere(judged: Judged) -> list[Line]:
         if _is_elsewhere(trials, each)
     )
     return [
-        Line(
-            "Not judged", f"{words.listed(list(dict.fromkeys(of)))}: measured on another machine ({reason})."
-        )
+        Line("Not judged", f"{words.listed(list(dict.fromkeys(of)))}: {reason}.")
         for reason, of in reasons.items()
     ]
 

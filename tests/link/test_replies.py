@@ -125,6 +125,15 @@ def test_each_end_of_a_worker_has_its_words(end, status):
     assert error.fix
 
 
+def test_a_worker_that_dies_of_sigill_while_importing_says_so():
+    error = from_end(Ended(signal="SIGILL"), "load")
+    assert error.what == "the worker crashed while loading the artifact"
+    assert error.why == (
+        "SIGILL, a library that was being imported or loaded uses an instruction that this processor lacks"
+    )
+    assert "OPENBLAS_CORETYPE=ARMV8 in launch.env" in error.fix
+
+
 def test_a_worker_that_was_too_slow_names_the_limit_that_ended_it():
     error = from_end(Ended(signal="SIGKILL", timed_out=True, limit_s=1800.0), "measure")
     assert "time limit of 1800 s for one request of the stage measure" in error.why
