@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
+from pathlib import PurePath
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from edgebench.agent.facts import board_facts
-from edgebench.contract import BackendOptions
+from edgebench.contract import BackendOptions, PathText
 from edgebench.errors import UnavailableError
 from edgebench.installed import version_of
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
 from edgebench.link.inspection import ask_library
-from edgebench.prepare.chain import PreparedByChain
+from edgebench.prepare.cache import Cache, CachedFile
+from edgebench.prepare.chain import PreparedByChain, Recipe
 from edgebench.prepare.tflite import TfliteChain
+from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.target import Target
 from edgebench.records.values import Finding
 
@@ -57,6 +60,31 @@ class CpuOptions(BackendOptions):
         default="xnnpack", description="the runtime's default ones, or its exact and slow ones"
     )
 
+    delegate: PathText = Field(
+        default="", description="the library of an external TFLite delegate on the board, as a path"
+    )
+    delegate_options: str = Field(
+        default="",
+        pattern=r"^([^=,]+=[^,]*(,[^=,]+=[^,]*)*)?$",
+        description="its options: key=value,key=value",
+    )
+    allow_cpu: bool = Field(
+        default=False, description="measure on the processor what the delegate takes nothing of"
+    )
+
+
+class CpuChain(TfliteChain):
+    """The .tflite file, marked with the delegate that computes it."""
+
+    def artifact(
+        self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
+    ) -> Artifact | None:
+        """Return that of the .tflite file; its mark names the delegate's library."""
+        artifact = super().artifact(request, recipe, file, cache)
+        if artifact is None or not (delegate := str(request.options.get("delegate", ""))):
+            return artifact
+        return artifact.model_copy(update={"mark": f"by {PurePath(delegate).name}", "exact_with": ()})
+
 
 class CpuBackend(PreparedByChain, AgentBackend):
     """Takes every variant, at any static batch."""
@@ -66,7 +94,7 @@ class CpuBackend(PreparedByChain, AgentBackend):
     precisions = ("fp32", "fp16", "int8")
     options_model = CpuOptions
     shares_device = True
-    chain = TfliteChain()
+    chain = CpuChain()
     board_packages = ("ai-edge-litert", "tflite-runtime", "tensorflow")
 
     def check(self, target: Target) -> list[Finding]:

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Runtime = NamedTuple(
-    "Runtime", [("name", str), ("version", str), ("interpreter", Any), ("resolvers", Optional[Any])]
+    "Runtime",
+    [
+        ("name", str),
+        ("version", str),
+        ("interpreter", Any),
+        ("resolvers", Optional[Any]),
+        ("load_delegate", Callable[..., Any]),
+    ],
 )
 
 

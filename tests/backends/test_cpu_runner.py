@@ -59,7 +59,7 @@ class Interpreter:
 
 
 def runtime(kind=Interpreter, resolvers=None):
-    return runner.Runtime("made", "1", kind, resolvers)
+    return runner.Runtime("made", "1", kind, resolvers, None)
 
 
 OPTIONS = {"threads": 3, "kernels": "xnnpack"}
@@ -150,7 +150,9 @@ def fake_module(monkeypatch, name, **attributes):
 
 def test_the_runtime_for_boards_is_found_where_litert_is_not(monkeypatch):
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
-    inner = fake_module(monkeypatch, "tflite_runtime.interpreter", Interpreter=Interpreter)
+    inner = fake_module(
+        monkeypatch, "tflite_runtime.interpreter", Interpreter=Interpreter, load_delegate=None
+    )
     fake_module(monkeypatch, "tflite_runtime", __version__="2.5.0", interpreter=inner, __path__=[])
     runtime = runner._find_runtime()
     assert (runtime.name, runtime.version, runtime.interpreter) == ("tflite-runtime", "2.5.0", Interpreter)
@@ -160,10 +162,10 @@ def test_the_runtime_for_boards_is_found_where_litert_is_not(monkeypatch):
 def test_tensorflow_is_the_last_resort(monkeypatch):
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
     monkeypatch.setitem(sys.modules, "tflite_runtime", None)
-    resolvers = SimpleNamespace(OpResolverType="resolvers")
+    resolvers = SimpleNamespace(OpResolverType="resolvers", load_delegate=None)
     lite = SimpleNamespace(Interpreter=Interpreter, experimental=resolvers)
     fake_module(monkeypatch, "tensorflow", __version__="2.4.0", lite=lite)
-    assert runner._find_runtime() == runner.Runtime("tensorflow", "2.4.0", Interpreter, "resolvers")
+    assert runner._find_runtime() == runner.Runtime("tensorflow", "2.4.0", Interpreter, "resolvers", None)
 
 
 def test_no_runtime_says_how_to_get_one(monkeypatch):

@@ -9,14 +9,12 @@ import os
 import platform
 import sys
 from collections import Counter
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Optional, Tuple, Union
 
 from ...device.litert import Model, Runtime, Tensors, interpreter_of, loaded
 from ...device.threads import threads_of
 from ...device.usb_sticks import ROOT, usb2_warnings
 from .edgetpu import Library, accelerators, build_of, library_of, tell_of
-
-EdgeTpuRuntime = NamedTuple("EdgeTpuRuntime", [("runtime", Runtime), ("load_delegate", Callable[..., Any])])
 
 DELEGATE = "libedgetpu.so.1"
 CUSTOM_OP = b"edgetpu-custom-op"
@@ -27,7 +25,7 @@ ON_CPU = "the model is not compiled for the Edge TPU: every figure is the proces
 FRESH = "the Edge TPU had no firmware before: the cold figures carry it, and the model"
 
 
-def _find_runtime() -> EdgeTpuRuntime:
+def _find_runtime() -> Runtime:
     """TFLite's interpreter as tflite_runtime, or as ai_edge_litert."""
     try:
         import tflite_runtime
@@ -39,11 +37,11 @@ def _find_runtime() -> EdgeTpuRuntime:
         from ai_edge_litert import interpreter
 
         name, version = "ai-edge-litert", str(getattr(ai_edge_litert, "__version__", "unknown"))
-    return EdgeTpuRuntime(Runtime(name, version, interpreter.Interpreter, None), interpreter.load_delegate)
+    return Runtime(name, version, interpreter.Interpreter, None, interpreter.load_delegate)
 
 
 # At the top, so that the import is timed as import and not as load; a failure is load's to tell.
-_RUNTIME: Optional[EdgeTpuRuntime] = None
+_RUNTIME: Optional[Runtime] = None
 _WHY_NONE = ""
 try:
     _RUNTIME = _find_runtime()
@@ -61,9 +59,7 @@ def load(path: str, options: Dict[str, Any]) -> "Union[Model, Tensors]":
     return made_by(_RUNTIME, path, options, os.environ.get(ROOT, "/"))
 
 
-def made_by(
-    available: EdgeTpuRuntime, path: str, options: Dict[str, Any], root: str
-) -> "Union[Model, Tensors]":
+def made_by(runtime: Runtime, path: str, options: Dict[str, Any], root: str) -> "Union[Model, Tensors]":
     """The model in one runtime; `root` is the folder that sysfs is found in."""
     compiled = is_compiled(path)
     if not compiled and not options["allow_cpu"]:
@@ -77,19 +73,19 @@ def made_by(
     _say("{} {} under {} {}, Python {}".format(
         LOADING,
         options["delegate"],
-        available.runtime.name,
-        available.runtime.version,
+        runtime.name,
+        runtime.version,
         platform.python_version(),
     ))  # fmt: skip
-    delegate, why_not = _delegate(available, options, compiled, before)
+    delegate, why_not = _delegate(runtime, options, compiled, before)
     settings: Dict[str, Any] = {"threads": threads_of(options)}
     interpreter = interpreter_of(
-        available.runtime,
+        runtime,
         model_path=path,
         num_threads=settings["threads"],
         experimental_delegates=[] if delegate is None else [delegate],
     )
-    model = loaded(available.runtime, interpreter, settings, options)
+    model = loaded(runtime, interpreter, settings, options)
     _say(READY)
     settings.update(_session_settings(interpreter, options, compiled, why_not, root, before))
     return model
@@ -108,12 +104,12 @@ def is_compiled(path: str) -> bool:
 
 
 def _delegate(
-    available: EdgeTpuRuntime, options: Dict[str, Any], compiled: bool, before: Dict[str, Any]
+    runtime: Runtime, options: Dict[str, Any], compiled: bool, before: Dict[str, Any]
 ) -> Tuple[Any, str]:
     """The delegate, else None and the reason: only for a model that has no need of it."""
     which = {"device": options["edgetpu"]} if options["edgetpu"] else {}
     try:
-        return available.load_delegate(options["delegate"], which), ""
+        return runtime.load_delegate(options["delegate"], which), ""
     except (OSError, ValueError, RuntimeError) as error:
         reason = "{} cannot be loaded{}: {}".format(
             options["delegate"], " for {}".format(options["edgetpu"]) if options["edgetpu"] else "", error
