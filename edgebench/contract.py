@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -30,10 +29,6 @@ class BackendOptions(BaseModel):
     """Base of every backend's options model: `--set key=value` pairs, unknown keys refused.
 
     Attributes:
-        added_later: options that came when results were stored already: a trial's key leaves such a one out
-            at its default, so that the key stays what it was.
-        removed: options that earlier versions had, with their defaults: a trial's key still holds them, so
-            that it stays what it was.
         not_in_key: options that decide no result, such as whether the board is flashed before: a trial's key
             leaves them out, and they have one value a run.
         places: options that say where the board is, such as its address: kept out of keys likewise, and as a
@@ -41,8 +36,6 @@ class BackendOptions(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    added_later: ClassVar[frozenset[str]] = frozenset()
-    removed: ClassVar[Mapping[str, Json]] = MappingProxyType({})
     not_in_key: ClassVar[frozenset[str]] = frozenset()
     places: ClassVar[frozenset[str]] = frozenset()
 

@@ -65,13 +65,7 @@ class StoredResultError(EdgeBenchError):
 
 
 class UnsupportedError(EdgeBenchError):
-    """A variant that this device cannot take, with the figure or the reason that says so.
-
-    Attributes:
-        in_key: what the key of its trial holds where its own text has changed since.
-    """
-
-    in_key: str = ""
+    """A variant that this device cannot take, with the figure or the reason that says so."""
 
 
 class UnavailableError(EdgeBenchError):

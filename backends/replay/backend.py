@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from pydantic import Field
 
@@ -22,8 +21,6 @@ from .scenario_source import DEFAULT, RECIPE, ScenarioSource
 
 class ReplayOptions(BackendOptions):
     """`--set` of the replay."""
-
-    removed = MappingProxyType({"target": None})
 
     source: str = Field(
         default=DEFAULT,

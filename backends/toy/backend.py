@@ -37,8 +37,6 @@ TOLERANCES = {"fp32": 1e-3, "fp16": 2e-2, "int8": 12 / 256}
 class ToyOptions(BackendOptions):
     """`--set` of the toy device."""
 
-    added_later = frozenset({"build"})
-
     work: Literal["model", "none"] = "model"
     queue: int = Field(default=0, ge=0, le=64)
     delay_us: int = Field(default=0, ge=0, le=10_000_000)

@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -130,7 +129,7 @@ def complete_measured_target(ctx: typer.Context, incomplete: str) -> list[str]:
     for folder in results[:_RESULTS_LOOKED_AT]:
         if (indexed := _indexed_targets(folder, index)) is not None:
             names |= dict.fromkeys(indexed)
-        elif not earlier_result(folder):
+        elif not unread_version(folder):
             names |= dict.fromkeys(_target_names(folder / "experiment.json"))
     return [name for name in names if name.startswith(incomplete) and is_completed(name)]
 
@@ -155,10 +154,10 @@ def _indexed_targets(folder: Path, index: Any) -> list[str] | None:
     return [str(name) for name in targets] if isinstance(targets, list) else None
 
 
-def earlier_result(folder: Path) -> str:
-    """That a result was stored by an earlier version, in words; empty for every other, damaged ones too."""
+def unread_version(folder: Path) -> str:
+    """Name the version of a result that this EdgeBench does not read; empty for any other result."""
     from edgebench.files import open_regular
-    from edgebench.results.layout import EXPERIMENT_FILE, SCHEMA_VERSION, stored_earlier
+    from edgebench.results.layout import EXPERIMENT_FILE, SCHEMA_VERSION, other_version
 
     try:
         with open_regular(folder / EXPERIMENT_FILE) as file:
@@ -166,7 +165,7 @@ def earlier_result(folder: Path) -> str:
     except OSError:
         return ""
     version = int(found[1]) if found else SCHEMA_VERSION
-    return stored_earlier(version) if version < SCHEMA_VERSION else ""
+    return other_version(version) if version != SCHEMA_VERSION else ""
 
 
 def is_completed(name: str) -> bool:
@@ -307,7 +306,7 @@ def _panel_order(parameter: inspect.Parameter) -> int:
 def complete_results(ctx: typer.Context, incomplete: str) -> list[str | tuple[str, str]]:
     """`latest` and the results' names for the shell, newest first; below a folder that is typed, its own.
 
-    Those that an earlier version stored have that as their help.
+    The help of those that this EdgeBench does not read names their version.
     """
     typed, slash, start = incomplete.rpartition("/")
     try:
@@ -316,13 +315,13 @@ def complete_results(ctx: typer.Context, incomplete: str) -> list[str | tuple[st
         results = _newest_first(entries)
         # On the way to another folder, the folders there; they come after the results.
         ways = [entry for entry in entries if entry.is_dir() and entry not in results]
-        earlier = {entry.name: text for entry in results if (text := earlier_result(entry))}
+        unread = {entry.name: text for entry in results if (text := unread_version(entry))}
     except (OSError, EdgeBenchError):
         return []
     names = [entry.name for entry in results if entry.name.startswith(start)]
-    names = [*(["latest"] if len(results) > len(earlier) and "latest".startswith(start) else []), *names]
+    names = [*(["latest"] if len(results) > len(unread) and "latest".startswith(start) else []), *names]
     shown = [entry.name for entry in ways if slash and entry.name.startswith(start) and entry.name[0] != "."]
-    helped = [(f"{typed}{slash}{name}", earlier.get(name, "")) for name in names]
+    helped = [(f"{typed}{slash}{name}", unread.get(name, "")) for name in names]
     words = [(word, text) if text else word for word, text in helped]
     return words + [f"{typed}{slash}{name}/" for name in shown]
 
@@ -473,16 +472,7 @@ def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:
     """The profiles of those names or files, each once; UsageError for two that share a name."""
     from edgebench.judge.profile import load_profiles
 
-    profiles = load_profiles(names)
-    for profile in profiles:
-        if any("weight" in requirement.model_fields_set for requirement in profile.requirements):
-            _warn_of_weight(profile.name)
-    return profiles
-
-
-@cache  # once per process and profile
-def _warn_of_weight(profile: str) -> None:
-    say(f"warning: profile {profile}: weight is ignored, because EdgeBench no longer ranks trials by it")
+    return load_profiles(names)
 
 
 def require_alone(results: str | None, output_dir: Path | None, *declared: Sequence[str] | None) -> None:

@@ -82,9 +82,6 @@ class Requirement(Strict):
     """Whether it is a wish: missed or unknown, it is shown and spoils nothing. It may limit the same
     statistic as a requirement, if it asks for more."""
 
-    weight: float = Field(default=1.0, gt=0, le=1e6)
-    """Ignored, with a warning. Trials were once ranked by it."""
-
     @property
     def metric(self) -> Metric:
         """The quantity's entry in the catalogue."""

@@ -160,29 +160,18 @@ def refusal_of_16x8(request: PrepareRequest, device: str) -> UnsupportedError | 
     )
 
 
-def require_calibration(
-    request: PrepareRequest, subject: Subject, method: str = "int8", file: str = "file"
-) -> Images:
-    """What int8 is calibrated with; UnsupportedError where there is nothing.
-
-    `method` and `file` are of the sentence that keys of trials hold.
-    """
+def require_calibration(request: PrepareRequest, subject: Subject) -> Images:
+    """Return the images that int8 is calibrated with; UnsupportedError if there are none."""
     if subject.calibration is not None:
         return subject.calibration
     name, things = request.variant.name, "inputs" if subject.tensors else "pictures"
-    error = UnsupportedError(
+    raise UnsupportedError(
         f"{name} cannot be made without calibration {'images' if subject.spec else things}",
         why=f"int8 takes its ranges from {things} like those that the model will see",
         fix="give an .npz of them: --calibration FILE"
         if subject.tensors
         else "give a folder of them: --calibration DIR",
     )
-    if subject.tensors:  # what was written when arrays could not calibrate
-        error.in_key = (
-            f"{name} cannot be made\n{method} is calibrated with pictures, and {subject.accuracy_reason}\n"
-            f"give a {file} that is quantised already"
-        )
-    raise error
 
 
 def _network(request: PrepareRequest) -> Subject:

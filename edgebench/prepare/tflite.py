@@ -179,7 +179,7 @@ class TfliteChain(Chain):
 def _file_recipe(request: PrepareRequest, subject: Subject) -> Recipe:
     _require_precision(request, subject)
     if subject.by_tensorflow and request.variant.precision == "int8":
-        require_calibration(request, subject, "post-training quantisation", ".tflite")
+        require_calibration(request, subject)
     require_batch(request)
     inputs = {
         "format": _KIND_OF_USERS_FILES,

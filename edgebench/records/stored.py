@@ -297,7 +297,7 @@ class ExperimentRecord(_Record):
     Revisions of its targets are added at its end.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
     id: str = Field(pattern="^[0-9a-f]{32}$")
     """Random id. Copies, archives and imports of the experiment keep it. Source: EdgeBench."""
@@ -375,7 +375,7 @@ class RunRecord(_Record):
     `ended` is None while it goes on, where it was killed, and where `faults` say what ended it.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
     started_utc: str
     """When its measuring began: ISO 8601, UTC, whole seconds. Unit: UTC. Source: host clock."""
@@ -404,7 +404,7 @@ class RunRecord(_Record):
 class ImagePathsRecord(_Record):
     """Which file each image was that accuracy is taken on. Absent where the images are no files."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
     sets: Annotated[dict[str, tuple[str, ...]], Private("paths")]
     """By the SHA-256 of a set's pixels, as the images of experiment.json and of its trials have it: the path
@@ -453,7 +453,7 @@ class SessionRecord(_Record):
     `tables`.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
     trial: str
     """Key of its trial. Source: plan."""

@@ -12,7 +12,7 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import RECORDS
 from edgebench.version import __version__
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the records on disk; no other one is read."""
 
 EXPERIMENT_FILE, RUN_FILE, SCENE_FILE, IMAGES_FILE, TRIALS_FOLDER, LOCK_FILE, HOLDER_FILE = RECORDS
@@ -38,9 +38,9 @@ def check_name(name: str) -> str:
     return name
 
 
-def stored_earlier(version: int) -> str:
-    """What is said of a result whose records have this version, in words."""
-    return f"stored by an earlier version (records of version {version})"
+def other_version(version: int) -> str:
+    """Name records that this EdgeBench does not read."""
+    return f"records of version {version}"
 
 
 def trial_folder(experiment: Path, key: str) -> Path:

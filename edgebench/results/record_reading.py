@@ -24,9 +24,9 @@ from edgebench.results.layout import (
     SESSION_FILE,
     inside,
     numbers_in,
+    other_version,
     regular_file,
     sessions_folder,
-    stored_earlier,
 )
 from edgebench.results.redaction import PrivateNames
 
@@ -41,15 +41,11 @@ class OtherVersionError(StoredResultError):
 
     def __init__(self, path: Path | str, version: int) -> None:
         self.version = version
-        why = f"this EdgeBench reads records of version {SCHEMA_VERSION} alone"
-        if version < SCHEMA_VERSION:
-            what = f"{path} was {stored_earlier(version)}"
-            fix = "measure again, or use the version that wrote it, such as EdgeBench 0.2"
-        else:
-            what = f"{path} was written by a newer EdgeBench"
-            why = f"it has schema_version {version}, and {why}"
-            fix = "update EdgeBench: pip install --upgrade edgebench"
-        super().__init__(what, why=why, fix=fix)
+        super().__init__(
+            f"{path} holds {other_version(version)}",
+            why=f"this EdgeBench reads records of version {SCHEMA_VERSION} alone",
+            fix="measure again, or use the EdgeBench that wrote it",
+        )
 
 
 def read_experiment(folder: Path) -> ExperimentRecord:

@@ -287,20 +287,6 @@ DeclaredFigures = Annotated[
 """One power, or one of each kind."""
 
 
-def drop_temperatures(tables: Iterable[Any], where: str) -> None:
-    """Remove `temperature_c`, a range that earlier versions took, from these tables, with one warning."""
-    named = [table for table in tables if isinstance(table, dict) and "temperature_c" in table]
-    for table in named:
-        del table["temperature_c"]
-    if named:
-        _warn_once(where)
-
-
-@cache
-def _warn_once(where: str) -> None:
-    _log.warning("%s: temperature_c is ignored: ranges of temperatures are no longer judged", where)
-
-
 FILE_NAME = "boards.toml"
 
 Positive = Annotated[GramsOrMm, Field(strict=True)]
@@ -417,8 +403,6 @@ def read_board(path: Path) -> Board:
 
 def parse_catalogue(file: TomlFile, where: str) -> Catalogue:
     """The boards in a TOML document; UsageError, with `where` as the file's name, where it has none."""
-    if isinstance(boards := file.tables.get("boards"), dict):
-        drop_temperatures(boards.values(), where)
     try:
         return Catalogue.model_validate(file.tables)
     except ValidationError as error:

@@ -43,7 +43,7 @@ from edgebench.errors import UsageError
 from edgebench.files import read_toml
 from edgebench.records.target import GramsOrMm, check_address
 from edgebench.refusals import form, problem, refusal
-from edgebench.run.boards import BOOT_FORM, DeclaredFigures, StatedBoot, Word, drop_temperatures
+from edgebench.run.boards import BOOT_FORM, DeclaredFigures, StatedBoot, Word
 from edgebench.suggest import choose, short
 
 FILE_NAME = "targets.toml"
@@ -223,7 +223,6 @@ def declared_in(content: Mapping[str, Any], path: Path) -> tuple[DeclaredTarget,
         raise UsageError(f"{path}: targets is no list of tables", fix="write each board as [[targets]]")
     if len(tables) > MAX_TARGETS:
         raise UsageError(f"{path} has {len(tables)} targets", fix=f"at most {MAX_TARGETS} are taken")
-    drop_temperatures(tables, str(path))
     declared: dict[str, DeclaredTarget] = {}
     for number, table in enumerate(tables, 1):
         try:

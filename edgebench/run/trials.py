@@ -366,7 +366,7 @@ def _artifact_inputs(backend: Backend, request: PrepareRequest) -> dict[str, Any
         return backend.prepare_inputs(request)
     except UnsupportedError as error:
         return {
-            "unsupported": error.in_key or str(error),
+            "unsupported": str(error),
             "source": request.source.identity(),
             "batch": request.batch,
         }
@@ -375,12 +375,8 @@ def _artifact_inputs(backend: Backend, request: PrepareRequest) -> dict[str, Any
 def _options_of_key(backend: Backend, options: Mapping[str, Json]) -> dict[str, Json]:
     """All options that decide a result, as results on disk have them: see BackendOptions."""
     model = backend.options_model
-    return dict(model.removed) | {
-        name: value
-        for name, value in options.items()
-        if name not in model.not_in_key | model.places
-        and (name not in model.added_later or value != model.model_fields[name].default)
-    }
+    left_out = model.not_in_key | model.places
+    return {name: value for name, value in options.items() if name not in left_out}
 
 
 def _among(

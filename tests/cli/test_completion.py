@@ -53,10 +53,10 @@ def test_latest_and_names_newest_first(results):
     assert complete("nix") == []
 
 
-def test_a_result_of_an_earlier_version_is_named_as_one_and_is_not_the_latest(results):
+def test_a_result_of_another_version_is_named_as_one_and_is_not_the_latest(results):
     record = '{\n "schema_version": 1,\n "targets": [{"name": "cpu"}]}'
     (results / "b-old" / "experiment.json").write_text(record)
-    text = "stored by an earlier version (records of version 1)"
+    text = "records of version 1"
     assert sorted(map(str, complete(""))) == sorted(["latest", "a-new", str(("b-old", text))])
     assert complete_measured_target(Context(), "") == []  # type: ignore[arg-type]
     (results / "a-new" / "experiment.json").write_text(record)

@@ -64,11 +64,11 @@ def test_new_without_a_requirement_writes_a_template_whose_limits_are_examples(h
 
 
 def test_check_says_all_with_lines_and_exits_with_2(here: Path) -> None:
-    (here / "bad.toml").write_text('name = "x"\n[[requirements]]\nname = "r"\nlimt = 1\nweight = 0\n')
+    (here / "bad.toml").write_text('name = "x"\n[[requirements]]\nname = "r"\nlimt = 1\nwanted = 0\n')
     code, out, _ = _call("check", "bad.toml")
     assert code == 2
     assert "bad.toml:4: requirement 'r': unknown key 'limt'" in out
-    assert "bad.toml:5: requirement 'r': weight: 0 is not above 0" in out
+    assert "bad.toml:5: requirement 'r': wanted: 0 is not true or false" in out
     code, out, _ = _call("check", "bad.toml", "--json")
     document = json.loads(out)
     assert (code, document["profile"]) == (2, "bad.toml")
@@ -88,20 +88,6 @@ def test_check_recommends_an_averaging_time_for_peak_limits(here: Path, json_: l
     limits[0] = ("peak", "power_peak_w", "averaging_s = 1.0")
     (here / "peaks.toml").write_text('name = "p"\n' + "".join(limit.format(*each) for each in limits))
     assert _call("check", "peaks.toml", *json_)[2] == ""
-
-
-def test_a_weight_is_ignored_with_one_warning_a_profile(here: Path) -> None:
-    limits = "".join(
-        f'[[requirements]]\nname = "{name}"\nquantity = "{name}"\nlimit = 4\nweight = 2.0\n'
-        for name in ("image_s", "mass_g")
-    )
-    (here / "base.toml").write_text(f'name = "weighted-base"\n{limits}')
-    (here / "mine.toml").write_text('name = "weighted"\nextends = "base.toml"\n')
-    code, out, err = _call("check", "mine.toml")
-    assert (code, out) == (0, "mine.toml: nothing is wrong with it.\n")
-    assert err.count("warning: ") == 1 and "profile weighted: weight is ignored" in " ".join(err.split())
-    assert _call("check", "mine.toml")[2] == ""
-    assert "profile weighted-base" in _call("check", "base.toml")[2]
 
 
 def test_the_schema_is_json() -> None:

@@ -82,13 +82,14 @@ def test_without_sessions_it_is_written_and_says_so(tmp_path: Path) -> None:
     assert "note: no session of this result has finished" in done.stderr and "--resume" in done.stderr
 
 
-def test_a_result_of_a_newer_version_says_how_to_read_it(tmp_path: Path) -> None:
+def test_a_result_of_another_version_says_how_to_read_it(tmp_path: Path) -> None:
     path = synthetic_results.made_experiment(tmp_path, variants=synthetic_results.QUARTER[:1], sessions=1)
     record = json.loads((path / "experiment.json").read_text())
-    (path / "experiment.json").write_text(json.dumps(record | {"schema_version": 3}))
+    (path / "experiment.json").write_text(json.dumps(record | {"schema_version": 4}))
     done = report(path, "-o", tmp_path / "report.md")
     assert isinstance(done.exception, StoredResultError) and done.exception.exit_code == 1
-    assert "written by a newer EdgeBench" in done.exception.what and "upgrade" in done.exception.fix
+    assert "holds records of version 4" in done.exception.what
+    assert "use the EdgeBench that wrote it" in done.exception.fix
     assert not (tmp_path / "report.md").exists()
 
 

@@ -54,7 +54,7 @@ def test_newest_first_with_what_each_is(folder):
     assert "interrupted" in done.stdout
     flat = " ".join(done.stdout.split())
     assert "edgebench fit old" in flat
-    assert "newer: experiment.json was written by a newer EdgeBench" in flat
+    assert "newer: experiment.json holds records of version" in flat
 
 
 def test_json_has_the_same(folder):

@@ -75,7 +75,6 @@ def test_editors_take_every_statistic_and_unit_of_every_quantity():
         REQUIRED + 'limit = 1\nstatistic = "mean"\n',
         REQUIRED + 'quantity = "mass_g"\nlimit = 1\nstatistic = "median"\n',
         REQUIRED + 'quantity = "mass"\nlimit = 1\n',
-        REQUIRED + "limit = 1\nweight = 0\n",
         REQUIRED + 'limit = 1\nwanted = "yes"\n',
         'name = "x"\nextends = "disco-realtime"\n[schedule]\nimages = 3\n',
         'name = "x"\nextends = "disco-realtime"\n[schedule]\ncycle = 5\nimages = 3\n',

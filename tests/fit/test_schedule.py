@@ -167,7 +167,7 @@ def test_the_shipped_profiles_have_their_schedules_and_the_limits_they_had():
         profile = load_profile(name)
         assert profile.stated_schedule == profile.schedule == schedule
         budget = {"cycle_s": schedule.cycle_s, "images": schedule.images}
-        common = {"comparison": "at most", "wanted": False, "weight": 1.0}
+        common = {"comparison": "at most", "wanted": False}
         assert profile.as_record()["requirements"] == [
             common
             | {"name": "latency", "quantity": "image_s", "statistic": "median", "unit": "s"}

@@ -219,7 +219,7 @@ def test_accuracy_is_absent_with_the_reason(arguments, reason, tmp_path):
 def test_a_summary_is_plain_data(summaries):
     for summary in summaries.values():
         record = json.loads(json.dumps(trial_json(summary), allow_nan=False))
-        assert record["schema_version"] == 2
+        assert record["schema_version"] == 3
         assert set(record) == {"schema_version", "warnings", "said"} | (
             {field.name for field in fields(TrialSummary)}
             - {"cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"}

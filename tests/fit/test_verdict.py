@@ -415,7 +415,7 @@ def test_lowering_what_accuracy_must_reach_never_makes_it_harder(share, limit):
 
 def _need_and_wish(need, wish):
     needed = {"name": "need", "limit": need}
-    wished = {"name": "wish", "statistic": "max", "limit": wish, "wanted": True, "weight": 2.0}
+    wished = {"name": "wish", "statistic": "max", "limit": wish, "wanted": True}
     return judge(summary(), Profile.from_record({"name": "mine", "requirements": [needed, wished]}))
 
 

@@ -7,7 +7,6 @@ import pytest
 from edgebench import registry
 from edgebench.errors import UsageError
 from edgebench.run.boards import BOARD_FACTS, Board, known_boards, read_board
-from edgebench.run.targets_file import read_targets
 
 STUDY = (
     "disco-cortex-m7", "jetson-nano-devkit", "coral-dev-board-micro", "coral-dev-board-mini", "coral-usb",
@@ -52,18 +51,6 @@ def read(tmp_path, text):
     path = tmp_path / "mine.toml"
     path.write_text(text)
     return read_board(path)
-
-
-def test_a_range_of_temperatures_is_ignored_with_one_warning(tmp_path, caplog):
-    text = BOARD + "mass_g = { value = 5, source = 'x' }\ntemperature_c = { value = [-20, 60] }\n"
-    assert [read(tmp_path, text).mass_g.value for _ in range(2)] == [5.0, 5.0]
-    (tmp_path / "targets.toml").write_text(
-        "".join(f"[[targets]]\nname = '{name}'\ndevice = 'cpu'\ntemperature_c = 3\n" for name in "ab")
-    )
-    assert [target.name for target in read_targets(tmp_path / "targets.toml").targets] == ["a", "b"]
-    assert [record.message.split(": ", 1)[1] for record in caplog.records] == [
-        "temperature_c is ignored: ranges of temperatures are no longer judged"
-    ] * 2
 
 
 def test_a_board_has_what_its_file_says(tmp_path):

@@ -149,24 +149,6 @@ def test_period_and_sustained_time_are_in_the_key_and_their_absence_changes_noth
     assert len({plain, paced, key(period=3.0)[0], key(sustained=1.0)[0]}) == 4
 
 
-def test_an_option_that_was_added_later_leaves_stored_keys_as_they_are():
-    class Before(BackendOptions):
-        threads: int = 1
-
-    class After(Before):
-        added_later = frozenset({"build"})
-        build: bool = False
-
-    def key(options, *settings):
-        backend = FakeBackend()
-        backend.options_model = options  # type: ignore[misc]
-        return trials(backend, settings=settings)[0].key
-
-    assert key(After) == key(Before)
-    assert key(After, "threads=2") == key(Before, "threads=2") != key(Before)
-    assert key(After, "build=true") != key(Before)
-
-
 def test_an_option_that_decides_no_result_stays_out_of_the_key():
     class Options(BackendOptions):
         not_in_key = frozenset({"flash"})

@@ -39,7 +39,7 @@ def result(tmp_path_factory):
     record["warnings"] = [f"{HOST} was slow to answer"]
     path.write_text(json.dumps(record))
     paths = ["ice/1.jpg", f"/home/{USER}/water/2.jpg"]
-    (folder / "images.json").write_text(json.dumps({"schema_version": 2, "sets": {"ab" * 32: paths}}))
+    (folder / "images.json").write_text(json.dumps({"schema_version": 3, "sets": {"ab" * 32: paths}}))
     for session in folder.glob("trials/*/sessions/*/session.json"):
         record = json.loads(session.read_text())
         [info] = record["probes"]
@@ -234,8 +234,8 @@ HOSTILE = {
     "a newer archive": (manifest_with(version=2), "reads up to 1"),
     "an archive of version 0": (manifest_with(version=0), "manifest.json"),
     "an archive whose version is no number": (manifest_with(version=True), "manifest.json"),
-    "a newer record": (newer_record, "schema_version 99"),
-    "an earlier record": (earlier_record, "zip was stored by an earlier version (records of version 1)"),
+    "a newer record": (newer_record, "zip holds records of version 99"),
+    "an earlier record": (earlier_record, "zip holds records of version 1"),
     "a name that leads out": (manifest_with(name="../up"), "'../up'"),
     "a table of another session": (another_table, "has another 'passes'"),
     "tables without their session": (without_a_session, "a session of trial"),

@@ -10,7 +10,7 @@ from edgebench.report.schemas import schema
 from edgebench.stats.clock import RoundTrip, fit_clocks
 
 PLAIN = {
-    "schema_version": 2,
+    "schema_version": 3,
     "trial": "0" * 16,
     "n": 0,
     "round": 0,

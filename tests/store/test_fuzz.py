@@ -56,7 +56,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         crashed_once=[QUARTER[1]],
         mass_g=50,
     )
-    (path / "run.json").write_text('{"schema_version": 2, "started_utc": "2025-03-01T12:00:00Z"}')
+    (path / "run.json").write_text('{"schema_version": 3, "started_utc": "2025-03-01T12:00:00Z"}')
     return path
 
 

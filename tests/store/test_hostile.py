@@ -69,11 +69,11 @@ def read_all(path: Path) -> list[str]:
         b'{"schema_version": true}',
         b'{"schema_version": 0}',
         b'{"schema_version": 1}',
-        b'{"schema_version": 2}',
+        b'{"schema_version": 3}',
         b'{"schema_version": 999999999999999999999}',
         b"\xff\xfe\x00",
         b"[" * 100_000,
-        b'{"schema_version": 2, "seed": NaN}',
+        b'{"schema_version": 3, "seed": NaN}',
     ],
 )
 def test_an_unusable_experiment_is_one_message(path, text):
@@ -120,7 +120,7 @@ def test_two_trials_of_one_key_are_refused(path):
 @pytest.mark.attack("session.json is empty, torn or something else: that session is left out and named")
 @pytest.mark.parametrize(
     "text",
-    [b"", b"{", b"[]", b'{"schema_version": 1}', b'{"schema_version": 2}', b"\xff" * 50, b"[" * 100_000],
+    [b"", b"{", b"[]", b'{"schema_version": 1}', b'{"schema_version": 3}', b"\xff" * 50, b"[" * 100_000],
 )
 def test_a_damaged_session_is_left_out_and_named(path, text):
     (session(path) / "session.json").write_bytes(text)

@@ -43,7 +43,7 @@ def test_they_come_back_by_the_set(tmp_path: Path) -> None:
     assert results.image_paths == {"ef" * 32: ("a/1.png", "b/2.png")} and not results.warnings
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": 2, "sets": {"a": [1]}}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": 3, "sets": {"a": [1]}}'])
 def test_a_damaged_one_is_left_out_and_told(tmp_path: Path, text: str) -> None:
     path = made_experiment(tmp_path, variants=[QUARTER[0]])
     (path / "images.json").write_text(text)

@@ -105,10 +105,11 @@ def test_a_run_that_died_before_its_plan_has_measured_nothing(tmp_path):
 
 def test_a_newer_layout_is_said(results, tmp_path):
     path = made_experiment(tmp_path, sessions=1)
-    change(path, schema_version=3)
+    change(path, schema_version=4)
     with pytest.raises(StoredResultError) as caught:
         resolve_results(str(path), tmp_path)
-    assert "update" in caught.value.fix
+    assert "holds records of version 4" in caught.value.what
+    assert "use the EdgeBench that wrote it" in caught.value.fix
 
 
 def test_a_folder_of_earlier_results_has_no_latest_and_none_to_go_on_with(tmp_path):
@@ -120,7 +121,7 @@ def test_a_folder_of_earlier_results_has_no_latest_and_none_to_go_on_with(tmp_pa
     ):
         with pytest.raises(StoredResultError) as caught:
             attempt()
-        assert "was stored by an earlier version (records of version 1)" in caught.value.why
+        assert "holds records of version 1" in caught.value.why
         assert path.name in caught.value.why and caught.value.fix
 
 
