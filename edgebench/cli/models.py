@@ -58,7 +58,17 @@ def show(
 
 @app.command()
 @with_options(
-    *("model", "width", "depth", "precision", "labels", "layout", "input_scale", "input_mean"),
+    *(
+        "model",
+        "width",
+        "depth",
+        "precision",
+        "labels",
+        "label_offset",
+        "layout",
+        "input_scale",
+        "input_mean",
+    ),
     *("input_shape", "keep_state", "inputs", "calibration", "artifact", "set"),
 )
 def prepare(
@@ -118,6 +128,7 @@ def prepare(
             progress=observer.note,
             widths=[*config.depth, *config.width],
             labels=config.labels,
+            label_offset=config.label_offset,
             choice=choice,
             calibration=config.calibration,
             inputs=config.inputs,

@@ -28,6 +28,10 @@ from edgebench.records.values import ImageSet, Scene
 MAX_IMAGES = 50_000
 _MAX_CSV_BYTES = 64 * 1024 * 1024
 _MAX_LABEL = 200
+_LISTS = (".csv", ".tsv", ".txt")
+_SEPARATORS = ",;\t"
+_PATHS = ("path", "file", "filename", "file_name", "image", "image_path")
+_LABELS = ("label", "class", "class_id", "category", "target")
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,12 @@ def list_files(path: Path) -> Listed:
 
     A folder holds a folder a class (classes in the order of their names) or pictures alone (unlabelled).
     Hidden files are ignored; files without a picture, and pictures next to the class folders, are
-    skipped and counted in the notes. A CSV has the columns `path` (relative to the CSV's folder, or
-    absolute) and `label`; without labels its images are unlabelled.
+    skipped and counted in the notes. A list (.csv, .tsv, .txt) has a path, relative to its own folder or
+    absolute, and perhaps a label a row; without labels its images are unlabelled.
     """
     with quiet_decoders():
-        return _from_csv(path) if path.suffix.lower() == ".csv" and not path.is_dir() else _from_folder(path)
+        is_list = path.suffix.lower() in _LISTS and not path.is_dir()
+        return _from_list(path) if is_list else _from_folder(path)
 
 
 def first_few(items: Sequence[str], most: int = 10, separator: str = ", ") -> str:
@@ -180,7 +185,7 @@ def _check_count(path: Path, n: int, strays: Sequence[str] = ()) -> None:
         )
 
 
-def _from_csv(path: Path) -> Listed:
+def _from_list(path: Path) -> Listed:
     names: list[str] = []
     labels: list[str] = []
     for line, name, label in _rows(path):
@@ -211,22 +216,42 @@ def _from_csv(path: Path) -> Listed:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Line number, path and label of every row."""
+    """Yield line number, path and label of every row."""
     try:
         # As a whole, so that an error knows its line.
         text = read_regular(path, _MAX_CSV_BYTES).decode("utf-8-sig")
+        if path.suffix.lower() == ".txt":
+            for number, line in enumerate(text.splitlines(), start=1):
+                if words := line.rsplit(maxsplit=1):
+                    yield number, words[0], words[1] if len(words) > 1 else ""
+            return
+        separator = max(_SEPARATORS, key=text.split("\n", 1)[0].count)
         with io.StringIO(text, newline="") as file:
-            table = csv.DictReader(file, strict=True)
-            heads = [(head or "").strip().lower() for head in table.fieldnames or ()]
-            if "path" not in heads:
-                raise InputError(
-                    f"{path} has no column `path`",
-                    why=f"its first line names the columns: {','.join(heads)[:100]!r}",
-                    fix="let the first line be `path,label`, with commas",
-                )
-            table.fieldnames = heads
+            table = csv.reader(file, delimiter=separator, strict=True)
+            first = [field.strip() for field in next(table, [])]
+            heads = [field.lower() for field in first]
+            at_path, at_label = (
+                next((heads.index(name) for name in names if name in heads), None)
+                for names in (_PATHS, _LABELS)
+            )
+            if at_path is None:
+                if not first or not (path.absolute().parent / expand_home(first[0])).is_file():
+                    raise InputError(
+                        f"{path} has no column of paths",
+                        why=f"its first field is no file; its first line is {separator.join(first)[:90]!r}",
+                        fix=f"name the columns in the first line: one of {', '.join(_PATHS)}, and perhaps "
+                        f"one of {', '.join(_LABELS)}",
+                    )
+                at_path, at_label = 0, 1 if len(first) > 1 else None
+                yield 1, first[0], "" if at_label is None else first[at_label]
             for row in table:
-                yield table.line_num, (row["path"] or "").strip(), (row.get("label") or "").strip()
+                fields = [*row, ""] if row else []
+                if fields:
+                    yield (
+                        table.line_num,
+                        fields[min(at_path, len(row))].strip(),
+                        "" if at_label is None else fields[min(at_label, len(row))].strip(),
+                    )
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"{path} cannot be read as a list of images",
@@ -395,46 +420,3 @@ def _content(path: Path) -> str:
 def _shown(path: Path) -> str:
     name = path.resolve().name
     return name if name.isprintable() else ascii(name)
-
-
-# A labels file: the names of a model's classes, one a line.
-
-
-_MAX_BYTES = 16 * 1024 * 1024
-_MAX_CLASSES = 100_000
-_MAX_NAME = 200
-
-
-def read_labels(path: Path) -> tuple[str, ...]:
-    """The names in order; InputError for another file, an empty or repeated name, or too many."""
-    try:
-        return labels_of(read_regular(path, _MAX_BYTES), path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path} cannot be read as labels",
-            why=reason(error),
-            fix="give a text file (UTF-8) with one name a line",
-        ) from error
-
-
-def labels_of(content: bytes, path: Path | str) -> tuple[str, ...]:
-    """The names in a label file's content; UnicodeDecodeError, else InputError as `read_labels` has it."""
-    text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").decode("utf-8-sig")
-    names = [line.strip() for line in text.rstrip("\n").split("\n")] if text.strip() else []
-    if not 0 < len(names) <= _MAX_CLASSES:
-        raise InputError(
-            f"{path} holds {len(names)} labels", why=f"1 to {_MAX_CLASSES} are read", fix="name another file"
-        )
-    seen: dict[str, int] = {}
-    for number, name in enumerate(names, start=1):
-        why = ""
-        if not name or len(name) > _MAX_NAME or not name.isprintable():
-            why = "it is empty, too long or cannot be shown"
-        elif name in seen:
-            why = f"{name!r} is named on line {seen[name]} already"
-        if why:
-            raise InputError(
-                f"line {number} of {path} is no label", why=why, fix="give every class a name of its own"
-            )
-        seen[name] = number
-    return tuple(names)

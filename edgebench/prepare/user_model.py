@@ -155,11 +155,13 @@ def require_labels_fit(source: ModelSource) -> None:
     names, scores = source.class_names, source.model.scores if source.model else None
     if names is None or scores is None or len(names) == scores:
         return
-    hint = " (one of them may be a background class)" if abs(len(names) - scores) == 1 else ""
+    fix = "give --labels a file with one name a line, as many as the model has scores"
+    if len(names) == scores - 1:
+        fix = "add --label-offset 1 if its first score is of a background class that the file lacks"
     raise InputError(
-        f"the labels are {len(names)} and {source.name} has {scores} scores{hint}",
+        f"the labels are {len(names)} and {source.name} has {scores} scores",
         why="the first line names the first score, and so on",
-        fix="give --labels a file with one name a line, as many as the model has scores",
+        fix=fix,
     )
 
 

@@ -185,6 +185,10 @@ class ImagesRecord(_Record):
     """The classes that the labels index. Source: plan."""
     overlapping: bool = False
     """Whether crops share pixels, which makes intervals a little too narrow. Source: plan."""
+    labels_by: str = "name"
+    """How labels were matched with the model's classes: by name or by number. Source: plan."""
+    label_offset: int = 0
+    """What was added to labels that are class numbers. Source: --label-offset."""
     task: Task = "classes"
     """What scores are: of classes; a reconstruction, whose mean squared error shows an anomaly; or one that
     is higher for an anomaly. Predictions of the latter two hold that one number. Source: plan."""

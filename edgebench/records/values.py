@@ -126,6 +126,8 @@ class ImageSet:
     kind: Literal["picture", "samples"] = "picture"
     task: Task = "classes"
     groups: tuple[int, ...] | None = None
+    labels_by: str = "name"  # how labels were matched with the model's classes: by name or by number
+    label_offset: int = 0  # added to labels that are class numbers
 
     @property
     def units(self) -> int:

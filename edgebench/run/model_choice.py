@@ -19,8 +19,9 @@ from edgebench.prepare.image_sets import (
     shipped_scene,
     shipped_scene_for,
 )
-from edgebench.prepare.images import cut, load_images, load_scene, read_labels
+from edgebench.prepare.images import cut, load_images, load_scene
 from edgebench.prepare.labelled_inputs import labelled_set
+from edgebench.prepare.labels import fitted, matched, read_labels
 from edgebench.prepare.landcover import CLASS_NAMES
 from edgebench.prepare.samples import (
     DEFAULT_COUNT,
@@ -91,6 +92,7 @@ def resolve_sources(
     choice: InputChoice | None = None,
     calibration: Path | None = None,
     inputs: Path | None = None,
+    label_offset: int | None = None,
 ) -> tuple[Chosen, ...]:
     """What `--model` names, in order, each read and understood; the shipped family without any.
 
@@ -103,6 +105,7 @@ def resolve_sources(
         progress: told what is read.
         widths: of the families; empty for all that are shipped, else the default one.
         labels: class names of the user's files, one a line.
+        label_offset: how far class numbers of labels are shifted; 1 for models with a background class.
         choice: what the user said of the files' inputs.
         calibration: images for post-training quantisation.
         inputs: samples for models that take no picture; None for random ones.
@@ -113,7 +116,9 @@ def resolve_sources(
     """
     names = read_labels(labels) if labels else None
     chosen = tuple(
-        _resolve(model, widths, names, choice or InputChoice(), calibration, inputs, cache, progress)
+        _resolve(
+            model, widths, names, choice or InputChoice(), calibration, inputs, cache, progress, label_offset
+        )
         for model in dict.fromkeys(models or (SHIPPED.name,))
     )
     _refuse_choices_without_use(chosen, widths, names, choice, inputs)
@@ -211,6 +216,7 @@ def _resolve(
     inputs: Path | None,
     cache: Cache,
     progress: Progress,
+    label_offset: int | None,
 ) -> Chosen:
     path = Path(model)
     if model in catalogue.known():
@@ -230,6 +236,8 @@ def _resolve(
     known = source.model
     assert known is not None
     names = names or known.class_names or None
+    if names is not None and known.scores is not None:
+        names = fitted(names, known.scores, label_offset)
     if known.picture is None:
         ranges = load_calibration_inputs(calibration, known.inputs, cache) if calibration else None
         source = replace(source, calibration=ranges)
@@ -393,6 +401,13 @@ def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[M
         raise UsageError("--stride and --whole exclude each other", fix="leave one of them out")
     if config.patch is not None and config.whole:
         raise UsageError("--patch and --whole exclude each other", fix="leave one of them out")
+    if config.images is not None and all(model.source.inputs is not None for model in chosen):
+        reasons = (model.source.model.accuracy_reason for model in chosen if model.source.model)
+        raise UsageError(
+            "--images is for models that take pictures",
+            why=next(filter(None, reasons), "no model of this run takes one"),
+            fix="leave it out, or give labelled samples with --inputs",
+        )
     return tuple(_gathered(model, config, cache) for model in chosen)
 
 
@@ -406,6 +421,9 @@ def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
         return ModelData(with_golden(chosen, cache, None, None).source, scene, source.labelled, reason)
     scene = _scene(source, config, cache)
     images, reason = _images(chosen, config, cache)
+    if images is not None and images.labels_by == "number" and source.class_names is None:
+        source = replace(source, class_names=images.class_names)
+        chosen = replace(chosen, source=source)
     if images is not None and source.calibration is not None and config.images is not None:
         refuse_overlap(source.calibration, images)
     return ModelData(with_golden(chosen, cache, images, scene).source, scene, images, reason)
@@ -429,7 +447,12 @@ def _images(chosen: Chosen, config: RunConfig, cache: Cache) -> tuple[ImageSet |
     if chosen.random:
         return None, RANDOM_REASON
     if config.images is not None:
-        return load_images(config.images, cache, size), ""
+        images = load_images(config.images, cache, size)
+        names = source.class_names or (CLASS_NAMES if source.kind == "family" else None)
+        scores = source.model.scores if source.model else len(names or ())
+        if scores is not None:
+            images = matched(images, names, scores, config.label_offset, source.name)
+        return images, ""
     is_of_shipped_classes = set(CLASS_NAMES) <= set(source.class_names or ()) and size == (SIZE, SIZE)
     if source == SHIPPED or is_of_shipped_classes:
         return shipped_images(cache, "test"), ""

@@ -216,6 +216,7 @@ def _chosen(
         progress=progress,
         widths=config.width or config.depth,
         labels=config.labels,
+        label_offset=config.label_offset,
         choice=input_choice(
             layout=config.layout,
             scale=config.input_scale,

@@ -355,6 +355,14 @@ class RunConfig:
     labels: Annotated[
         Path | None, Setting(PICTURES, "The model's classes, one name a line, in order.", "FILE")
     ] = None
+    label_offset: Annotated[
+        Annotated[int, Bounds(ge=-1_000, le=1_000)] | None,
+        Setting(
+            PICTURES,
+            "Added to labels that are class numbers; 1 for models whose class 0 is the background.",
+            "N",
+        ),
+    ] = None
     layout: Annotated[
         Literal["NHWC", "NCHW"] | None,
         Setting(PICTURES, "NHWC or NCHW, if the input's shape is ambiguous.", "L"),

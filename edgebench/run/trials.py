@@ -335,6 +335,7 @@ def _inputs(
             **({"samples": scene.patches} if scene.kind == "samples" else scene.grid),
         },
         "images": images.sha256 if images else None,
+        "labels": canonical_hash(images.labels) if images and images.labels else None,
         "target": {
             "name": target.declared_name,  # settings are in the key already, a sweep of them is not
             "device": target.device,

@@ -19,7 +19,8 @@ from edgebench.prepare import shipped
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.description import show
 from edgebench.prepare.families import read_weights
-from edgebench.prepare.images import list_files, load_images, load_scene, read_labels
+from edgebench.prepare.images import list_files, load_images, load_scene
+from edgebench.prepare.labels import read_labels
 from edgebench.prepare.model_file import folder_files
 from edgebench.prepare.samples import read_inputs
 from edgebench.prepare.user_model import read_source, source_from_weights

@@ -37,8 +37,8 @@ def test_without_labels_they_are_unlabelled(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no column `path`"),
-        ("1.png,cat\n", "no column `path`"),
+        ("", "no column of paths"),
+        ("1.png,cat\n", "no column of paths"),
         ("path,label\n", "no images"),
         ("path,label\n,cat\n", "line 2"),
         ("path,label\na\x00b.png,cat\n", "cannot"),
@@ -107,9 +107,9 @@ def test_a_picture_is_no_set_of_images(tmp_path: Path):
 
 def test_other_columns_are_shown(tmp_path: Path):
     with pytest.raises(InputError) as caught:
-        list_files(written(tmp_path, "path;label\n1.png;cat\n"))
-    assert "'path;label'" in caught.value.why
-    assert "commas" in caught.value.fix
+        list_files(written(tmp_path, "picture;breed\n1.png;cat\n"))
+    assert "'picture;breed'" in caught.value.why
+    assert "file_name" in caught.value.fix and "class_id" in caught.value.fix
 
 
 def test_a_csv_in_another_encoding_is_said_with_its_line(tmp_path: Path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import InputError
-from edgebench.prepare.images import read_labels
+from edgebench.prepare.labels import read_labels
 
 
 def test_names_in_order(tmp_path: Path):
@@ -19,7 +19,7 @@ def test_names_in_order(tmp_path: Path):
     [
         (b"", "0 labels"),
         (b"cat\n\ndog\n", "line 2"),
-        (b"cat\ndog\ncat\n", "line 3.*\n.*line 1"),
+        (b"0 cat\n1: dog\n0 cow\n", "line 3.*\n.*line 1"),
         (b"c\x1bt\n", "line 1"),
         (b"x" * 300, "line 1"),
         (b"\xff\xfe\x00", "cannot be read as labels"),

@@ -422,7 +422,7 @@ def _told(buffer: Any, path: Path) -> dict[str, Any]:
 
 def _labels(path: Path, name: str) -> tuple[str, ...]:
     """Names in a label file of the archive at the end of a model file; nothing is unpacked to disk."""
-    from edgebench.prepare.images import labels_of
+    from edgebench.prepare.labels import labels_of
 
     with zipfile.ZipFile(path) as archive:
         require_bounded(archive, _MOST_UNFOLDED_BYTES)

@@ -200,7 +200,7 @@ def test_an_input_too_large_to_be_is_refused():
 
 def test_labels_have_to_be_as_many_as_the_scores():
     source = ModelSource(name="net-1", kind="tflite", model=known(tensor(1, 8, 8, 3)))
-    with pytest.raises(InputError, match=r"4 and net-1 has 5.*background"):
+    with pytest.raises(InputError, match=r"(?s)4 and net-1 has 5.*background"):
         require_labels_fit(ModelSource(name="net-1", model=source.model, class_names=("a", "b", "c", "d")))
     require_labels_fit(source)
 
