@@ -28,6 +28,7 @@ from edgebench.report.plots.panels import Picture, draw_panels, picture
 from edgebench.results.load import StoredResults
 
 _MAX_PIXELS = 4_000 * 4_000
+_MOST_CLASSES = 10  # in the caption
 _CLASS_COLOURS = (
     drawing.BLUE,
     "#F5F5F5",
@@ -85,14 +86,20 @@ def scene(
             )
             drawing.mark(crosses, "disagreements")
 
+    counts = np.bincount(seen[(seen >= 0) & (seen < len(class_names))].ravel(), minlength=len(class_names))
+    # Few classes are all shown, none of them is a finding too; of many those that occur most.
+    shown = np.argsort(-counts, kind="stable")[:_MOST_CLASSES]
+    shown = np.sort(shown[counts[shown] > 0] if len(class_names) > _MOST_CLASSES else shown)
     handles: list[Artist] = [
         Patch(
             facecolor=tints[index % len(tints)][:3],
             edgecolor=drawing.QUIET,
-            label=f"{drawing.label(name)}: {int((seen == index).sum())}",
+            label=f"{drawing.label(class_names[index])}: {int(counts[index])}",
         )
-        for index, name in enumerate(class_names)
+        for index in shown.tolist()
     ]
+    if rest := len(class_names) - len(shown):
+        handles.append(Line2D([], [], linestyle="", label=f"and {rest} more"))
     if wrong is not None:
         differ = f"label differs: {len(wrong)}"
         handles.append(Line2D([], [], marker="x", color="black", linestyle="", label=differ))

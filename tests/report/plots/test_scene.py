@@ -51,6 +51,13 @@ def test_every_patch_has_its_classs_colour_and_wrong_ones_a_cross() -> None:
     assert drawing.jpeg_uri(figure_of([axes])).startswith("data:image/jpeg;base64,/9j/")
 
 
+def test_of_many_classes_the_ten_that_occur_most_are_named() -> None:
+    many = tuple(f"c{number}" for number in range(1000))
+    axes = scene(jpeg(), record(None), [7, 7, 7, 999, 3, 3], many)
+    named = [text.get_text() for text in figure_of([axes]).legends[0].get_texts()]
+    assert named == ["c3: 2", "c7: 3", "c999: 1", "and 997 more"]
+
+
 def test_labels_of_other_classes_are_not_compared() -> None:
     assert disagreements(record(), [0] * 6, CLASSES) == [1, 2, 3, 4]
     assert disagreements(record(), [0] * 6, ("rose", "tulip", "daisy", "sunflower", "dandelion")) is None
