@@ -106,3 +106,13 @@ def test_the_mission_keeps_every_trial_and_its_energy_is_that_of_the_files(
     assert len({row["trial"] for row in values["verdicts"]}) == 9
     table = next(text for text in map(str, executed.cells) if "cells.pivot" in text)
     assert table.count("<tr>") >= 9
+
+
+def test_the_mission_of_a_result_without_a_meter_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = synthetic_results.made_experiment(tmp_path / "own", variants=synthetic_results.QUARTER[:1])
+    executed, values = execute("03-energy-and-the-mission.ipynb", result, tmp_path, monkeypatch, ["verdicts"])
+    require_tidy(executed, [tmp_path])
+    assert "No meter in this result" in shown(executed) and "no meter was asked for" in shown(executed)
+    assert {row["verdict"] for row in values["verdicts"] if row["quantity"] == "storage_bytes"} == {"pass"}
