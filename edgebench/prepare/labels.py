@@ -141,6 +141,8 @@ def matched(
             f"{shortened(unknown)}",
         )
     classes = tuple(names) if names else tuple(map(str, range(scores)))
+    if all(place is not None and classes[place] == label for label, place in zip(listed, found, strict=True)):
+        return images
     return replace(
         images, labels=labels, class_names=classes, notes=notes, labels_by=by, label_offset=offset or 0
     )

@@ -185,8 +185,8 @@ class ImagesRecord(_Record):
     """The classes that the labels index. Source: plan."""
     overlapping: bool = False
     """Whether crops share pixels, which makes intervals a little too narrow. Source: plan."""
-    labels_by: str = "name"
-    """How labels were matched with the model's classes: by name or by number. Source: plan."""
+    labels_by: str = ""
+    """How labels became classes of the model: by name or number; empty if they are its names. Source: plan."""
     label_offset: int = 0
     """What was added to labels that are class numbers. Source: --label-offset."""
     task: Task = "classes"

@@ -126,7 +126,9 @@ class ImageSet:
     kind: Literal["picture", "samples"] = "picture"
     task: Task = "classes"
     groups: tuple[int, ...] | None = None
-    labels_by: str = "name"  # how labels were matched with the model's classes: by name or by number
+    labels_by: str = (
+        ""  # how labels became classes of the model: by name or number; empty if they are its names
+    )
     label_offset: int = 0  # added to labels that are class numbers
 
     @property

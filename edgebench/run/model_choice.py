@@ -421,8 +421,9 @@ def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
         return ModelData(with_golden(chosen, cache, None, None).source, scene, source.labelled, reason)
     scene = _scene(source, config, cache)
     images, reason = _images(chosen, config, cache)
-    if images is not None and images.labels_by == "number" and source.class_names is None:
-        source = replace(source, class_names=images.class_names)
+    scores = source.model.scores if source.model else None
+    if images is not None and images.labels and config.images and scores and not source.class_names:
+        source = replace(source, class_names=tuple(map(str, range(scores))))  # labels are class numbers
         chosen = replace(chosen, source=source)
     if images is not None and source.calibration is not None and config.images is not None:
         refuse_overlap(source.calibration, images)

@@ -335,7 +335,11 @@ def _inputs(
             **({"samples": scene.patches} if scene.kind == "samples" else scene.grid),
         },
         "images": images.sha256 if images else None,
-        "labels": canonical_hash(images.labels) if images and images.labels else None,
+        **(
+            {"labels": [images.labels_by, images.label_offset, images.labels]}
+            if images and images.labels_by
+            else {}
+        ),
         "target": {
             "name": target.declared_name,  # settings are in the key already, a sweep of them is not
             "device": target.device,

@@ -98,8 +98,9 @@ def test_class_numbers_need_no_names(tmp_path):
     pictures(tmp_path / "set", "1/a.png", "0/b.png")
     assert classes_of(tmp_path / "set", None, 2) == RIGHT
     images = load_images(tmp_path / "set", Cache(tmp_path / "cache"), 4)
-    found = matched(images, None, 3, None if len(images.class_names) == 3 else 0, "net")
-    assert (found.class_names, found.labels_by, found.label_offset) == (("0", "1", "2"), "number", 0)
+    assert matched(images, None, 2, None, "net") is images
+    found = matched(images, ("cat", "dog"), 2, None, "net")
+    assert (found.class_names, found.labels_by, found.label_offset) == (("cat", "dog"), "number", 0)
 
 
 def test_an_offset_shifts_class_numbers_and_a_missing_background_is_suggested(tmp_path):
