@@ -186,7 +186,7 @@ class ImagesRecord(_Record):
     overlapping: bool = False
     """Whether crops share pixels, which makes intervals a little too narrow. Source: plan."""
     labels_by: str = ""
-    """How labels became classes of the model: by name or number; empty if they are its names. Source: plan."""
+    """How labels became classes: by name or number; empty if they are the names. Source: plan."""
     label_offset: int = 0
     """What was added to labels that are class numbers. Source: --label-offset."""
     task: Task = "classes"
