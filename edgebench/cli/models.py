@@ -95,7 +95,12 @@ def prepare(
     from edgebench.report.listings.models import print_variants
     from edgebench.run.config import resolve
     from edgebench.run.measuring.progress import Observer, StderrObserver
-    from edgebench.run.model_choice import requests_for, require_batch_axes, resolve_sources
+    from edgebench.run.model_choice import (
+        requests_for,
+        require_batch_axes,
+        require_formats,
+        resolve_sources,
+    )
     from edgebench.run.targets import make_targets, require_unswept
     from edgebench.run.trials import batches_of
 
@@ -112,8 +117,11 @@ def prepare(
     observer = Observer() if quiet else StderrObserver(stderr())
     cache = Cache()
     with using(cache):
+        target = require_unswept(make_targets({backend.name: backend}, replace(config, device=(device,))))
+        models = flags["model"] or ()
+        require_formats(models, [(backend, target.options)])
         chosen = resolve_sources(
-            flags["model"] or (),
+            models,
             cache=cache,
             progress=observer.note,
             widths=[*config.depth, *config.width],
@@ -123,7 +131,6 @@ def prepare(
             inputs=config.inputs,
         )
         require_batch_axes(chosen, () if batch is None else (batch,))
-        target = require_unswept(make_targets({backend.name: backend}, replace(config, device=(device,))))
         requests = requests_for(chosen, backend, config.precision, patches, cache, target.options)
         outcomes = backend.prepare(requests, cache, observer.note)
         rows = list_prepared(requests, outcomes, cache, with_evaluations=evaluate, progress=observer.note)

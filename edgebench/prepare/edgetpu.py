@@ -283,6 +283,7 @@ class EdgeTpuChain(Chain):
     name = KIND
     title = "the Edge TPU"
     extras = TfliteChain.extras
+    formats = TfliteChain.formats
 
     def __init__(self, device: str, *, takes_uncompiled: bool) -> None:
         self._device = device

@@ -337,7 +337,7 @@ class UserModel:
 # Where a variant's graph and weights come from: a family by name, trained weights, or a user's own file.
 
 
-SourceKind = Literal["family", "weights", "tflite", "onnx", "keras", "saved_model"]
+SourceKind = Literal["family", "weights", "tflite", "edgetpu", "onnx", "keras", "saved_model"]
 
 
 @dataclass(frozen=True)
