@@ -83,11 +83,11 @@ def prepare(
     cache folder); what is there already is not made again. A family without
     trained weights gets random ones, the same every time: for latency only.
 
-    Exit code 5 where one cannot be made, or is not supported although its
-    precision was named; the others are made all the same.
+    Exit code 1 where one of them cannot be prepared; the others are made all
+    the same.
     """
     from edgebench import registry
-    from edgebench.errors import EXIT_TRIALS_FAILED, UnsupportedError
+    from edgebench.errors import EXIT_ERROR
     from edgebench.prepare.cache import Cache, using
     from edgebench.prepare.description import list_prepared
     from edgebench.prepare.user_model import input_choice
@@ -135,9 +135,7 @@ def prepare(
         outcomes = backend.prepare(requests, cache, observer.note)
         rows = list_prepared(requests, outcomes, cache, with_evaluations=evaluate, progress=observer.note)
     print_variants(stdout(), rows, as_json=json_)
-    lacking = [outcome for outcome in outcomes if not isinstance(outcome, Artifact)]
-    failed = any(config.precision or not isinstance(outcome, UnsupportedError) for outcome in lacking)
-    exit_where(failed, EXIT_TRIALS_FAILED)
+    exit_where(not all(isinstance(outcome, Artifact) for outcome in outcomes), EXIT_ERROR)
 
 
 # The cache of what was prepared.

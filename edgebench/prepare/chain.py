@@ -44,7 +44,7 @@ from edgebench.records.values import ImageSet, Json, Progress
 # What a chain has to know of a model, whosever it is: input, scores, golden patches, calibration.
 
 
-_TAKEN_AS_IT_IS = ("tflite", "onnx")
+_TAKEN_AS_IT_IS = ("tflite", "edgetpu", "onnx")
 
 
 @dataclass(frozen=True)

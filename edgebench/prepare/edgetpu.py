@@ -10,7 +10,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from shlex import quote
@@ -20,10 +20,18 @@ from edgebench.agent.children import signal_name
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.files import reason, require_regular, write_atomically
 from edgebench.prepare.cache import Cache, CachedFile, sha256_once
-from edgebench.prepare.chain import Chain, Recipe, Refusals, refusal_of_16x8
+from edgebench.prepare.chain import Chain, Recipe, Refusals, artifact_of, refusal_of_16x8, subject_of
 from edgebench.prepare.model_file import inspect_model
 from edgebench.prepare.tflite import TfliteChain
-from edgebench.records.model import Artifact, ModelFacts, Prepared, PrepareRequest, TensorFacts
+from edgebench.records.model import (
+    Artifact,
+    InputSpec,
+    ModelFacts,
+    OutputTolerance,
+    Prepared,
+    PrepareRequest,
+    TensorFacts,
+)
 from edgebench.records.values import Finding, Json, Progress
 from edgebench.session_stages import TIMEOUT, seconds_from
 
@@ -283,7 +291,7 @@ class EdgeTpuChain(Chain):
     name = KIND
     title = "the Edge TPU"
     extras = TfliteChain.extras
-    formats = TfliteChain.formats
+    formats = (*TfliteChain.formats, "edgetpu")
 
     def __init__(self, device: str, *, takes_uncompiled: bool) -> None:
         self._device = device
@@ -293,12 +301,16 @@ class EdgeTpuChain(Chain):
     def recipe(self, request: PrepareRequest) -> Recipe:
         """UnsupportedError for another precision than int8 and for batches; UsageError for a missing file."""
         _require_int8_alone(request)
-        inputs: dict[str, Json] = {
-            "format": "edgetpu",
-            "recipe": RECIPE_VERSION,
-            "batch": request.batch,
-            "model": self._tflite.recipe(request).inputs,
-        }
+        inputs: dict[str, Json] = {"format": "edgetpu", "recipe": RECIPE_VERSION, "batch": request.batch}
+        if _is_compiled(request):
+            _require_no_artifact(request)
+            inputs |= {
+                "source": request.source.identity(),
+                "input": subject_of(request).identity["input"],
+                "tools": {},
+            }
+            return Recipe(KIND, inputs, ".tflite")
+        inputs["model"] = self._tflite.recipe(request).inputs
         if user_file := _compiled_by_user(request):
             return Recipe(KIND, {**inputs, "artifact_sha256": sha256_once(user_file)}, ".tflite")
         version = find()
@@ -309,7 +321,8 @@ class EdgeTpuChain(Chain):
 
     def packages(self, request: PrepareRequest, cache: Cache | None) -> tuple[str, ...]:
         """What the .tflite takes; nothing where it is not taken at all, or is there."""
-        is_needed = request.variant.precision == "int8" and cache is None
+        is_int8 = request.variant.precision == "int8"
+        is_needed = is_int8 and cache is None and not _is_compiled(request)
         return self._tflite.packages(request, None) if is_needed else ()
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
@@ -322,29 +335,42 @@ class EdgeTpuChain(Chain):
         outcomes: dict[int, Prepared] = {}
         for at, request in enumerate(requests):
             try:
-                _require_uncompiled(request)
                 _require_int8_alone(request)
             except UnsupportedError as error:
                 outcomes[at] = error
         places = [at for at in range(len(requests)) if at not in outcomes]
         _require_one_model_a_file([requests[at] for at in places])
-        for chain_prepare in (self._tflite.prepare, super().prepare):
-            prepared = chain_prepare([requests[at] for at in places], cache, progress)
-            outcomes |= dict(zip(places, prepared, strict=True))
-            places = [at for at in places if isinstance(outcomes[at], Artifact)]
+        bases = [at for at in places if not _is_compiled(requests[at])]
+        prepared = self._tflite.prepare([requests[at] for at in bases], cache, progress)
+        outcomes |= dict(zip(bases, prepared, strict=True))
+        places = [at for at in places if not isinstance(outcomes.get(at), EdgeBenchError)]
+        prepared = super().prepare([requests[at] for at in places], cache, progress)
+        outcomes |= dict(zip(places, prepared, strict=True))
         return [outcomes[at] for at in range(len(requests))]
 
     def make(
         self, requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress
     ) -> Refusals:
-        """Compile one after the other: the compiler has no other work to wait for."""
+        """Compile one after the other: the compiler has no other work to wait for.
+
+        A compiled file is taken as it is.
+        """
+        refusals: Refusals = {}
+        for request in filter(_is_compiled, requests):
+            recipe, file = self.recipe(request), scratch / f"{request.variant.name}.tflite"
+            assert request.source.path is not None
+            shutil.copyfile(request.source.path, file)
+            if (content := read(file)).edgetpu:
+                recipe.store(cache, file, _note(content))
+            else:
+                refusals[recipe.key] = self._not_compiled(request, content)
+        requests = [request for request in requests if not _is_compiled(request)]
         bases: list[Artifact] = []
         for request in requests:
             base = self._tflite.stored_artifact(request, cache)
             assert base is not None  # `prepare` made it
             bases.append(base)
         self._require_a_way(requests, bases, cache)
-        refusals: Refusals = {}
         for request, base in zip(requests, bases, strict=True):
             recipe = self.recipe(request)
             file = scratch / f"{request.variant.name}.tflite"
@@ -357,7 +383,9 @@ class EdgeTpuChain(Chain):
     def artifact(
         self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
     ) -> Artifact | None:
-        """The int8 .tflite's, with what is known of the compiled file."""
+        """The int8 .tflite's, with what is known of the compiled file; of that alone where it was given."""
+        if _is_compiled(request):
+            return _without_reference(request, recipe, file, cache)
         base = self._tflite.stored_artifact(request, cache)
         if base is None:
             return None
@@ -439,7 +467,7 @@ class EdgeTpuChain(Chain):
             )
         if user_file is not None:
             require_fit(content, read(base.path), user_file, name, self._device)
-        return {**note, "operations": {"edgetpu": content.edgetpu, "cpu": dict(content.cpu)}}
+        return {**note, **_note(content)}
 
     def _not_compiled(self, request: PrepareRequest, content: Compiled) -> UnsupportedError:
         kinds = ", ".join(f"{count} {name}" for name, count in list(content.cpu.items())[:6])
@@ -469,15 +497,45 @@ def _require_int8_alone(request: PrepareRequest) -> None:
         )
 
 
-def _require_uncompiled(request: PrepareRequest) -> None:
-    """UnsupportedError for a compiled `--model`: nothing here can say which scores it should give."""
-    source = request.source
-    if source.kind == "tflite" and source.path is not None and read(source.path).edgetpu:
-        raise UnsupportedError(
-            f"{request.variant.name} is compiled for the Edge TPU already",
-            why="its scores have to be known before it is timed, and only an Edge TPU can run it",
-            fix="give the int8 .tflite that it was compiled of with --model, and this file with --artifact",
+def _note(content: Compiled) -> dict[str, Json]:
+    return {"operations": {"edgetpu": content.edgetpu, "cpu": dict(content.cpu)}}
+
+
+# --- a compiled file alone: its scores are known to nobody ---
+
+
+def _is_compiled(request: PrepareRequest) -> bool:
+    return request.source.kind == "edgetpu"
+
+
+def _require_no_artifact(request: PrepareRequest) -> None:
+    if request.options.get("artifact"):
+        raise UsageError(
+            f"--artifact is given beside {request.source.name}, which is compiled already",
+            fix="leave --artifact out, or give the uncompiled .tflite with --model",
         )
+
+
+def _without_reference(request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache) -> Artifact:
+    """The artifact of a compiled file, whose golden scores are not known."""
+    subject, model = subject_of(request), request.source.model
+    assert model is not None
+    scores = sum(math.prod(side or 1 for side in output.shape) for output in model.outputs)
+    unknown = [[math.nan] * scores] * subject.golden.n
+    return artifact_of(
+        request,
+        subject,
+        recipe,
+        replace(file, note={**file.note, "scores": unknown, "reference": ""}),
+        cache,
+        format="edgetpu",
+        input_spec=subject.spec or InputSpec(dtype="float32"),
+        tolerances=[OutputTolerance(scores=scores, tolerance=None)],
+        calibration=None,
+        checks=(),
+        provenance={"operations": dict(file.note["operations"])},
+        state=model.state,
+    )
 
 
 # --- what was given ---

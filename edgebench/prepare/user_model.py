@@ -311,6 +311,10 @@ MAX_MODEL_BYTES = 64 * 2**30
 """The largest model file that is looked at; whether it fits into memory is judged afterwards."""
 
 _FACTS = "model-facts"
+_NO_REFERENCE = (
+    "it is compiled, and its scores have no reference: shape, finite scores and the same scores twice are "
+    "checked; --model with the uncompiled .tflite and --artifact with this file compare them"
+)
 _READING = 4  # counts up when the same file would be understood otherwise
 
 
@@ -333,13 +337,16 @@ def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:
         ) from error
     facts = _facts(path, row.kind, digest, cache)
     digest = model_sha256(path, facts.external_files) if facts.external_files else digest
+    model = understand(facts, choice, path.name)
+    if row.kind == "edgetpu":  # its compiler takes int8 alone
+        model = replace(model, precision="int8", notes=(*model.notes, _NO_REFERENCE))
     return ModelSource(
         name=f"{plain_stem(path)}-{digest[:8]}",
         kind=cast(SourceKind, row.kind),
         path=path.absolute(),
         sha256=digest,
         input=choice,
-        model=understand(facts, choice, path.name),
+        model=model,
     )
 
 

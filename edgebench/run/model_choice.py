@@ -188,7 +188,7 @@ def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()
             )
     taken = tuple(dict.fromkeys(precisions))
     if not taken:
-        as_it_is = source.kind == "tflite" or (source.kind == "onnx" and own != "fp32")
+        as_it_is = source.kind in ("tflite", "edgetpu") or (source.kind == "onnx" and own != "fp32")
         taken = (own,) if as_it_is and own else default_precisions(backend)
     return tuple(Variant(width, precision, source.name) for width in chosen.widths for precision in taken)
 

@@ -19,7 +19,7 @@ DEVICES = BY_LITERT | BY_ONNX | {"toy", "replay"}
 # File, devices that take it, and what the others' users are told to give.
 TABLE: dict[str, tuple[str, set[str], str]] = {
     "tflite": ("m.tflite", BY_LITERT, "--device coral, coral-micro, cortex-m, cpu or openvino"),
-    "edgetpu": ("m_edgetpu.tflite", set(), "the .tflite file that it was compiled from"),
+    "edgetpu": ("m_edgetpu.tflite", {"coral", "coral-micro"}, "--device coral or coral-micro"),
     "vela": ("m_vela.tflite", set(), "the .tflite file that it was compiled from"),
     "onnx": ("m.onnx", BY_ONNX, "--device jetson, ncs2, onnxruntime, openvino or tensorrt"),
     "keras": ("m.keras", BY_LITERT | BY_ONNX, "leave --model out"),
