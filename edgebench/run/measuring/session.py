@@ -288,8 +288,10 @@ def compare(scores: Scores, golden: Golden, options: Mapping[str, Any]) -> Golde
 
 def compare_twice(check: GoldenCheck, first: Scores, second: Scores) -> GoldenCheck:
     """The check of scores without a reference, with how far they are from those that came a second time."""
-    difference = float(np.abs(first - second).max(initial=0.0)) if first.shape == second.shape else NO_NUMBER
-    return check.model_copy(update={"max_abs_diff": max(check.max_abs_diff, difference)})
+    if check.max_abs_diff > check.tolerance or first.shape != second.shape:
+        return check.model_copy(update={"max_abs_diff": NO_NUMBER})
+    difference = np.nan_to_num(np.abs(first - second), nan=NO_NUMBER, posinf=NO_NUMBER)
+    return check.model_copy(update={"max_abs_diff": float(difference.max(initial=0.0))})
 
 
 def require(check: GoldenCheck) -> None:
