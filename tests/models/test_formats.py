@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from typer.testing import CliRunner
 
 from edgebench import registry
-from edgebench.errors import InputError, UsageError
+from edgebench.cli.main import app
+from edgebench.errors import EdgeBenchError, InputError, UsageError
 from edgebench.prepare.formats import FORMATS, format_of
+from edgebench.prepare.model_file import inspect_model
 from edgebench.run.model_choice import require_formats
 from tests.models.crafted import Codes, Lite, Types, tflite
 
@@ -96,6 +102,59 @@ def test_a_file_that_one_device_of_a_run_takes_is_not_refused(tmp_path: Path):
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path, name: str):
     with pytest.raises(InputError, match="there is no model file"):
         require_formats([str(tmp_path / name)], [(registry.backend("cpu"), {})])
+
+
+def test_what_a_compiled_file_hides_is_not_counted(tmp_path: Path):
+    facts = inspect_model(compiled(tmp_path / "m.tflite", "edgetpu-custom-op"))
+    assert facts.parameters is None and "edgetpu-custom-op" in facts.parameters_reason
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("-d", "cpu", "-m", "m.engine"), 2, "give the .onnx file that it was built from"),
+        (("-d", "cpu", "-m", "m_edgetpu.tflite"), 2, "--device coral or coral-micro"),
+        (("-d", "cpu", "-m", "none.pt"), 1, "there is no model file none.pt"),
+        # Before labels are read, and whatever else the run measures.
+        (("-d", "coral", "-m", "m.pt", "-m", "mobilenet_v1", "--labels", "none.txt"), 2, "not opened"),
+    ],
+)
+def test_a_dry_run_refuses_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, says: str
+):
+    monkeypatch.setenv("EDGEBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    for kind in ("tensorrt_engine", "edgetpu"):
+        made(tmp_path, kind)
+    os.mkfifo("m.pt")  # opening it would never end
+    result = CliRunner().invoke(app, ["run", "--dry-run", *words])
+    assert isinstance(result.exception, EdgeBenchError), result.output
+    assert result.exception.exit_code == code
+    assert says in result.exception.one_line
+    assert "reading" not in result.output
+
+
+def test_models_prepare_ends_with_1_where_a_variant_cannot_be_prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("EDGEBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    weights = {"kernel": np.eye(8, 4, dtype=np.float32)}
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["x", "kernel"], ["y"])],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 8])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 4])],
+        [onnx.numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    path = tmp_path / "m.onnx"
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8), path
+    )
+    words = ["models", "prepare", "-d", "onnxruntime", "-m", str(path), "--quiet"]
+    assert CliRunner().invoke(app, [*words, "--precision", "fp32"]).exit_code == 0
+    result = CliRunner().invoke(app, words)  # int8 has nothing to be calibrated with
+    assert result.exit_code == 1
+    assert "--calibration" in result.output
 
 
 def test_a_name_in_text_does_not_make_a_compiled_file(tmp_path: Path):
