@@ -95,12 +95,7 @@ def prepare(
     from edgebench.report.listings.models import print_variants
     from edgebench.run.config import resolve
     from edgebench.run.measuring.progress import Observer, StderrObserver
-    from edgebench.run.model_choice import (
-        requests_for,
-        require_batch_axes,
-        require_formats,
-        resolve_sources,
-    )
+    from edgebench.run.model_choice import requests_for, require_batch_axes, require_formats, resolve_sources
     from edgebench.run.targets import make_targets, require_unswept
     from edgebench.run.trials import batches_of
 

@@ -301,16 +301,14 @@ class EdgeTpuChain(Chain):
     def recipe(self, request: PrepareRequest) -> Recipe:
         """UnsupportedError for another precision than int8 and for batches; UsageError for a missing file."""
         _require_int8_alone(request)
-        inputs: dict[str, Json] = {"format": "edgetpu", "recipe": RECIPE_VERSION, "batch": request.batch}
-        if _is_compiled(request):
-            _require_no_artifact(request)
-            inputs |= {
-                "source": request.source.identity(),
-                "input": subject_of(request).identity["input"],
-                "tools": {},
-            }
-            return Recipe(KIND, inputs, ".tflite")
-        inputs["model"] = self._tflite.recipe(request).inputs
+        inputs: dict[str, Json] = {
+            "format": "edgetpu",
+            "recipe": RECIPE_VERSION,
+            "batch": request.batch,
+            "model": {"source": request.source.identity(), "input": subject_of(request).identity["input"]}
+            if _is_compiled(request)
+            else self._tflite.recipe(request).inputs,
+        }
         if user_file := _compiled_by_user(request):
             return Recipe(KIND, {**inputs, "artifact_sha256": sha256_once(user_file)}, ".tflite")
         version = find()
@@ -321,8 +319,7 @@ class EdgeTpuChain(Chain):
 
     def packages(self, request: PrepareRequest, cache: Cache | None) -> tuple[str, ...]:
         """What the .tflite takes; nothing where it is not taken at all, or is there."""
-        is_int8 = request.variant.precision == "int8"
-        is_needed = is_int8 and cache is None and not _is_compiled(request)
+        is_needed = request.variant.precision == "int8" and cache is None and not _is_compiled(request)
         return self._tflite.packages(request, None) if is_needed else ()
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
@@ -351,26 +348,14 @@ class EdgeTpuChain(Chain):
     def make(
         self, requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress
     ) -> Refusals:
-        """Compile one after the other: the compiler has no other work to wait for.
-
-        A compiled file is taken as it is.
-        """
-        refusals: Refusals = {}
-        for request in filter(_is_compiled, requests):
-            recipe, file = self.recipe(request), scratch / f"{request.variant.name}.tflite"
-            assert request.source.path is not None
-            shutil.copyfile(request.source.path, file)
-            if (content := read(file)).edgetpu:
-                recipe.store(cache, file, _note(content))
-            else:
-                refusals[recipe.key] = self._not_compiled(request, content)
-        requests = [request for request in requests if not _is_compiled(request)]
-        bases: list[Artifact] = []
+        """Compile one after the other: the compiler has no other work to wait for."""
+        bases: list[Artifact | None] = []
         for request in requests:
-            base = self._tflite.stored_artifact(request, cache)
-            assert base is not None  # `prepare` made it
+            base = None if _is_compiled(request) else self._tflite.stored_artifact(request, cache)
+            assert base is not None or _is_compiled(request)  # `prepare` made it
             bases.append(base)
         self._require_a_way(requests, bases, cache)
+        refusals: Refusals = {}
         for request, base in zip(requests, bases, strict=True):
             recipe = self.recipe(request)
             file = scratch / f"{request.variant.name}.tflite"
@@ -410,14 +395,14 @@ class EdgeTpuChain(Chain):
     # --- making ---
 
     def _require_a_way(
-        self, requests: Sequence[PrepareRequest], bases: Sequence[Artifact], cache: Cache
+        self, requests: Sequence[PrepareRequest], bases: Sequence[Artifact | None], cache: Cache
     ) -> None:
         """UnavailableError, with the command and the files, where nothing can compile what has to be."""
         pairs = zip(requests, bases, strict=True)
         uncompiled = {
             request.variant.name: (request, base)
             for request, base in pairs
-            if _compiled_by_user(request) is None
+            if base is not None and _compiled_by_user(request) is None
         }
         if find() is not None or all(request.options.get("allow_cpu") for request, _ in uncompiled.values()):
             return
@@ -438,7 +423,7 @@ class EdgeTpuChain(Chain):
         )
 
     def _compile(
-        self, request: PrepareRequest, base: Artifact, file: Path, progress: Progress
+        self, request: PrepareRequest, base: Artifact | None, file: Path, progress: Progress
     ) -> dict[str, Json]:
         """Write the file, by the compiler or as it was given; the note of it.
 
@@ -446,7 +431,9 @@ class EdgeTpuChain(Chain):
         """
         name, user_file = request.variant.name, _compiled_by_user(request)
         note: dict[str, Json] = {}
-        shutil.copyfile(user_file or base.path, file)
+        original = user_file or (base.path if base else None)
+        assert original is not None
+        shutil.copyfile(original, file)
         if user_file is not None:
             note["given"] = user_file.name
         elif find() is not None:
@@ -465,9 +452,9 @@ class EdgeTpuChain(Chain):
             raise InputError(
                 f"{user_file} is not compiled for the Edge TPU", why=refusal.why, fix=refusal.fix
             )
-        if user_file is not None:
+        if user_file is not None and base is not None:
             require_fit(content, read(base.path), user_file, name, self._device)
-        return {**note, **_note(content)}
+        return {**note, "operations": {"edgetpu": content.edgetpu, "cpu": dict(content.cpu)}}
 
     def _not_compiled(self, request: PrepareRequest, content: Compiled) -> UnsupportedError:
         kinds = ", ".join(f"{count} {name}" for name, count in list(content.cpu.items())[:6])
@@ -497,23 +484,11 @@ def _require_int8_alone(request: PrepareRequest) -> None:
         )
 
 
-def _note(content: Compiled) -> dict[str, Json]:
-    return {"operations": {"edgetpu": content.edgetpu, "cpu": dict(content.cpu)}}
-
-
 # --- a compiled file alone: its scores are known to nobody ---
 
 
 def _is_compiled(request: PrepareRequest) -> bool:
     return request.source.kind == "edgetpu"
-
-
-def _require_no_artifact(request: PrepareRequest) -> None:
-    if request.options.get("artifact"):
-        raise UsageError(
-            f"--artifact is given beside {request.source.name}, which is compiled already",
-            fix="leave --artifact out, or give the uncompiled .tflite with --model",
-        )
 
 
 def _without_reference(request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache) -> Artifact:
@@ -525,7 +500,7 @@ def _without_reference(request: PrepareRequest, recipe: Recipe, file: CachedFile
     return artifact_of(
         request,
         subject,
-        recipe,
+        replace(recipe, inputs={**recipe.inputs, "tools": {}}),
         replace(file, note={**file.note, "scores": unknown, "reference": ""}),
         cache,
         format="edgetpu",
@@ -542,11 +517,18 @@ def _without_reference(request: PrepareRequest, recipe: Recipe, file: CachedFile
 
 
 def _compiled_by_user(request: PrepareRequest) -> Path | None:
-    """The compiled file of `--artifact` for this variant; None where none was given.
+    """The compiled file of `--artifact` for this variant, or `--model`; None where none was given.
 
     A folder has one a variant, named as the compiler names them.
     """
     artifact_option = str(request.options.get("artifact") or "")
+    if _is_compiled(request):
+        if artifact_option:
+            raise UsageError(
+                f"--artifact is given beside {request.source.name}, which is compiled already",
+                fix="leave --artifact out, or give the uncompiled .tflite with --model",
+            )
+        return request.source.path
     if not artifact_option:
         return None
     path = Path(artifact_option).expanduser()

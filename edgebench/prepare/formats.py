@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from edgebench import registry
 from edgebench.contract import Backend
@@ -14,60 +14,35 @@ from edgebench.files import reason
 from edgebench.records.model import PrepareRequest, SourceKind
 
 
-@dataclass(frozen=True)
-class Reader:
-    """What reads files of a format.
+class Reader(NamedTuple):
+    """What reads the files of a format, in a process of its own."""
 
-    Attributes:
-        name: of the function in `edgebench.prepare.workers.inspecting`, and of `ModelFacts.format`.
-        package: that it needs.
-        extra: of this package, that installs it.
-        copies: of the file, in the memory of the process that reads it.
-        room_mib: memory of that process beside the file.
-    """
-
-    name: str
+    name: str  # of its function in workers/inspecting.py, and of `ModelFacts.format`
     package: str
-    extra: str
-    copies: int = 3
-    room_mib: int = 256
-
-    @property
-    def is_tensorflow(self) -> bool:
-        """Whether TensorFlow reads the file, and takes memory and seconds for itself."""
-        return self.package == "tensorflow"
+    extra: str  # of this package, that installs it
+    copies: int = 3  # of the file, in the process's memory
+    room_mib: int = 256  # memory of the process beside the file
+    reserved_gib: int = 4  # address space that its libraries reserve
 
 
 _BY_LITERT = Reader("tflite", "ai_edge_litert", "cpu", copies=1)
 _BY_ONNX = Reader("onnx", "onnx", "onnx")
-_BY_KERAS = Reader("keras", "tensorflow", "prepare", room_mib=1536)
-_BY_TENSORFLOW = Reader("saved_model", "tensorflow", "prepare", room_mib=1536)
+_BY_KERAS = Reader("keras", "tensorflow", "prepare", room_mib=1536, reserved_gib=64)
+_BY_TENSORFLOW = _BY_KERAS._replace(name="saved_model")
 
 
 @dataclass(frozen=True)
 class Format:
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes:
-        kind: of a source that is such a file; of a format that is not read, a name of its own.
-        title: as messages name it.
-        suffixes: endings of the file's name.
-        folder: name of the file that makes a folder one of this format; "" for a file.
-        mark: bytes that tell the file from others with its suffix.
-        reader: None where the file is not inspected.
-        why: further facts on the format for its refusal.
-        instead: the format to give in its place, and how messages name that file; `name` and `stem` stand for
-            the refused file's.
-    """
-
-    kind: str
-    title: str
+    kind: str  # of a source that is such a file; a name of its own where no device takes it
+    title: str  # as messages name it
     suffixes: tuple[str, ...] = ()
-    folder: str = ""
-    mark: bytes = b""
+    folder: str = ""  # name of the file that makes a folder one of this format
+    mark: bytes = b""  # that tells the file from others with its suffix
     reader: Reader | None = None
-    why: str = ""
-    instead: tuple[SourceKind, str] | None = None
+    why: str = ""  # further words of its refusal
+    instead: tuple[SourceKind, str] | None = None  # the file to give; `name` and `stem` are the refused one's
 
     @property
     def is_taken(self) -> bool:
@@ -96,7 +71,7 @@ def _compiled(kind: str, title: str, operation: str, chip: str) -> Format:
     )
 
 
-def _of_another_runtime(kind: str, title: str, suffix: str) -> Format:
+def _foreign(kind: str, title: str, suffix: str) -> Format:
     instead: tuple[SourceKind, str] = ("onnx", "the .onnx file that it was made from")
     return Format(kind, title, (suffix,), why="which no device here takes", instead=instead)
 
@@ -143,17 +118,16 @@ FORMATS: tuple[Format, ...] = (
         why="which names neither inputs nor outputs",
         instead=("saved_model", "the folder of a SavedModel, which holds saved_model.pb and its variables"),
     ),
-    _of_another_runtime("coreml", "Core ML", ".mlmodel"),
-    _of_another_runtime("hailo", "Hailo's .hef", ".hef"),
-    _of_another_runtime("snpe", "Qualcomm's .dlc", ".dlc"),
-    _of_another_runtime("rknn", "Rockchip's .rknn", ".rknn"),
-    _of_another_runtime("ncnn", "ncnn's .param", ".param"),
-    _of_another_runtime("mnn", "MNN's .mnn", ".mnn"),
+    _foreign("coreml", "Core ML", ".mlmodel"),
+    _foreign("hailo", "Hailo's .hef", ".hef"),
+    _foreign("snpe", "Qualcomm's .dlc", ".dlc"),
+    _foreign("rknn", "Rockchip's .rknn", ".rknn"),
+    _foreign("ncnn", "ncnn's .param", ".param"),
+    _foreign("mnn", "MNN's .mnn", ".mnn"),
 )
 """Of rows with the same suffix the first that fits is the file's."""
 
 _LARGEST_MARKED_BYTES = 1 << 31  # a flatbuffer's offsets reach no further
-_BLOCK_BYTES = 1 << 20
 
 
 def is_named_as_model(path: Path) -> bool:
@@ -191,7 +165,7 @@ def _mark_of(path: Path, marks: Sequence[bytes]) -> bytes:
     """The first of the marks that the file holds; b"" without."""
     with path.open("rb") as file:
         last = b""
-        while file.tell() < _LARGEST_MARKED_BYTES and (block := file.read(_BLOCK_BYTES)):
+        while file.tell() < _LARGEST_MARKED_BYTES and (block := file.read(1 << 20)):
             for mark in marks:
                 if mark in last + block:
                     return mark

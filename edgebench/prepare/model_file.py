@@ -127,7 +127,7 @@ def _inspect(path: Path, reader: Reader, size_bytes: int, mtime_ns: int) -> Mode
         "path": str(path),
         "format": reader.name,
         # The address space of the process: libraries reserve far more than they use.
-        "limit_bytes": _needed(reader, size_bytes) + (64 if reader.is_tensorflow else 4) * 1024 * _MIB,
+        "limit_bytes": _needed(reader, size_bytes) + reader.reserved_gib * 1024 * _MIB,
     }
     try:
         with tempfile.TemporaryDirectory(prefix="edgebench-") as scratch:

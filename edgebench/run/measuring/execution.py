@@ -78,12 +78,9 @@ def prepare_trials(built: Built, cache: Cache, progress: Progress) -> PreparedTr
         trials = [trial for trial in built.plan.trials if trial.target is target and not trial.alone]
         try:
             backend = built.backends[target.device]
-            refusals = [refusal_of(backend, trial.request) for trial in trials]
-            taken = [
-                trial.request for trial, refusal in zip(trials, refusals, strict=True) if refusal is None
-            ]
+            taken = [trial.request for trial in trials if not refusal_of(backend, trial.request)]
             made = iter(backend.prepare(taken, cache, progress))
-            outcomes: list[Prepared] = [refusal or next(made) for refusal in refusals]
+            outcomes = [refusal_of(backend, trial.request) or next(made) for trial in trials]
         except UsageError:
             raise
         except EdgeBenchError as error:

@@ -453,15 +453,12 @@ def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) 
     scores = session.golden()
     artifacts = (job.artifact, *job.settings.others)
     rows = [len(artifact.golden.scores) for artifact in artifacts]
-    each = _by_worker(scores, rows, "golden")
-    for artifact, worker_scores in zip(artifacts, each, strict=True):
-        gathered.checks.append(compare(worker_scores, artifact.golden, job.settings.options))
+    first = again = _by_worker(scores, rows, "golden")
     if not all(artifact.golden.reference for artifact in artifacts):
         again = _by_worker(session.golden(), rows, "golden")
-        gathered.checks = [
-            check if check.reference else compare_twice(check, *pair)
-            for check, pair in zip(gathered.checks, zip(each, again, strict=True), strict=True)
-        ]
+    for artifact, once, twice in zip(artifacts, first, again, strict=True):
+        check = compare(once, artifact.golden, job.settings.options)
+        gathered.checks.append(check if check.reference else compare_twice(check, once, twice))
     for check in gathered.checks:
         require(check)
     gathered.stage = "measure"
