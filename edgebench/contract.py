@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.prepare.cache import Cache
-from edgebench.records.model import Artifact, Prepared, PrepareRequest
+from edgebench.records.model import Artifact, Prepared, PrepareRequest, SourceKind
 from edgebench.records.session import MeasurePlan, Pass, ProbeChunk, SessionFacts, SessionSettings, Window
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, ImageSet, Json, Pictures, Progress, Scores, Variant
@@ -76,6 +76,13 @@ class Backend(ABC):
     @abstractmethod
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Json]:
         """Everything that decides the artifact, hashed into the trial's key; makes nothing, is quick."""
+
+    def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
+        """The formats of users' models that it takes under these options (edgebench/prepare/formats.py).
+
+        A run refuses every other file before anything is read. Default: none, families by name alone.
+        """
+        return ()
 
     def missing(self, request: PrepareRequest) -> UnavailableError | None:
         """What has to be installed before this can be prepared, on one line; None: nothing. Makes nothing.

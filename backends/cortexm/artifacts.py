@@ -14,7 +14,7 @@ from edgebench.errors import UnsupportedError
 from edgebench.link.window_session import input_bytes
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.chain import Chain, refusal_of_16x8
-from edgebench.prepare.model_file import SUFFIXES
+from edgebench.prepare.formats import format_of, is_named_as_model, refusal
 from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, Prepared, PrepareRequest
@@ -135,9 +135,12 @@ def prepared(
 
 def request_of(model: str, engine: str, cache: Cache, progress: Progress) -> PrepareRequest:
     """What is prepared of a user's file, or of a variant of a family; errors as `prepared` has them."""
-    options, path = {"engine": engine}, Path(model).expanduser()
-    if path.suffix.lower() not in SUFFIXES and not path.exists():
+    options: dict[str, Json] = {"engine": engine}
+    path = Path(model).expanduser()
+    if not is_named_as_model(path) and not path.exists():
         return PrepareRequest(Variant.parse(model), 1, options)
+    if refused := refusal(path, format_of(path).kind, "cortex-m", chain_of(options).formats):
+        raise refused
     [chosen] = resolve_sources([model], cache=cache, progress=progress)
     source = with_golden(chosen, cache, None, None).source
     precision = source.model.precision if source.model else "int8"

@@ -35,7 +35,7 @@ from edgebench.link.window_session import (
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.chain import Chain, PreparedByChain
 from edgebench.probes.host.serial_port import ports_in_words
-from edgebench.records.model import Artifact, Prepared, PrepareRequest
+from edgebench.records.model import Artifact, Prepared, PrepareRequest, SourceKind
 from edgebench.records.session import MeasurePlan, SessionFacts, SessionSettings
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, ImageSet, Json, Progress, Scores
@@ -455,6 +455,10 @@ class CortexMBackend(PreparedByChain, Backend):
 
     def __init__(self, lengths: WindowLengths = USUAL) -> None:
         self._lengths = lengths
+
+    def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
+        """Those of the engine's chain."""
+        return chain_of(options).formats
 
     def chain_of(self, request: PrepareRequest) -> Chain:
         """That of the engine; UnsupportedError for what is not int8."""

@@ -17,7 +17,7 @@ from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.chain import require_calibration, subject_of
 from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.workers.checking import picture_feeds
-from edgebench.records.model import Artifact, Companion, InputSpec, Prepared, PrepareRequest
+from edgebench.records.model import Artifact, Companion, InputSpec, Prepared, PrepareRequest, SourceKind
 from edgebench.records.values import Json, Progress
 
 from .checks import TensorRtChecks
@@ -182,6 +182,10 @@ class JetsonBackend(TensorRtChecks):
     def builds(self, options: Mapping[str, Json]) -> bool:
         """Always: an engine is of the very TensorRT and GPU that it was built with."""
         return True
+
+    def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
+        """Those that ONNX is made of."""
+        return _ONNX.formats
 
     def concurrency(self, options: Mapping[str, Json]) -> int:
         """Two with double buffering."""

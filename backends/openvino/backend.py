@@ -13,7 +13,7 @@ from edgebench.prepare.cache import Cache, CachedFile
 from edgebench.prepare.chain import Chain, PreparedByChain, Recipe
 from edgebench.prepare.onnx import OnnxChain, OnnxForm
 from edgebench.prepare.tflite import TfliteChain
-from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.model import Artifact, PrepareRequest, SourceKind
 from edgebench.records.values import Json
 from edgebench.refusals import form
 
@@ -90,12 +90,6 @@ class StickChain(OnnxChain):
         name, precision = request.variant.name, request.variant.precision
         if precision in PRECISION_REASONS:
             raise UnsupportedError(f"{name} is not for the stick", why=PRECISION_REASONS[precision])
-        if request.source.kind == "tflite":
-            raise UnsupportedError(
-                f"{name} cannot be read for the stick",
-                why="no release of OpenVINO that has MYRIAD reads .tflite",
-                fix="give the .onnx or .keras that it was made from",
-            )
         return super().recipe(request)
 
     def artifact(
@@ -135,6 +129,10 @@ class OpenVinoBackend(LibraryBackend):
     precisions = ("fp32", "fp16", "int8")
     options_model = OpenVinoOptions
     shares_device = True
+
+    def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
+        """.tflite, too: no release of OpenVINO that has MYRIAD reads it."""
+        return (*self.chain.formats, "tflite")
 
     def chain_of(self, request: PrepareRequest) -> Chain:
         """A user's .tflite as it is; all else as .onnx."""

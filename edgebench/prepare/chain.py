@@ -39,12 +39,12 @@ from edgebench.records.model import (
     TensorInput,
     UserModel,
 )
-from edgebench.records.values import ImageSet, Progress
+from edgebench.records.values import ImageSet, Json, Progress
 
 # What a chain has to know of a model, whosever it is: input, scores, golden patches, calibration.
 
 
-_TAKEN_AS_IT_IS = ("tflite", "onnx")
+_TAKEN_AS_IT_IS = ("tflite", "edgetpu", "onnx")
 
 
 @dataclass(frozen=True)
@@ -380,11 +380,13 @@ class Chain(ABC):
         name: of the format, and of the lock that its makers hold.
         title: as messages name it.
         extras: of this package, that install what makes the format.
+        formats: of users' models, that it begins with.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     extras: ClassVar[str]
+    formats: ClassVar[tuple[SourceKind, ...]]
 
     @abstractmethod
     def recipe(self, request: PrepareRequest) -> Recipe:
@@ -602,6 +604,10 @@ class PreparedByChain:
     def chain_of(self, request: PrepareRequest) -> Chain:
         """The chain that makes a request's artifact."""
         return self.chain
+
+    def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
+        """Those that the chain begins with."""
+        return self.chain.formats
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Any]:
         """What decides the file: weights or a user's model, the steps, calibration, batch."""

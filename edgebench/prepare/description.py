@@ -14,9 +14,10 @@ from edgebench.installed import version_of
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache, canonical_hash, making, sha256_file
 from edgebench.prepare.families import count_parameters, read_weights
+from edgebench.prepare.formats import is_named_as_model
 from edgebench.prepare.image_sets import images_identity, shipped_images
 from edgebench.prepare.landcover import CLASS_NAMES, SHIPPED_COUNTS, shipped_draws
-from edgebench.prepare.model_file import SUFFIXES, as_record, inspect_model
+from edgebench.prepare.model_file import as_record, inspect_model
 from edgebench.prepare.shipped import has_shipped, shipped_weights
 from edgebench.prepare.tflite import TfliteChain
 from edgebench.prepare.user_model import METADATA, RECORD_SUFFIX, read_record, understand
@@ -44,7 +45,7 @@ def show(what: str, cache: Cache, *, keep_state: bool = False) -> dict[str, Any]
     path = Path(what)
     if path.suffix.lower() == ".npz":
         return _weights(path)
-    if path.exists() or path.suffix.lower() in SUFFIXES:
+    if path.exists() or is_named_as_model(path):
         return _file(path, keep_state=keep_state)
     if what in catalogue.known():
         return _family(what)
@@ -382,7 +383,7 @@ def _row(
         if has_shipped(variant.family, variant.depth_multiplier):
             weights = shipped_weights(variant.depth_multiplier, variant.family)
             row["weights_sha256"] = weights.inputs["weights_sha256"]
-    elif source.kind in ("tflite", "onnx", "keras", "saved_model") and source.path is not None:
+    elif source.path is not None:
         row["parameters"] = inspect_model(source.path).parameters
     if isinstance(outcome, Artifact):
         evaluation = _evaluation(outcome, cache, siblings) if _can_be_evaluated(outcome) else None

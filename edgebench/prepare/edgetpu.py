@@ -10,7 +10,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from shlex import quote
@@ -20,10 +20,18 @@ from edgebench.agent.children import signal_name
 from edgebench.errors import EdgeBenchError, InputError, UnavailableError, UnsupportedError, UsageError
 from edgebench.files import reason, require_regular, write_atomically
 from edgebench.prepare.cache import Cache, CachedFile, sha256_once
-from edgebench.prepare.chain import Chain, Recipe, Refusals, refusal_of_16x8
+from edgebench.prepare.chain import Chain, Recipe, Refusals, artifact_of, refusal_of_16x8, subject_of
 from edgebench.prepare.model_file import inspect_model
 from edgebench.prepare.tflite import TfliteChain
-from edgebench.records.model import Artifact, ModelFacts, Prepared, PrepareRequest, TensorFacts
+from edgebench.records.model import (
+    Artifact,
+    InputSpec,
+    ModelFacts,
+    OutputTolerance,
+    Prepared,
+    PrepareRequest,
+    TensorFacts,
+)
 from edgebench.records.values import Finding, Json, Progress
 from edgebench.session_stages import TIMEOUT, seconds_from
 
@@ -283,6 +291,7 @@ class EdgeTpuChain(Chain):
     name = KIND
     title = "the Edge TPU"
     extras = TfliteChain.extras
+    formats = (*TfliteChain.formats, "edgetpu")
 
     def __init__(self, device: str, *, takes_uncompiled: bool) -> None:
         self._device = device
@@ -296,7 +305,9 @@ class EdgeTpuChain(Chain):
             "format": "edgetpu",
             "recipe": RECIPE_VERSION,
             "batch": request.batch,
-            "model": self._tflite.recipe(request).inputs,
+            "model": {"source": request.source.identity(), "input": subject_of(request).identity["input"]}
+            if _is_compiled(request)
+            else self._tflite.recipe(request).inputs,
         }
         if user_file := _compiled_by_user(request):
             return Recipe(KIND, {**inputs, "artifact_sha256": sha256_once(user_file)}, ".tflite")
@@ -308,7 +319,7 @@ class EdgeTpuChain(Chain):
 
     def packages(self, request: PrepareRequest, cache: Cache | None) -> tuple[str, ...]:
         """What the .tflite takes; nothing where it is not taken at all, or is there."""
-        is_needed = request.variant.precision == "int8" and cache is None
+        is_needed = request.variant.precision == "int8" and cache is None and not _is_compiled(request)
         return self._tflite.packages(request, None) if is_needed else ()
 
     def prepare(self, requests: Sequence[PrepareRequest], cache: Cache, progress: Progress) -> list[Prepared]:
@@ -321,26 +332,27 @@ class EdgeTpuChain(Chain):
         outcomes: dict[int, Prepared] = {}
         for at, request in enumerate(requests):
             try:
-                _require_uncompiled(request)
                 _require_int8_alone(request)
             except UnsupportedError as error:
                 outcomes[at] = error
         places = [at for at in range(len(requests)) if at not in outcomes]
         _require_one_model_a_file([requests[at] for at in places])
-        for chain_prepare in (self._tflite.prepare, super().prepare):
-            prepared = chain_prepare([requests[at] for at in places], cache, progress)
-            outcomes |= dict(zip(places, prepared, strict=True))
-            places = [at for at in places if isinstance(outcomes[at], Artifact)]
+        bases = [at for at in places if not _is_compiled(requests[at])]
+        prepared = self._tflite.prepare([requests[at] for at in bases], cache, progress)
+        outcomes |= dict(zip(bases, prepared, strict=True))
+        places = [at for at in places if not isinstance(outcomes.get(at), EdgeBenchError)]
+        prepared = super().prepare([requests[at] for at in places], cache, progress)
+        outcomes |= dict(zip(places, prepared, strict=True))
         return [outcomes[at] for at in range(len(requests))]
 
     def make(
         self, requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress
     ) -> Refusals:
         """Compile one after the other: the compiler has no other work to wait for."""
-        bases: list[Artifact] = []
+        bases: list[Artifact | None] = []
         for request in requests:
-            base = self._tflite.stored_artifact(request, cache)
-            assert base is not None  # `prepare` made it
+            base = None if _is_compiled(request) else self._tflite.stored_artifact(request, cache)
+            assert base is not None or _is_compiled(request)  # `prepare` made it
             bases.append(base)
         self._require_a_way(requests, bases, cache)
         refusals: Refusals = {}
@@ -356,7 +368,9 @@ class EdgeTpuChain(Chain):
     def artifact(
         self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
     ) -> Artifact | None:
-        """The int8 .tflite's, with what is known of the compiled file."""
+        """The int8 .tflite's, with what is known of the compiled file; of that alone where it was given."""
+        if _is_compiled(request):
+            return _without_reference(request, recipe, file, cache)
         base = self._tflite.stored_artifact(request, cache)
         if base is None:
             return None
@@ -381,14 +395,14 @@ class EdgeTpuChain(Chain):
     # --- making ---
 
     def _require_a_way(
-        self, requests: Sequence[PrepareRequest], bases: Sequence[Artifact], cache: Cache
+        self, requests: Sequence[PrepareRequest], bases: Sequence[Artifact | None], cache: Cache
     ) -> None:
         """UnavailableError, with the command and the files, where nothing can compile what has to be."""
         pairs = zip(requests, bases, strict=True)
         uncompiled = {
             request.variant.name: (request, base)
             for request, base in pairs
-            if _compiled_by_user(request) is None
+            if base is not None and _compiled_by_user(request) is None
         }
         if find() is not None or all(request.options.get("allow_cpu") for request, _ in uncompiled.values()):
             return
@@ -409,7 +423,7 @@ class EdgeTpuChain(Chain):
         )
 
     def _compile(
-        self, request: PrepareRequest, base: Artifact, file: Path, progress: Progress
+        self, request: PrepareRequest, base: Artifact | None, file: Path, progress: Progress
     ) -> dict[str, Json]:
         """Write the file, by the compiler or as it was given; the note of it.
 
@@ -417,7 +431,9 @@ class EdgeTpuChain(Chain):
         """
         name, user_file = request.variant.name, _compiled_by_user(request)
         note: dict[str, Json] = {}
-        shutil.copyfile(user_file or base.path, file)
+        original = user_file or (base.path if base else None)
+        assert original is not None
+        shutil.copyfile(original, file)
         if user_file is not None:
             note["given"] = user_file.name
         elif find() is not None:
@@ -436,7 +452,7 @@ class EdgeTpuChain(Chain):
             raise InputError(
                 f"{user_file} is not compiled for the Edge TPU", why=refusal.why, fix=refusal.fix
             )
-        if user_file is not None:
+        if user_file is not None and base is not None:
             require_fit(content, read(base.path), user_file, name, self._device)
         return {**note, "operations": {"edgetpu": content.edgetpu, "cpu": dict(content.cpu)}}
 
@@ -468,26 +484,51 @@ def _require_int8_alone(request: PrepareRequest) -> None:
         )
 
 
-def _require_uncompiled(request: PrepareRequest) -> None:
-    """UnsupportedError for a compiled `--model`: nothing here can say which scores it should give."""
-    source = request.source
-    if source.kind == "tflite" and source.path is not None and read(source.path).edgetpu:
-        raise UnsupportedError(
-            f"{request.variant.name} is compiled for the Edge TPU already",
-            why="its scores have to be known before it is timed, and only an Edge TPU can run it",
-            fix="give the int8 .tflite that it was compiled of with --model, and this file with --artifact",
-        )
+# --- a compiled file alone: its scores are known to nobody ---
+
+
+def _is_compiled(request: PrepareRequest) -> bool:
+    return request.source.kind == "edgetpu"
+
+
+def _without_reference(request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache) -> Artifact:
+    """The artifact of a compiled file, whose golden scores are not known."""
+    subject, model = subject_of(request), request.source.model
+    assert model is not None
+    scores = sum(math.prod(side or 1 for side in output.shape) for output in model.outputs)
+    unknown = [[math.nan] * scores] * subject.golden.n
+    return artifact_of(
+        request,
+        subject,
+        replace(recipe, inputs={**recipe.inputs, "tools": {}}),
+        replace(file, note={**file.note, "scores": unknown, "reference": ""}),
+        cache,
+        format="edgetpu",
+        input_spec=subject.spec or InputSpec(dtype="float32"),
+        tolerances=[OutputTolerance(scores=scores, tolerance=None)],
+        calibration=None,
+        checks=(),
+        provenance={"operations": dict(file.note["operations"])},
+        state=model.state,
+    )
 
 
 # --- what was given ---
 
 
 def _compiled_by_user(request: PrepareRequest) -> Path | None:
-    """The compiled file of `--artifact` for this variant; None where none was given.
+    """The compiled file of `--artifact` for this variant, or `--model`; None where none was given.
 
     A folder has one a variant, named as the compiler names them.
     """
     artifact_option = str(request.options.get("artifact") or "")
+    if _is_compiled(request):
+        if artifact_option:
+            raise UsageError(
+                f"--artifact is given beside {request.source.name}, which is compiled already",
+                fix="leave --artifact out, or give the uncompiled .tflite with --model",
+            )
+        return request.source.path
     if not artifact_option:
         return None
     path = Path(artifact_option).expanduser()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from edgebench.errors import InputError, not_installed
 from edgebench.files import reason, require_regular
 from edgebench.prepare.cache import sha256_file
+from edgebench.prepare.formats import Reader, format_of, not_read
 from edgebench.prepare.workers.onnx_file import MOST_BYTES, external_file
 from edgebench.prepare.workers.processes import (
     HelperEndedError,
@@ -29,18 +30,13 @@ from edgebench.prepare.workers.processes import (
     run_jobs,
 )
 from edgebench.prepare.workers.tflite_file import Malformed
-from edgebench.records.model import ModelFacts, SourceKind
+from edgebench.records.model import ModelFacts
 from edgebench.this_machine import available_bytes
 
-# A SavedModel's folder as a model file: whether it is one, its files, its hash.
+# A SavedModel's folder as a model file: its files, its hash.
 
 
 _MAX_FILES = 10_000
-
-
-def is_saved_model(path: Path) -> bool:
-    """Whether it is a folder as TensorFlow and Keras export it."""
-    return (path / "saved_model.pb").is_file()
 
 
 def folder_files(folder: Path) -> list[Path]:
@@ -92,57 +88,46 @@ def model_sha256(path: Path, external_files: Sequence[str] = ()) -> str:
     return total.hexdigest()
 
 
-SUFFIXES: Mapping[str, SourceKind] = {".tflite": "tflite", ".onnx": "onnx", ".keras": "keras"}
-_READERS: Mapping[str, tuple[str, str]] = {  # the package that reads a format, and the extra that installs it
-    "tflite": ("ai_edge_litert", "cpu"),
-    "onnx": ("onnx", "onnx"),
-    "keras": ("tensorflow", "prepare"),
-    "saved_model": ("tensorflow", "prepare"),
-}
 _MIB = 1024 * 1024
-_ROOM_BYTES = 256 * _MIB  # what the reading process takes beside the model
-_ROOM_TENSORFLOW_BYTES = 1536 * _MIB
-_BY_TENSORFLOW = ("keras", "saved_model")
-# Of the file, in the memory of the process that reads it.
-_COPIES = {"tflite": 1, "onnx": 3, "keras": 3, "saved_model": 3}
 
 
 def inspect_model(path: Path) -> ModelFacts:
-    """Read a .tflite, .onnx or .keras file, or a SavedModel's folder.
+    """Read a file, or a folder, of a format that has a reader.
 
     InputError for another or a damaged file, or one that does not fit into memory; UnavailableError where
     the package that reads the format is not installed.
     """
+    row = format_of(path)
+    if row.reader is None:
+        raise not_read(path, row)
     try:
-        files = folder_files(path) if is_saved_model(path) else [path]
-        states = [file.stat() if file.is_dir() else require_regular(file) for file in files]
+        files = folder_files(path) if path.is_dir() else [path]
+        states = [require_regular(file) for file in files]
     except (OSError, ValueError) as error:
         raise InputError(
-            f"there is no model file {path}",
-            why=reason(error),
-            fix="name a .tflite, .onnx or .keras file, or a SavedModel's folder",
+            f"{path} cannot be read as a model", why=reason(error), fix="check the file and its rights"
         ) from error
     size_bytes = sum(state.st_size for state in states)
-    facts = _inspect(path.absolute(), size_bytes, max(state.st_mtime_ns for state in states))
+    facts = _inspect(path.absolute(), row.reader, size_bytes, max(state.st_mtime_ns for state in states))
     digest = model_sha256(path, facts.external_files)
     beside = sum((path.parent / name).stat().st_size for name in facts.external_files)
     return replace(facts, size_bytes=size_bytes + beside, sha256=digest)
 
 
 @lru_cache(maxsize=64)
-def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
+def _inspect(path: Path, reader: Reader, size_bytes: int, mtime_ns: int) -> ModelFacts:
     """`inspect_model` without size and hash; size and time of change are for the cache."""
-    format_ = format_of(path)
-    package, extra = _READERS[format_]
-    if importlib.util.find_spec(package) is None:
-        raise not_installed(f"{path} cannot be read", package, f"pip install 'edgebench[{extra}]'")
-    _check_size(path, format_, size_bytes)
+    if importlib.util.find_spec(reader.package) is None:
+        raise not_installed(
+            f"{path} cannot be read", reader.package, f"pip install 'edgebench[{reader.extra}]'"
+        )
+    _check_size(path, reader, size_bytes)
     job = {
         "what": f"reading {path.name}",
         "path": str(path),
-        "format": format_,
+        "format": reader.name,
         # The address space of the process: libraries reserve far more than they use.
-        "limit_bytes": _needed(format_, size_bytes) + (64 if format_ in _BY_TENSORFLOW else 4) * 1024 * _MIB,
+        "limit_bytes": _needed(reader, size_bytes) + reader.reserved_gib * 1024 * _MIB,
     }
     try:
         with tempfile.TemporaryDirectory(prefix="edgebench-") as scratch:
@@ -156,47 +141,23 @@ def _inspect(path: Path, size_bytes: int, mtime_ns: int) -> ModelFacts:
             fix=("" if ended else error.fix) or "check that the file is whole, or export the model again",
         ) from error
     try:
-        return TypeAdapter(ModelFacts).validate_python({**facts, "format": format_})
+        return TypeAdapter(ModelFacts).validate_python({**facts, "format": reader.name})
     except ValidationError as error:
         raise InputError(
             f"{path} cannot be read as a model", why=str(error).splitlines()[-1], fix="export it again"
         ) from error
 
 
-def format_of(path: Path) -> SourceKind:
-    """The format of a model file by its name, or of a SavedModel's folder; InputError for another file."""
-    if is_saved_model(path):
-        return "saved_model"
-    if path.suffix.lower() in (".h5", ".hdf5"):
-        raise InputError(
-            f"{path} is in Keras's older format",
-            why="such a file may bring code of its own, and Keras 3 reads few of Keras 2",
-            fix="convert it, if you trust it, with these two commands, and name the folder: "
-            "pip install tf-keras; "
-            f'python -c "import tf_keras; tf_keras.models.load_model({path.name!r}, compile=False)'
-            f'.export({path.stem!r})"',
-        )
-    if path.is_dir() or path.suffix.lower() not in SUFFIXES:
-        raise InputError(
-            f"{path} is {'no SavedModel' if path.is_dir() else 'no model file that is known'}",
-            why="the folder has no saved_model.pb"
-            if path.is_dir()
-            else f"its name ends in {path.suffix or 'nothing'!r}",
-            fix=f"name a {', '.join(SUFFIXES)} file, a SavedModel's folder, or weights (.npz)",
-        )
-    return SUFFIXES[path.suffix.lower()]
-
-
-def _check_size(path: Path, format_: str, size_bytes: int) -> None:
+def _check_size(path: Path, reader: Reader, size_bytes: int) -> None:
     if size_bytes == 0:
         raise InputError(f"{path} is empty", fix="export the model again")
-    if format_ == "onnx" and size_bytes > MOST_BYTES:
+    if reader.name == "onnx" and size_bytes > MOST_BYTES:
         raise InputError(
             f"{path} is too large",
             why=f"it has {size_bytes / 1e9:.1f} GB and one .onnx file holds 2 GB at most",
             fix="use a smaller model",
         )
-    needed, free = _needed(format_, size_bytes), available_bytes()
+    needed, free = _needed(reader, size_bytes), available_bytes()
     # Where the system does not tell, the reading process has its own bound.
     if free is not None and needed > free:
         raise InputError(
@@ -206,10 +167,8 @@ def _check_size(path: Path, format_: str, size_bytes: int) -> None:
         )
 
 
-def _needed(format_: str, size_bytes: int) -> int:
-    return _COPIES[format_] * size_bytes + (
-        _ROOM_TENSORFLOW_BYTES if format_ in _BY_TENSORFLOW else _ROOM_BYTES
-    )
+def _needed(reader: Reader, size_bytes: int) -> int:
+    return reader.copies * size_bytes + reader.room_mib * _MIB
 
 
 def as_record(facts: ModelFacts) -> dict[str, Any]:

@@ -87,6 +87,7 @@ class OnnxChain(Chain):
     name = "onnx"
     title = "ONNX"
     extras = "prepare,onnx"
+    formats = ("onnx", "keras", "saved_model", "weights")
 
     def __init__(self, form_of: Callable[[PrepareRequest], OnnxForm]) -> None:
         self._form_of = form_of
@@ -114,11 +115,8 @@ class OnnxChain(Chain):
 
     def packages(self, request: PrepareRequest, cache: Cache | None) -> tuple[str, ...]:
         """TensorFlow for what is exported, and what works on ONNX."""
-        kind = request.source.kind
-        if kind == "tflite":  # it is not taken, whatever is installed
-            return ()
         is_there = cache is not None and self._base(request, subject_of(request)).find(cache) is not None
-        return _STEP_TOOLS if kind == "onnx" or is_there else _TOOLS
+        return _STEP_TOOLS if request.source.kind == "onnx" or is_there else _TOOLS
 
     def make(
         self, requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress
@@ -230,12 +228,6 @@ def _golden_patches(request: PrepareRequest, subject: Subject, cache: Cache) -> 
 
 def _require_taken(request: PrepareRequest, subject: Subject) -> None:
     """UnsupportedError where there is no ONNX of the model at that precision and batch."""
-    if subject.kind == "tflite":
-        raise UnsupportedError(
-            f"{request.variant.name} cannot be made as ONNX",
-            why="a .tflite file is taken as it is, by runtimes that read it",
-            fix="give the .keras, SavedModel or .onnx that it was made from, or take the device cpu",
-        )
     require_batch(request)
     precisions = PRECISIONS if subject.precision == "fp32" else (subject.precision,)
     if request.variant.precision not in precisions:

@@ -49,6 +49,7 @@ class TfliteChain(Chain):
     name = "tflite"
     title = "TFLite"
     extras = "prepare,cpu"
+    formats = ("tflite", "keras", "saved_model", "weights")
 
     def __init__(self, *, use_shipped: bool = True) -> None:
         self._use_shipped = use_shipped
@@ -65,8 +66,6 @@ class TfliteChain(Chain):
 
     def packages(self, request: PrepareRequest, cache: Cache | None) -> tuple[str, ...]:
         """TensorFlow for what is converted, the runtime for a .tflite."""
-        if request.source.kind == "onnx":  # it is not taken, whatever is installed
-            return ()
         if request.source.kind == "tflite":
             return _RUNTIME
         if request.source.model is None and self._use_shipped:
@@ -196,12 +195,6 @@ def _file_recipe(request: PrepareRequest, subject: Subject) -> Recipe:
 def _require_precision(request: PrepareRequest, subject: Subject) -> None:
     """UnsupportedError where TFLite has no such file of a user's model."""
     name, precision = request.variant.name, request.variant.precision
-    if subject.kind == "onnx":
-        raise UnsupportedError(
-            f"{name} is not taken by TFLite",
-            why="an .onnx file is not converted to .tflite",
-            fix="take the device onnxruntime, or give the .keras or SavedModel that it was made from",
-        )
     if subject.by_tensorflow and precision not in PRECISIONS:
         raise _not_made(request)
     if not subject.by_tensorflow and precision != subject.precision:

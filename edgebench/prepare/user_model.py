@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from PIL import Image
@@ -23,10 +23,11 @@ from edgebench.files import read_regular, reason, require_regular
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache, canonical_hash, sha256_file
 from edgebench.prepare.families import MAX_FILE_BYTES
+from edgebench.prepare.formats import format_of, not_read
 from edgebench.prepare.image_sets import load_calibration, shipped_images
 from edgebench.prepare.images import obtain_array
 from edgebench.prepare.landcover import Pixels
-from edgebench.prepare.model_file import format_of, inspect_model, model_sha256
+from edgebench.prepare.model_file import inspect_model, model_sha256
 from edgebench.prepare.samples import plain_name
 from edgebench.records.model import (
     FixedInput,
@@ -312,6 +313,10 @@ MAX_MODEL_BYTES = 64 * 2**30
 """The largest model file that is looked at; whether it fits into memory is judged afterwards."""
 
 _FACTS = "model-facts"
+_NO_REFERENCE = (
+    "it is compiled, and its scores have no reference: shape, finite scores and the same scores twice are "
+    "checked; --model with the uncompiled .tflite and --artifact with this file compare them"
+)
 _READING = 4  # counts up when the same file would be understood otherwise
 
 
@@ -321,28 +326,33 @@ def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:
     InputError for what is no model, is damaged, does not fit into memory or has no usable signature;
     UsageError for a choice that does not fit its inputs.
     """
-    kind = format_of(path)
+    row = format_of(path)
+    if not row.is_taken:
+        raise not_read(path, row)
     try:
-        if kind != "saved_model":
+        if not path.is_dir():
             require_regular(path, MAX_MODEL_BYTES)
         digest = model_sha256(path)
     except OSError as error:
         raise InputError(
             f"{path} cannot be read as a model", why=reason(error), fix="check the path"
         ) from error
-    facts = _facts(path, kind, digest, cache)
+    facts = _facts(path, row.kind, digest, cache)
     digest = model_sha256(path, facts.external_files) if facts.external_files else digest
+    model = understand(facts, choice, path.name)
+    if row.kind == "edgetpu":  # its compiler takes int8 alone
+        model = replace(model, precision="int8", notes=(*model.notes, _NO_REFERENCE))
     return ModelSource(
         name=f"{plain_stem(path)}-{digest[:8]}",
-        kind=kind,
+        kind=cast(SourceKind, row.kind),
         path=path.absolute(),
         sha256=digest,
         input=choice,
-        model=understand(facts, choice, path.name),
+        model=model,
     )
 
 
-def _facts(path: Path, kind: SourceKind, digest: str, cache: Cache) -> ModelFacts:
+def _facts(path: Path, kind: str, digest: str, cache: Cache) -> ModelFacts:
     """What the file holds; Keras takes seconds to tell, so what it told is kept."""
     key = canonical_hash({"kind": kind, "sha256": digest, "reading": _READING})
     stored = cache.recipe(_FACTS, key)

@@ -57,10 +57,11 @@ class Golden(_Record):
     """Patches with known scores that go through every session before anything is timed.
 
     `patches` is a `.npy` of uint8 [g, height, width, 3], or for an artifact with `tensors` a `.npz` with one
-    array [g, ...] an input, named by its place; `scores` is [g][classes]; `reference` names
-    what computed them; `tolerance` is the largest absolute difference of a score that is accepted, and
-    `exact_with` names runtimes' settings ("kernels=reference") under which it must be 0. `outputs` has a
-    tolerance for each output where there are several; empty: `tolerance` is that of all scores.
+    array [g, ...] an input, named by its place; `scores` is [g][classes]; `reference` names what computed
+    them ("": nothing does, and they are NaN); `tolerance` is the largest absolute difference of a score that
+    is accepted, and `exact_with` names runtimes' settings ("kernels=reference") under which it must be 0.
+    `outputs` has a tolerance for each output where there are several; empty: `tolerance` is that of all
+    scores.
     """
 
     patches: Path
@@ -337,7 +338,7 @@ class UserModel:
 # Where a variant's graph and weights come from: a family by name, trained weights, or a user's own file.
 
 
-SourceKind = Literal["family", "weights", "tflite", "onnx", "keras", "saved_model"]
+SourceKind = Literal["family", "weights", "tflite", "edgetpu", "onnx", "keras", "saved_model"]
 
 
 @dataclass(frozen=True)

@@ -428,7 +428,8 @@ class GoldenCheck(_Record):
     n: Count
     """Golden patches. Source: the artifact."""
     reference: str
-    """What computed the golden scores. Source: the artifact."""
+    """What computed the golden scores; empty where nothing does: then the device's scores were compared with
+    those that it gave a second time. Source: the artifact."""
     unchecked: Count = 0
     """Outputs of which only shape and finite values were checked, because two kernels of the reference's
     runtime differ by more than a quarter of their range. Source: the artifact."""

@@ -107,6 +107,8 @@ def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
 
 def _compared_with(check: GoldenCheck) -> str:
     """The reference, and how many outputs are left out because it has no one value for them."""
+    if not check.reference:
+        return "no reference: shape, finite scores, and the same scores twice"
     if not check.unchecked:
         return check.reference
     outputs = "1 output" if check.unchecked == 1 else f"{check.unchecked} outputs"

@@ -11,6 +11,7 @@ from edgebench.errors import InputError, UnavailableError, UsageError
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.families import RANDOM_REASON, SIZE
+from edgebench.prepare.formats import format_of, refusal, refusal_of
 from edgebench.prepare.image_sets import (
     load_calibration,
     load_calibration_inputs,
@@ -133,6 +134,33 @@ def resolve_sources(
     return chosen
 
 
+def require_formats(models: Sequence[str], devices: Sequence[tuple[Backend, Mapping[str, Json]]]) -> None:
+    """Refuse a model file that no device of the run takes, before any is read.
+
+    Args:
+        models: as `--model` names them.
+        devices: that measure them, with their options.
+
+    Raises:
+        UsageError: no device takes the format of one of the files.
+        InputError: a file is missing, or of no known format.
+    """
+    for path in (Path(model) for model in models if not _is_family(model)):
+        kind = format_of(path).kind
+        refusals = [
+            refusal(path, kind, backend.name, backend.formats(options)) for backend, options in devices
+        ]
+        if refusals and all(refusals) and (first := refusals[0]):
+            raise UsageError(first.what, why=first.why, fix=first.fix)
+
+
+def _is_family(model: str) -> bool:
+    """Whether `--model` names a family, known or not, and no file."""
+    path = Path(model)
+    is_name = not path.suffix and path.name == model and not path.exists()
+    return is_name or model in catalogue.known()
+
+
 def require_batch_axes(chosen: Sequence[Chosen], batches: Sequence[int]) -> None:
     """UsageError for a batch other than 1 where a model's inputs have no axis for it."""
     for batch in batches:
@@ -165,7 +193,7 @@ def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()
             )
     taken = tuple(dict.fromkeys(precisions))
     if not taken:
-        as_it_is = source.kind == "tflite" or (source.kind == "onnx" and own != "fp32")
+        as_it_is = source.kind in ("tflite", "edgetpu") or (source.kind == "onnx" and own != "fp32")
         taken = (own,) if as_it_is and own else default_precisions(backend)
     return tuple(Variant(width, precision, source.name) for width in chosen.widths for precision in taken)
 
@@ -219,10 +247,8 @@ def _resolve(
     label_offset: int | None,
 ) -> Chosen:
     path = Path(model)
-    if model in catalogue.known():
+    if _is_family(model):
         return _family(model, widths, calibration, cache)
-    if not path.exists() and not path.suffix and path.name == model:
-        catalogue.spec(model)  # raises, with the families that there are
     progress(f"reading {path.name}")
     if path.suffix.lower() == ".npz":
         source = source_from_weights(path, cache, calibration=calibration)
@@ -479,7 +505,7 @@ def available_variants(
         for variant in asked:
             for batch in batches:
                 request = PrepareRequest(variant, batch, target.options, source=model.source)
-                if (error := backend.missing(request)) is not None:
+                if refusal_of(backend, request) is None and (error := backend.missing(request)) is not None:
                     if config.depth or config.width or batch != backend.default_batch:
                         raise error
                     lacking[variant] = error

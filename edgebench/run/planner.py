@@ -24,6 +24,7 @@ from edgebench.run.model_choice import (
     gather,
     notes_of,
     require_batch_axes,
+    require_formats,
     resolve_sources,
 )
 from edgebench.run.settings import RunConfig
@@ -104,6 +105,7 @@ def build(
         batches_of(backends[target.device], config.batch)  # before anything is read
     variants = _offered(config, backends, targets)
     measured = [target for target in targets if target.name not in variants]
+    require_formats(config.model, [(backends[target.device], target.options) for target in measured])
     chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)
     require_batch_axes(chosen, config.batch)
     left_out: list[str] = []

@@ -11,6 +11,7 @@ from typing import Any
 from edgebench.contract import Backend
 from edgebench.errors import UnsupportedError, UsageError
 from edgebench.prepare.cache import Cache, canonical_hash
+from edgebench.prepare.formats import refusal_of
 from edgebench.prepare.image_sets import subset
 from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
 from edgebench.records.session import Pace, Share
@@ -368,6 +369,8 @@ def _inputs(
 def _artifact_inputs(backend: Backend, request: PrepareRequest) -> dict[str, Any]:
     """What decides the artifact; for one that cannot be made, the reason, so that the trial can say it."""
     try:
+        if refusal := refusal_of(backend, request):
+            raise refusal
         return backend.prepare_inputs(request)
     except UnsupportedError as error:
         return {

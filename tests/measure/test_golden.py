@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from edgebench.errors import SessionError
+from edgebench.records.model import OutputTolerance
 from edgebench.run.measuring import session as golden
 from tests.fakes import GOLDEN, made_artifact
 
@@ -63,3 +64,40 @@ def test_scores_that_are_no_numbers_fail(bad):
 def test_another_shape_fails():
     with pytest.raises(SessionError):
         check([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
+
+
+UNKNOWN = REFERENCE.model_copy(
+    update={
+        "scores": ((float("nan"),) * 2,) * 2,
+        "reference": "",
+        "outputs": (OutputTolerance(scores=2, tolerance=None),),
+    }
+)
+
+
+def check_twice(first, second):
+    first, second = (np.array(scores, np.float32) for scores in (first, second))
+    return golden.compare_twice(golden.compare(first, UNKNOWN, {}), first, second)
+
+
+def test_scores_without_a_reference_have_to_come_twice():
+    outcome = check_twice(GOLDEN, GOLDEN)
+    golden.require(outcome)
+    assert (outcome.max_abs_diff, outcome.n, outcome.reference) == (0.0, 0, "")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (GOLDEN, [[0.9, 0.1], [0.2, 0.7]]),
+        (GOLDEN, [[0.9, 0.1], [0.2, np.nan]]),
+        ([[0.9, 0.1], [0.2, np.inf]], [[0.9, 0.1], [0.2, np.inf]]),
+        (GOLDEN, [[0.9, 0.1]]),
+        ([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]], [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]),
+    ],
+    ids=["other", "no number", "infinite", "fewer", "shape"],
+)
+def test_scores_without_a_reference_that_differ_or_are_none_fail(first, second):
+    with pytest.raises(SessionError) as caught:
+        golden.require(check_twice(first, second))
+    assert caught.value.status == "golden_mismatch"

@@ -125,6 +125,7 @@ _HIDDEN = {
     "BIDIRECTIONAL_SEQUENCE_RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "WHILE", "IF", "CALL",
     "CONV_3D_TRANSPOSE", "DELEGATE",
 }  # fmt: skip
+_COMPILED = ("custom:edgetpu-custom-op", "custom:ethos-u")  # their weights are in what the compiler wrote
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,10 @@ def _read(schema: Any, model: Any, size: int) -> dict[str, Any]:
                 _at(tensors, graph.Outputs(place), "tensors").facts()
                 for place in range(_count(graph.OutputsLength(), "outputs"))
             ]
-    return {**tally.facts(stored, inputs, outputs), "states": variables}
+    facts = tally.facts(stored, inputs, outputs)
+    if hidden := [name for name in tally.operations if name in _COMPILED]:
+        facts |= {"parameters": None, "parameters_reason": f"those in {hidden[0]} cannot be counted"}
+    return {**facts, "states": variables}
 
 
 def _tally(name: str, operator: Any, tensors: list[_Tensor], sources: dict[int, int], tally: Tally) -> None:

@@ -26,6 +26,7 @@ from edgebench.judge.summarise import summarise, trial_json
 from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
+from edgebench.prepare.formats import refusal_of
 from edgebench.prepare.pictures import scene_preview
 from edgebench.records.model import Artifact, Companion, Prepared
 from edgebench.records.stored import (
@@ -76,8 +77,10 @@ def prepare_trials(built: Built, cache: Cache, progress: Progress) -> PreparedTr
     for target in built.targets:
         trials = [trial for trial in built.plan.trials if trial.target is target and not trial.alone]
         try:
-            requests = [trial.request for trial in trials]
-            outcomes = built.backends[target.device].prepare(requests, cache, progress)
+            backend = built.backends[target.device]
+            taken = [trial.request for trial in trials if not refusal_of(backend, trial.request)]
+            made = iter(backend.prepare(taken, cache, progress))
+            outcomes = [refusal_of(backend, trial.request) or next(made) for trial in trials]
         except UsageError:
             raise
         except EdgeBenchError as error:

@@ -154,6 +154,27 @@ def test_artifact_is_a_flag_of_its_own_and_usb_3_no_warning(equipped, int8, tmp_
     assert "scene.png" in again.stderr
 
 
+def test_a_compiled_file_runs_alone_and_the_report_says_what_was_checked(equipped, int8):
+    bench, tree = equipped
+    tree.stick(AFTER_FIRMWARE, USB_3)
+    content, _ = edgetpu_compiler.compiled(int8.path.read_bytes())
+    (bench.folder / "x_edgetpu.tflite").write_bytes(content)
+    (bench.folder / "labels.txt").write_text("\n".join(int8.class_names))
+    bench.more["PATH"] = "/usr/bin:/bin"
+    done = bench.run(
+        *("run", "--device", "coral", "--model", "x_edgetpu.tflite", "--labels", "labels.txt", "--images"),
+        *("images", "--scene", "scene.png", "--sessions", "1", "--passes", "1", "--name", "alone"),
+    )
+    assert done.returncode == 0, done.stderr
+    results = edgebench.load(bench.folder / "results" / "alone")
+    [record] = results.session_records(results.experiment.trials[0].key)
+    assert record.runtime["runs_on"] == "edgetpu"
+    assert record.golden is not None
+    assert (record.golden.reference, record.golden.max_abs_diff, record.golden.n) == ("", 0.0, 0)
+    page = (bench.folder / "results" / "alone" / "report.html").read_text()
+    assert "no reference: shape, finite scores, and the same scores twice" in page
+
+
 def test_float_models_are_refused_with_the_reason(bench):
     done = bench.run(*SMALL, "--precision", "fp32", "--set", "allow-cpu=true", "--name", "float")
     assert done.returncode != 0

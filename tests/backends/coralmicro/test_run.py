@@ -170,6 +170,22 @@ def test_a_model_that_the_compiler_makes_goes_to_the_board(call, tmp_path, monke
 
 
 @pytest.mark.slow
+def test_a_compiled_file_alone_goes_to_the_board(call, tmp_path, prepared_quarter):
+    content, _ = edgetpu_compiler.compiled(prepared_quarter["int8"].path.read_bytes())
+    (tmp_path / "x_edgetpu.tflite").write_bytes(content)
+    with PlayedBoard(PlayedFirmware(LiteRtEngine, piece_bytes=1 << 20)) as board:
+        call(
+            *("run", "--device", "coral-micro", "--set", f"address={board.address}", "--name", "one"),
+            *("--model", "x_edgetpu.tflite", "--sessions", "1", "--passes", "1", "--patches", "2", "--quiet"),
+        )
+    results = edgebench.load(tmp_path / "results" / "one")
+    [trial] = summarise(results)
+    assert trial.status == "done", trial
+    [record] = results.session_records(trial.key)
+    assert record.golden is not None and (record.golden.reference, record.golden.max_abs_diff) == ("", 0.0)
+
+
+@pytest.mark.slow
 def test_what_does_not_fit_is_a_trial_of_its_own(run, board):
     """Of two models one is larger than the board's memory, as its firmware says."""
     board.firmware.room["model"] = len(sums.OTHER_MODEL) - 1

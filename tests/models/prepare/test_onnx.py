@@ -322,13 +322,9 @@ def test_what_cannot_be_made_says_why(colours: ModelSource, session_cache: Cache
     assert "--calibration DIR" in caught.value.fix
     with pytest.raises(UsageError, match="batch of 0"):
         prepare_inputs(*order_for("fp32", batch=0))
-    tflite = replace(colours, kind="tflite")
-    first, second, third = prepare_onnx(
-        [order_for("int4"), order_for("fp32", depth=0.7), own(tflite)], session_cache, never
-    )
+    first, second = prepare_onnx([order_for("int4"), order_for("fp32", depth=0.7)], session_cache, never)
     assert isinstance(first, UnsupportedError) and "int4" in first.what
     assert isinstance(second, UnsupportedError) and "0.7" in second.what
-    assert isinstance(third, UnsupportedError) and "taken as it is" in third.why
 
 
 def test_labels_that_are_not_as_many_as_the_scores(colours: ModelSource, session_cache: Cache):

@@ -130,13 +130,6 @@ def test_a_batch_that_the_file_fixes_is_refused_and_an_open_one_is_told(
     assert len(artifact.golden.scores) == 5
 
 
-def test_an_onnx_file_is_for_another_device(tower: Chosen):
-    source = replace(tower.source, kind="onnx")
-    with pytest.raises(UnsupportedError) as caught:
-        TfliteChain().recipe(request(source))
-    assert "onnxruntime" in caught.value.fix
-
-
 @pytest.mark.parametrize("chain_of_int8", [TfliteChain(), OnnxChain(lambda _: OnnxForm())])
 @pytest.mark.parametrize("name", ["two", "autoencoder"])
 def test_int8_of_arrays_has_its_ranges_from_arrays(
