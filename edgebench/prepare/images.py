@@ -239,8 +239,9 @@ def _bad_row(path: Path, line: int, why: str) -> InputError:
     return InputError(f"line {line} of {path} cannot be used", why=why, fix="correct or remove the line")
 
 
-_READING = "2"  # counts up when the same file would give other pixels
+_READING = "3"  # counts up when the same file would give other pixels
 _THREADS = 2
+_DARK = 32  # an eighth of the range of uint8
 
 
 def load_scene(path: Path, cache: Cache, patch: int = 224) -> Scene:
@@ -299,8 +300,18 @@ def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> 
         n=len(listed.files),
         labels=listed.labels,
         class_names=listed.class_names,
-        notes=listed.notes,
+        notes=(*listed.notes, *_darkness(path, cached.path)),
         paths=listed.names,
+    )
+
+
+def _darkness(path: Path, pixels: Path) -> tuple[str, ...]:
+    """A warning where no value reaches an eighth of the range; reads no further than the first that does."""
+    if any(image.max() >= _DARK for image in np.load(pixels, mmap_mode="r")):
+        return ()
+    return (
+        f"{_shown(path)}: all pictures are nearly black, with no value above an eighth of the range; "
+        "if they hold 12 bits in 16, multiply their values by 16",
     )
 
 

@@ -25,6 +25,7 @@ MAX_FILE_BYTES = 2**30
 """The largest file that is read as a picture: more than `MAX_PIXELS` take uncompressed."""
 
 _EIGHT_BIT = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
+_SIXTEEN_BIT = frozenset({"I;16", "I;16L", "I;16B", "I;16N"})
 _NOT_READ = frozenset({"EPS"})  # Pillow would start Ghostscript on it
 _NO_PICTURES = frozenset({"BUFR", "GRIB", "HDF5", "MPEG"})  # Pillow knows them by name and cannot read them
 
@@ -41,10 +42,11 @@ def quiet_decoders() -> Iterator[None]:
 
 
 def read_rgb(path: Path) -> Pixels:
-    """The pixels of an 8-bit image file (or .npy), uint8 [height, width, 3]; InputError when it is not one.
+    """The pixels of an image file (or .npy), uint8 [height, width, 3]; InputError when it is not one.
 
-    Colours become RGB and transparency is dropped; the first frame of several; turned upright by its
-    orientation tag (EXIF), as viewers show it and as people label it.
+    Grey of 16 bits is divided by 257, to the nearest. Colours become RGB and transparency is dropped; the
+    first frame of several; turned upright by its orientation tag (EXIF), as viewers show it and as people
+    label it.
     """
     return _read_npy(path) if path.suffix.lower() == ".npy" else _read_image(path)
 
@@ -84,10 +86,12 @@ def _read_image(path: Path) -> Pixels:
     try:
         with open_regular(path, MAX_FILE_BYTES) as file, Image.open(file, formats=formats) as image:
             _check_pixels(path, image.width, image.height)
+            if image.mode in _SIXTEEN_BIT or (image.mode == "I" and image.format == "PNG"):
+                return _grey_of_16_bits(ImageOps.exif_transpose(image))
             if image.mode not in _EIGHT_BIT:
                 raise InputError(
                     f"{path} has pixels of mode {image.mode}",
-                    why="the models take 8 bits a channel",
+                    why="pictures of 8 bits a channel and grey ones of 16 bits are read",
                     fix="save it as 8-bit RGB",
                 )
             return np.array(ImageOps.exif_transpose(image).convert("RGB"), np.uint8)
@@ -103,6 +107,12 @@ def _read_image(path: Path) -> Pixels:
             why=_reason(error),
             fix="check that the file is whole and is a PNG, JPEG, TIFF or the like",
         ) from error
+
+
+def _grey_of_16_bits(image: Image.Image) -> Pixels:
+    """Values from 0 to 65535 as uint8 [height, width, 3]: 65535 / 257 is 255."""
+    grey = ((np.asarray(image).astype(np.uint32) + 128) // 257).astype(np.uint8)
+    return np.repeat(grey[..., None], 3, axis=2)
 
 
 def _read_npy(path: Path) -> Pixels:
