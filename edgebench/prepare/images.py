@@ -13,13 +13,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from edgebench.errors import InputError
 from edgebench.files import expand_home, read_regular, reason, require_regular
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain, sha256_file
 from edgebench.prepare.landcover import Pixels
-from edgebench.prepare.pictures import MAX_FILE_BYTES, looks_like_picture, quiet_decoders, read_rgb
+from edgebench.prepare.pictures import (
+    MAX_FILE_BYTES,
+    looks_like_picture,
+    quiet_decoders,
+    read_resized,
+    read_rgb,
+)
 from edgebench.records.values import ImageSet, Scene
 
 # Which files a set of images is: a folder a class, a plain folder, or a CSV of paths and labels.
@@ -352,8 +357,7 @@ def _cached(listed: Listed, cache: Cache, size: tuple[int, int]) -> CachedFile:
     key = canonical_hash({"files": content, "size": sides, "reading": _READING})
 
     def resized(file: Path) -> Pixels:
-        image = Image.fromarray(read_rgb(file)).resize(size[::-1], Image.Resampling.BILINEAR)
-        return np.asarray(image, np.uint8)
+        return read_resized(file, *size)
 
     def write(file: Path) -> None:
         with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:

@@ -48,7 +48,17 @@ def read_rgb(path: Path) -> Pixels:
     first frame of several; turned upright by its orientation tag (EXIF), as viewers show it and as people
     label it.
     """
-    return _read_npy(path) if path.suffix.lower() == ".npy" else _read_image(path)
+    return _read_npy(path) if path.suffix.lower() == ".npy" else np.array(_read_image(path), np.uint8)
+
+
+def read_resized(path: Path, height: int, width: int) -> Pixels:
+    """What `read_rgb` reads, uint8 [height, width, 3]: bilinear, over all pixels that an output pixel covers.
+
+    InputError as `read_rgb` has it.
+    """
+    is_array = path.suffix.lower() == ".npy"
+    image = Image.fromarray(_read_npy(path)) if is_array else _read_image(path)
+    return np.asarray(image.resize((width, height), Image.Resampling.BILINEAR), np.uint8)
 
 
 def looks_like_picture(path: Path) -> bool:
@@ -81,7 +91,7 @@ def _picture_formats() -> tuple[str, ...]:
     return tuple(name for name in Image.ID if name not in _NO_PICTURES)
 
 
-def _read_image(path: Path) -> Pixels:
+def _read_image(path: Path) -> Image.Image:
     formats = [name for name in _picture_formats() if name not in _NOT_READ]
     try:
         with open_regular(path, MAX_FILE_BYTES) as file, Image.open(file, formats=formats) as image:
@@ -94,7 +104,7 @@ def _read_image(path: Path) -> Pixels:
                     why="pictures of 8 bits a channel and grey ones of 16 bits are read",
                     fix="save it as 8-bit RGB",
                 )
-            return np.array(ImageOps.exif_transpose(image).convert("RGB"), np.uint8)
+            return ImageOps.exif_transpose(image).convert("RGB")
     except InputError:
         raise
     except Image.DecompressionBombError as error:
@@ -109,10 +119,10 @@ def _read_image(path: Path) -> Pixels:
         ) from error
 
 
-def _grey_of_16_bits(image: Image.Image) -> Pixels:
-    """Values from 0 to 65535 as uint8 [height, width, 3]: 65535 / 257 is 255."""
+def _grey_of_16_bits(image: Image.Image) -> Image.Image:
+    """Values from 0 to 65535 in RGB of 8 bits: 65535 / 257 is 255."""
     grey = ((np.asarray(image).astype(np.uint32) + 128) // 257).astype(np.uint8)
-    return np.repeat(grey[..., None], 3, axis=2)
+    return Image.fromarray(grey).convert("RGB")
 
 
 def _read_npy(path: Path) -> Pixels:
