@@ -13,13 +13,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from edgebench.errors import InputError
 from edgebench.files import expand_home, read_regular, reason, require_regular
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain, sha256_file
 from edgebench.prepare.landcover import Pixels
-from edgebench.prepare.pictures import MAX_FILE_BYTES, looks_like_picture, quiet_decoders, read_rgb
+from edgebench.prepare.pictures import (
+    MAX_FILE_BYTES,
+    looks_like_picture,
+    quiet_decoders,
+    read_resized,
+    read_rgb,
+)
 from edgebench.records.values import ImageSet, Scene
 
 # Which files a set of images is: a folder a class, a plain folder, or a CSV of paths and labels.
@@ -264,8 +269,9 @@ def _bad_row(path: Path, line: int, why: str) -> InputError:
     return InputError(f"line {line} of {path} cannot be used", why=why, fix="correct or remove the line")
 
 
-_READING = "2"  # counts up when the same file would give other pixels
+_READING = "3"  # counts up when the same file would give other pixels
 _THREADS = 2
+_DARK = 32  # an eighth of the range of uint8
 
 
 def load_scene(path: Path, cache: Cache, patch: int = 224) -> Scene:
@@ -324,8 +330,18 @@ def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> 
         n=len(listed.files),
         labels=listed.labels,
         class_names=listed.class_names,
-        notes=listed.notes,
+        notes=(*listed.notes, *_darkness(path, cached.path)),
         paths=listed.names,
+    )
+
+
+def _darkness(path: Path, pixels: Path) -> tuple[str, ...]:
+    """A warning where no value reaches an eighth of the range; reads no further than the first that does."""
+    if any(image.max() >= _DARK for image in np.load(pixels, mmap_mode="r")):
+        return ()
+    return (
+        f"{_shown(path)}: all pictures are nearly black, with no value above an eighth of the range; "
+        "if they hold 12 bits in 16, multiply their values by 16",
     )
 
 
@@ -366,8 +382,7 @@ def _cached(listed: Listed, cache: Cache, size: tuple[int, int]) -> CachedFile:
     key = canonical_hash({"files": content, "size": sides, "reading": _READING})
 
     def resized(file: Path) -> Pixels:
-        image = Image.fromarray(read_rgb(file)).resize(size[::-1], Image.Resampling.BILINEAR)
-        return np.asarray(image, np.uint8)
+        return read_resized(file, *size)
 
     def write(file: Path) -> None:
         with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:

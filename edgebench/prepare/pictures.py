@@ -25,6 +25,7 @@ MAX_FILE_BYTES = 2**30
 """The largest file that is read as a picture: more than `MAX_PIXELS` take uncompressed."""
 
 _EIGHT_BIT = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
+_SIXTEEN_BIT = frozenset({"I;16", "I;16L", "I;16B", "I;16N"})
 _NOT_READ = frozenset({"EPS"})  # Pillow would start Ghostscript on it
 _NO_PICTURES = frozenset({"BUFR", "GRIB", "HDF5", "MPEG"})  # Pillow knows them by name and cannot read them
 
@@ -41,12 +42,23 @@ def quiet_decoders() -> Iterator[None]:
 
 
 def read_rgb(path: Path) -> Pixels:
-    """The pixels of an 8-bit image file (or .npy), uint8 [height, width, 3]; InputError when it is not one.
+    """The pixels of an image file (or .npy), uint8 [height, width, 3]; InputError when it is not one.
 
-    Colours become RGB and transparency is dropped; the first frame of several; turned upright by its
-    orientation tag (EXIF), as viewers show it and as people label it.
+    Grey of 16 bits is divided by 257, to the nearest. Colours become RGB and transparency is dropped; the
+    first frame of several; turned upright by its orientation tag (EXIF), as viewers show it and as people
+    label it.
     """
-    return _read_npy(path) if path.suffix.lower() == ".npy" else _read_image(path)
+    return _read_npy(path) if path.suffix.lower() == ".npy" else np.array(_read_image(path), np.uint8)
+
+
+def read_resized(path: Path, height: int, width: int) -> Pixels:
+    """What `read_rgb` reads, uint8 [height, width, 3]: bilinear, over all pixels that an output pixel covers.
+
+    InputError as `read_rgb` has it.
+    """
+    is_array = path.suffix.lower() == ".npy"
+    image = Image.fromarray(_read_npy(path)) if is_array else _read_image(path)
+    return np.asarray(image.resize((width, height), Image.Resampling.BILINEAR), np.uint8)
 
 
 def looks_like_picture(path: Path) -> bool:
@@ -79,18 +91,20 @@ def _picture_formats() -> tuple[str, ...]:
     return tuple(name for name in Image.ID if name not in _NO_PICTURES)
 
 
-def _read_image(path: Path) -> Pixels:
+def _read_image(path: Path) -> Image.Image:
     formats = [name for name in _picture_formats() if name not in _NOT_READ]
     try:
         with open_regular(path, MAX_FILE_BYTES) as file, Image.open(file, formats=formats) as image:
             _check_pixels(path, image.width, image.height)
+            if image.mode in _SIXTEEN_BIT or (image.mode == "I" and image.format == "PNG"):
+                return _grey_of_16_bits(ImageOps.exif_transpose(image))
             if image.mode not in _EIGHT_BIT:
                 raise InputError(
                     f"{path} has pixels of mode {image.mode}",
-                    why="the models take 8 bits a channel",
+                    why="pictures of 8 bits a channel and grey ones of 16 bits are read",
                     fix="save it as 8-bit RGB",
                 )
-            return np.array(ImageOps.exif_transpose(image).convert("RGB"), np.uint8)
+            return ImageOps.exif_transpose(image).convert("RGB")
     except InputError:
         raise
     except Image.DecompressionBombError as error:
@@ -103,6 +117,12 @@ def _read_image(path: Path) -> Pixels:
             why=_reason(error),
             fix="check that the file is whole and is a PNG, JPEG, TIFF or the like",
         ) from error
+
+
+def _grey_of_16_bits(image: Image.Image) -> Image.Image:
+    """Values from 0 to 65535 in RGB of 8 bits: 65535 / 257 is 255."""
+    grey = ((np.asarray(image).astype(np.uint32) + 128) // 257).astype(np.uint8)
+    return Image.fromarray(grey).convert("RGB")
 
 
 def _read_npy(path: Path) -> Pixels:

@@ -55,11 +55,30 @@ def test_other_modes_become_rgb(tmp_path: Path, cache: Cache, mode, colour, expe
     assert tuple(np.load(scene.path)[0, 0]) == expected
 
 
-def test_sixteen_bits_are_refused_rather_than_cut(tmp_path: Path, cache: Cache):
-    Image.fromarray(np.full((300, 300), 40_000, np.uint16)).save(tmp_path / "a.png")
-    with pytest.raises(InputError, match="mode I;16") as caught:
-        load_scene(tmp_path / "a.png", cache)
+@pytest.mark.parametrize("name", ["a.png", "a.tif"])
+def test_grey_of_sixteen_bits_is_divided_by_257(tmp_path: Path, cache: Cache, name: str):
+    values = np.full((300, 300), 40_000, np.uint16)
+    values[0, :5] = [0, 128, 129, 257, 65_535]
+    Image.fromarray(values).save(tmp_path / name)
+    pixels = np.load(load_scene(tmp_path / name, cache).path)
+    assert pixels[0, :5, 0].tolist() == [0, 0, 1, 1, 255]
+    assert pixels[9, 9].tolist() == [156, 156, 156]
+
+
+def test_pixels_of_real_numbers_are_refused(tmp_path: Path, cache: Cache):
+    Image.fromarray(np.full((300, 300), 0.5, np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(InputError, match="mode F") as caught:
+        load_scene(tmp_path / "a.tif", cache)
     assert "8-bit" in caught.value.fix
+
+
+@pytest.mark.parametrize(("largest", "is_dark"), [(4_095, True), (8_100, False), (65_535, False)])
+def test_twelve_bits_in_sixteen_get_a_warning(tmp_path: Path, cache: Cache, largest: int, is_dark: bool):
+    (tmp_path / "set").mkdir()
+    for name, value in (("a.png", 100), ("b.png", largest)):
+        Image.fromarray(np.full((50, 50), value, np.uint16)).save(tmp_path / "set" / name)
+    notes = load_images(tmp_path / "set", cache).notes
+    assert ["nearly black" in note for note in notes] == [True] * is_dark
 
 
 def broken_files(folder: Path) -> dict[str, Path]:
@@ -191,7 +210,7 @@ def test_the_same_images_are_read_once_and_changed_ones_again(tmp_path: Path, ca
     picture(tmp_path / "set" / "a.png")
     first = load_images(tmp_path / "set", cache)
     with monkeypatch.context() as patch:
-        patch.setattr(images, "read_rgb", lambda _: pytest.fail("read again"))
+        patch.setattr(images, "read_resized", lambda *_: pytest.fail("read again"))
         assert load_images(tmp_path / "set", cache) == first
     picture(tmp_path / "set" / "a.png", colour=(1, 1, 1))
     assert load_images(tmp_path / "set", cache).sha256 != first.sha256
@@ -261,11 +280,11 @@ def test_all_files_that_cannot_be_read_are_named_at_once(tmp_path: Path, cache: 
     picture(folder / "daisy" / "a.png")
     for number in range(11):
         (folder / "daisy" / f"bad{number:02}.jpg").write_bytes(b"no picture")
-    Image.fromarray(np.zeros((9, 9), np.uint16)).save(folder / "daisy" / "b16.png")
+    Image.fromarray(np.zeros((9, 9), np.float32)).save(folder / "daisy" / "b32.tif")
     with pytest.raises(InputError, match="12 of 13 images") as caught:
         load_images(folder, cache)
     reasons = caught.value.why
-    assert reasons.startswith("daisy/b16.png has pixels of mode I;16")
+    assert reasons.startswith("daisy/b32.tif has pixels of mode F")
     assert "daisy/bad08.jpg cannot be read as an image (" in reasons
     assert reasons.endswith(" and 2 more")
     assert str(tmp_path) not in reasons
