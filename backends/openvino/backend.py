@@ -18,6 +18,7 @@ from edgebench.records.values import Json
 from edgebench.refusals import form
 
 from .checks import LibraryChecks
+from .ir import IrChain
 
 # More in flight at once than any edge device gains from: each has inputs, outputs and often activations.
 MOST_REQUESTS = 64
@@ -89,15 +90,22 @@ class StickChain(OnnxChain):
         """UnsupportedError for a precision or a file that the stick does not take."""
         name, precision = request.variant.name, request.variant.precision
         if precision in PRECISION_REASONS:
-            raise UnsupportedError(f"{name} is not for the stick", why=PRECISION_REASONS[precision])
+            why, _, fix = PRECISION_REASONS[precision].partition(": ")
+            if request.source.kind == "openvino":
+                fix = "give an IR of FP16, or the .onnx that it was made from"
+            raise UnsupportedError(f"{name} is not for the stick", why=why, fix=fix)
         return super().recipe(request)
 
     def artifact(
         self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
     ) -> Artifact | None:
-        """That of the .onnx, with the mark."""
+        """That of the file, with the mark."""
         artifact = super().artifact(request, recipe, file, cache)
         return artifact and artifact.model_copy(update=_mark(request))
+
+
+class StickIrChain(StickChain, IrChain):
+    """The same as IR."""
 
 
 def _mark(request: PrepareRequest) -> dict[str, str]:
@@ -115,6 +123,15 @@ class LibraryBackend(PreparedByChain, LibraryChecks):
     """
 
     chain: ClassVar[Chain] = OnnxChain(lambda _: _FORM)
+    ir_chain: ClassVar[Chain] = IrChain()
+
+    def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
+        """What becomes .onnx, and IR."""
+        return (*self.chain.formats, *self.ir_chain.formats)
+
+    def chain_of(self, request: PrepareRequest) -> Chain:
+        """An IR as it is; all else as .onnx."""
+        return self.ir_chain if request.source.kind == "openvino" else self.chain
 
     def concurrency(self, options: Mapping[str, Json]) -> int:
         """The requests."""
@@ -132,11 +149,11 @@ class OpenVinoBackend(LibraryBackend):
 
     def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
         """.tflite, too: no release of OpenVINO that has MYRIAD reads it."""
-        return (*self.chain.formats, "tflite")
+        return (*super().formats(options), "tflite")
 
     def chain_of(self, request: PrepareRequest) -> Chain:
-        """A user's .tflite as it is; all else as .onnx."""
-        return _TFLITE if request.source.kind == "tflite" else self.chain
+        """A user's .tflite or IR as it is; all else as .onnx."""
+        return _TFLITE if request.source.kind == "tflite" else super().chain_of(request)
 
 
 class StickBackend(LibraryBackend):
@@ -148,6 +165,7 @@ class StickBackend(LibraryBackend):
     precision_reasons = PRECISION_REASONS
     options_model = StickOptions
     chain = StickChain(lambda _: _FORM)
+    ir_chain = StickIrChain()
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Any]:
         """The recipe's, and the mark."""

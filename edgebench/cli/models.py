@@ -34,8 +34,8 @@ def show(
         str,
         typer.Argument(
             metavar="FILE|DIR|VARIANT|FAMILY",
-            help="A .tflite, .onnx, .keras or .npz file, a SavedModel's folder, a prepared variant, or a "
-            "family by name.",
+            help="A .tflite, .onnx, .xml, .keras or .npz file, a SavedModel's folder, a prepared variant, or "
+            "a family by name.",
         ),
     ],
     json_: JsonOption = False,

@@ -437,6 +437,7 @@ KINDS: Mapping[str, str] = {
     "tflite": ".tflite of the families",
     "own-tflite": ".tflite of your models",
     "onnx": "ONNX",
+    "openvino-ir": "OpenVINO IR of your models",
     "coral": "compiled for the Edge TPU",
     "edgetpu": ".tflite to compile for the Edge TPU",
     "generated-c": "C of models for microcontrollers",

@@ -44,7 +44,7 @@ from edgebench.records.values import ImageSet, Json, Progress
 # What a chain has to know of a model, whosever it is: input, scores, golden patches, calibration.
 
 
-_TAKEN_AS_IT_IS = ("tflite", "edgetpu", "onnx")
+_TAKEN_AS_IT_IS = ("tflite", "edgetpu", "onnx", "openvino")
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def _network(request: PrepareRequest) -> Subject:
 
 
 def _file(request: PrepareRequest) -> Subject:
-    """A user's .tflite, .onnx, .keras or SavedModel."""
+    """A user's .tflite, .onnx, OpenVINO IR, .keras or SavedModel."""
     source, model = request.source, request.source.model
     if model is None or source.path is None or source.golden is None:
         raise ValueError(f"{source.name} has not been read")

@@ -27,6 +27,7 @@ class Reader(NamedTuple):
 
 _BY_LITERT = Reader("tflite", "ai_edge_litert", "cpu", copies=1)
 _BY_ONNX = Reader("onnx", "onnx", "onnx")
+_BY_OPENVINO = Reader("openvino", "openvino", "openvino", copies=20)
 _BY_KERAS = Reader("keras", "tensorflow", "prepare", room_mib=1536, reserved_gib=64)
 _BY_TENSORFLOW = _BY_KERAS._replace(name="saved_model")
 
@@ -81,6 +82,13 @@ FORMATS: tuple[Format, ...] = (
     _compiled("vela", "by Vela for an Ethos-U", "ethos-u", "an Ethos-U"),
     Format("tflite", ".tflite", (".tflite",), reader=_BY_LITERT),
     Format("onnx", ".onnx", (".onnx",), reader=_BY_ONNX),
+    Format(
+        "openvino",
+        "OpenVINO IR (.xml)",
+        (".xml",),
+        reader=_BY_OPENVINO,
+        instead=("onnx", "the .onnx file that it was made from"),
+    ),
     Format("keras", ".keras", (".keras",), reader=_BY_KERAS),
     Format("saved_model", "a SavedModel's folder", folder="saved_model.pb", reader=_BY_TENSORFLOW),
     Format("weights", "weights (.npz)", (".npz",)),
@@ -135,8 +143,20 @@ def is_named_as_model(path: Path) -> bool:
     return any(path.suffix.lower() in row.suffixes for row in FORMATS)
 
 
+def model_entry(path: Path) -> Path:
+    """The .xml of a folder that holds one OpenVINO IR; any other path as it is."""
+    if path.is_dir():
+        found = sorted(path.glob("*.xml"))
+        pairs = [file for file in found if file.with_suffix(".bin").is_file()]
+        for files in (pairs, found):
+            if len(files) == 1 and not any(row.folder and (path / row.folder).is_file() for row in FORMATS):
+                return files[0]
+    return path
+
+
 def format_of(path: Path) -> Format:
     """The format of a model file or folder; InputError where it is missing or of no known format."""
+    path = model_entry(path)
     try:
         size_bytes, is_folder = path.stat().st_size, path.is_dir()
         if is_folder:
@@ -155,7 +175,9 @@ def format_of(path: Path) -> Format:
     if not rows:
         raise InputError(
             f"{path} is {'no SavedModel' if is_folder else 'no model file that is known'}",
-            why="the folder has no saved_model.pb" if is_folder else f"its name ends in {path.suffix!r}",
+            why="the folder has neither saved_model.pb nor one .xml alone"
+            if is_folder
+            else f"its name ends in {path.suffix!r}",
             fix=f"give {_choice([row.title for row in FORMATS if row.is_taken])}",
         )
     return rows[0]

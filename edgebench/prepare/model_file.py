@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from edgebench.errors import InputError, not_installed
 from edgebench.files import reason, require_regular
 from edgebench.prepare.cache import sha256_file
-from edgebench.prepare.formats import Reader, format_of, not_read
+from edgebench.prepare.formats import Reader, format_of, model_entry, not_read
 from edgebench.prepare.workers.onnx_file import MOST_BYTES, external_file
 from edgebench.prepare.workers.processes import (
     HelperEndedError,
@@ -97,6 +97,7 @@ def inspect_model(path: Path) -> ModelFacts:
     InputError for another or a damaged file, or one that does not fit into memory; UnavailableError where
     the package that reads the format is not installed.
     """
+    path = model_entry(path)
     row = format_of(path)
     if row.reader is None:
         raise not_read(path, row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from edgebench.errors import UnsupportedError
 from edgebench.installed import version_of, versions_of
@@ -27,7 +27,7 @@ from edgebench.prepare.chain import (
     require_calibration,
     subject_of,
 )
-from edgebench.records.model import Artifact, InputSpec, PrepareRequest
+from edgebench.records.model import Artifact, InputSpec, PrepareRequest, SourceKind
 from edgebench.records.values import PRECISIONS, Finding, Progress
 
 # How a backend wants its ONNX: layout, the form of int8, and what of it stays float.
@@ -72,8 +72,6 @@ class OnnxForm:
 RECIPE_VERSION = 3  # counts up when the same inputs would give another file, or other notes on it
 _OPSET = 13
 _TOOLS = ("tensorflow", "keras", "tf2onnx", "onnx", "onnxruntime")
-_STEP_TOOLS = ("onnx", "onnxruntime")
-_STEPS = "edgebench.prepare.workers.onnx_steps"
 
 # The largest difference of a score that a session may show against the reference, as a fraction of the
 # largest score. Seen on this project's machines: 2e-6 for fp32, 6e-3 for fp16, 0.04 for int8.
@@ -82,12 +80,21 @@ _TOLERATED_FRACTION = 24 / 256
 
 
 class OnnxChain(Chain):
-    """To ONNX, in the form that a backend wants of a request."""
+    """To ONNX, in the form that a backend wants of a request.
+
+    Attributes:
+        suffix: of its files.
+        steps: the module that makes them.
+        step_tools: packages that work on files of the format.
+    """
 
     name = "onnx"
     title = "ONNX"
     extras = "prepare,onnx"
-    formats = ("onnx", "keras", "saved_model", "weights")
+    formats: ClassVar[tuple[SourceKind, ...]] = ("onnx", "keras", "saved_model", "weights")
+    suffix = ".onnx"
+    steps = "edgebench.prepare.workers.onnx_steps"
+    step_tools: ClassVar[tuple[str, ...]] = ("onnx", "onnxruntime")
 
     def __init__(self, form_of: Callable[[PrepareRequest], OnnxForm]) -> None:
         self._form_of = form_of
@@ -96,7 +103,7 @@ class OnnxChain(Chain):
         """The recipe of a smaller precision holds that of its base."""
         subject = subject_of(request)
         _require_taken(request, subject)
-        base = self._base(request, subject)
+        base = self.base(request, subject)
         precision = request.variant.precision
         if precision == subject.precision:
             return base
@@ -105,18 +112,18 @@ class OnnxChain(Chain):
             "step": precision,
             "recipe": RECIPE_VERSION,
             "from": base.inputs,
-            "tools": versions_of(_STEP_TOOLS),
+            "tools": versions_of(self.step_tools),
         }
         if precision == "int8":
             form = self._form_of(request)
             calibration = require_calibration(request, subject)
             inputs |= {"calibration": calibration.identity, "form": form.quantisation()}
-        return Recipe(self.name, inputs, ".onnx")
+        return Recipe(self.name, inputs, self.suffix)
 
     def packages(self, request: PrepareRequest, cache: Cache | None) -> tuple[str, ...]:
         """TensorFlow for what is exported, and what works on ONNX."""
-        is_there = cache is not None and self._base(request, subject_of(request)).find(cache) is not None
-        return _STEP_TOOLS if request.source.kind == "onnx" or is_there else _TOOLS
+        is_there = cache is not None and self.base(request, subject_of(request)).find(cache) is not None
+        return self.step_tools if request.source.kind == "onnx" or is_there else _TOOLS
 
     def make(
         self, requests: Sequence[PrepareRequest], cache: Cache, scratch: Path, progress: Progress
@@ -124,13 +131,13 @@ class OnnxChain(Chain):
         """First what the chain begins with, then what is made from that."""
         # The longest go first, so that no process is left with a long one at the end.
         ordered = sorted(requests, key=lambda request: -(subject_of(request).macs or 1e12))
-        bases = [self._base(request, subject_of(request)) for request in ordered]
+        bases = [self.base(request, subject_of(request)) for request in ordered]
         missing = {
             base.key: self._base_job(request, base, cache)
             for request, base in zip(ordered, bases, strict=True)
             if base.find(cache) is None
         }
-        refusals = carry_out(_STEPS, list(missing.values()), cache, scratch, progress)
+        refusals = carry_out(self.steps, list(missing.values()), cache, scratch, progress)
         derived: list[StepJob] = []
         for request, base in zip(ordered, bases, strict=True):
             recipe, file = self.recipe(request), base.find(cache)
@@ -138,7 +145,7 @@ class OnnxChain(Chain):
                 refusals[recipe.key] = refusals[base.key]
             elif recipe.key != base.key and file is not None:
                 derived.append(self._derived_job(request, recipe, file, cache))
-        return refusals | carry_out(_STEPS, derived, cache, scratch, progress)
+        return refusals | carry_out(self.steps, derived, cache, scratch, progress)
 
     def artifact(
         self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
@@ -168,7 +175,7 @@ class OnnxChain(Chain):
             },
         )
 
-    def _base(self, request: PrepareRequest, subject: Subject) -> Recipe:
+    def base(self, request: PrepareRequest, subject: Subject) -> Recipe:
         """The recipe of the file that the steps begin with."""
         inputs = {
             "format": self.name,
@@ -178,10 +185,10 @@ class OnnxChain(Chain):
             "batch": request.batch,
             "layout": self._layout(request, subject),
             "golden": subject.golden.identity,
-            "tools": versions_of(_TOOLS if subject.by_tensorflow else _STEP_TOOLS),
+            "tools": versions_of(_TOOLS if subject.by_tensorflow else self.step_tools),
             **({"opset": _OPSET} if subject.by_tensorflow else {}),
         }
-        return Recipe(self.name, inputs, ".onnx")
+        return Recipe(self.name, inputs, self.suffix)
 
     def _layout(self, request: PrepareRequest, subject: Subject) -> str | None:
         return None if subject.spec is None else self._form_of(request).layout or subject.spec.layout

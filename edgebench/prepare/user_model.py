@@ -23,7 +23,7 @@ from edgebench.files import read_regular, reason, require_regular
 from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache, canonical_hash, sha256_file
 from edgebench.prepare.families import MAX_FILE_BYTES
-from edgebench.prepare.formats import format_of, not_read
+from edgebench.prepare.formats import format_of, model_entry, not_read
 from edgebench.prepare.image_sets import load_calibration, shipped_images
 from edgebench.prepare.images import obtain_array
 from edgebench.prepare.landcover import Pixels
@@ -231,17 +231,21 @@ def _picture(
     if not told_by:
         told_by = "the default"
         assumed.append("pixels as -1..1, since the file does not say (--input-scale, --input-mean)")
-    elif told_by == _QUANTISATION and not any(
-        # To within a step: zero points are rounded.
-        max(abs(offsets[0] - low), abs(255 / divisors[0] - (high - low))) <= 1.001 / divisors[0]
-        for low, high in USUAL_RANGES
-    ):
+    elif told_by == _QUANTISATION and not _is_usual(divisors[0], offsets[0]):
         highest = 255 / divisors[0] + offsets[0]
         assumed.append(
             f"pixels as {offsets[0]:.3g}..{highest:.3g}, the range of its quantisation, which is not a "
             "usual one and wrong after calibration on dark or pale pictures (--input-scale, --input-mean)"
         )
     return PictureInput(layout, height, width, divisors, offsets, told_by)
+
+
+def _is_usual(divisor: float, offset: float) -> bool:
+    """Range of the pixels is one of USUAL_RANGES, to within a step: zero points are rounded."""
+    return any(
+        max(abs(offset - low), abs(255 / divisor - (high - low))) <= 1.001 / divisor
+        for low, high in USUAL_RANGES
+    )
 
 
 def _normalisation(
@@ -256,14 +260,15 @@ def _normalisation(
         channels = max(len(scale), len(mean))
         scale, mean = (values * channels if len(values) == 1 else values for values in (scale, mean))
         return scale, tuple(-middle / by for middle, by in zip(mean, scale, strict=True)), told_by
-    if tensor.dtype in ("int8", "uint8"):
-        if tensor.scale and tensor.zero_point is not None:
-            # What the quantisation covers are the pixels: the lowest step is 0, the highest 255.
-            lowest = -128 if tensor.dtype == "int8" else 0
-            offset = tensor.scale * (lowest - tensor.zero_point)
-            return (1 / tensor.scale,), (offset,), _QUANTISATION
-        if tensor.dtype == "uint8":
-            return (1.0,), (0.0,), "the input's type"
+    lowest = -128 if tensor.dtype == "int8" else 0
+    if tensor.scale and tensor.zero_point is not None:
+        # What the quantisation covers are the pixels: the lowest step is 0, the highest 255.
+        divisor, offset = 1 / tensor.scale, tensor.scale * (lowest - tensor.zero_point)
+        # Real numbers can be right beyond what a calibration on dark or pale pictures covers.
+        if tensor.dtype in ("int8", "uint8") or _is_usual(divisor, offset):
+            return (divisor,), (offset,), _QUANTISATION
+    elif tensor.dtype in ("int8", "uint8"):
+        return (1.0,), (float(lowest),), "the input's type"
     if any(layer in facts.operations for layer in _INSIDE):
         return (1.0,), (0.0,), "the model's own rescaling"
     return (DEFAULT_DIVISOR,), (DEFAULT_OFFSET,), ""
@@ -292,7 +297,9 @@ def _fixed(
             why=f"it has more than {MAX_ELEMENTS} numbers",
             fix="give a smaller --input-shape",
         )
-    return FixedInput(tensor.name, tensor.dtype, shape, tensor.scale, tensor.zero_point)
+    is_real = tensor.dtype.startswith("float")  # quantised inside, if at all
+    scale, zero_point = (None, None) if is_real else (tensor.scale, tensor.zero_point)
+    return FixedInput(tensor.name, tensor.dtype, shape, scale, zero_point)
 
 
 def fixed_batch(model: UserModel) -> int | None:
@@ -317,15 +324,16 @@ _NO_REFERENCE = (
     "it is compiled, and its scores have no reference: shape, finite scores and the same scores twice are "
     "checked; --model with the uncompiled .tflite and --artifact with this file compare them"
 )
-_READING = 4  # counts up when the same file would be understood otherwise
+_READING = 5  # counts up when the same file would be understood otherwise
 
 
 def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:
-    """A user's model file (or a SavedModel's folder) as a source, inspected.
+    """A user's model file (or the folder of a SavedModel or an OpenVINO IR) as a source, inspected.
 
     InputError for what is no model, is damaged, does not fit into memory or has no usable signature;
     UsageError for a choice that does not fit its inputs.
     """
+    path = model_entry(path)
     row = format_of(path)
     if not row.is_taken:
         raise not_read(path, row)
@@ -339,6 +347,8 @@ def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:
         ) from error
     facts = _facts(path, row.kind, digest, cache)
     digest = model_sha256(path, facts.external_files) if facts.external_files else digest
+    if row.kind == "openvino":
+        _require_closed(facts, choice, path.name)
     model = understand(facts, choice, path.name)
     if row.kind == "edgetpu":  # its compiler takes int8 alone
         model = replace(model, precision="int8", notes=(*model.notes, _NO_REFERENCE))
@@ -350,6 +360,18 @@ def read_source(path: Path, choice: InputChoice, cache: Cache) -> ModelSource:
         input=choice,
         model=model,
     )
+
+
+def _require_closed(facts: ModelFacts, choice: InputChoice, name: str) -> None:
+    """InputError for an axis beyond the batch that neither the file nor the user fixes."""
+    chosen = _chosen_shapes(facts, choice, name)
+    for place, tensor in enumerate(facts.inputs):
+        if None in tensor.shape[1:] and place not in chosen:
+            raise InputError(
+                f"{name}'s input {_described(tensor)} has an open shape",
+                why="an OpenVINO IR is compiled for fixed shapes; the batch alone may be open",
+                fix=f"give --input-shape {tensor.name}=..., every axis, or export it with a fixed shape",
+            )
 
 
 def _facts(path: Path, kind: str, digest: str, cache: Cache) -> ModelFacts:

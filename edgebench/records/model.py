@@ -177,7 +177,8 @@ class TensorFacts:
     """An input or an output.
 
     `scale` and `zero_point` are of its quantisation, real = scale * (stored - zero_point); None where there
-    is none, or where each channel has its own.
+    is none, or where each channel has its own. An input of real numbers has those of an operation that
+    quantises it first, as to uint8.
     """
 
     name: str
@@ -201,7 +202,7 @@ class ModelFacts:
     """What a model file holds.
 
     Attributes:
-        format: `tflite`, `onnx`, `keras` or `saved_model`.
+        format: `tflite`, `onnx`, `openvino` (IR), `keras` or `saved_model`.
         operations: how many of each, the commonest first; a Keras model's layers.
         macs: multiply-accumulates of one call; an open batch counts as 1. None with `macs_reason`.
         macs_counted: the operations that `macs` is the sum of; additions, pooling, activations and the
@@ -338,7 +339,7 @@ class UserModel:
 # Where a variant's graph and weights come from: a family by name, trained weights, or a user's own file.
 
 
-SourceKind = Literal["family", "weights", "tflite", "edgetpu", "onnx", "keras", "saved_model"]
+SourceKind = Literal["family", "weights", "tflite", "edgetpu", "onnx", "openvino", "keras", "saved_model"]
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,8 @@ def variants_of(chosen: Chosen, backend: Backend, precisions: Sequence[str] = ()
             )
     taken = tuple(dict.fromkeys(precisions))
     if not taken:
-        as_it_is = source.kind in ("tflite", "edgetpu") or (source.kind == "onnx" and own != "fp32")
+        never_converted = source.kind in ("tflite", "edgetpu", "openvino")
+        as_it_is = never_converted or (source.kind == "onnx" and own != "fp32")
         taken = (own,) if as_it_is and own else default_precisions(backend)
     return tuple(Variant(width, precision, source.name) for width in chosen.widths for precision in taken)
 

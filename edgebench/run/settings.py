@@ -49,7 +49,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             WHAT,
-            "A family's name or a file: .tflite, .onnx, .keras, SavedModel folder, weights (.npz).",
+            "A family's name or a file: .tflite, .onnx, .xml, .keras, SavedModel folder, weights (.npz).",
             "FILE|NAME",
             "mobilenet_v1",
             short="-m",

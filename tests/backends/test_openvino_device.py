@@ -72,6 +72,7 @@ def test_what_stands_in_for_the_stick_is_another_artifact():
         ("fp32", {}, ["f32"]),
         ("fp16", {}, ["f16", "f32"]),
         ("int8", {}, ["f32", ""]),
+        ("mixed", {}, ["f32", ""]),
         ("fp32", {"execution_precision": "bf16"}, ["bf16"]),
         ("fp32", {"execution_precision": "device"}, [""]),
     ],

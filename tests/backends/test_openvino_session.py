@@ -21,9 +21,11 @@ from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
 from edgebench.records.values import PRECISIONS, ImageSet, Variant
 from edgebench.run.measuring.session import compare, require
+from edgebench.run.model_choice import requests_for, resolve_sources
 from tests.backends import openvino_models as models
 from tests.fakes import agent_backend
 from tests.link.old_python import OPENVINO_2021, OPENVINO_2022, python_of
+from tests.models.crafted_ir import ir_file, two_inputs
 
 backend, stick = agent_backend("openvino"), agent_backend("ncs2")
 LIBRARY = Path(backend.runner_files()[0]).parent / "library.py"
@@ -218,6 +220,33 @@ def test_what_cannot_be_loaded_says_why(device, tmp_path, chosen, model, words):
     assert (caught.value.status, caught.value.stage) == ("load_failed", "load")
     said = f"{caught.value.what} {caught.value.why} {caught.value.fix}"
     assert [word for word in words if word not in said] == []
+
+
+def ir_artifact(folder: Path, version: int, device: Any) -> Artifact:
+    """Of an IR with float16 weights, two inputs and three outputs, as `device` prepares it."""
+    cache = Cache(folder / "cache")
+    path = ir_file(two_inputs(folder / "m.onnx"), folder / "m.xml", version=version, half=True)
+    (chosen,) = resolve_sources([str(path)], cache=cache, progress=lambda _: None)
+    options = {"device": "CPU", "requests": 1}
+    (artifact,) = device.prepare(requests_for([chosen], device, (), 1, cache, options), cache, lambda _: None)
+    assert isinstance(artifact, Artifact), artifact
+    return artifact
+
+
+@pytest.mark.parametrize("measured", [backend, stick], ids=["openvino", "ncs2"])
+def test_an_ir_with_two_inputs_is_computed_in_the_order_of_its_file(device, tmp_path, measured):
+    artifact = ir_artifact(tmp_path, 10, measured)
+    assert artifact.mark == ("on the CPU" if measured is stick else "")
+    with device.session(artifact, settings()) as session:
+        require(compare(session.golden(), artifact.golden, {}))
+
+
+@pytest.mark.slow
+def test_2021_4_names_the_ir_that_it_cannot_read(devices, tmp_path):
+    release = OPENVINO_2021.packages[0].partition("==")[2]
+    with pytest.raises(SessionError) as caught:
+        devices(release).session(ir_artifact(tmp_path, 11, backend), settings()).__enter__()
+    assert f"OpenVINO {release}" in str(caught.value) and "IR 11" in str(caught.value)
 
 
 def test_a_load_from_the_cache_is_no_cold_one(devices, tmp_path):

@@ -28,6 +28,7 @@ TABLE: dict[str, tuple[str, set[str], str]] = {
     "edgetpu": ("m_edgetpu.tflite", {"coral", "coral-micro"}, "--device coral or coral-micro"),
     "vela": ("m_vela.tflite", set(), "the .tflite file that it was compiled from"),
     "onnx": ("m.onnx", BY_ONNX, "--device jetson, ncs2, onnxruntime, openvino or tensorrt"),
+    "openvino": ("m.xml", {"ncs2", "openvino"}, "--device ncs2 or openvino"),
     "keras": ("m.keras", BY_LITERT | BY_ONNX, "leave --model out"),
     "saved_model": ("saved", BY_LITERT | BY_ONNX, "leave --model out"),
     "weights": ("m.npz", BY_LITERT | BY_ONNX, "leave --model out"),

@@ -115,7 +115,7 @@ def facts() -> Dict[str, Any]:
 
 # What float operations are computed in, best first; nothing: the device's choice. Left to itself a plugin may
 # take bf16 for fp32; one without 16-bit arithmetic may refuse f16, and one with nothing else f32.
-PRECISIONS = {"fp32": ["f32"], "fp16": ["f16", "f32"], "int8": ["f32", ""]}
+PRECISIONS = {"fp32": ["f32"], "fp16": ["f16", "f32"], "int8": ["f32", ""], "mixed": ["f32", ""]}
 ONLY_PRECISION = {"MYRIAD": "f16"}  # of devices that have no choice, and take no word on it
 
 Settings = NamedTuple(
@@ -129,6 +129,7 @@ Settings = NamedTuple(
         ("precisions", List[str]),  # to be tried in turn: f32, f16, bf16, or nothing, the device's choice
         ("cache", str),  # a folder, or nothing
         ("input_shapes", List[List[int]]),  # empty: the file says all
+        ("weights", str),  # the path of an IR's .bin; empty for other files
     ],
 )
 
@@ -160,6 +161,7 @@ def settings_of(options: Dict[str, Any]) -> Settings:
         precisions=PRECISIONS[str(options["precision"])] if precision == "auto" else named,
         cache=str(options["cache"]),
         input_shapes=[list(shape) for shape in options.get("input_shapes") or []],
+        weights=str((options.get("companions") or {}).get("weights.bin", "")),
     )
 
 
@@ -193,10 +195,10 @@ NO_READER = (
 )
 
 
-def read_model(read: Callable[[str], Any], path: str) -> Any:
+def read_model(read: Callable[..., Any], path: str, weights: str) -> Any:
     """What the library's own `read` makes of a file; ValueError in its words where it cannot."""
     try:
-        return read(path)
+        return read(path, weights) if weights else read(path)
     except RuntimeError as error:
         raise ValueError("the library cannot read the model: {}".format(in_one_line(error))) from error
 

@@ -86,7 +86,7 @@ class Compiled:
         self._library = library
         self._core = core
         self._settings = settings
-        model = _read(library, core, path)
+        model = _read(library, core, path, settings.weights)
         if settings.input_shapes:
             model.reshape(dict(enumerate(settings.input_shapes)))
         for kind, ports in (("input", model.inputs), ("output", model.outputs)):
@@ -186,9 +186,9 @@ class Compiled:
             return None
 
 
-def _read(library: Library, core: Any, path: str) -> Any:
+def _read(library: Library, core: Any, path: str, weights: str) -> Any:
     try:
-        return read_model(core.read_model, path)
+        return read_model(core.read_model, path, weights)
     except ValueError as error:
         if path.endswith(".tflite"):
             from openvino.frontend import FrontEndManager

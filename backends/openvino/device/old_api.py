@@ -104,6 +104,37 @@ def _number(message: memoryview, at: int) -> Tuple[int, int]:
             return value, at
 
 
+# The same of an IR, whose layers and connections are elements of XML.
+
+
+NEWEST_IR = 10
+TOO_NEW = (
+    "OpenVINO {} reads IR {} and this model is IR {}: take OpenVINO 2022.1 or later there, "
+    "or give the .onnx that it was made from"
+)
+
+
+def ir_version(path: str) -> int:
+    """The version of an IR's format."""
+    return int(ElementTree.parse(path).getroot().attrib["version"])
+
+
+def names_of_ir(path: str) -> Tuple[List[str], List[str]]:
+    """The network's names of inputs and outputs in the file's order, as `names_of` gives them."""
+    net = ElementTree.parse(path).getroot()
+    layers = {layer.attrib["id"]: layer for layer in net.findall("layers/layer")}
+    sources = {edge.attrib["to-layer"]: edge.attrib for edge in net.findall("edges/edge")}
+    inputs = [layer.attrib["name"] for layer in layers.values() if layer.attrib["type"] == "Parameter"]
+    outputs = []
+    for number, layer in layers.items():
+        if layer.attrib["type"] == "Result":
+            source = layers[sources[number]["from-layer"]]
+            ports = [port.attrib["id"] for port in source.findall("output/port")]
+            place = ".{}".format(ports.index(sources[number]["from-port"])) if len(ports) > 1 else ""
+            outputs.append(source.attrib["name"] + place)
+    return inputs, outputs
+
+
 UNTIL_DONE_MS = -1
 OK = 0  # of StatusCode
 LEFT_OUT = "OpenVINO {} leaves the {} {} of the model out, as nothing depends on it: export it without"
@@ -169,7 +200,10 @@ class Compiled:
             raise ValueError(NO_READER.format(library.version))
         self._core = core
         self._settings = settings
-        network = read_model(core.read_network, path)
+        version = ir_version(path) if settings.weights else NEWEST_IR
+        if version > NEWEST_IR:
+            raise ValueError(TOO_NEW.format(library.version, NEWEST_IR, version))
+        network = read_model(core.read_network, path, settings.weights)
         inputs, outputs = _in_order_of_file(library, network, path)
         if settings.input_shapes:
             network.reshape(dict(zip(inputs, settings.input_shapes)))
@@ -274,6 +308,8 @@ def _in_order_of_file(library: Library, network: Any, path: str) -> Tuple[List[s
     inputs, outputs = ([str(name) for name in names] for names in (network.input_info, network.outputs))
     if len(inputs) == len(outputs) == 1:
         return inputs, outputs
+    if path.endswith(".xml"):
+        return names_of_ir(path)
     names = names_of(path)
     return (
         _names_in_network(library, network, "input", names.inputs, inputs),

@@ -32,7 +32,7 @@ def described(
     Args:
         library: which release.
         settings: what it was asked for.
-        variant_precision: fp32, fp16 or int8.
+        variant_precision: fp32, fp16, int8 or mixed.
         compiled: the model, of either API.
         stick: what is known of a stick, if it is one (see stick.py).
     """

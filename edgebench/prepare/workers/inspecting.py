@@ -13,13 +13,14 @@ from typing import Any
 
 from edgebench.errors import InputError
 from edgebench.prepare.workers import keras as keras_file
-from edgebench.prepare.workers import onnx_file, tflite_file
+from edgebench.prepare.workers import onnx_file, openvino_ir, tflite_file
 from edgebench.prepare.workers.processes import Job, Report, serve
 from edgebench.prepare.workers.tflite_file import Malformed
 
 _READERS: Mapping[str, Callable[[Path], dict[str, Any]]] = {
     "tflite": tflite_file.read,
     "onnx": onnx_file.read,
+    "openvino": openvino_ir.read,
     "keras": keras_file.read,
     "saved_model": keras_file.read_saved_model,
 }

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from edgebench.files import reason, require_regular
 from edgebench.prepare.workers.onnx_graph import correct, tensors_of
@@ -63,7 +66,9 @@ def read(path: Path) -> dict[str, Any]:
 def _read(model: Any) -> dict[str, Any]:
     graph = model.graph
     constants = _constants(graph)
-    inputs = [_facts(value) for value in graph.input if value.name not in constants]
+    inputs = [
+        _with_quantisation(graph, _facts(value)) for value in graph.input if value.name not in constants
+    ]
     outputs = [_facts(value) for value in graph.output]
     shapes, dtypes = _inferred(model, constants)
     makers = {name: node for node in graph.node for name in node.output}
@@ -77,6 +82,42 @@ def _read(model: Any) -> dict[str, Any]:
         dtype, shape = constants[name]
         stored[dtype] += prod(length or 0 for length in shape)
     return {**tally.facts(stored, inputs, outputs), "states": _states(graph.node, inputs, outputs)}
+
+
+# Operations that take a quantised tensor, its scale and its zero point: the places of the tensors.
+_QUANTISED_AT = {
+    "QuantizeLinear": (0,), "DequantizeLinear": (0,), "QLinearConv": (0,), "QLinearMatMul": (0, 3),
+    "QLinearAdd": (0, 3), "QLinearMul": (0, 3), "QGemm": (0,), "QLinearAveragePool": (0,),
+    "QLinearGlobalAveragePool": (0,),
+}  # fmt: skip
+_MOVING = {"Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "MaxPool"}
+
+
+def _with_quantisation(graph: Any, tensor: TensorFacts) -> TensorFacts:
+    """An input with the scale and zero point of its first quantisation, where they are constants.
+
+    Those of real numbers that are quantised inside are given as of uint8.
+    """
+    from onnx import numpy_helper
+
+    numbers, names = dict(_tensors(graph)), {tensor.name}
+    for node in graph.node:
+        if node.op_type in _MOVING and names.intersection(node.input[:1]):
+            names.update(node.output)
+        for place in _QUANTISED_AT.get(node.op_type, ()):
+            if not names.intersection(node.input[place : place + 1]):
+                continue
+            found = [numbers.get(name) for name in node.input[place + 1 : place + 3] if name]
+            constants = [value for value in found if value is not None and prod(value.dims) == 1]
+            if not found or len(constants) < len(found):
+                return tensor
+            scale, *given = (numpy_helper.to_array(value).flat[0] for value in constants)
+            zero_point = given[0] if given else np.zeros(1, np.uint8)[0]  # the default of the standard
+            shift = 128 if zero_point.dtype == "int8" and tensor.dtype not in ("int8", "uint8") else 0
+            if zero_point.dtype not in ("int8", "uint8") or not 0 < scale < np.inf:
+                return tensor
+            return replace(tensor, scale=float(scale), zero_point=int(zero_point) + shift)
+    return tensor
 
 
 _RECURRENT = ("LSTM", "GRU", "RNN")  # whose inputs 5 and 6 are what an earlier call gave out

@@ -106,6 +106,34 @@ def test_precision_and_parameters_whatever_the_scheme(tmp_path: Path, scheme: st
 
 
 @pytest.mark.parametrize(
+    ("operation", "dtype", "zero_point", "found"),
+    [
+        ("DequantizeLinear", TensorProto.INT8, np.int8(-1), (0.1, -1)),
+        ("QLinearConv", TensorProto.UINT8, np.uint8(127), (0.1, 127)),
+        ("QuantizeLinear", TensorProto.FLOAT, np.int8(-1), (0.1, 127)),  # as to uint8
+        ("Cast", TensorProto.INT8, np.int8(0), (None, None)),
+    ],
+)
+def test_an_input_has_the_scale_of_its_first_quantisation(
+    tmp_path: Path, operation: str, dtype: int, zero_point: Any, found: tuple[Any, Any]
+):
+    weights = ["q", "s", "z", "s", "z"] if operation == "QLinearConv" else []
+    taken = ["t"] if operation == "Cast" else ["t", "s", "z", *weights]
+    attributes = {"to": TensorProto.FLOAT} if operation == "Cast" else {}
+    nodes = [
+        node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+        node(operation, taken, ["y"], **attributes),
+    ]
+    constants = {"s": np.float32(0.1), "z": zero_point, "q": ZEROS((4, 3, 1, 1), "i1")}
+    path = onnx_file(tmp_path / "m.onnx", nodes, {"x": [1, 8, 8, 3]}, {"y": ["?"]}, constants)
+    model = onnx.load(path)
+    model.graph.input[0].type.tensor_type.elem_type = dtype
+    onnx.save(model, path)
+    (tensor,) = read(path)["inputs"]
+    assert (tensor["scale"] and round(tensor["scale"], 6), tensor["zero_point"]) == found
+
+
+@pytest.mark.parametrize(
     ("nodes", "shape", "why"),
     [
         ([node("LSTM", ["x", "w", "r"], ["y"], hidden_size=2)], [1, 1, 3], "LSTM"),

@@ -95,6 +95,9 @@ def test_a_normalisation_that_nothing_tells_is_assumed():
             "the input's quantisation",
         ),
         (tensor(1, 8, 8, 3, dtype="uint8"), (), 1.0, 0.0, "the input's type"),
+        (tensor(1, 8, 8, 3, dtype="int8"), (), 1.0, -128.0, "the input's type"),
+        # Real numbers that the first operation quantises.
+        (tensor(1, 8, 8, 3, scale=1 / 255, zero_point=0), (), 255.0, 0.0, "the input's quantisation"),
     ],
 )
 def test_normalisation_is_read_from_the_model(given, operations, divisor, offset, by):
@@ -127,6 +130,13 @@ def test_an_unusual_range_of_a_quantised_input_is_assumed(dtype, scale, zero_poi
 )
 def test_a_usual_range_of_a_quantised_input_is_taken(dtype, scale, zero_point):
     assert known(tensor(1, 8, 8, 3, dtype=dtype, scale=scale, zero_point=zero_point)).assumed == ()
+
+
+def test_real_numbers_keep_the_default_where_their_quantisation_has_an_unusual_range():
+    model = known(tensor(1, 8, 8, 3, scale=0.31 / 255, zero_point=0))
+    assert model.picture is not None and model.picture.divisors == (127.5,)
+    assert (model.inputs[0].scale, model.inputs[0].zero_point) == (None, None)
+    assert "--input-scale" in model.assumed[0]
 
 
 def test_the_user_says_the_normalisation_channel_by_channel():
