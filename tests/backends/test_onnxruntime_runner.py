@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgebench import registry
+from tests.backends.onnx_plugin import NPU, Runtime
 from tests.models.crafted import onnx_file
 
 # By its entry point, as the harness finds it: no checker follows the folder that it is installed from.
@@ -169,7 +170,7 @@ def test_a_provider_that_the_build_lacks_is_refused_with_those_it_has(doubled):
         runner.load(doubled, {**OPTIONS, "provider": "TensorrtExecutionProvider"})
 
 
-class Runtime:
+class Build:
     """A build that has a provider whose libraries may be missing."""
 
     __version__ = "9"
@@ -192,8 +193,8 @@ class Runtime:
 def test_the_processor_does_not_step_in_unseen():
     options = {**OPTIONS, "provider": "CUDAExecutionProvider", "provider_options": "device_id=1,a=b=c"}
     with pytest.raises(RuntimeError, match="only CPUExecutionProvider"):
-        runner._session(Runtime(["CPUExecutionProvider"]), "m.onnx", options, 1)
-    there = Runtime(["CUDAExecutionProvider", "CPUExecutionProvider"])
+        runner._session(Build(["CPUExecutionProvider"]), "m.onnx", options, 1)
+    there = Build(["CUDAExecutionProvider", "CPUExecutionProvider"])
     runner._session(there, "m.onnx", options, 1)
     assert there.asked == [("CUDAExecutionProvider", {"device_id": "1", "a": "b=c"})]
 
@@ -203,3 +204,22 @@ def test_no_runtime_says_how_to_get_one(monkeypatch, doubled):
     monkeypatch.setattr(runner, "_WHY_NONE", "No module named 'onnxruntime'")
     with pytest.raises(ImportError, match="No module named 'onnxruntime'"):
         runner.load(doubled, OPTIONS)
+
+
+# Providers with memory of their own, in place of which a stand-in computes.
+
+
+def test_a_provider_that_copies_what_is_bound_sees_each_patch(doubled):
+    model = runner.Model(Runtime(built=[NPU]), doubled, {**OPTIONS, "provider": NPU})
+    [model_input] = model.buffers()
+    for value in (1, 3):
+        model_input[:] = value
+        np.testing.assert_array_equal(model.infer(slot(model_input)), np.full((2, 3), 32 * value))
+
+
+def test_it_sees_each_sample_too(two):
+    model = runner.Model(Runtime(built=[NPU]), two, {**OPTIONS, "provider": NPU})
+    held = (np.full((1, 4), 2, np.float32), np.full((1, 4), 3, np.float32))
+    assert float(model.infer(slot(held))[1]) == 24
+    held[1][:] = 5
+    assert float(model.infer(slot(held))[1]) == 40

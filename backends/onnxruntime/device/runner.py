@@ -67,6 +67,9 @@ class Model:
         self._run = self._session.run_with_iobinding
         self._held = ()  # type: Tuple[NDArray[Any], ...]  # what is bound has to stay
         self._loose = []  # type: List[str]
+        # Other providers copy an input when it is bound, Intel's even in host memory (onnxruntime issues 5857
+        # and 29782): what is written into the array later they do not see.
+        self._copies_inputs = options["provider"] != CPU
         self._outputs = [self._bind_output(output) for output in self._session.get_outputs()]
         self._scores = self._row()
 
@@ -93,8 +96,9 @@ class Model:
         Returns:
             Scores [batch, classes], or a tuple of all outputs where they are anything else.
         """
-        if isinstance(slot.array, tuple) and slot.array is not self._held:
-            self._bind_inputs(slot.array)
+        arrays = slot.array if isinstance(slot.array, tuple) else self._held
+        if self._copies_inputs or arrays is not self._held:
+            self._bind_inputs(arrays)
         for name in self._loose:  # what the last run made is bound now, and the next may be of another size
             self._binding.bind_output(name, "cpu")
         self._run(self._binding)
