@@ -1,7 +1,7 @@
 """ONNX Runtime with a provider of its own memory, in front of the real processor's."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,7 +58,13 @@ class Session:
 
 
 class Runtime:
-    """The module: `built` are providers of the build; `devices` those that its plug-ins bring, by provider.
+    """The module.
+
+    Args:
+        built: providers of the build.
+        devices: types of devices by provider, which are there once a library is registered.
+        placement: operations by provider; None if the runtime does not tell.
+        started: whether the provider's libraries are there.
 
     Attributes:
         registered: libraries by the name that they were registered under.
@@ -68,12 +74,14 @@ class Runtime:
     def __init__(
         self,
         built: Sequence[str] = (),
-        devices: dict[str, Sequence[str]] | None = None,
+        devices: Mapping[str, Sequence[str]] | None = None,
         placement: dict[str, int] | None = None,
+        started: bool = True,
     ) -> None:
         self._built = built
         self._devices = devices or {}
         self._placement = placement
+        self._started = started
         self.registered: dict[str, str] = {}
         self.chosen: tuple[str, str, dict[str, str]] = ("", "", {})
 
@@ -88,7 +96,11 @@ class Runtime:
 
     def get_ep_devices(self) -> list[Any]:
         return [
-            SimpleNamespace(ep_name=name, device=SimpleNamespace(type=SimpleNamespace(name=kind.upper())))
+            SimpleNamespace(
+                ep_name=name,
+                ep_metadata={"version": "7"},
+                device=SimpleNamespace(type=SimpleNamespace(name=kind.upper())),
+            )
             for name, kinds in {"CPUExecutionProvider": ["cpu"], **self._devices}.items()
             for kind in kinds
             if name == "CPUExecutionProvider" or self.registered
@@ -110,4 +122,4 @@ class Runtime:
             name, options = providers[0] if isinstance(providers[0], tuple) else (providers[0], {})
             self.chosen = (name, "", options)
         real = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        return Session(real, self.chosen[0], self._placement)
+        return Session(real, self.chosen[0], self._placement) if self._started else real
