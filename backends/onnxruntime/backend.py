@@ -40,8 +40,9 @@ class Runtime(BaseModel):
 
 
 ASK_RUNTIME = (
-    "\nimport json, onnxruntime; print(json.dumps(dict(plugins_found(onnxruntime, {!r}, {!r}), "
-    "version=onnxruntime.__version__, providers=onnxruntime.get_available_providers())))"
+    "\nimport json, onnxruntime; providers = onnxruntime.get_available_providers(); "  # later with plug-ins
+    "print(json.dumps(dict(plugins_found(onnxruntime, {!r}, {!r}), version=onnxruntime.__version__, "
+    "providers=providers)))"
 )
 
 

@@ -295,6 +295,9 @@ def test_a_model_that_stays_on_the_processor_is_refused(doubled):
     options = {**OPTIONS, "provider": NPU}
     with pytest.raises(RuntimeError, match="3 of 3 operations on the processor"):
         runner.Model(Runtime(built=[NPU], placement={runner.CPU: 3}), doubled, {**options, "allow_cpu": True})
+    with pytest.raises(RuntimeError, match="takes no operation"):  # a plug-in is then not among the providers
+        plugin = Runtime(devices=DEVICES, started=False)
+        runner.Model(plugin, doubled, {**options, "provider_library": "/opt/libnpu.so"})
     most = Runtime(built=[NPU], placement={NPU: 1, runner.CPU: 2})
     with pytest.raises(RuntimeError, match="allow-cpu=true"):
         runner.Model(most, doubled, options)

@@ -189,6 +189,8 @@ def _session(
         settings.add_provider_for_devices([plugin.device], dict(plugin.options, **extra))
         session = runtime.InferenceSession(path, settings)
     started = [str(name) for name in session.get_providers()]
+    if provider not in started and plugin is not None:
+        raise RuntimeError("{} takes no operation of this model; {}".format(provider, TOO_FEW))
     # A provider whose libraries are missing is left out with a line on stderr, and the processor steps in.
     if provider not in started:
         raise RuntimeError(
