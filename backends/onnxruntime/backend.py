@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator
 
 from edgebench.agent.facts import board_facts
-from edgebench.contract import BackendOptions
+from edgebench.contract import BackendOptions, PathText
 from edgebench.errors import UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.board_findings import board_findings
@@ -24,33 +25,52 @@ from edgebench.records.values import Finding
 
 
 class Runtime(BaseModel):
-    """What `ASK_RUNTIME` prints."""
+    """What `ASK_RUNTIME` prints.
+
+    Attributes:
+        providers: those of the build.
+        plugins: types of devices of each provider in a plug-in.
+        faults: by provider or package, why a plug-in cannot be loaded.
+    """
 
     version: str
     providers: list[str]
+    plugins: dict[str, list[str]]
+    faults: dict[str, str]
 
 
 ASK_RUNTIME = (
-    "import json, onnxruntime; print(json.dumps("
-    "{'version': onnxruntime.__version__, 'providers': onnxruntime.get_available_providers()}))"
+    "\nimport json, onnxruntime; providers = onnxruntime.get_available_providers(); "  # later with plug-ins
+    "print(json.dumps(dict(plugins_found(onnxruntime, {!r}, {!r}), version=onnxruntime.__version__, "
+    "providers=providers)))"
 )
-DEFAULT_PROVIDER = "CPUExecutionProvider"
 
 
-def _runtime(target: Target, provider: str) -> list[Finding]:
+def _runtime(target: Target) -> list[Finding]:
     """The runtime is asked in a process of its own: it never lives in the harness's."""
+    options = OnnxRuntimeOptions.model_validate(dict(target.options))
     python = target.launch.python or sys.executable
     fix = f"{python} -m pip install onnxruntime"
+    program = (Path(__file__).parent / "device" / "plugins.py").read_text(encoding="utf-8")
+    program += ASK_RUNTIME.format(options.provider, options.provider_library)
     try:
-        runtime = ask_library("ONNX Runtime", ASK_RUNTIME, Runtime, python, target.launch.env, fix)
+        runtime = ask_library("ONNX Runtime", program, Runtime, python, target.launch.env, fix)
     except UnavailableError as error:
         return [Finding("error", "onnxruntime", f"{error.what}: {error.why}", error.fix)]
-    there = Finding("ok", "onnxruntime", runtime.version)
-    if provider in runtime.providers:
-        return [there, Finding("ok", "provider", provider)]
-    message = f"{provider} is not in this build, which has {', '.join(runtime.providers)}"
-    fix = "name one of these (--set provider=NAME), or install a build with it, such as onnxruntime-gpu"
-    return [there, Finding("error", "provider", message, fix)]
+    found = [Finding("ok", "onnxruntime", runtime.version)]
+    for name, types in runtime.plugins.items():
+        found.append(Finding("ok", "plug-in", f"{name}: {', '.join(types) or 'no device here'}"))
+    for name, fault in runtime.faults.items():
+        found.append(Finding("warning", "plug-in", f"{name}: {fault}", "install its driver, or remove it"))
+    if options.provider in runtime.providers or runtime.plugins.get(options.provider):
+        return [*found, Finding("ok", "provider", options.provider)]
+    message = f"{options.provider} is not in this build, which has {', '.join(runtime.providers)}"
+    message += ", nor in a plug-in with a device here"
+    fix = (
+        "name one of these (--set provider=NAME), install a build with it, such as onnxruntime-gpu, or a "
+        "plug-in, such as onnxruntime-ep-openvino, or name its library (--set provider_library=PATH)"
+    )
+    return [*found, Finding("error", "provider", message, fix)]
 
 
 _PAIR = re.compile(r"[A-Za-z0-9_]{1,64}=[^,=\s]{1,200}")
@@ -59,6 +79,7 @@ _PAIR = re.compile(r"[A-Za-z0-9_]{1,64}=[^,=\s]{1,200}")
 class OnnxRuntimeOptions(BackendOptions):
     """`--set` of the runtime."""
 
+    added_later = frozenset({"provider_library", "provider_device", "allow_cpu"})
     threads: int = Field(
         default=0,
         ge=0,
@@ -72,6 +93,15 @@ class OnnxRuntimeOptions(BackendOptions):
     )
     provider_options: str = Field(
         default="", max_length=2000, description="options of the provider: key=value,key=value"
+    )
+    provider_library: PathText = Field(
+        default="", description="library of a provider that neither the build nor a plug-in package has"
+    )
+    provider_device: Literal["", "cpu", "gpu", "npu"] = Field(
+        default="", description="device of a plug-in's provider: cpu, gpu or npu; default: its first"
+    )
+    allow_cpu: bool = Field(
+        default=False, description="let the processor carry out more than half of the operations"
     )
     optimisation: Literal["all", "extended", "basic", "disabled"] = Field(
         default="all", description="optimisation of the graph, when it is loaded"
@@ -114,5 +144,4 @@ class OnnxRuntimeBackend(PreparedByChain, AgentBackend):
 
     def check(self, target: Target) -> list[Finding]:
         """Runtime and provider where the worker runs, what prepares, here; the state of the machine."""
-        provider = str(target.options.get("provider", DEFAULT_PROVIDER))
-        return [*_runtime(target, provider), packages_finding(), *board_findings(board_facts())]
+        return [*_runtime(target), packages_finding(), *board_findings(board_facts())]

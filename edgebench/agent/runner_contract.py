@@ -118,7 +118,12 @@ class Model(Protocol):
         """float32, float16, int8 or uint8. A plain attribute will do."""
 
     def describe(self) -> Dict[str, Any]:
-        """The runtime: its name, version and the settings that it truly uses."""
+        """The runtime: its name, version and the settings that it truly uses.
+
+        Optional entries: `placement`, the number of operations by provider or delegate; `absent`, the reason
+        for each entry that is None; `warnings`, sentences for whoever reads the results; `emulated`, True if
+        no device carries the model out, so that no time or power is one.
+        """
 
     def infer(self, slot: Slot) -> "NDArray[Any]":
         """Run the batch in the slot."""

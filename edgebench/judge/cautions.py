@@ -147,7 +147,7 @@ def observe(records: Sequence[SessionRecord], probes: Rows) -> tuple[Observed, .
 
 def _observed(record: SessionRecord, columns: Mapping[str, Sequence[Column]]) -> Observed:
     steady = record.windows_ns.get("steady")
-    if steady is None:
+    if steady is None or record.emulated:  # nothing of an emulator is a time that could be disturbed
         return Observed()
     totals = {
         recorded_name(info): {

@@ -287,6 +287,8 @@ class AgentSession:
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         """For each worker the first pass, the warm-up's batches as one Pass, then the steady passes.
 
+        A runtime that emulates its device runs one steady pass alone.
+
         A first KeyboardInterrupt lets the passes in progress finish, yields them, and is then raised; a
         second one ends at once.
         """
@@ -300,7 +302,8 @@ class AgentSession:
                 worker.call("scene", limit_s, None, digest, path=path, **plan.scene.grid)
         with self._faults.at("measure"):
             try:
-                yield from self._loop.measure(plan)
+                emulated = self._workers[0].emulated
+                yield from self._loop.measure_emulated(plan) if emulated else self._loop.measure(plan)
             except (GeneratorExit, KeyboardInterrupt):
                 self._faults.stopping = True
                 raise
@@ -341,12 +344,13 @@ class AgentSession:
         probes, probe_reasons, monitor_reasons = self._probes.facts()
         probe_reasons = {**self._probes.outages, **probe_reasons}
         facts = SessionFacts(
-            cold=first.cold,
+            cold=ColdFigures() if first.emulated else first.cold,
             warmup=first.warmup,
             memory=first.memory,
             runtime=dict(first.runtime),
             clock={} if first.own_time else self._clock.facts(),
             own_time=first.own_time,
+            emulated=first.emulated,
             tick_ns=max((worker.tick_ns or 0 for worker in self._workers), default=0) or None,
             windows_ns=self._loop.windows_ns,
             load_bursts=self._loop.load_bursts,

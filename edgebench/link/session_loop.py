@@ -103,21 +103,7 @@ class SessionLoop(Generic[Timed]):
         settings.report("warm-up", 0, 0)
         yield from client.warm_up(plan)
         self._burst()
-        plan = replace(plan, least_s=self._least_s(plan))
-        counted = plan.sustained_s is None and plan.least_s is None
-        settings.report("passes", 0, plan.passes if counted else 0)
-        schedules = [
-            Schedule(plan, self._host_s) if self._host_s else Schedule(plan) for _ in range(settings.workers)
-        ]
-        with contextlib.closing(client.steady(plan, schedules)) as steady:
-            for timed in steady:
-                if timed.phase != "steady":
-                    yield timed
-                    continue
-                begin, end = self.windows_ns.steady or (timed.start_ns, timed.end_ns)
-                steady_ns = min(begin, timed.start_ns), max(end, timed.end_ns)
-                self.windows_ns = replace(self.windows_ns, steady=steady_ns)
-                yield timed
+        schedules = yield from self._steady(replace(plan, least_s=self._least_s(plan)))
         if client.metering and self.windows_ns.steady is not None:
             # The pause after the last paced pass belongs to its cycle, and to no idle window.
             pause_s = max(schedule.wait_s(self.windows_ns.steady[1]) for schedule in schedules)
@@ -126,6 +112,25 @@ class SessionLoop(Generic[Timed]):
                 self.windows_ns = replace(self.windows_ns, idle_after=idle)
             elif pause_s > 0:
                 self._idle("idle window after", pause_s)
+
+    def measure_emulated(self, plan: MeasurePlan) -> Generator[Timed, None, None]:
+        """One steady pass of each worker and nothing else: times and power of an emulator say nothing."""
+        yield from self._steady(MeasurePlan(plan.scene, passes=1))
+
+    def _steady(self, plan: MeasurePlan) -> Generator[Timed, None, list[Schedule]]:
+        """The steady passes or windows; returns the schedules of the workers."""
+        workers = self._settings.workers
+        counted = plan.sustained_s is None and plan.least_s is None
+        self._settings.report("passes", 0, plan.passes if counted else 0)
+        schedules = [Schedule(plan, self._host_s) if self._host_s else Schedule(plan) for _ in range(workers)]
+        with contextlib.closing(self._client.steady(plan, schedules)) as steady:
+            for timed in steady:
+                if timed.phase == "steady":
+                    begin, end = self.windows_ns.steady or (timed.start_ns, timed.end_ns)
+                    steady_ns = min(begin, timed.start_ns), max(end, timed.end_ns)
+                    self.windows_ns = replace(self.windows_ns, steady=steady_ns)
+                yield timed
+        return schedules
 
     def _least_s(self, plan: MeasurePlan) -> float | None:
         """How long the steady part lasts at least, for the meters."""

@@ -215,6 +215,11 @@ class Worker:
     # --- requests ---
 
     @property
+    def emulated(self) -> bool:
+        """Whether the runner says that no device carries the model out."""
+        return self.runtime.get("emulated") is True
+
+    @property
     def span(self) -> Span:
         """When what the worker answered last can have been done, on the device's clock."""
         return self._session.clock.span_of(self.number)

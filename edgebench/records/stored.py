@@ -490,7 +490,8 @@ class SessionRecord(_Record):
     memory: Annotated[dict[str, int | None], Keys(MemoryFigures)] = {}
     """Resident memory of the worker process. Source: operating system of the device."""
     runtime: Annotated[dict[str, Any], Private("runtime")] = {}
-    """What the runner says of its runtime: name, version, threads, kernels. Source: runner."""
+    """What the runner says of its runtime: name, version, threads, kernels; placement, how many operations
+    each provider or delegate carries out; absent, the reason for each entry that is null. Source: runner."""
     device: Annotated[dict[str, Any], Private("facts")] = {}
     """The board's facts: model, processor, memory, system, governor and clocks; null where not to be had.
     Source: device."""

@@ -144,7 +144,7 @@ def _lines(
         [(each.key, text) for each in summaries for text in _conditions(each)],
         trials,
     )
-    said = [*assumed, *notes.cautions(summaries, trials, _DOUBTS)]
+    said = [*notes.cautions(summaries, trials, _DOUBTS), *assumed]
     path = judged.results.path
     # An absolute path would name the machine's folders on a page for others.
     known = path.name if path.is_absolute() or path.parent == default_output_dir() else str(path)

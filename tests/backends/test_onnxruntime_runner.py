@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgebench import registry
+from tests.backends.onnx_plugin import NPU, Runtime
 from tests.models.crafted import onnx_file
 
 # By its entry point, as the harness finds it: no checker follows the folder that it is installed from.
 runner: Any = importlib.import_module(
     registry.backend("onnxruntime").__module__.rpartition(".")[0] + ".device.runner"
 )
+plugins: Any = importlib.import_module(runner.__name__.rpartition(".")[0] + ".plugins")
 
 OPTIONS = registry.backend("onnxruntime").options_model().model_dump(mode="json") | {"threads": 2}
 
@@ -169,33 +172,13 @@ def test_a_provider_that_the_build_lacks_is_refused_with_those_it_has(doubled):
         runner.load(doubled, {**OPTIONS, "provider": "TensorrtExecutionProvider"})
 
 
-class Runtime:
-    """A build that has a provider whose libraries may be missing."""
-
-    __version__ = "9"
-    ExecutionMode = SimpleNamespace(ORT_SEQUENTIAL=0)
-    GraphOptimizationLevel = SimpleNamespace(ORT_ENABLE_ALL=99)
-    SessionOptions = SimpleNamespace
-    asked: Any = None
-
-    def __init__(self, started):
-        self._started = started
-
-    def get_available_providers(self):
-        return ["CUDAExecutionProvider", "CPUExecutionProvider"]
-
-    def InferenceSession(self, path, settings, providers):
-        self.asked = providers
-        return SimpleNamespace(get_providers=lambda: self._started)
-
-
-def test_the_processor_does_not_step_in_unseen():
-    options = {**OPTIONS, "provider": "CUDAExecutionProvider", "provider_options": "device_id=1,a=b=c"}
+def test_the_processor_does_not_step_in_unseen(doubled):
+    options = {**OPTIONS, "provider": NPU, "provider_options": "device_id=1,a=b=c"}
     with pytest.raises(RuntimeError, match="only CPUExecutionProvider"):
-        runner._session(Runtime(["CPUExecutionProvider"]), "m.onnx", options, 1)
-    there = Runtime(["CUDAExecutionProvider", "CPUExecutionProvider"])
-    runner._session(there, "m.onnx", options, 1)
-    assert there.asked == [("CUDAExecutionProvider", {"device_id": "1", "a": "b=c"})]
+        runner.Model(Runtime(built=[NPU], started=False), doubled, options)
+    there = Runtime(built=[NPU])
+    runner.Model(there, doubled, options)
+    assert there.chosen == (NPU, "", {"device_id": "1", "a": "b=c"})
 
 
 def test_no_runtime_says_how_to_get_one(monkeypatch, doubled):
@@ -203,3 +186,126 @@ def test_no_runtime_says_how_to_get_one(monkeypatch, doubled):
     monkeypatch.setattr(runner, "_WHY_NONE", "No module named 'onnxruntime'")
     with pytest.raises(ImportError, match="No module named 'onnxruntime'"):
         runner.load(doubled, OPTIONS)
+
+
+# Providers with memory of their own, in place of which a stand-in computes.
+
+
+def test_a_provider_that_copies_what_is_bound_sees_each_patch(doubled):
+    model = runner.Model(Runtime(built=[NPU]), doubled, {**OPTIONS, "provider": NPU})
+    [model_input] = model.buffers()
+    for value in (1, 3):
+        model_input[:] = value
+        np.testing.assert_array_equal(model.infer(slot(model_input)), np.full((2, 3), 32 * value))
+
+
+def test_it_sees_each_sample_too(two):
+    model = runner.Model(Runtime(built=[NPU]), two, {**OPTIONS, "provider": NPU})
+    held = (np.full((1, 4), 2, np.float32), np.full((1, 4), 3, np.float32))
+    assert float(model.infer(slot(held))[1]) == 24
+    held[1][:] = 5
+    assert float(model.infer(slot(held))[1]) == 40
+
+
+# Providers in libraries of their own, and where the operations went.
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """An installed package with the provider, and one that is broken."""
+    text = f"get_ep_names = lambda: [{NPU!r}]\nget_library_path = lambda: '/opt/libnpu.so'\n"
+    (tmp_path / "onnxruntime_ep_npu.py").write_text(text)
+    (tmp_path / "onnxruntime_ep_broken.py").write_text("raise OSError('no libgone.so')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    sys.modules.pop("onnxruntime_ep_npu", None)
+
+
+DEVICES = {NPU: ("cpu", "npu")}
+
+
+@pytest.mark.parametrize(("wanted", "device"), [("", "cpu"), ("npu", "npu")])
+def test_a_provider_is_found_in_a_package(package, doubled, wanted, device):
+    runtime = Runtime(devices=DEVICES)
+    options = {**OPTIONS, "provider": NPU, "provider_device": wanted, "provider_options": "a=1"}
+    description = runner.Model(runtime, doubled, options).describe()
+    assert runtime.registered == {NPU: "/opt/libnpu.so"}
+    assert runtime.chosen == (NPU, device, {"a": "1"})
+    assert (description["provider_library"], description["provider_device"]) == ("/opt/libnpu.so", device)
+    assert (description["provider_version"], description["emulated"]) == ("7", False)
+
+
+def test_the_build_comes_before_packages_and_these_before_a_named_library(package, doubled):
+    options = {**OPTIONS, "provider": NPU, "provider_library": "/home/libnpu.so"}
+    built = Runtime(built=[NPU], devices=DEVICES)
+    assert runner.Model(built, doubled, options).describe()["provider_library"] is None
+    assert built.registered == {}
+    packaged = Runtime(devices=DEVICES)
+    assert runner.Model(packaged, doubled, options).describe()["provider_library"] == "/opt/libnpu.so"
+    other = Runtime(devices={"OtherExecutionProvider": ("gpu",)})
+    runner.Model(other, doubled, {**options, "provider": "OtherExecutionProvider"})
+    assert other.registered == {"OtherExecutionProvider": "/home/libnpu.so"}
+
+
+@pytest.mark.parametrize(
+    ("runtime", "chosen", "words"),
+    [
+        (Runtime(), {"provider": "GoneExecutionProvider"}, f"{NPU}, onnxruntime_ep_broken .*no libgone.so"),
+        (Runtime(), {}, "no device here, but none"),
+        (Runtime(devices=DEVICES), {"provider_device": "gpu"}, "no gpu here, but cpu, npu; choose"),
+        (Runtime(built=[NPU]), {"provider_device": "gpu"}, "provider_device .* in this build"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused_with_those_that_are(package, doubled, runtime, chosen, words):
+    with pytest.raises(RuntimeError, match=words):
+        runner.Model(runtime, doubled, {**OPTIONS, "provider": NPU, **chosen})
+
+
+def test_a_runtime_that_loads_no_plugins_says_which_does(package):
+    old = SimpleNamespace(__version__="1.22.0")
+    with pytest.raises(RuntimeError, match=r"1\.22\.0 .* 1\.23 or newer"):
+        plugins.plugin_of(old, {**OPTIONS, "provider": NPU})
+
+
+@pytest.mark.parametrize(
+    ("machine", "types", "backend", "emulated"),
+    [("x86_64", "cpu", "Htp", True), ("aarch64", "npu", "Htp", False), ("aarch64", "gpu", "Gpu", False)],
+)
+def test_qnn_is_given_its_backend_and_emulates_on_x86(
+    doubled, monkeypatch, machine, types, backend, emulated
+):
+    monkeypatch.setattr(plugins.platform, "machine", lambda: machine)
+    monkeypatch.setattr(plugins, "package_libraries", lambda: ({plugins.QNN: "/opt/qnn/libep.so"}, {}))
+    runtime = Runtime(devices={plugins.QNN: [types]})
+    model = runner.Model(runtime, doubled, {**OPTIONS, "provider": plugins.QNN})
+    assert runtime.chosen == (plugins.QNN, types, {"backend_path": f"/opt/qnn/libQnn{backend}.so"})
+    assert model.describe()["emulated"] is emulated
+
+
+def test_operations_are_counted_by_provider(doubled):
+    runtime = Runtime(built=[NPU], placement={NPU: 140, runner.CPU: 12})
+    description = runner.Model(runtime, doubled, {**OPTIONS, "provider": NPU}).describe()
+    assert description["placement"] == {NPU: 140, runner.CPU: 12}
+    assert description["warnings"] == ["12 of 152 operations on the processor"]
+    assert description["absent"] == {}
+    assert runner.load(doubled, OPTIONS).describe()["placement"] == {runner.CPU: 2}
+
+
+def test_a_model_that_stays_on_the_processor_is_refused(doubled):
+    options = {**OPTIONS, "provider": NPU}
+    with pytest.raises(RuntimeError, match="3 of 3 operations on the processor"):
+        runner.Model(Runtime(built=[NPU], placement={runner.CPU: 3}), doubled, {**options, "allow_cpu": True})
+    with pytest.raises(RuntimeError, match="takes no operation"):  # a plug-in is then not among the providers
+        plugin = Runtime(devices=DEVICES, started=False)
+        runner.Model(plugin, doubled, {**options, "provider_library": "/opt/libnpu.so"})
+    most = Runtime(built=[NPU], placement={NPU: 1, runner.CPU: 2})
+    with pytest.raises(RuntimeError, match="allow-cpu=true"):
+        runner.Model(most, doubled, options)
+    allowed = runner.Model(most, doubled, {**options, "allow_cpu": True}).describe()
+    assert allowed["warnings"] == ["2 of 3 operations on the processor"]
+
+
+def test_a_runtime_that_does_not_tell_its_placement_has_the_reason(doubled):
+    description = runner.Model(Runtime(built=[NPU]), doubled, {**OPTIONS, "provider": NPU}).describe()
+    assert (description["placement"], description["warnings"]) == (None, [])
+    assert "1.24 and newer" in description["absent"]["placement"]

@@ -139,6 +139,44 @@ def test_doctor_asks_the_runtime_for_its_providers():
     assert {"governor", "memory", "clock"} <= {finding.subject for finding in backend.check(TARGET)}
 
 
+STAND_IN = """
+from types import SimpleNamespace as Of
+__version__ = "9"
+registered = []
+get_available_providers = lambda: ["CPUExecutionProvider"]
+def register_execution_provider_library(name, path):
+    if "broken" in path:
+        raise RuntimeError("no driver")
+    registered.append(name)
+def get_ep_devices():
+    return [Of(ep_name=name, device=Of(type=Of(name=kind))) for name in registered for kind in ("GPU", "NPU")]
+"""
+
+
+def test_doctor_lists_plugins_with_their_devices(tmp_path):
+    (tmp_path / "onnxruntime.py").write_text(STAND_IN)
+    for name in ("good", "broken"):
+        text = (
+            f"get_ep_names = lambda: ['{name}ExecutionProvider']\nget_library_path = lambda: '/{name}.so'\n"
+        )
+        (tmp_path / f"onnxruntime_ep_{name}.py").write_text(text)
+    launch = Launch(env={"PYTHONPATH": str(tmp_path)})
+    chosen = {"provider": "ownExecutionProvider", "provider_library": "/own.so"}
+    target = Target("ort", "onnxruntime", chosen, launch)
+    findings = backend.check(target)
+    assert [(finding.level, finding.message) for finding in findings if finding.subject == "plug-in"] == [
+        ("ok", "goodExecutionProvider: gpu, npu"),
+        ("ok", "ownExecutionProvider: gpu, npu"),
+        ("warning", "brokenExecutionProvider: RuntimeError: no driver"),
+    ]
+    assert subjects(target)["provider"].level == "ok"
+    broken = Target("ort", "onnxruntime", {"provider": "brokenExecutionProvider"}, launch)
+    assert subjects(broken)["provider"].level == "error"
+    gone = subjects(Target("ort", "onnxruntime", {"provider": "goneExecutionProvider"}, launch))["provider"]
+    assert gone.level == "error"
+    assert "provider_library=PATH" in gone.fix
+
+
 def test_doctor_names_what_is_missing(monkeypatch, tmp_path):
     def missing(package):
         raise PackageNotFoundError(package)

@@ -44,6 +44,11 @@ OPENVINO_2021 = Board(
     "3.9", ("openvino==2021.4.2",), "from openvino.inference_engine import IECore; IECore()"
 )
 OPENVINO_2022 = Board("3.10", ("openvino==2022.3.2",), "from openvino.runtime import Core; Core()")
+# ONNX Runtime with a plug-in, Intel's and Qualcomm's, which for x86 emulates its NPU.
+ONNX_OPENVINO = Board(
+    "3.11", ("onnxruntime", "onnxruntime-ep-openvino"), "import onnxruntime, onnxruntime_ep_openvino"
+)
+ONNX_QNN = Board("3.11", ("onnxruntime", "onnxruntime-qnn"), "import onnxruntime, onnxruntime_qnn")
 # What computes behind a stand-in for TensorRT; JetPack 4.6's Python has numpy alone (TOY).
 JETPACK_5, JETPACK_6, JETPACK_7 = (
     Board(version, ("onnxruntime",), "import onnxruntime") for version in ("3.8", "3.10", "3.12")

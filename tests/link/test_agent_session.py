@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from edgebench.agent.timed import STAGES
 from edgebench.errors import SessionError
-from edgebench.records.session import SessionWindows, WarmUp
+from edgebench.records.session import ColdFigures, SessionWindows, WarmUp
 from edgebench.records.target import Launch
 
 PATCHES = 12
@@ -264,3 +265,35 @@ def test_the_tick_of_the_clock_is_known_from_the_load_on(measured):
     before, after = measured[3], measured[4]
     assert before.tick_ns is not None
     assert before.tick_ns == after.tick_ns > 0
+
+
+EMULATOR = """
+import numpy as np
+
+class Model:
+    input_shape, input_dtype = (1, 224, 224, 3), "float32"
+    def describe(self): return {"name": "emulator", "version": "1", "emulated": True}
+    def infer(self, slot): return np.full((1, 5), slot.array.mean(), np.float32)
+
+def load(path, options): return Model()
+"""
+
+
+def test_an_emulated_runtime_runs_one_pass_and_has_no_seconds(rig, tmp_path):
+    runner = tmp_path / "runner.py"
+    runner.write_text(EMULATOR)
+    with (
+        closing(rig.device(runner)) as device,
+        device.session(rig.artifact(), rig.settings(idle_s=60.0)) as session,
+    ):
+        golden = session.golden()
+        plan = rig.plan(passes=9, least_s=60.0, sustained_s=60.0)
+        [only] = session.measure(plan)
+        predicted = session.predict(rig.images)
+        facts = session.facts()
+    assert len(golden) == len(rig.artifact().golden.scores)
+    assert only.phase == "steady"
+    np.testing.assert_array_equal(only.scores, predicted)
+    assert facts.emulated
+    assert (facts.cold, facts.warmup, facts.load_bursts) == (ColdFigures(), None, None)
+    assert (facts.windows_ns.idle, facts.windows_ns.idle_after) == (None, None)

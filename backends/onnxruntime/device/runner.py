@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ...device.placement import processor_warnings
 from ...device.score_rows import is_one_row
 from ...device.threads import threads_of
+from .plugins import Plugin, device_type, is_emulated, plugin_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +21,9 @@ CPU = "CPUExecutionProvider"
 # x86-64 processors without VNNI add two products of uint8 and int8 in 16 bits, which overflow without a word.
 # With it the runtime takes slower kernels there, and only there (at the levels "extended" and "all").
 NO_SATURATION = ("session.x64quantprecision", "1")
+
+RECORD_PLACEMENT = ("session.record_ep_graph_assignment_info", "1")
+TOO_FEW = "take another model, another int8 form (--set int8=) or another provider"
 
 DTYPES = {
     "tensor(float)": "float32",
@@ -55,7 +60,11 @@ class Model:
         self._version = str(runtime.__version__)
         self._options = options
         self._threads = threads_of(options)
-        self._session: Any = _session(runtime, path, options, self._threads)
+        self._session, self._plugin = _session(runtime, path, options, self._threads)
+        self._placement, self._why_no_placement = _placement(self._session, self._version)
+        self._warnings = []  # type: List[str]
+        if options["provider"] != CPU and self._placement is not None:
+            self._warnings = processor_warnings(self._placement, CPU, TOO_FEW, options["allow_cpu"])
         inputs = self._session.get_inputs()
         shapes = options.get("input_shapes") or [tensor.shape for tensor in inputs]
         self._names = [str(tensor.name) for tensor in inputs]
@@ -67,17 +76,28 @@ class Model:
         self._run = self._session.run_with_iobinding
         self._held = ()  # type: Tuple[NDArray[Any], ...]  # what is bound has to stay
         self._loose = []  # type: List[str]
+        # Other providers copy an input when it is bound, Intel's even in host memory (onnxruntime issues 5857
+        # and 29782): what is written into the array later they do not see.
+        self._copies_inputs = options["provider"] != CPU
         self._outputs = [self._bind_output(output) for output in self._session.get_outputs()]
         self._scores = self._row()
 
     def describe(self) -> Dict[str, Any]:
         """The runtime, its version, and what truly carries the model out."""
+        plugin = self._plugin
         return {
             "name": "onnxruntime",
             "version": self._version,
             "threads": self._threads,
             "providers": [str(name) for name in self._session.get_providers()],
             "optimisation": self._options["optimisation"],
+            "provider_library": plugin and plugin.library,
+            "provider_version": plugin and plugin.device.ep_metadata.get("version"),
+            "provider_device": plugin and device_type(plugin.device),
+            "placement": self._placement,
+            "absent": {} if self._placement is not None else {"placement": self._why_no_placement},
+            "warnings": self._warnings,
+            "emulated": is_emulated(self._options["provider"]),
         }
 
     def buffers(self) -> "List[NDArray[Any]]":
@@ -93,8 +113,9 @@ class Model:
         Returns:
             Scores [batch, classes], or a tuple of all outputs where they are anything else.
         """
-        if isinstance(slot.array, tuple) and slot.array is not self._held:
-            self._bind_inputs(slot.array)
+        arrays = slot.array if isinstance(slot.array, tuple) else self._held
+        if self._copies_inputs or arrays is not self._held:
+            self._bind_inputs(arrays)
         for name in self._loose:  # what the last run made is bound now, and the next may be of another size
             self._binding.bind_output(name, "cpu")
         self._run(self._binding)
@@ -132,16 +153,16 @@ class Model:
         return None if held is None else held.reshape(batch, -1)
 
 
-def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> Any:
+def _session(
+    runtime: Any, path: str, options: Dict[str, Any], threads: int
+) -> "Tuple[Any, Optional[Plugin]]":
+    """A session of the provider, with the plug-in that has it; None if the build has it.
+
+    Raises:
+        RuntimeError: neither has the provider, or it cannot be started.
+    """
     provider = options["provider"]
-    there = [str(name) for name in runtime.get_available_providers()]
-    if provider not in there:
-        raise RuntimeError(
-            "{} is not in this onnxruntime {}, which has {}; "
-            "take one of these, or install a build with it".format(
-                provider, runtime.__version__, ", ".join(there)
-            )
-        )
+    extra = dict(pair.split("=", 1) for pair in options["provider_options"].split(",") if pair)
     settings = runtime.SessionOptions()
     settings.intra_op_num_threads = threads
     settings.inter_op_num_threads = 1
@@ -153,10 +174,23 @@ def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> 
     by_default = "uint8" if options["int8"] == "qoperator" else "int8"
     if {"auto": by_default}.get(options["activations"], options["activations"]) == "uint8":
         settings.add_session_config_entry(*NO_SATURATION)
-    extra = dict(pair.split("=", 1) for pair in options["provider_options"].split(",") if pair)
-    wanted = [(provider, extra)] if extra else [provider]
-    session = runtime.InferenceSession(path, settings, providers=wanted)
+    settings.add_session_config_entry(*RECORD_PLACEMENT)
+    plugin = None
+    if provider in runtime.get_available_providers():
+        if options["provider_device"]:
+            raise RuntimeError(
+                "provider_device chooses among the devices of a plug-in, and {} is in this build; "
+                "leave it out, or choose by --set provider_options=key=value".format(provider)
+            )
+        wanted = [(provider, extra)] if extra else [provider]
+        session = runtime.InferenceSession(path, settings, providers=wanted)
+    else:
+        plugin = plugin_of(runtime, options)
+        settings.add_provider_for_devices([plugin.device], dict(plugin.options, **extra))
+        session = runtime.InferenceSession(path, settings)
     started = [str(name) for name in session.get_providers()]
+    if provider not in started and plugin is not None:
+        raise RuntimeError("{} takes no operation of this model; {}".format(provider, TOO_FEW))
     # A provider whose libraries are missing is left out with a line on stderr, and the processor steps in.
     if provider not in started:
         raise RuntimeError(
@@ -165,7 +199,19 @@ def _session(runtime: Any, path: str, options: Dict[str, Any], threads: int) -> 
             )
         )
     getattr(session, "disable_fallback", lambda: None)()
-    return session
+    return session, plugin
+
+
+def _placement(session: Any, version: str) -> "Tuple[Optional[Dict[str, int]], str]":
+    """Operations by provider; None and the reason if the runtime does not tell."""
+    ask = getattr(session, "get_provider_graph_assignment_info", None)
+    if ask is None:
+        return None, "onnxruntime {} does not tell it, 1.24 and newer do".format(version)
+    operations = {}  # type: Dict[str, int]
+    for part in ask():
+        provider = str(part.ep_name)
+        operations[provider] = operations.get(provider, 0) + len(part.get_nodes())
+    return operations, ""
 
 
 def _is_static(shape: Sequence[Any]) -> bool:
