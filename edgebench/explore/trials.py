@@ -94,7 +94,7 @@ import edgebench
 import pandas as pd
 
 lab = edgebench.scan()  # name the folders that hold these results; published figures are in none
-trials = lab.trials
+trials = lab.trials.reset_index()
 {chosen}
 names = list(trials["result"].unique()) or list(lab.results)[:1]  # columns come from a result
 figures = pd.concat({name: edgebench.load(lab.results[name].path).summaries() for name in names})
