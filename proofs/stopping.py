@@ -47,17 +47,17 @@ DECIDE_CLAIM = (
     f"A verdict that is settled early ({SPENDING_NAME} spending, a look after every session from the third "
     f"to the last; before {SHAPE_SESSIONS} sessions only with a margin above {100 * EARLY_MARGIN:g} %) is "
     f"wrong in at most {100 * ALPHA:g} %, and in at most {100 * OTHER_WRONG:g} % where sessions fall into "
-    "two modes (30 % of them 5 % slower, `shift` within a mode) or are skewed (exponential). `off` is how far "
-    "the truth is from the limit, on the side on which more are wrong. `ended` is the mean number of sessions, "
-    "`naive` how often stopping at the first 95 % interval that excludes the limit would be wrong."
+    "two modes (30 % of them 5 % slower, `shift` within a mode) or are skewed (exponential). `off` is how "
+    "far the truth is from the limit, on the side on which more are wrong. `ended` is the mean number of "
+    "sessions, `naive` how often stopping at the first 95 % interval that excludes the limit would be wrong."
 )
 ENDED_CLAIM = (
     f"A trial ends when its interval is within 1 % of the value with {SHAPE_SESSIONS} sessions or more, or "
     f"when its verdict is settled, or with {MOST} sessions: the interval that is shown of it, taken at "
     f"{100 * STOPPING_CONFIDENCE:g} %, covers in 93 to 99 %, and in at least {100 * OTHER_COVERED:g} % where "
-    "sessions fall into two modes or are skewed (exponential). Nothing is claimed of these where a limit is so "
-    "far off that few sessions settle it. Passes of normal and t3 sessions correlate at 0.6. `early` met its "
-    "rule, `ended` is the mean number of sessions, `naive` what the 95 % interval would cover that ends a "
+    "sessions fall into two modes or are skewed (exponential). Nothing is claimed of these where a limit is "
+    "so far off that few sessions settle it. Passes of normal and t3 sessions correlate at 0.6. `early` met "
+    "its rule, `ended` is the mean number of sessions, `naive` what the 95 % interval would cover that ends a "
     "trial at its third session already."
 )
 
