@@ -57,8 +57,8 @@ ENDED_CLAIM = (
     f"{100 * STOPPING_CONFIDENCE:g} %, covers in 93 to 99 %, and in at least {100 * OTHER_COVERED:g} % where "
     "sessions fall into two modes or are skewed (exponential). Nothing is claimed of these where a limit is "
     "so far off that few sessions settle it. Passes of normal and t3 sessions correlate at 0.6. `early` met "
-    "its rule, `ended` is the mean number of sessions, `naive` what the 95 % interval would cover that ends a "
-    "trial at its third session already."
+    "its rule, `ended` is the mean number of sessions, `naive` what the 95 % interval would cover that ends "
+    "a trial at its third session already."
 )
 
 Floats = NDArray[np.float64]
