@@ -90,9 +90,9 @@ class StickChain(OnnxChain):
         """UnsupportedError for a precision or a file that the stick does not take."""
         name, precision = request.variant.name, request.variant.precision
         if precision in PRECISION_REASONS:
-            why, _, fix = PRECISION_REASONS[precision].partition(": ")
+            why, fix = PRECISION_REASONS[precision], ""
             if request.source.kind == "openvino":
-                fix = "give an IR of FP16, or the .onnx that it was made from"
+                why, fix = why.partition(":")[0], "give an IR of FP16, or the .onnx that it was made from"
             raise UnsupportedError(f"{name} is not for the stick", why=why, fix=fix)
         return super().recipe(request)
 

@@ -145,7 +145,7 @@ class Results(StoredResults):
         Args:
             board: what a target is made of, `[TARGET=]NAME` as `edgebench fit --board` takes it.
             declared_power: what a target draws by its data sheet, `[TARGET=]WATTS:KIND:SOURCE`.
-            declared: a target's boot time, `[TARGET=]boot_s:SECONDS:KIND:SOURCE`.
+            declared: boot time (`[TARGET=]boot_s:SECONDS:KIND:SOURCE`), mass_g or size_mm of a target.
 
         Raises:
             StoredResultError: a stored table is damaged.

@@ -339,8 +339,8 @@ DeclaredOption = Annotated[
     list[str] | None,
     option(
         "declared",
-        help_text="A target's boot time by a source: [TARGET=]boot_s:SECONDS:KIND:SOURCE, "
-        "such as nano=boot_s:25:typical:'stop watch'. Repeatable.",
+        help_text="Mass, size or boot time by a source, such as nano=mass_g:180:weighed, "
+        "size_mm:100x80x29:'its drawing' or boot_s:25:typical:'stop watch'. Repeatable.",
     ),
 ]
 BoardOption = Annotated[

@@ -67,7 +67,8 @@ def show_judged(
             from edgebench.report.sections import margins, sections
 
             missions = brief_missions(judged.results, judged.summaries, judged.profiles)
-            print_sections(console, [margins(first.matrix), *sections(judged, beyond, missions)])
+            parts = [margins(first.matrix), *sections(judged, beyond, missions)]
+            print_sections(console, sorted(parts, key=lambda part: part.anchor != "changes"))
         elif (workers := workers_table(judged.summaries)).rows:
             console.print()
             print_blocks(console, [workers])

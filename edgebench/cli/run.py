@@ -67,6 +67,7 @@ def run(
     hangs up, 143 by SIGTERM).
     """
     from edgebench.cli.outcome import conclude, print_plan, say_forecast
+    from edgebench.link.inspection import require_answer
     from edgebench.prepare.cache import Cache, using
     from edgebench.results.layout import check_name
     from edgebench.results.listing import newest_unfinished
@@ -98,7 +99,9 @@ def run(
 
                 fleet = RemoteMachines(resolved.config, observer.note)
                 declared = fleet.declared
-            built = build(resolved.config, cache, observer.note, declared)
+            # A fleet's machines reach their targets' hosts themselves.
+            contact = None if dry_run or fleet else require_answer
+            built = build(resolved.config, cache, observer.note, declared, contact)
         if dry_run:
             print_plan(stdout(), built, cache, json_=json_)
             return

@@ -317,7 +317,7 @@ def settled_by(trial: TrialSummary, verdict: Verdict) -> str:
     is_of_meter, rail = metric.is_power or bool(metric.rail), trial.primary_rail
     is_of_body = isinstance(metric.judged, Stated) and metric.source == DECLARED
     ways = (
-        (is_of_body and trial.body, "--board FILE.toml that gives it"),
+        (is_of_body and trial.body, f"--declared {metric.name}:VALUE:SOURCE"),
         (is_of_body and trial.published, "--board TARGET=NAME"),
         # No run brings what is declared of a board.
         (trial.published, "" if metric.source == DECLARED else _MEASURE),

@@ -87,9 +87,8 @@ def judge_folder(
     """Read, sum up and judge; without `profiles` by those that the experiment was run with.
 
     `boards` (`[TARGET=]NAME`) and `declared_power` (`[TARGET=]WATTS:KIND:SOURCE`) of a target take the place
-    of what its run declared, here and not on disk, and so do `declared_conditions`, its boot time; what is
-    declared beats the boards'. UsageError as `fit.boards_of_targets.with_boards` and
-    `plan.condition_declarations.declared_figures`.
+    of what its run declared, here and not on disk, and so do `declared_conditions`: boot time, mass and size.
+    What is declared beats the boards'. Raises UsageError as `with_boards` and `run.boards.with_declared`.
     """
     results, notes = with_declarations(load(path), declared_power, boards, declared_conditions)
     if profiles is None:
@@ -116,17 +115,10 @@ def with_declarations(
     """
     experiment, notes = with_boards(results.experiment, boards) if boards else (results.experiment, ())
     if declared_power or declared_conditions:
-        from edgebench.run.boards import declared_figures
+        from edgebench.run.boards import with_declared
 
-        declared = declared_figures(declared_power, declared_conditions, target_aliases(experiment))
-        targets = tuple(
-            replace(
-                target,
-                **(figures := declared.get(target.name, {})),
-                from_boards=tuple(name for name in target.from_boards if name not in figures),
-            )
-            for target in experiment.targets
-        )
+        aliases = target_aliases(experiment)
+        targets = with_declared(experiment.targets, declared_power, declared_conditions, aliases)
         experiment = experiment.model_copy(update={"targets": targets})
     is_same = experiment is results.experiment
     return results if is_same else StoredResults(results.path, experiment), notes

@@ -165,9 +165,9 @@ class Stated:
         if value is None:
             return Figure(reason=self.absent)
         note = trial.board_doubts.get(asked.metric.name, "")
-        return Figure(
-            value if isinstance(value, tuple) else float(value), exact=True, what=self.what, note=note
-        )
+        source = trial.declared_sources.get(asked.metric.name)
+        what = f"{self.what} ({source})" if source else self.what
+        return Figure(value if isinstance(value, tuple) else float(value), exact=True, what=what, note=note)
 
 
 def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:

@@ -286,6 +286,7 @@ class _Part:
             body=target.body if target else "",
             other_machine=other_machine(target, ok),
             declared_power=shown.declared_power if shown else (),
+            declared_sources=dict(shown.declared_sources) if shown else {},
             boot_s=shown.boot_s if shown else None,
             image_bytes=scene.image_bytes,
             update_bytes=trial.artifact_bytes,

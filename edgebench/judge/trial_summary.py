@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -652,6 +652,8 @@ class TrialSummary:
     instructions_reason: str = ""
     """Of an emulated trial, why it has no instructions; empty where it has. Source: session.json."""
     declared_power: tuple[DeclaredPower, ...] = ()  # of its target as a whole, at most one of each kind
+    declared_sources: Mapping[str, str] = field(default_factory=dict)
+    """Who states the declared mass_g and size_mm, where a flag declared them. Source: experiment.json."""
     boot_s: DeclaredBoot | None = None
     image_bytes: Count | None = None
     """Bytes of one picture of the scene as RGB, of which a mission's backlog makes storage_bytes; null for

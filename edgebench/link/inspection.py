@@ -56,6 +56,24 @@ def inspect_target(target: Target, backend: Backend) -> Inspection:
     return Inspection(facts, (*findings, *of_launch, *of_meters))
 
 
+def require_answer(targets: Sequence[Target]) -> None:
+    """Connect to the targets' hosts, one after the other, until one answers. A target on this machine does.
+
+    Raises:
+        UnavailableError, NoPermissionError: no host answers; the error of the first one.
+    """
+    errors: list[EdgeBenchError] = []
+    for host, target in {target.host: target for target in targets}.items():
+        try:
+            if host is not None:
+                AgentDevice(open_link(target), (), locks=False).close()
+            return
+        except EdgeBenchError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
 def check_target(target: Target, backend: Backend) -> list[Finding]:
     """What doctor says: of a board by asking it, of this machine by its folders and the backend's checks."""
     folders = _folders_here() if target.host is None and isinstance(backend, AgentBackend) else []

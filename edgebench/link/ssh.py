@@ -196,8 +196,12 @@ _PYTHON_CAUSES = (
 )
 
 
+_SSH_FAILED = 255
+"""Exit code of ssh's own errors. Any other is that of the remote command."""
+
+
 def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchError:
-    """Why no connection came about, from ssh's own words.
+    """Error for a connection that did not come about, from what ssh and the board printed.
 
     Args:
         failed: of the process that should have opened the connection.
@@ -215,12 +219,21 @@ def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchE
     )
     if known is not None:
         return known.kind(known.what, why=known.why, fix=known.fix)
+    output = printable_lines(failed.stdout)
+    why = "; ".join([*words[-1:], *output[-1:]])
     if failed.code is None:
-        why = "nothing came back in time" if not words else words[-1]
         return UnavailableError(
-            f"{address} does not answer", why=why, fix=f"run '{login}': it must log in without a question"
+            f"{address} does not answer",
+            why=why or "nothing came back in time",
+            fix=f"run '{login}': it must log in without a question",
         )
-    why = words[-1] if words else f"ssh ended with exit code {failed.code}"
+    why = why or f"ssh ended with exit code {failed.code}"
+    if failed.code != _SSH_FAILED:
+        return UnavailableError(
+            f"{address} lets this user in and runs no command",
+            why=why,
+            fix="give the account a shell there (sudo chsh -s /bin/sh USER)",
+        )
     return UnavailableError(
         f"{address} cannot be reached by ssh",
         why=why,
@@ -230,7 +243,7 @@ def not_connected(failed: OpeningFailed, address: str, login: str) -> EdgeBenchE
 
 def no_python(failed: OpeningFailed, address: str, python: str, login: str) -> EdgeBenchError:
     """Why the connection stands and no Python took the agent."""
-    if failed.code == 255:
+    if failed.code == _SSH_FAILED:
         return not_connected(failed, address, login)
     words = printable_lines(failed.stderr)
     exit_code = f"exit code {failed.code}"

@@ -168,6 +168,8 @@ class Target:
     declared_power: tuple[DeclaredPower, ...] = ()
     """What it draws as a whole by a data sheet or label, and not by a meter: at most one figure of each kind.
     Source: targets file, flag or boards."""
+    declared_sources: Mapping[str, Source] = field(default_factory=dict)
+    """Who states mass_g and size_mm, where a flag declared them. Source: flag."""
     boot_s: DeclaredBoot | None = None
     """Its boot time by a data sheet or label, and not measured; null where nobody declared it. Unit: s.
     Source: targets file, flag or boards."""
@@ -215,8 +217,8 @@ class Target:
         not.
         """
         places = {name: self.options[name] for name in self.places if name in self.options}
-        undeclared: Any = {"declared_power": (), "boot_s": None}
-        return replace(self, name="", options=places, settings={}, **undeclared)
+        undeclared: Any = {"declared_power": (), **dict.fromkeys(("mass_g", "size_mm", "boot_s"))}
+        return replace(self, name="", options=places, settings={}, declared_sources={}, **undeclared)
 
 
 # A board's address for SSH, `user@board[:port]`: parsed, and refused where it could be misread.

@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 
 from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
 from edgebench.judge.pairing import leaves
-from edgebench.judge.trial_summary import PUBLISHED
-from edgebench.records.stored import ExperimentRecord, GoldenCheck, TrialRecord
+from edgebench.judge.trial_summary import PUBLISHED, TrialSummary
+from edgebench.records.stored import ExperimentRecord, GoldenCheck, SessionRecord, TrialRecord
 from edgebench.records.target import Target
 from edgebench.report import words
 from edgebench.report.blocks import Column, Table, facts, of_figures
@@ -24,6 +24,7 @@ from edgebench.results.rows import Rows
 
 _MAX_ROWS = 80
 _MOST_DEPTH = 5
+_MOST_MACHINES = 4  # that the first screen names
 _UNKNOWN = "not known"
 _OF_COMPILERS = ("compiler", "operations")
 
@@ -67,6 +68,45 @@ def environment(results: StoredResults) -> list[Table]:
     groups.append(facts("Compiled models", itertools.islice(_compiled(record), _MAX_ROWS)))
     groups.append(facts("Checks before the start", checks))
     return [group for group in groups if group.rows]
+
+
+def machines(results: StoredResults, summaries: Sequence[TrialSummary]) -> list[str]:
+    """One line per target: board, processor, runtime with version, threads, power mode and meter.
+
+    Recorded by its finished sessions. A fact that the device does not state is left out; without a meter the
+    line says so.
+    """
+    record = exported(results.experiment)
+    lines: list[str] = []
+    for target in record.targets[:_MOST_MACHINES]:
+        facts_by_name: dict[str, dict[str, None]] = {}
+        rails = (rail for each in summaries if each.target == target.name for rail in each.power or ())
+        meters = dict.fromkeys(words.plain(rail.meter.removesuffix(":"), 60) for rail in rails)
+        for trial in record.trials:
+            for session in results.session_records(trial.key) if trial.target == target.name else ():
+                if session.status == "ok":
+                    for name, text in _machine_facts(target, session):
+                        facts_by_name.setdefault(name, {}).setdefault(text)
+        texts = [
+            _several([words.plain(text, 80) for text in texts if text]) for texts in facts_by_name.values()
+        ]
+        texts.append(f"meter {words.listed(list(meters))}" if meters else "no meter")
+        if facts_by_name:
+            prefix = f"{words.plain(target.name, 60)}: " if len(record.targets) > 1 else ""
+            lines.append(prefix + " · ".join(filter(None, texts)))
+    rest = len(record.targets) - _MOST_MACHINES
+    return [*lines, *([f"{words.counted(rest, 'more target')}: see Environment"] if rest > 0 else [])]
+
+
+def _machine_facts(target: Target, session: SessionRecord) -> Iterator[tuple[str, str]]:
+    device, runtime = session.device, session.runtime
+    mode = device.get("power_mode")
+    yield "board", " + ".join(board.title for board in target.boards) or str(device.get("board") or "")
+    yield "processor", str(device.get("cpu") or "")
+    yield "runtime", " ".join(str(runtime[name]) for name in ("name", "version") if runtime.get(name))
+    threads = runtime.get("threads") or target.options.get("threads")
+    yield "threads", words.counted(threads, "thread") if isinstance(threads, int) and threads else ""
+    yield "mode", f"power mode {mode.get('name') or mode.get('id')}" if isinstance(mode, Mapping) else ""
 
 
 def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:

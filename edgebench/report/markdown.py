@@ -33,7 +33,7 @@ def export_markdown(judged: Judged) -> str:
     """Everything but the plots, as GitHub's Markdown."""
     beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
     document = front(judged, beyond.decisions)
-    parts = [f"# {escape(document.title)}", escape(document.subtitle)]
+    parts = [f"# {escape(document.title)}", *map(escape, [document.subtitle, *document.machines])]
     parts += [escape(answer.text(answer.title)) for answer in document.answers]
     for each in document.lines:
         parts.append(f"**{escape(each.label)}:** {escape(each.text)}")

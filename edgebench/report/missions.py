@@ -84,6 +84,7 @@ _DUTY = "Share of a cycle in which the device works, at most 1"
 _BACKLOG = "Most images at once that are not done, the mean over cycles"
 _BACKLOG_P99 = "The same, the 99th percentile over at least 1,000 cycles a session"
 _ENERGY = "energy a cycle, "
+_NO_ENERGY = "No energy figures"
 _IDLE = "For the whole cycle, when the device stays on between images"
 _OFF = "For the whole cycle, when it is switched off where that saves energy"
 _BREAK_EVEN = "The pause from which on switching off saves energy"
@@ -245,7 +246,10 @@ def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], pl
     known = [each for each in FIGURES if any(of.figures[each.name].value is not None for of in missions)]
     known = [figure for figure in known if not figure.name.endswith(TAIL)]  # in the cells of the means
     unknown = words.grouped(
-        (mission.figures[figure.name].reason, figure.heading)
+        (
+            mission.figures[figure.name].reason,
+            _NO_ENERGY if figure.name.startswith(("energy_j", "break_even_s")) else figure.heading,
+        )
         for mission in missions
         for figure in FIGURES
         if not mission.overloaded and mission.figures[figure.name].value is None
@@ -255,7 +259,10 @@ def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], pl
         if each.overloaded:
             caption.append(f"{names[each.trial]} is overloaded: {each.load:.3g} cycles of work come in each")
     caption += [
-        f"{', '.join(dict.fromkeys(of))} not known: {words.plain(why)}" for why, of in unknown.items()
+        f"{_NO_ENERGY}: {words.plain(why)}"
+        if _NO_ENERGY in headings
+        else f"{', '.join(dict.fromkeys(headings))} not known: {words.plain(why)}"
+        for why, headings in unknown.items()
     ]
     return Table(
         f"{words.plain(title, 80)}: mission",

@@ -17,7 +17,7 @@ from edgebench.records.stored import ExperimentRecord
 from edgebench.report import notes, tables, words
 from edgebench.report.answer import Answer, answer_of, shared_answers
 from edgebench.report.blocks import Block, Column, Judgement, Matrix, Note, Row, Standing
-from edgebench.report.environment import command_line, most_sessions, steady_part
+from edgebench.report.environment import command_line, machines, most_sessions, steady_part
 from edgebench.report.notes import Trials
 from edgebench.report.tables import declared_texts, metric_text, scope_text, value_of
 from edgebench.results.listing import default_output_dir
@@ -27,7 +27,7 @@ from edgebench.stats.warnings import Caution, Flag
 
 _OPTION = re.compile(r"(--[a-z-]+)(?: [^ ,()`]+)?")
 _OF_FIT = ("--board", "--declared", "--declared-power")  # options that add a value after the run
-_LISTED = {"--meter": "kinds: edgebench meters list", "--board": "names: edgebench boards list"}
+_LISTED = {"--meter": "edgebench meters list", "--board": "edgebench boards list"}
 _DISTURBED = {
     Flag.INTERFERENCE: "other work competed for the cores",
     Flag.THROTTLED: "the board throttled",
@@ -44,11 +44,15 @@ _NOTED = 2  # sentences of a line
 
 @dataclass(frozen=True)
 class Line:
-    """A fact that a decision depends on, with the command that changes it, if there is one."""
+    """A fact that a decision depends on, with the command that changes it, if there is one.
+
+    `added` are the options by which the command differs from that of the run.
+    """
 
     label: str
     text: str
     command: str = ""
+    added: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Front:
     name: str
     title: str
     subtitle: str
+    machines: Sequence[str]
     answers: Sequence[Answer]
     lines: Sequence[Line]
     matrix: Matrix
@@ -87,6 +92,7 @@ def front(judged: Judged, decisions: Sequence[Decision]) -> Front:
         words.plain(record.name, 120),
         _title(record, summaries),
         _subtitle(record, summaries),
+        machines(judged.results, summaries),
         shared_answers(
             answer_of(decision, summaries, verdicts, standings, titles[decision.profile])
             for decision in decisions
@@ -258,7 +264,8 @@ def _not_measured(judged: Judged, titles: Mapping[str, str], command: str) -> li
     text = _names_of([about for about in unknown if about not in declared], titles)
     text += f" ({'; '.join(hints)})" if hints else ""
     text += _where_listed(of_run)
-    missing = [Line("Not measured", f"{text}.", " ".join([command_line(run), *of_run]) if of_run else "")]
+    command_again = " ".join([command_line(run), *of_run]) if of_run else ""
+    missing = [Line("Not measured", f"{text}.", command_again, " ".join(of_run))]
     stated = f"{_names_of(declared, titles)}{_where_listed(of_fit)}."
     return [
         *(missing if len(declared) < len(unknown) else []),
@@ -353,12 +360,13 @@ def _disturbed(summaries: Sequence[TrialSummary], trials: Trials) -> str:
         for latency, sharing in counts
     )
     worst = words.grouped((key, caution.count or caution.of) for key, caution in found)
-    reasons = words.grouped((_DISTURBED[caution.flag], key) for key, caution in found)
+    keys_by_reason = words.grouped((_DISTURBED[caution.flag], key) for key, caution in found)
+    reasons_by_keys = words.grouped((tuple(dict.fromkeys(keys)), why) for why, keys in keys_by_reason.items())
     why = "; ".join(
-        f"{reason} ({trials.several(list(dict.fromkeys(keys)))})" for reason, keys in reasons.items()
+        f"{', '.join(reasons)} ({trials.several(keys)})" for keys, reasons in reasons_by_keys.items()
     )
     count = f"{sum(map(max, worst.values()))} of {words.counted(sessions, 'session')}"
-    return f"{count}: {why}. Their times may be too long: repeat on an idle, cool machine."
+    return f"{count}: {why}. Repeat on an idle, cool machine."
 
 
 # Trials with their figures and their standing against each profile.

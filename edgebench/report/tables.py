@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from edgebench.judge.metric import Form, Metric
-from edgebench.judge.metrics import shown_in
+from edgebench.judge.metrics import METRICS, shown_in
 from edgebench.judge.metrics.power import rail_value
 from edgebench.judge.power import scope_rank
 from edgebench.judge.trial_summary import PUBLISHED, UNKNOWN_SCOPE, PowerFigure, TrialSummary
@@ -84,8 +84,12 @@ def rail_text(rail: PowerFigure) -> str:
 
 
 def declared_texts(summary: TrialSummary) -> list[str]:
-    """What was declared of a trial's target, marked as such: power and boot time."""
-    texts = []
+    """What was declared of a trial's target, marked as such: mass, size, power and boot time."""
+    texts = [
+        f"declared {METRICS[name].label.lower()}: {words.quantity(getattr(summary, name))} "
+        f"{name.rpartition('_')[2]} ({words.plain(source)})"
+        for name, source in summary.declared_sources.items()
+    ]
     figures = [
         f"{power.kind} {power.watts:g} W ({words.plain(power.source)})" for power in summary.declared_power
     ]

@@ -99,25 +99,20 @@ _LONGEST_NAME = 28  # of a trial or a profile, in columns; a longer one folds
 
 
 def print_front(console: Console, front: Front, *, details: bool = False) -> None:
-    """Print title, decisions, what is missing or disturbed, and the matrix; `details` for all of its rows."""
+    """Print title, machines, decisions, what is missing or disturbed, and the matrix.
+
+    `details` prints all of its rows.
+    """
     line(console, front.title, "bold")
-    line(console, front.subtitle, "dim")
-    console.print()
-    labelled = [(answer.title, answer.text()) for answer in front.answers]
-    labelled += [
-        (each.label, " ".join(filter(None, [each.text, f"Run: {each.command}" if each.command else ""])))
-        for each in front.lines
-    ]
-    width = min(max((cell_len(label) for label, _ in labelled), default=0), _LONGEST_NAME, console.width // 3)
-    for label, text in labelled:
-        texts = cell(console, text).wrap(console, max(8, console.width - width - _GAP), overflow="fold")
-        labels = cell(console, label, "bold").wrap(console, width, overflow="fold")
-        for at in range(max(len(texts), len(labels))):
-            shown = labels[at] if at < len(labels) else RichText()
-            shown.truncate(width + _GAP, pad=True)
-            console.print(shown + (texts[at] if at < len(texts) else RichText()))
+    about = [front.subtitle, *front.machines]
+    for text in [" · ".join(about)] if len(about) == 2 else about:
+        line(console, text, "dim")
+    for answer in front.answers:
+        line(console, f"{answer.title}: {answer.text()}", indent=2)
+    for fact in front.lines:
+        command = f"Run it again with {fact.added}" if fact.added else f"Run: {fact.command}"
+        line(console, " ".join([f"{fact.label}:", fact.text, *([command] if fact.command else [])]), indent=2)
     if front.matrix.rows:
-        console.print()
         _print_matrix(console, front.matrix, details)
 
 
@@ -142,6 +137,8 @@ def print_blocks(console: Console, blocks: Iterable[Block], *, opened: bool = Fa
             case Fold(title, tables):
                 line(console, title, "bold" if opened else "", indent=2)
                 for table in tables if opened else ():
+                    if table.title != title:
+                        line(console, table.title, indent=2)
                     print_table(console, table)
             case Command(text):
                 console.print(cell(console, text), soft_wrap=True)

@@ -310,6 +310,7 @@ def _target(target: Target, names: PrivateNames) -> Target:
         declared_power=tuple(
             replace(power, source=names.text(power.source)) for power in target.declared_power
         ),
+        declared_sources={name: names.text(source) for name, source in target.declared_sources.items()},
         boot_s=target.boot_s and replace(target.boot_s, source=names.text(target.boot_s.source)),
     )
 

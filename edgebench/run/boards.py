@@ -20,6 +20,7 @@ import logging
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -39,6 +40,7 @@ from edgebench.records.target import (
     DeclaredBoot,
     DeclaredPower,
     GramsOrMm,
+    Target,
 )
 from edgebench.records.values import PowerKind
 from edgebench.refusals import form, problem, refusal
@@ -97,9 +99,11 @@ def _by_target(
 
 POWER_FLAG = "--declared-power"
 BOOT_FLAG = "--declared"
+UNITS = {"mass_g": "g", "size_mm": "mm", "boot_s": "s"}
 _FORMS = {
     POWER_FLAG: "write it like --declared-power nano=9.5:maximum:'supply label'; kind: maximum or typical",
-    BOOT_FLAG: "write it like --declared nano=boot_s:25:typical:'stop watch'; kind: maximum or typical",
+    BOOT_FLAG: "write it like --declared nano=boot_s:25:typical:'stop watch' (kind: maximum or typical), "
+    "mass_g:180:weighed or size_mm:100x80x29:'its drawing'",
 }
 
 
@@ -117,7 +121,7 @@ def declared_powers(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[D
     declarations = []
     for text in texts:
         target, equals, _ = text.partition(":")[0].rpartition("=")
-        figure = _figure(POWER_FLAG, text, text[len(target + equals) :], DeclaredFigure, "watts")
+        figure = _figure(POWER_FLAG, text, text[len(target + equals) :], DeclaredFigure, "W")
         declarations.append((text, target.strip() if equals else None, figure.power))
     powers = _by_target(POWER_FLAG, declarations, aliases)
     for name, declared in powers.items():
@@ -126,38 +130,51 @@ def declared_powers(texts: Sequence[str], aliases: Aliases) -> dict[str, tuple[D
     return powers
 
 
-def declared_figures(
-    powers: Sequence[str], boots: Sequence[str], aliases: Aliases
-) -> dict[str, dict[str, Any]]:
-    """The declared fields of each target, by its name.
+def with_declared(
+    targets: Iterable[Target], powers: Sequence[str], figures: Sequence[str], aliases: Aliases
+) -> tuple[Target, ...]:
+    """The targets, each with what was declared of it in place of what it had.
 
     Args:
+        targets: of a run or a result.
         powers: as `declared_powers` takes them.
-        boots: `[TARGET=]boot_s:SECONDS:KIND:SOURCE`.
+        figures: `[TARGET=]boot_s:SECONDS:KIND:SOURCE`, `[TARGET=]mass_g:GRAMS:SOURCE` or
+            `[TARGET=]size_mm:LENGTHxWIDTHxHEIGHT:SOURCE`.
         aliases: names that each target answers to.
 
     Raises:
-        UsageError: as `declared_powers`.
+        UsageError: as `declared_powers`, and for another quantity or one that is there twice.
     """
     declarations = []
-    for text in boots:
+    for text in figures:
         head, _, rest = text.partition(":")
-        target, equals, field = (part.strip() for part in head.rpartition("="))
-        if field != "boot_s":
+        name, equals, field = (part.strip() for part in head.rpartition("="))
+        if field not in _STATED:
             raise UsageError(
-                f"{BOOT_FLAG} {short(text)}: {short(field)} cannot be declared",
-                fix=f"{_FORMS[BOOT_FLAG]}; write mass_g and size_mm into the targets file",
+                f"{BOOT_FLAG} {short(text)}: {short(field)} cannot be declared", fix=_FORMS[BOOT_FLAG]
             )
-        boot = _figure(BOOT_FLAG, text, rest, StatedBoot, "value").declared
-        declarations.append((text, target if equals else None, boot))
-    by_name: dict[str, dict[str, Any]] = {}
-    for name, declared in declared_powers(powers, aliases).items():
-        by_name.setdefault(name, {})["declared_power"] = declared
-    for name, declared_boots in _by_target(BOOT_FLAG, declarations, aliases).items():
-        if len(declared_boots) > 1:
-            raise UsageError(f"{BOOT_FLAG} of {name}: boot_s is there twice", fix="leave one of the two out")
-        by_name.setdefault(name, {})["boot_s"] = declared_boots[0]
-    return by_name
+        stated = _figure(BOOT_FLAG, text, rest, _STATED[field], UNITS[field])
+        declarations.append((text, name if equals else None, (field, stated)))
+    powers_by_name = declared_powers(powers, aliases)
+    figures_by_name = _by_target(BOOT_FLAG, declarations, aliases)
+    declared: list[Target] = []
+    for target in targets:
+        values: dict[str, Any] = {}
+        sources = dict(target.declared_sources)
+        if target.name in powers_by_name:
+            values["declared_power"] = powers_by_name[target.name]
+        for field, stated in figures_by_name.get(target.name, ()):
+            if field in values:
+                raise UsageError(
+                    f"{BOOT_FLAG} of {target.name}: {field} is there twice", fix="leave one of the two out"
+                )
+            if isinstance(stated, StatedBoot):
+                values[field] = stated.declared
+            else:
+                values[field], sources[field] = stated.value, stated.source
+        from_boards = tuple(name for name in target.from_boards if name not in values)
+        declared.append(replace(target, **values, declared_sources=sources, from_boards=from_boards))
+    return tuple(declared)
 
 
 def conflict_of(powers: Sequence[DeclaredPower | DeclaredFigure]) -> str:
@@ -170,13 +187,15 @@ def conflict_of(powers: Sequence[DeclaredPower | DeclaredFigure]) -> str:
     return ""
 
 
-def _figure(flag: str, text: str, figure: str, model: type[Figure], field: str) -> Figure:
-    """`VALUE:KIND:SOURCE`, validated by the model of the same figure in a TOML file."""
-    number, kind, source, *_ = (*(part.strip() for part in figure.split(":", 2)), "", "")
-    value: float | str = number
+def _figure(flag: str, text: str, figure: str, model: type[Figure], unit: str) -> Figure:
+    """`VALUE[:KIND]:SOURCE`, validated by the model of the same figure in a TOML file."""
+    names = [name for name in ("value", "watts", "kind", "source") if name in model.model_fields]
+    number, *rest = (part.strip() for part in figure.split(":", len(names) - 1))
+    value: float | str | list[float] = number
     with contextlib.suppress(ValueError):
-        value = float(number.removesuffix("W") if flag == POWER_FLAG else number)
-    document = {field: value, "kind": kind, "source": source}
+        sides = [float(side) for side in re.split("[x×,]", number.removesuffix(unit))]
+        value = sides if len(sides) > 1 else sides[0]
+    document = {**dict.fromkeys(names, ""), **dict(zip(names, [value, *rest], strict=False))}
     try:
         return model.model_validate(document)
     except ValidationError as error:
@@ -228,6 +247,7 @@ Word = Annotated[
         json_schema_extra=form("write text of 1 to 1000 characters in quotes, without control characters"),
     ),
 ]
+Positive = Annotated[GramsOrMm, Field(strict=True)]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_BOOT_S, strict=True)]
 Value = TypeVar("Value")
 
@@ -287,9 +307,15 @@ DeclaredFigures = Annotated[
 """One power, or one of each kind."""
 
 
-FILE_NAME = "boards.toml"
+_STATED: Mapping[str, type[Stated[Any]]] = {
+    "boot_s": StatedBoot,
+    "mass_g": Stated[Positive],
+    "size_mm": Stated[tuple[Positive, Positive, Positive]],
+}
+"""What --declared takes."""
 
-Positive = Annotated[GramsOrMm, Field(strict=True)]
+
+FILE_NAME = "boards.toml"
 
 
 def _as_name(text: str) -> str:
@@ -427,7 +453,7 @@ def known_board(name: str) -> Board:
     raise UsageError(
         f"there is no board {short(name)}",
         fix=f"{nearest(name, sorted(known))}`edgebench boards list` names all; or name a TOML file "
-        "with a board of your own, or write mass_g and size_mm into the targets file",
+        "with a board of your own, or add --declared mass_g:GRAMS:SOURCE",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from edgebench import registry
@@ -86,10 +86,11 @@ def build(
     cache: Cache,
     progress: Progress,
     declared: Sequence[DeclaredTarget] | None = None,
+    contact: Callable[[Sequence[Target]], None] | None = None,
 ) -> Built:
     """The whole plan; reads the models, renders or reads scene and images once, then finds them cached.
 
-    `declared` as of `choose`.
+    `declared` as of `choose`. `contact` is called with the targets before any file is read.
     """
     if config.decide and not config.profile:
         raise UsageError(
@@ -106,6 +107,8 @@ def build(
     variants = _offered(config, backends, targets)
     measured = [target for target in targets if target.name not in variants]
     require_formats(config.model, [(backends[target.device], target.options) for target in measured])
+    if contact is not None:
+        contact(targets)
     chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)
     require_batch_axes(chosen, config.batch)
     left_out: list[str] = []

@@ -187,7 +187,7 @@ class RunConfig:
         tuple[str, ...],
         Setting(
             DEVICE,
-            "Boot time: boot_s:25:typical:SOURCE.",
+            "Mass, size or boot time, such as mass_g:180:weighed.",
             "FIGURE",
         ),
     ] = ()

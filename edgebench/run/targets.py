@@ -19,7 +19,7 @@ from edgebench.records.session import probe_name
 from edgebench.records.target import Launch, Target, check_address, masked_launch
 from edgebench.records.values import Json
 from edgebench.refusals import refusal
-from edgebench.run.boards import body_of, declared_figures
+from edgebench.run.boards import body_of, with_declared
 from edgebench.run.meters import with_meters
 from edgebench.run.settings import RunConfig
 from edgebench.run.targets_file import DeclaredTarget
@@ -192,7 +192,8 @@ def make_targets(
                 fix="add --power-mode MODE, once for each mode to measure in",
             )
         targets = [replace(target, set_power_mode=target.power_mode is not None) for target in targets]
-    targets = _with_declared(targets, config.declared_power, config.declared)
+    aliases = {target.name: (target.name, target.declared_name) for target in targets}
+    targets = list(with_declared(targets, config.declared_power, config.declared, aliases))
     seen: set[str] = set()
     for target in targets:
         if target.set_power_mode and not backends[target.device].takes_host:
@@ -214,22 +215,6 @@ def make_targets(
         address = f"leave the {{}} of target {entry.name!r} out of the targets file"
         _refuse_address(backends[entry.device], entry.host, entry.port, address)
     return tuple(targets)
-
-
-def _with_declared(
-    targets: Sequence[Target], powers: Sequence[str], conditions: Sequence[str]
-) -> list[Target]:
-    """The targets, each with what was declared of it in place of what it had."""
-    aliases = {target.name: (target.name, target.declared_name) for target in targets}
-    declared = declared_figures(powers, conditions, aliases)
-    return [
-        replace(
-            target,
-            **(figures := declared.get(target.name, {})),
-            from_boards=tuple(name for name in target.from_boards if name not in figures),
-        )
-        for target in targets
-    ]
 
 
 def _refuse_address(backend: Backend, host: str | None, port: str | None, fix: str) -> None:

@@ -142,3 +142,13 @@ def test_a_boot_time_is_declared_for_a_stored_result(stored, tmp_path):
     }
     assert judged["trials"][0]["boot_s"] == {"seconds": 25.0, "kind": "typical", "source": "watch"}
     assert [target.boot_s for target in load(stored).experiment.targets] == [None]
+
+
+def test_a_mass_is_declared_for_a_stored_result_with_its_source(stored, tmp_path):
+    profile = tmp_path / "light.toml"
+    profile.write_text('name = "light"\n[[requirements]]\nquantity = "mass_g"\nlimit = "100 g"\n')
+    words = ["fit", stored, "--profile", profile, "--declared", "mass_g:180:kitchen scale"]
+    judged = json.loads(call(*words, "--json").stdout)
+    [verdict] = {(verdict["verdict"], verdict["value"], verdict["reason"]) for verdict in judged["verdicts"]}
+    assert verdict == ("fail", 180.0, "the declared mass (kitchen scale) misses the limit")
+    assert "declared mass: 180 g (kitchen scale)" in " ".join(call(*words, "--details").output.split())

@@ -70,7 +70,7 @@ def test_more_sessions_than_anybody_waits_for_are_not_proposed() -> None:
 def test_what_the_trial_has_already_is_not_proposed() -> None:
     assert by(summary(), quantity="mass_g", limit=9)[1] == "--board NAME"
     named = replace(summary(), body="Jetson Orin NX module (mass not known)")
-    assert by(named, quantity="mass_g", limit=9) == ("unknown", "--board FILE.toml that gives it")
+    assert by(named, quantity="mass_g", limit=9) == ("unknown", "--declared mass_g:VALUE:SOURCE")
     declared = replace(summary(), boot_s=DeclaredBoot(30.0, "maximum", "sheet"))
     assert by(declared, quantity="boot_s", limit=20.0) == ("inconclusive", "")
 
@@ -141,7 +141,9 @@ def test_what_others_published_is_settled_by_measuring() -> None:
     ways: dict[str, set[str]] = {}
     for verdict in judged.verdicts:
         ways.setdefault(verdict.quantity, set()).add(settled_by(trials[verdict.trial], verdict))
-    declared = {"", "--board TARGET=NAME", "--board FILE.toml that gives it"}
+    declared = {"", "--board TARGET=NAME"} | {
+        f"--declared {name}:VALUE:SOURCE" for name in ("mass_g", "size_mm")
+    }
     assert ways.pop("mass_g") | ways.pop("size_mm") == declared
     assert ways and all(each == {"", "a run of one's own (`edgebench run`)"} for each in ways.values())
 

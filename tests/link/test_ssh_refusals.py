@@ -57,6 +57,20 @@ def test_nobody_there(rig, own_board):
     assert "refused" in error.why and "sshd" in error.fix
 
 
+def test_an_account_that_runs_no_command(rig, tmp_path):
+    """What the board prints is the reason: nologin writes it on stdout."""
+    if why := sshd.missing():
+        pytest.skip(why)
+    board = sshd.make_board(tmp_path, "ForceCommand echo 'This account is not available.'; exit 1")
+    board.start()
+    try:
+        error = refused(rig, board, UnavailableError, "runs no command")
+    finally:
+        board.power_off()
+    assert "This account is not available." in error.why
+    assert "chsh" in error.fix
+
+
 def test_a_name_that_cannot_be_found(rig, own_board):
     agent, digest = agent_file(rig.cache)
     own_board.config.write_text(own_board.config.read_text() + "Host nowhere\n  ProxyCommand none\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ def two_inputs(path: Path) -> Path:
         helper.make_node("Split", ["product"], ["first", "second"], axis=1),
     ]
     matrix = [[1.0, 2.0, 3.0, 4.0], [0.5, 0.25, 2.0, 1.0], [3.0, 1.0, 2.0, 0.5]]
-    outputs: dict[str, tuple[int | str, ...]] = {"y": (1, 4), "second": (1, 2), "b": (1, 4)}
+    outputs: dict[str, Sequence[int | str]] = {"y": (1, 4), "second": (1, 2), "b": (1, 4)}
     constants = {"matrix": np.array(matrix, np.float32)}
     return onnx_file(path, nodes, {"z": (1, 4), "a": (1, 3)}, outputs, constants)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.records.target import DeclaredBoot, DeclaredPower
-from edgebench.run.boards import declared_figures, declared_powers
+from edgebench.records.target import DeclaredBoot, DeclaredPower, Target
+from edgebench.run.boards import declared_powers, with_declared
 from tests.fakes import FakeBackend, make_targets
 from tests.golden_text import assert_golden
 
@@ -42,22 +42,46 @@ def test_a_combination_of_a_sweep_is_named_by_itself_or_with_all_of_them():
     assert [power.watts for (power,) in powers.values()] == [4.0, 6.0]
 
 
+def declared(powers, figures, aliases=NANO):
+    targets = [Target(name=name, device="cpu") for name in aliases]
+    return with_declared(targets, powers, figures, aliases)
+
+
 def test_what_is_declared_becomes_fields_of_the_target():
-    declared = declared_figures(["9.5:maximum:label"], ["boot_s:25:typical:watch: mine"], NANO)
-    assert declared == {
-        "nano": {
-            "declared_power": (DeclaredPower(9.5, "maximum", "label"),),
-            "boot_s": DeclaredBoot(25.0, "typical", "watch: mine"),
-        }
-    }
-    assert declared_figures([], [], TWO) == {}
-    assert set(declared_figures([], ["pi=boot_s:25:maximum:x"], TWO)) == {"pi"}
+    [target] = declared(["9.5:maximum:label"], ["boot_s:25:typical:watch: mine"])
+    assert target.declared_power == (DeclaredPower(9.5, "maximum", "label"),)
+    assert target.boot_s == DeclaredBoot(25.0, "typical", "watch: mine")
+    assert [target.boot_s for target in declared([], ["pi=boot_s:25:maximum:x"], TWO)] == [
+        None,
+        DeclaredBoot(25.0, "maximum", "x"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value", "source"),
+    [
+        ("mass_g:180:weighed", "mass_g", 180.0, "weighed"),
+        ("nano=mass_g: 61.5 g :scale: March", "mass_g", 61.5, "scale: March"),
+        ("size_mm:100x80x29:its drawing", "size_mm", (100.0, 80.0, 29.0), "its drawing"),
+        ("size_mm:100, 80, 29 mm:ruler", "size_mm", (100.0, 80.0, 29.0), "ruler"),
+    ],
+)
+def test_mass_and_size_are_declared_with_their_source(text, field, value, source):
+    [target] = declared([], [text])
+    assert getattr(target, field) == value
+    assert target.declared_sources == {field: source}
+
+
+def test_a_declared_mass_keeps_the_source_of_a_declared_size():
+    [sized] = declared([], ["size_mm:1x2x3:ruler"])
+    [target] = with_declared([sized], [], ["mass_g:180:weighed"], NANO)
+    assert target.declared_sources == {"size_mm": "ruler", "mass_g": "weighed"}
 
 
 def test_a_targets_own_name_beats_that_of_its_sweep_figure_by_figure():
     texts = ["nano=boot_s:25:typical:a", "nano[threads=2]=boot_s:9:maximum:c"]
-    first, second = declared_figures([], texts, SWEPT).values()
-    assert (first["boot_s"].seconds, second["boot_s"].seconds) == (25.0, 9.0)
+    first, second = declared([], texts, SWEPT)
+    assert (first.boot_s.seconds, second.boot_s.seconds) == (25.0, 9.0)
 
 
 def test_a_run_takes_it_in_place_of_the_boards():
@@ -79,7 +103,18 @@ REFUSED_POWERS = [
     *(":maximum:label", "1.2.3:maximum:label", "many:maximum:label"),
 ]
 REFUSED_BOOTS = [
-    *("boot:25:typical:x", "mass_g:25:x", "", "boot_s", "boot_s:25:typical", "boot_s:25:typical: "),
+    *(
+        "boot:25:typical:x",
+        "mass_g:25",
+        "mass_g:0:x",
+        "mass_g:1x2x3:x",
+        "mass_g:2 kg:x",
+        "size_mm:1x2:x",
+        "",
+        "boot_s",
+        "boot_s:25:typical",
+        "boot_s:25:typical: ",
+    ),
     *("boot_s:25:usual:x", "boot_s:soon:typical:x", "boot_s:0:typical:x", "boot_s:nan:typical:x"),
     *("boot_s:inf:typical:x", "boot_s:25:typical:a\x1b", "temperature_c:-20..60:x"),
 ]
@@ -99,6 +134,6 @@ def test_what_cannot_be_declared_is_refused_with_the_fix():
     lines = []
     for powers, boots in cases:
         with pytest.raises(UsageError) as caught:
-            declared_figures(powers, boots, TWO)
+            declared(powers, boots, TWO)
         lines += [caught.value.what, f"    {caught.value.fix}"]
     assert_golden(Path(__file__).parent / "golden" / "declarations.txt", "\n".join(lines))

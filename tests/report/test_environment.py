@@ -3,7 +3,7 @@ from __future__ import annotations
 import shlex
 
 from edgebench.judge.judged import Judged
-from edgebench.report.environment import command_line, environment, flat
+from edgebench.report.environment import command_line, environment, flat, machines
 from edgebench.results.load import StoredResults
 
 
@@ -61,3 +61,7 @@ def test_what_a_compiler_said_is_there_and_nothing_where_there_was_none(whole: J
         f"{name}.operations.edgetpu": "1",
         f"{name}.operations.cpu.SOFTMAX": "1",
     }
+
+
+def test_one_line_names_runtime_threads_and_meter_of_the_only_target(whole: Judged) -> None:
+    assert machines(whole.results, whole.summaries) == ["2.1.0 · 1 thread · no meter"]

@@ -32,11 +32,10 @@ def printed(summaries: list[TrialSummary], verdicts: list[Verdict], *, details: 
     return file.getvalue()
 
 
-@pytest.mark.parametrize(("width", "most"), [(80, 38), (100, 28)])
+@pytest.mark.parametrize(("width", "most"), [(80, 30), (100, 28)])
 def test_nine_trials_and_three_profiles_fit_on_one_screen(
     whole: Judged, width: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The path of the report and an empty line come behind."""
     monkeypatch.setenv("COLUMNS", str(width))
     file = io.StringIO()
     beyond = answers(whole.summaries, whole.profiles, whole.verdicts)
@@ -117,7 +116,7 @@ def test_a_trial_that_failed_is_named_with_its_reason() -> None:
 def test_a_disturbed_measurement_is_said_below_the_decisions() -> None:
     throttled = Caution(Flag.THROTTLED, 1, 3, what="clock capped")
     text = printed([samples.summary(cautions=(throttled,)), samples.summary(0.5)], [])
-    assert re.search(r"^Disturbed +1 of 6 sessions: the board throttled \(0\.25 int8\)\.", text, re.MULTILINE)
+    assert re.search(r"^Disturbed: 1 of 6 sessions: the board throttled \(0\.25 int8\)\.", text, re.MULTILINE)
 
 
 def test_nothing_at_all() -> None:
@@ -199,8 +198,8 @@ def test_figures_of_another_machine_are_not_called_unmeasured() -> None:
         for each in samples.verdicts(trials)
     ]
     text = " ".join(printed(trials, verdicts).split())
-    assert f"Not judged latency per image: {machine}." in text
-    assert "Not measured latency" not in text
+    assert f"Not judged: latency per image: {machine}." in text
+    assert "Not measured: latency" not in text
 
 
 def test_details_say_once_what_is_unknown_for_every_trial() -> None:

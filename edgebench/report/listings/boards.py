@@ -16,13 +16,12 @@ from edgebench.report.environment import flat, gathered
 from edgebench.report.listings import show_listing, write_json
 from edgebench.report.listings.devices import print_findings
 from edgebench.report.terminal import line, print_blocks
-from edgebench.run.boards import BOARD_FACTS, Board, StatedBoot
+from edgebench.run.boards import BOARD_FACTS, UNITS, Board, StatedBoot
 
 # What `edgebench boards` prints: the boards that are known, and one with the source of each figure.
 
 
 UNKNOWN = "not known"
-_UNITS = {"mass_g": "g", "size_mm": "mm", "boot_s": "s"}
 
 
 def board_record(name: str, board: Board) -> dict[str, Any]:
@@ -88,7 +87,7 @@ def print_board(console: Console, name: str, board: Board, *, as_json: bool = Fa
 
 def _text(board: Board, fact: str) -> str:
     """A fact with its unit; a dash where it is not known."""
-    stated, unit = getattr(board, fact), _UNITS.get(fact, "")
+    stated, unit = getattr(board, fact), UNITS.get(fact, "")
     if stated is None:
         return words.MISSING
     if isinstance(stated, StatedBoot):

@@ -1,3 +1,4 @@
+import importlib.util
 import random
 from pathlib import Path
 
@@ -192,7 +193,7 @@ def test_what_is_not_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "empty.onnx").touch()
     with pytest.raises(InputError, match="is empty"):
         inspect_model(tmp_path / "empty.onnx")
-    monkeypatch.setattr(module.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     (tmp_path / "m.tflite").write_bytes(b"x")
     with pytest.raises(UnavailableError) as missing:
         inspect_model(tmp_path / "m.tflite")

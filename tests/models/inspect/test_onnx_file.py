@@ -119,7 +119,7 @@ def test_an_input_has_the_scale_of_its_first_quantisation(
 ):
     weights = ["q", "s", "z", "s", "z"] if operation == "QLinearConv" else []
     taken = ["t"] if operation == "Cast" else ["t", "s", "z", *weights]
-    attributes = {"to": TensorProto.FLOAT} if operation == "Cast" else {}
+    attributes: dict[str, Any] = {"to": TensorProto.FLOAT} if operation == "Cast" else {}
     nodes = [
         node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
         node(operation, taken, ["y"], **attributes),
