@@ -79,7 +79,6 @@ _PAIR = re.compile(r"[A-Za-z0-9_]{1,64}=[^,=\s]{1,200}")
 class OnnxRuntimeOptions(BackendOptions):
     """`--set` of the runtime."""
 
-    added_later = frozenset({"provider_library", "provider_device", "allow_cpu"})
     threads: int = Field(
         default=0,
         ge=0,

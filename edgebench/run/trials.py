@@ -105,7 +105,7 @@ def batches_of(backend: Backend, asked: Sequence[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(asked)) or (backend.default_batch,)
 
 
-MEASURING_PROTOCOL = 2
+MEASURING_PROTOCOL = 3
 """Raised when the way of measuring changes so that figures are no longer comparable."""
 
 KEY_LENGTH = 16
