@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -44,6 +45,9 @@ class QuickDevice:
         """There is nothing to end."""
 
 
+_BEGINNINGS_NS = itertools.count(1)  # equal passes of two sessions would be damage
+
+
 @dataclass
 class QuickSession:
     artifact: Artifact
@@ -52,8 +56,10 @@ class QuickSession:
         return np.array(self.artifact.golden.scores, np.float32)
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
+        begin_ns = next(_BEGINNINGS_NS)
         for index in range(plan.passes + 1):
-            yield made_pass(index, plan.scene.patches, "steady" if index else "first")
+            phase = "steady" if index else "first"
+            yield made_pass(index, plan.scene.patches, phase, begin_ns=begin_ns)
 
     def predict(self, images: ImageSet) -> Scores:
         return np.tile(self.golden()[:1], (images.n, 1))
