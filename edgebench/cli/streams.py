@@ -18,7 +18,7 @@ from typing import Any, TextIO, cast
 
 from typer.core import TyperGroup
 
-from edgebench.errors import EXIT_ERROR, EdgeBenchError, InterruptedByUser
+from edgebench.errors import EXIT_ERROR, EdgeBenchError, InterruptedByUser, UnavailableError
 from edgebench.interruption import exit_code, interrupted, terminate_as_interrupt
 from edgebench.suggest import printable
 
@@ -142,6 +142,9 @@ class InterruptibleGroup(TyperGroup):
             raise as_error(error) from error
 
 
+_OF_POSIX = ("fcntl", "grp", "pwd", "resource", "termios")
+
+
 def as_error(
     exception: Exception, fix: str = "run it again with --debug and report the traceback"
 ) -> EdgeBenchError:
@@ -150,6 +153,8 @@ def as_error(
         return exception
     if isinstance(exception, OSError) and exception is getattr(sys.stdout, "lost", None):
         return unwritten(exception)
+    if isinstance(exception, ModuleNotFoundError) and exception.name in _OF_POSIX:
+        return UnavailableError(f"this command needs Linux or macOS: here is no module {exception.name}")
     return EdgeBenchError(
         f"{type(exception).__name__}: {exception}",
         why="this is a fault of EdgeBench itself",

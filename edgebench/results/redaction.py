@@ -10,6 +10,7 @@ import getpass
 import platform
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -155,10 +156,12 @@ class PrivateNames:
     @classmethod
     def of_this_machine(cls) -> PrivateNames:
         """The names of this machine, of its user and of their home folder."""
-        try:
-            user, home = getpass.getuser(), str(Path.home())
-        except (OSError, KeyError, RuntimeError):
-            user = home = ""
+        user = home = ""
+        # Without a name in the environment or the system (no module pwd), there is none to take out.
+        with suppress(OSError, KeyError, ImportError):
+            user = getpass.getuser()
+        with suppress(RuntimeError):
+            home = str(Path.home())
         return cls.of(private={"user": user, "node": platform.node(), "home": home})
 
     def __or__(self, other: PrivateNames) -> PrivateNames:
