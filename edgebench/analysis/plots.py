@@ -17,7 +17,7 @@ from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
 from edgebench.report import tables, words
 from edgebench.report.plots.accuracy import accuracy, energy
-from edgebench.report.plots.latency import By, latency, latency_limits, stages, targets
+from edgebench.report.plots.latency import By, latency, limits_of, stages, targets
 from edgebench.report.plots.mission import mission
 from edgebench.report.plots.panels import Place
 from edgebench.report.plots.power import drawn_traces, power_limits, power_over_time
@@ -143,7 +143,7 @@ class TrialPlots:
         """Profile -> what it allows for the median of the time that is drawn, in s."""
         profiles = self._run_profiles() if profile is None else chosen_profiles(profile, (), "draw")
         quantity = words.latency_names(words.alike_timed(trials))
-        return latency_limits(judge_all(trials, profiles), quantity)
+        return limits_of(judge_all(trials, profiles), quantity)
 
     def _one_profile(self, profile: Profiles | None, purpose: str) -> Profile:
         chosen = chosen_profiles(profile, self._run_profiles(), purpose)

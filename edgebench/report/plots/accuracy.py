@@ -29,13 +29,18 @@ Costs = Sequence[tuple[TrialSummary, Interval]]
 
 
 def accuracy(
-    summaries: Sequence[TrialSummary], limits: Mapping[str, float] | None = None, *, ax: panels.Place = None
+    summaries: Sequence[TrialSummary],
+    limits: Mapping[str, float] | None = None,
+    shares: Mapping[str, float] | None = None,
+    *,
+    ax: panels.Place = None,
 ) -> list[Axes]:
     """Top-1 on the images against image_s, or against infer_s where no trial has that.
 
     Args:
         summaries: trials; those without that latency or accuracy are left out.
         limits: profile -> limit of the latency in seconds, as lines; one that is far off is not drawn.
+        shares: profile -> limit of the accuracy, as a share, likewise.
         ax: where to draw, a panel a target.
     """
     shown = words.alike_timed([summary for summary in summaries if summary.accuracy is not None])
@@ -44,7 +49,7 @@ def accuracy(
         for target, group in panels.by_target(shown)
     ]
     axis = METRICS[words.latency_names(shown)].titled
-    return _against_accuracy(groups, axis, "s", "precision", limits or {}, ax)
+    return _against_accuracy(groups, axis, "s", "precision", limits or {}, shares or {}, ax)
 
 
 def _against_accuracy(
@@ -53,20 +58,20 @@ def _against_accuracy(
     unit: str,
     legend: str,
     limits: Mapping[str, float],
+    shares: Mapping[str, float],
     ax: panels.Place,
 ) -> list[Axes]:
     """Wilson intervals upwards, those of the cost sideways; one scale for all panels."""
     costs = [cost for _, group in groups for _, cost in group]
     summaries = [summary for _, group in groups for summary, _ in group]
     ends, names, labels = panels.all_ends(costs), tables.trial_names(summaries), words.labels(summaries)
-    rates = [
-        100 * end for each in summaries if each.accuracy for end in (each.accuracy.low, each.accuracy.high)
-    ]
+    rates = _rates(summaries)
     series = words.series(summaries)
     if legend == "target":
         series = {summary.key: summary.target for summary in summaries}
     styles = drawing.styles(series.values())
     lines = panels.near_limits(limits, [cost.median for cost in costs])
+    levels = panels.near_limits(_per_cent(shares), rates)
 
     def point(summary: TrialSummary, cost: Interval, is_named: bool) -> panels.Point:
         seen = summary.accuracy
@@ -85,10 +90,12 @@ def _against_accuracy(
     def draw(axes: Axes, group: Costs) -> None:
         is_named = len(group) <= _MOST_NAMED
         drawing.scale_axis(axes, "x", [*ends, *lines], axis, panels.bars_note(costs))
-        room = 0.08 * max(1.0, max(rates) - min(rates))
-        axes.set_ylim(max(0.0, min(rates) - room), min(100.5, max(rates) + room))
+        low, high = min([*rates, *levels]), max([*rates, *levels])
+        room = 0.08 * max(1.0, high - low)
+        axes.set_ylim(max(0.0, low - room), min(100.5, high + room))
         axes.set_ylabel("Accuracy on the images, %")
         panels.draw_limits(axes, "x", lines, unit, named=len(groups) == 1)
+        panels.draw_limits(axes, "y", levels, "%", named=len(groups) == 1)
         panels.draw_points(axes, [point(*each, is_named) for each in group], styles)
 
     return panels.draw_panels(
@@ -102,6 +109,17 @@ def _against_accuracy(
     )
 
 
+def _rates(summaries: Sequence[TrialSummary]) -> list[float]:
+    """Return the ends of all intervals of accuracy, in per cent."""
+    return [
+        100 * end for each in summaries if each.accuracy for end in (each.accuracy.low, each.accuracy.high)
+    ]
+
+
+def _per_cent(shares: Mapping[str, float]) -> dict[str, float]:
+    return {name: 100 * share for name, share in shares.items()}
+
+
 def point_name(summary: TrialSummary) -> str:
     """What is next to a trial's point: its depth multiplier, or its model's name where it has none."""
     if summary.depth_multiplier is None:
@@ -110,19 +128,26 @@ def point_name(summary: TrialSummary) -> str:
 
 
 def accuracy_picture(
-    summaries: Sequence[TrialSummary], limits: Mapping[str, float] | None = None
+    summaries: Sequence[TrialSummary],
+    limits: Mapping[str, float] | None = None,
+    shares: Mapping[str, float] | None = None,
 ) -> panels.Picture:
-    """Accuracy against image_s; against infer_s where no trial has that. `limits` as for `accuracy`."""
+    """Draw accuracy against image_s, or infer_s where no trial has that; limits as for `accuracy`."""
     able = [summary for summary in summaries if summary.accuracy is not None]
     shown = words.alike_timed(able)
     if not shown:
         return panels.Picture("There is no figure of accuracy against latency: no trial has both.")
     medians_s = [summary.latency.median for summary in shown if summary.latency]
+    of_latency = panels.limits_note(limits or {}, medians_s, "s")
+    of_accuracy = panels.limits_note(_per_cent(shares or {}), _rates(shown), "%")
+    if of_latency.startswith(panels.DASHED):  # once for both
+        of_accuracy = of_accuracy.removeprefix(panels.DASHED).strip()
     return panels.picture(
-        partial(accuracy, summaries, limits),
+        partial(accuracy, summaries, limits, shares),
         f"Accuracy against {words.latency_words(shown)}",
         "Accuracy on the images against latency, with 95 % intervals; names are depth multipliers or models.",
-        panels.limits_note(limits or {}, medians_s, "s"),
+        of_latency,
+        of_accuracy,
         panels.not_drawn(sum(each.latency is not None for each in able) - len(shown), " of inference alone"),
         panels=len({summary.target for summary in summaries}),
     )
@@ -141,7 +166,7 @@ def energy(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> lis
         ax: where to draw, a panel a scope: meters of different scopes do not compare.
     """
     groups = list(_energy_panels(summaries).items())[: drawing.MAX_PANELS]
-    return _against_accuracy(groups, "Energy per image, J", "J", series_of(summaries), {}, ax)
+    return _against_accuracy(groups, "Energy per image, J", "J", series_of(summaries), {}, {}, ax)
 
 
 def series_of(summaries: Sequence[TrialSummary]) -> str:

@@ -80,8 +80,8 @@ def latency(
     return panels.draw_panels(ax, panels.by_target(shown), draw, "no trial has a time", "precision")
 
 
-def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, float]:
-    """Profile -> limit of image_s, or infer_s, in seconds, where the profile limits its median.
+def limits_of(verdicts: Sequence[Verdict], quantity: str, statistic: str = "median") -> dict[str, float]:
+    """Map a profile to its limit of a quantity's statistic, in the quantity's base unit.
 
     Of a wish and a requirement it is the requirement's.
     """
@@ -89,7 +89,7 @@ def latency_limits(verdicts: Sequence[Verdict], quantity: str) -> dict[str, floa
         verdict.profile: verdict.limit * METRICS[quantity].units[verdict.unit]
         for verdict in sorted(verdicts, key=lambda verdict: not verdict.wanted)
         if verdict.quantity == quantity
-        and verdict.statistic == "median"
+        and verdict.statistic == statistic
         and isinstance(verdict.limit, float | int)
     }
 

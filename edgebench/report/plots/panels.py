@@ -328,6 +328,7 @@ def bars_note(estimates: Iterable[Interval | None], note: str = "bars: 95 % inte
 NEAR = 3.0
 """A limit that is further than this factor from every value would flatten them: the axis leaves it out."""
 
+DASHED = "Dashed: the profiles' limits."
 _LABEL = 8.5  # points
 
 
@@ -356,7 +357,7 @@ def limits_note(limits: Mapping[str, float], values: Sequence[float], unit: str)
         if 0 < limit < math.inf and not _is_near(limit, values)
     )
     far = [f"{words.together(names)} ({limit} {unit})" for limit, names in by_limit.items()]
-    dashed = "Dashed: the profiles' limits." if near_limits(limits, values) else ""
+    dashed = DASHED if near_limits(limits, values) else ""
     beyond = f"Limits beyond the axis: {words.listed(far)}." if far and values else ""
     return " ".join(filter(None, [dashed, beyond]))
 

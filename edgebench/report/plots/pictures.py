@@ -17,7 +17,7 @@ from edgebench.report import words
 from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy_picture, energy_picture
-from edgebench.report.plots.latency import depth_picture, latency_limits, stages_picture, targets_picture
+from edgebench.report.plots.latency import depth_picture, limits_of, stages_picture, targets_picture
 from edgebench.report.plots.mission import mission_picture
 from edgebench.report.plots.panels import Picture
 from edgebench.report.plots.power import power_over_time_picture
@@ -43,13 +43,18 @@ def pictures(
     `profiles` are those of the verdicts, `missions` those that were played.
     """
     titles = {profile.name: profile.title or profile.name for profile in profiles}
-    limits = latency_limits(verdicts, words.latency_names(words.alike_timed(summaries)))
-    latencies = {titles.get(name, name): limit for name, limit in limits.items()}
+    latencies, accuracies = (
+        {titles.get(name, name): limit for name, limit in limits.items()}
+        for limits in (
+            limits_of(verdicts, words.latency_names(words.alike_timed(summaries))),
+            limits_of(verdicts, "accuracy", "share"),
+        )
+    )
     shown: dict[tuple[str, str], Picture | None] = {
         ("latency", ""): depth_picture(summaries, latencies),
         ("targets", ""): targets_picture(summaries, latencies),
         ("sessions", ""): sessions_picture(summaries),
-        ("accuracy", ""): accuracy_picture(summaries, latencies),
+        ("accuracy", ""): accuracy_picture(summaries, latencies, accuracies),
         ("stages", ""): stages_picture(summaries),
         ("scene", ""): scene_picture(results, summaries),
         ("sustained", ""): minutes_picture(summaries),

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from edgebench.report.plots import drawing
-from edgebench.report.plots.latency import depth_picture, latency, latency_limits, targets
+from edgebench.report.plots.accuracy import accuracy, accuracy_picture
+from edgebench.report.plots.latency import depth_picture, latency, limits_of, targets
 from edgebench.report.plots.panels import limits_note, near_limits
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, texts
@@ -46,6 +47,19 @@ def test_upright_lines_have_their_names_above_the_axes() -> None:
     assert "disco-realtime: 4.42 s" in texts(figure_of([axes]))
 
 
+def test_the_chart_of_accuracy_has_the_limits_of_both() -> None:
+    nine = samples.nine()
+    shares = {"disco-realtime": 0.93, "far": 0.05}
+    [axes] = accuracy(nine, samples.LIMITS, shares)
+    upright, level = lines_of(axes, "limit")
+    assert np.asarray(upright.get_xdata()).tolist() == [4.42, 4.42]
+    assert np.asarray(level.get_ydata()).tolist() == [93.0, 93.0]
+    assert {"disco-realtime: 4.42 s", "disco-realtime: 93 %"} <= set(texts(figure_of([axes])))
+    caption = accuracy_picture(nine, samples.LIMITS, shares).caption
+    assert caption.count("Dashed") == 1
+    assert "Limits beyond the axis: far (5.00 %)." in caption
+
+
 def test_names_of_profiles_are_text() -> None:
     [axes] = latency([samples.summary()], {HOSTILE: 0.3})
     figure = figure_of([axes])
@@ -63,5 +77,5 @@ def test_a_limit_in_milliseconds_is_drawn_in_seconds() -> None:
     nine = samples.nine()
     [verdict, *_] = samples.verdicts(nine)
     in_ms = replace(verdict, profile="in-ms", limit=1200.0, unit="ms", wanted=False)
-    assert latency_limits([in_ms], verdict.quantity) == {"in-ms": pytest.approx(1.2)}
+    assert limits_of([in_ms], verdict.quantity) == {"in-ms": pytest.approx(1.2)}
     assert "Dashed" in depth_picture(nine, {"in-ms": 1.2}).caption
