@@ -14,7 +14,7 @@ import pytest
 from onnx import helper
 
 from edgebench.errors import UnsupportedError
-from edgebench.prepare.cache import Cache
+from edgebench.prepare.formats import refusal_of
 from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
 from edgebench.records.values import Variant
 from tests.fakes import agent_backend
@@ -51,11 +51,11 @@ def test_no_release_that_drives_the_stick_reads_tflite(tmp_path):
     request = PrepareRequest(
         Variant(None, "fp16", "own"), 1, {}, ModelSource("own", "tflite", tmp_path / "own")
     )
-    with pytest.raises(UnsupportedError) as caught:
-        ncs2.prepare_inputs(request)
-    assert "reads .tflite" in caught.value.why and caught.value.fix
-    [refusal] = ncs2.prepare([request], Cache(tmp_path / "cache"), lambda _: None)
-    assert str(refusal) == str(caught.value)
+    refused = refusal_of(ncs2, request)
+    assert refused is not None
+    assert refused.what == "own is not taken by ncs2"
+    assert "its format is" in refused.why and "OpenVINO IR" in refused.why
+    assert refused.fix
 
 
 def test_what_stands_in_for_the_stick_is_another_artifact():
