@@ -184,11 +184,11 @@ class _Range:
 
 
 def _share(cautions: Sequence[Caution]) -> str:
-    """`2 of 5`, `1 to 4 of 5`; `all of 5 to 6` where it is always all of them."""
+    """`2 of 5`, `1 to 4 of 5`; `all` where it is all of them, and they are not equally many."""
     of = _Range([caution.of for caution in cautions])
     always = all(caution.count == caution.of for caution in cautions)
     if always and len({caution.of for caution in cautions}) > 1:
-        return f"all of {of}"
+        return "all"
     return f"{_Range([caution.count for caution in cautions])} of {of}"
 
 
