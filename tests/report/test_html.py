@@ -223,10 +223,10 @@ def test_a_decision_names_what_was_not_measured_and_the_command_that_adds_it(who
     text = Page(render(whole)).text
     assert "All 9 variants satisfy DISCO, Arctic region, Greenland and real time , in everything" in text
     run = "edgebench run --device cpu --quick --meter KIND"
-    assert f"Not measured peak power (kinds: edgebench meters list). {run} " in text
+    assert f"Not measured peak power (edgebench meters list). {run} " in text
     # What is declared takes no new measurement.
     declare = "edgebench fit made --board NAME"
-    assert f"Not declared mass and size (names: edgebench boards list). {declare}" in text
+    assert f"Not declared mass and size (edgebench boards list). {declare}" in text
 
 
 def test_the_same_result_gives_the_same_bytes(whole: Judged, whole_text: str) -> None:
