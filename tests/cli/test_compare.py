@@ -145,9 +145,12 @@ def test_what_cannot_be_compared_is_refused_with_its_remedy(folder: Path, tmp_pa
     assert isinstance(error, StoredResultError) and error.what == "unrun has no finished session"
     newer = shutil.copytree(folder / "old", tmp_path / "newer")
     record = json.loads((newer / "experiment.json").read_text(encoding="utf-8"))
-    (newer / "experiment.json").write_text(json.dumps(record | {"schema_version": 3}), encoding="utf-8")
+    (newer / "experiment.json").write_text(json.dumps(record | {"schema_version": 4}), encoding="utf-8")
     error = refused(folder, "old", str(newer))
-    assert isinstance(error, StoredResultError) and "newer" in f"{error.what} {error.why} {error.fix}"
+    assert (
+        isinstance(error, StoredResultError)
+        and "records of version 4" in f"{error.what} {error.why} {error.fix}"
+    )
     assert "no result folder" in refused(folder, "old", "nowhere").what
 
 

@@ -68,7 +68,10 @@ def test_a_profile_without_a_sound_limit(place, limit):
     ("damage", "says"),
     [
         (lambda folder: (folder / "experiment.json").write_text("{"), "experiment.json"),
-        (lambda folder: (folder / "experiment.json").write_text('{"schema_version": 99}'), "newer"),
+        (
+            lambda folder: (folder / "experiment.json").write_text('{"schema_version": 99}'),
+            "records of version 99",
+        ),
         (lambda folder: (folder / "experiment.json").unlink(), "nothing was measured"),
     ],
 )
