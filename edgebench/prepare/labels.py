@@ -110,8 +110,9 @@ def matched(
     if images.labels is None or not images.class_names:
         return images
     listed = images.class_names
-    known = set(names or ())
-    if all(label.isdecimal() for label in listed) and not known.issuperset(listed):
+    if not names and not are_numbers(listed):
+        return images  # what they are of is not known, and a note of the trial says so
+    if are_numbers(listed) and not set(names or ()).issuperset(listed):
         found: list[int | None] = [*_numbered(images, scores, offset, model)]
         by = "number"
     elif offset and not (names and names[0] == BACKGROUND):
@@ -126,8 +127,7 @@ def matched(
     if all(place is None for place in found):
         raise UsageError(
             f"no label of {images.name} is a class of {model}",
-            why=f"the labels are {shortened(listed)}; the classes are "
-            + (shortened(names) if names else f"{scores}, and nobody named them"),
+            why=f"the labels are {shortened(listed)}; the classes are {shortened(names or ())}",
             fix="name the classes with --labels FILE, or label the pictures by class numbers",
         )
     unknown = [label for label, place in zip(listed, found, strict=True) if place is None]
@@ -146,6 +146,11 @@ def matched(
     return replace(
         images, labels=labels, class_names=classes, notes=notes, labels_by=by, label_offset=offset or 0
     )
+
+
+def are_numbers(labels: Sequence[str]) -> bool:
+    """Return whether all labels are whole numbers."""
+    return all(label.isdecimal() for label in labels)
 
 
 def shortened(names: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from edgebench.prepare.image_sets import (
 )
 from edgebench.prepare.images import cut, load_images, load_scene
 from edgebench.prepare.labelled_inputs import labelled_set
-from edgebench.prepare.labels import fitted, matched, read_labels
+from edgebench.prepare.labels import are_numbers, fitted, matched, read_labels
 from edgebench.prepare.landcover import CLASS_NAMES
 from edgebench.prepare.samples import (
     DEFAULT_COUNT,
@@ -449,7 +449,8 @@ def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
     scene = _scene(source, config, cache)
     images, reason = _images(chosen, config, cache)
     scores = source.model.scores if source.model else None
-    if images is not None and images.labels and config.images and scores and not source.class_names:
+    is_of_numbers = images is not None and images.labels and are_numbers(images.class_names)
+    if is_of_numbers and config.images and scores and not source.class_names:
         source = replace(source, class_names=tuple(map(str, range(scores))))  # labels are class numbers
         chosen = replace(chosen, source=source)
     if images is not None and source.calibration is not None and config.images is not None:
