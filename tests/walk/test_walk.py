@@ -22,7 +22,7 @@ def test_a_run_ends_with_tables_and_the_reports_path(measured):
     assert report.exists()
     assert str(report.relative_to(place.folder)) in done.stdout
     assert "0.25" in done.stdout and "int8" in done.stdout
-    assert "disco-realtime" in done.stdout
+    assert "DISCO, real time" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     assert "\x1b" not in done.stdout + done.stderr
 
