@@ -105,7 +105,7 @@ def test_what_was_assumed_of_the_input_stands_at_its_figures(mine: Place):
     [
         (["--model", "tower.tflite", "--labels", "wrong.txt"], 1, "labels are 2 and tower-"),
         (["--model", "broken.tflite"], 1, "broken.tflite"),
-        (["--model", "notes.onnx"], 1, "notes.onnx"),
+        (["--model", "notes.onnx"], 2, "notes.onnx is not taken by cpu"),
         (["--model", "bare_saved"], 1, "no signature"),
         (["--model", "flex.tflite"], 1, "an operation that LiteRT does not have"),
         (["--model", "tower.tflite", "--precision", "int8"], 1, "taken as it is"),
