@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from edgebench.backends.cpu.device import runner
 
-from backends.cpu.device import runner
 from edgebench import registry
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
