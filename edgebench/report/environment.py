@@ -95,7 +95,10 @@ def machines(results: StoredResults, summaries: Sequence[TrialSummary]) -> list[
             prefix = f"{words.plain(target.name, 60)}: " if len(record.targets) > 1 else ""
             lines.append(prefix + " · ".join(filter(None, texts)))
     rest = len(record.targets) - _MOST_MACHINES
-    return [*lines, *([f"{words.counted(rest, 'more target')}: see Environment"] if lines and rest > 0 else [])]
+    return [
+        *lines,
+        *([f"{words.counted(rest, 'more target')}: see Environment"] if lines and rest > 0 else []),
+    ]
 
 
 def _machine_facts(target: Target, session: SessionRecord) -> Iterator[tuple[str, str]]:

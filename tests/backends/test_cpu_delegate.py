@@ -1,12 +1,13 @@
 """External delegates by LiteRT: one that takes convolutions, takes nothing, aborts, or is not there."""
 
+import importlib
 import io
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from edgebench.backends.cpu.device import runner
 
 from edgebench import registry
 from edgebench.errors import SessionError
@@ -20,6 +21,9 @@ from edgebench.run.measuring import session as golden
 from tests.backends.coral.delegates import why_none
 from tests.fakes import agent_backend
 
+runner: Any = importlib.import_module(
+    registry.backend("cpu").__module__.rpartition(".")[0] + ".device.runner"
+)
 SOURCE = Path(__file__).with_name("conv_delegate.c")
 
 
