@@ -31,7 +31,7 @@ def test_newest_first_with_when_they_were_begun(results):
 
 
 def test_damaged_and_newer_ones_are_listed_with_the_reason(results):
-    (results / "a" / "experiment.json").write_text('{"schema_version": 3}')
+    (results / "a" / "experiment.json").write_text('{"schema_version": 4}')
     (results / "b" / "experiment.json").write_text('{"schema_version": 2, "na')
     (results / "c" / "experiment.json").write_text('{"schema_version": 1, "name": "c"}')
     (results / "notes").mkdir()
@@ -40,11 +40,9 @@ def test_damaged_and_newer_ones_are_listed_with_the_reason(results):
     assert stored == []
     reasons = {each.result: each.reason for each in unreadable}
     assert list(reasons) == ["a", "b", "c"]
-    assert reasons["a"].startswith(
-        "experiment.json was written by a newer EdgeBench; it has schema_version 3"
-    )
+    assert reasons["a"].startswith("experiment.json holds records of version 4")
     assert reasons["b"].startswith("experiment.json is damaged; it is not JSON, or ends too early")
-    assert reasons["c"].startswith("experiment.json was stored by an earlier version (records of version 1)")
+    assert reasons["c"].startswith("experiment.json holds records of version 1")
 
 
 def test_no_folder_has_no_results_and_a_file_is_an_error(tmp_path):
