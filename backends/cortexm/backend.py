@@ -457,7 +457,7 @@ class CortexMBackend(PreparedByChain, Backend):
         self._lengths = lengths
 
     def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
-        """Those of the engine's chain."""
+        """Return the formats of the engine's chain."""
         return chain_of(options).formats
 
     def chain_of(self, request: PrepareRequest) -> Chain:

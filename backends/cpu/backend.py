@@ -79,7 +79,7 @@ class CpuChain(TfliteChain):
     def artifact(
         self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
     ) -> Artifact | None:
-        """Return that of the .tflite file; its mark names the delegate's library."""
+        """Return the artifact of the .tflite file; its mark names the delegate's library."""
         artifact = super().artifact(request, recipe, file, cache)
         if artifact is None or not (delegate := str(request.options.get("delegate", ""))):
             return artifact

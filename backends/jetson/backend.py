@@ -184,7 +184,7 @@ class JetsonBackend(TensorRtChecks):
         return True
 
     def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
-        """Those that ONNX is made of."""
+        """Return the formats that .onnx is made of."""
         return _ONNX.formats
 
     def concurrency(self, options: Mapping[str, Json]) -> int:

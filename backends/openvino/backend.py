@@ -99,13 +99,13 @@ class StickChain(OnnxChain):
     def artifact(
         self, request: PrepareRequest, recipe: Recipe, file: CachedFile, cache: Cache
     ) -> Artifact | None:
-        """That of the file, with the mark."""
+        """Return the file's artifact with the mark."""
         artifact = super().artifact(request, recipe, file, cache)
         return artifact and artifact.model_copy(update=_mark(request))
 
 
 class StickIrChain(StickChain, IrChain):
-    """The same as IR."""
+    """IR for the stick, with its refusals and mark."""
 
 
 def _mark(request: PrepareRequest) -> dict[str, str]:
@@ -126,7 +126,7 @@ class LibraryBackend(PreparedByChain, LibraryChecks):
     ir_chain: ClassVar[Chain] = IrChain()
 
     def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
-        """What becomes .onnx, and IR."""
+        """Return the formats that become .onnx, and IR."""
         return (*self.chain.formats, *self.ir_chain.formats)
 
     def chain_of(self, request: PrepareRequest) -> Chain:
@@ -148,7 +148,7 @@ class OpenVinoBackend(LibraryBackend):
     shares_device = True
 
     def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
-        """.tflite, too: no release of OpenVINO that has MYRIAD reads it."""
+        """Return .tflite too, which no release of OpenVINO with MYRIAD reads."""
         return (*super().formats(options), "tflite")
 
     def chain_of(self, request: PrepareRequest) -> Chain:

@@ -216,7 +216,7 @@ class Worker:
 
     @property
     def emulated(self) -> bool:
-        """Whether the runner says that no device carries the model out."""
+        """Return True if the runner states that no device carries the model out."""
         return self.runtime.get("emulated") is True
 
     @property

@@ -606,7 +606,7 @@ class PreparedByChain:
         return self.chain
 
     def formats(self, options: Mapping[str, Json]) -> tuple[SourceKind, ...]:
-        """Those that the chain begins with."""
+        """Return the formats that the chain begins with."""
         return self.chain.formats
 
     def prepare_inputs(self, request: PrepareRequest) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from edgebench.errors import InputError, UsageError
 from edgebench.files import read_regular, reason
+from edgebench.prepare.images import first_few
 from edgebench.records.values import ImageSet
 
 BACKGROUND = "background"
@@ -118,7 +119,7 @@ def matched(
     elif offset and not (names and names[0] == BACKGROUND):
         raise UsageError(
             "--label-offset shifts class numbers",
-            why=f"the labels of {images.name} are names: {shortened(listed)}",
+            why=f"the labels of {images.name} are names: {first_few(listed, _SHOWN)}",
             fix="leave it out",
         )
     else:
@@ -127,7 +128,8 @@ def matched(
     if all(place is None for place in found):
         raise UsageError(
             f"no label of {images.name} is a class of {model}",
-            why=f"the labels are {shortened(listed)}; the classes are {shortened(names or ())}",
+            why=f"the labels are {first_few(listed, _SHOWN)}; "
+            f"the classes are {first_few(names or (), _SHOWN)}",
             fix="name the classes with --labels FILE, or label the pictures by class numbers",
         )
     unknown = [label for label, place in zip(listed, found, strict=True) if place is None]
@@ -138,7 +140,7 @@ def matched(
         notes = (
             *notes,
             f"{images.name}: {lost} pictures count in no accuracy, since {model} lacks their classes: "
-            f"{shortened(unknown)}",
+            f"{first_few(unknown, _SHOWN)}",
         )
     classes = tuple(names) if names else tuple(map(str, range(scores)))
     if all(place is not None and classes[place] == label for label, place in zip(listed, found, strict=True)):
@@ -151,12 +153,6 @@ def matched(
 def are_numbers(labels: Sequence[str]) -> bool:
     """Return whether all labels are whole numbers."""
     return all(label.isdecimal() for label in labels)
-
-
-def shortened(names: Sequence[str]) -> str:
-    """Return the first five of some names, and how many more there are."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 def _numbered(images: ImageSet, scores: int, offset: int | None, model: str) -> Iterator[int]:
@@ -199,7 +195,7 @@ class _Finder:
                 self._levels[2][alias].add(place)
                 self._levels[3][alias.casefold()].add(place)
 
-    def find(self, label: str, of: str) -> int | None:
+    def find(self, label: str, set_name: str) -> int | None:
         """Return the number of the label's class; None without one, UsageError if it fits several."""
         aliases = _aliases(label)
         spellings = [[label], [label.casefold()], aliases, [alias.casefold() for alias in aliases]]
@@ -208,9 +204,9 @@ class _Finder:
             if places is None:
                 continue
             if len(places) > 1:
-                several = shortened([self._names[place] for place in sorted(places)])
+                several = first_few([self._names[place] for place in sorted(places)], _SHOWN)
                 raise UsageError(
-                    f"the label {label!r} of {of} fits several classes",
+                    f"the label {label!r} of {set_name} fits several classes",
                     why=f"they are {several}",
                     fix="use one of these names, or class numbers for all pictures",
                 )
