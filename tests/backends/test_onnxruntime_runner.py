@@ -309,3 +309,23 @@ def test_a_runtime_that_does_not_tell_its_placement_has_the_reason(doubled):
     description = runner.Model(Runtime(built=[NPU]), doubled, {**OPTIONS, "provider": NPU}).describe()
     assert (description["placement"], description["warnings"]) == (None, [])
     assert "1.24 and newer" in description["absent"]["placement"]
+
+
+def test_operations_on_the_processor_are_counted():
+    assert runner.processor_warnings({"QNN": 152}, allow_cpu=False) == []
+    counted = ["12 of 152 operations on the processor"]
+    assert runner.processor_warnings({"QNN": 140, runner.CPU: 12}, allow_cpu=False) == counted
+    half = ["1 of 2 operations on the processor"]
+    assert runner.processor_warnings({"QNN": 1, runner.CPU: 1}, allow_cpu=False) == half
+
+
+@pytest.mark.parametrize(("placement", "allow_cpu"), [({}, False), ({}, True), ({"QNN": 1}, False)])
+def test_a_model_that_the_processor_carries_out_is_refused_with_the_fix(placement, allow_cpu):
+    placement = {**placement, runner.CPU: 3}
+    with pytest.raises(RuntimeError, match=r"3 of \d operations .*; take another model"):
+        runner.processor_warnings(placement, allow_cpu)
+
+
+def test_more_than_half_on_the_processor_may_be_allowed():
+    allowed = runner.processor_warnings({"QNN": 1, runner.CPU: 2}, allow_cpu=True)
+    assert allowed == ["2 of 3 operations on the processor"]

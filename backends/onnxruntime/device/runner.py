@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ...device.placement import processor_warnings
 from ...device.score_rows import is_one_row
 from ...device.threads import threads_of
 from .plugins import Plugin, device_type, is_emulated, plugin_of
@@ -23,6 +22,8 @@ CPU = "CPUExecutionProvider"
 NO_SATURATION = ("session.x64quantprecision", "1")
 
 RECORD_PLACEMENT = ("session.record_ep_graph_assignment_info", "1")
+LEAST_SHARE = 0.5
+"""Share of the operations that a provider has to take, unless the user allows the processor."""
 TOO_FEW = "take another model, another int8 form (--set int8=) or another provider"
 
 DTYPES = {
@@ -64,7 +65,7 @@ class Model:
         self._placement, self._why_no_placement = _placement(self._session, self._version)
         self._warnings = []  # type: List[str]
         if options["provider"] != CPU and self._placement is not None:
-            self._warnings = processor_warnings(self._placement, CPU, TOO_FEW, options["allow_cpu"])
+            self._warnings = processor_warnings(self._placement, options["allow_cpu"])
         inputs = self._session.get_inputs()
         shapes = options.get("input_shapes") or [tensor.shape for tensor in inputs]
         self._names = [str(tensor.name) for tensor in inputs]
@@ -212,6 +213,31 @@ def _placement(session: Any, version: str) -> "Tuple[Optional[Dict[str, int]], s
         provider = str(part.ep_name)
         operations[provider] = operations.get(provider, 0) + len(part.get_nodes())
     return operations, ""
+
+
+def processor_warnings(placement: Dict[str, int], allow_cpu: bool) -> List[str]:
+    """Warnings about operations that the processor carries out; empty if there are none.
+
+    Args:
+        placement: operations by provider.
+        allow_cpu: whether the processor may have more than half of the operations.
+
+    Raises:
+        RuntimeError: the provider takes no operation, or fewer than half of them.
+    """
+    total, left = sum(placement.values()), placement.get(CPU, 0)
+    if not left:
+        return []
+    share = "{} of {} operations on the processor".format(left, total)
+    if left == total:
+        raise RuntimeError("{}: the model was not accelerated at all; {}".format(share, TOO_FEW))
+    if left > LEAST_SHARE * total and not allow_cpu:
+        raise RuntimeError(
+            "{}, which is more than half; {}, or take it as it is with --set allow-cpu=true".format(
+                share, TOO_FEW
+            )
+        )
+    return [share]
 
 
 def _is_static(shape: Sequence[Any]) -> bool:
