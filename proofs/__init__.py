@@ -1,1 +1,1 @@
-"""What EdgeBench's statistics claim, held against simulated truth; `python -m proofs`."""
+"""Claims of EdgeBench's statistics, checked against simulated truth; `python -m proofs`."""

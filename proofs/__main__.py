@@ -133,7 +133,7 @@ def timed(name: str, size: Size) -> tuple[Topic, float]:
 
 
 def experiments(size: Size) -> str:
-    """How much was simulated, as a sentence."""
+    """Number of simulated experiments, as a sentence."""
     return (
         f"{size.experiments:,} experiments a case ({size.single:,} for percentiles, maxima, forecasts and "
         f"changes, {cases_of(size)} for power); two standard errors of the simulation are allowed."

@@ -1,4 +1,4 @@
-"""How often the stated 95 % interval of an area under the ROC curve holds the truth."""
+"""Coverage of the stated 95 % interval of an area under the ROC curve."""
 
 from __future__ import annotations
 

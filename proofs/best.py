@@ -1,4 +1,4 @@
-"""How much any test of the sessions' shape could have caught, had it known what was simulated.
+"""Upper limit of any test of the sessions' shape, had it known the simulated world.
 
 By Neyman and Pearson no test at a given share of false flags catches more than one that goes by the ratio of
 probabilities: here of experiments that the interval misses, and of normal ones. A test that minds neither
@@ -73,7 +73,7 @@ def _best(world: World, sessions: int, size: Size) -> float:
 
 
 def _bin(medians: Floats) -> NDArray[np.intp]:
-    """Which bin the sessions between the first and the last fall into, [experiments]."""
+    """Number the bin that the sessions between the first and the last fall into, [experiments]."""
     count = BINS[medians.shape[1]]
     ordered = np.sort(medians, axis=-1)
     first, last = ordered[:, :1], ordered[:, -1:]

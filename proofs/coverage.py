@@ -1,4 +1,4 @@
-"""How often the stated 95 % interval holds the truth."""
+"""Coverage of the stated 95 % interval."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ def covered(world: World, sessions: int, size: Size, seed: tuple[int, ...], expe
 
 
 def holds(bounds: Bounds, truth: float) -> NDArray[np.bool_]:
-    """Which intervals hold the truth."""
+    """Flag intervals that hold the truth."""
     return np.asarray((bounds.low <= truth) & (truth <= bounds.high))
 
 
 def within(share: float, experiments: int) -> bool:
-    """Whether a simulated coverage keeps the claim, two standard errors of the simulation allowed."""
+    """Return True if a simulated coverage keeps the claim, two standard errors of the simulation allowed."""
     return LEAST - slack(LEAST, experiments) <= share <= MOST + slack(MOST, experiments)

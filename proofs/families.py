@@ -69,7 +69,7 @@ def _seen(world: World, sessions: int, size: Size) -> float:
 def _different(
     world: World, sessions: int, size: Size, step: float
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.bool_]], np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
-    """What is called different, bool [calls, TRIALS], among all comparisons of its call and for itself."""
+    """Flag what is called different, bool [calls, TRIALS], among the comparisons of a call and alone."""
     generator = np.random.default_rng((7, sessions, round(1000 * world.shift), len(world.levels)))
     shape = (_calls(size), TRIALS, sessions)
     a, b = (world.draw(generator, shape, size.pool).medians for _ in range(2))

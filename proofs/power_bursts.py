@@ -1,4 +1,4 @@
-"""How often the interval of mean power and energy holds the truth of a bursty load, and its width."""
+"""Coverage and width of the intervals of mean power and energy of a bursty load."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BURSTS_CLAIM = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one figure in many cases: by how much it was off, and the ends of its interval round it."""
+    """Errors of one figure in many cases, and the ends of its interval round it."""
 
     errors: Floats
     below: Floats
@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def covered(self) -> float:
-        """How often the interval holds the truth."""
+        """Share of cases in which the interval holds the truth."""
         return float(np.mean((self.errors <= self.below) & (-self.errors <= self.above)))
 
     @property
@@ -54,17 +54,17 @@ class Outcome:
 
     @property
     def cells(self) -> tuple[str, str]:
-        """As a table shows it."""
+        """Cells of a table."""
         return percent(self.covered), f"{self.width:.2f}"
 
     @property
     def covers(self) -> bool:
-        """Whether it covers as claimed, two standard errors of the simulation allowed."""
+        """Return True if it covers as claimed, two standard errors of the simulation allowed."""
         return self.covered >= LEAST - slack(LEAST, len(self.errors))
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it is no wider than claimed."""
+        """Return True if it is no wider than claimed."""
         return self.width <= WIDEST
 
 
@@ -103,13 +103,13 @@ def _near(generator: Generator, kind: Bursts) -> Bursts:
 
 
 def outcome_of(cases: Sequence[tuple[float | None, float | None, float | None, float]]) -> Outcome:
-    """Of the value, the ends of the interval and the truth in each case."""
+    """Outcome from the value, the ends of the interval and the truth in each case."""
     value, low, high, truth = np.array(cases, np.float64).T
     return Outcome(value - truth, value - low, high - value)
 
 
 def cases_of(size: Size) -> int:
-    """How many a row has."""
+    """Number of cases in a row."""
     return min(size.single, MOST_CASES)
 
 

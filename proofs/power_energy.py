@@ -1,4 +1,4 @@
-"""How far energy is off where the load moves slowly, and mean power where pauses lie between passes."""
+"""Errors of energy where the load moves slowly, and of mean power where pauses lie between passes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def slow(size: Size) -> Topic:
 
 
 def _slow_errors(generator: Generator, meter: Meter) -> tuple[float, float]:
-    """Of gross and of net energy, as shares."""
+    """Errors of gross and of net energy, as shares."""
     periods = generator.uniform(FEWEST, MOST)
     idle = smooth(generator, generator.uniform(0.5, 2.0)), generator.uniform(FEWEST, 300.0)
     load = smooth(generator, generator.uniform(3.0, 8.0))

@@ -1,4 +1,4 @@
-"""How often the interval of net energy holds the truth where a meter averages and holds its readings."""
+"""Coverage of the interval of net energy where a meter averages and holds its readings."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Holding:
 
     @property
     def info(self) -> ProbeInfo:
-        """What it says of itself: nothing of how it averages."""
+        """Properties that the meter states: nothing of how it averages."""
         return ProbeInfo("holding", "", self.rate_hz, "", "board", (Channel("in", "power", "W", total=True),))
 
     def read(self, generator: Generator, load: Steps, until_s: float) -> tuple[Floats, Floats]:
-        """When it was read, in s from 0, and what it said, in W."""
+        """Read the meter: times in s from 0, and readings in W."""
         at_s = np.arange(generator.uniform(0, 1 / self.rate_hz), until_s, 1 / self.rate_hz)
         ready_s = at_s
         if self.hold_s:
@@ -106,7 +106,7 @@ def _row(cases: list[tuple[PowerFigure, float]], words: str, least_stated: float
 
 
 def _trial(generator: Generator, meter: Holding, measured: bool, sessions: int) -> tuple[PowerFigure, float]:
-    """What is stated of a trial, and the truth in J an image."""
+    """Stated energy of a trial, and the truth in J an image."""
     records, frames, times = [], [], {}
     idle_w = generator.uniform(0.4, 1.0)
     for n in range(sessions):

@@ -43,12 +43,12 @@ class Steps:
     mean_w: float
 
     def watts(self, at: Floats) -> Floats:
-        """As of Load."""
+        """Implement Load."""
         place = np.searchsorted(self.edges, at, side="right") - 1
         return np.asarray(self.levels[np.clip(place, 0, len(self.levels) - 1)])
 
     def energy(self, at: Floats) -> Floats:
-        """As of Load."""
+        """Implement Load."""
         joules = np.concatenate(([0.0], np.cumsum(np.diff(self.edges) * self.levels)))
         return np.interp(at, self.edges, joules)
 
@@ -63,12 +63,12 @@ class Waves:
     phases: Floats
 
     def watts(self, at: Floats) -> Floats:
-        """As of Load."""
+        """Implement Load."""
         angles = 2 * np.pi * np.multiply.outer(at, self.frequencies) + self.phases
         return np.asarray(self.mean_w + np.sin(angles) @ self.amplitudes)
 
     def energy(self, at: Floats) -> Floats:
-        """As of Load."""
+        """Implement Load."""
         angles = 2 * np.pi * np.multiply.outer(at, self.frequencies) + self.phases
         return np.asarray(
             self.mean_w * at - np.cos(angles) @ (self.amplitudes / (2 * np.pi * self.frequencies))

@@ -28,7 +28,7 @@ MARGIN = 6.0
 
 @dataclass(frozen=True)
 class Meter:
-    """How a meter reads.
+    """Simulated meter.
 
     Attributes:
         rate_hz: samples a second.
@@ -50,7 +50,7 @@ class Meter:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What it says of itself in a record."""
+        """Properties that the meter states in a record."""
         return {
             "kind": "meter",
             "address": "0",
@@ -111,14 +111,14 @@ class Measured:
 
 
 def window(generator: Generator, meter: Meter, session: Measured) -> WindowPower:
-    """What is stated of one session's passes."""
+    """Stated power of one session's passes."""
     stamps, watts = meter.read(generator, session.load, float(session.spans[-1, 1]))
     averaging_s = meter.averaging / meter.rate_hz or None
     return passes_power(power_curve(stamps, watts), meter.ns(session.spans), averaging_s)
 
 
 def figures(generator: Generator, meter: Meter, sessions: Sequence[Measured]) -> PowerOfTrial:
-    """What is stated of sessions that a meter read."""
+    """Stated power of sessions that a meter read."""
     records, frames, times = [], [], {}
     for number, session in enumerate(sessions):
         readings = [meter.read(generator, session.load, float(session.spans[-1, 1]))]

@@ -1,4 +1,4 @@
-"""How often the interval of power holds the truth where paced passes are in step with a meter."""
+"""Coverage of the interval of power where paced passes are in step with a meter."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def paced(size: Size) -> Topic:
 
 
 def _outcomes(generator: Generator, meter: Meter, cycle: float, passes: int, cases: int) -> list[Outcome]:
-    """Of mean power and of energy an image."""
+    """Outcomes of mean power and of energy an image."""
     means, energies = [], []
     for _ in range(cases):
         duty = generator.uniform(*DUTIES)

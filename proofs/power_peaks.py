@@ -1,4 +1,4 @@
-"""Whether a limit on the highest mean over an averaging time is passed only where the truth keeps it."""
+"""Wrong passes of a limit on the highest mean over an averaging time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def peaks(size: Size) -> Topic:
 
 
 def _passed(generator: Generator, meter: Meter, cycle: float) -> list[bool]:
-    """Whether each of the limits is passed in one case."""
+    """Flag the limits that are passed in one case."""
     averaging = AVERAGING_S * meter.rate_hz
     length = WINDOW * averaging
     load = Bursts(cycle * averaging, generator.uniform(0.05, 0.9)).draw(generator, length)

@@ -1,4 +1,4 @@
-"""Where the interval covers less than it claims, does a flag say so?"""
+"""Flags on intervals that cover less than they claim."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def proof(size: Size) -> Topic:
 
 
 def outcomes(world: World, sessions: int, size: Size) -> tuple[Bools, Bools, Bools]:
-    """Of each experiment: does the interval cover, is a flag raised, is there nothing to be seen."""
+    """Flag per experiment: the interval covers, a caution is raised, nothing is to be seen."""
     generator = np.random.default_rng((2, sessions, round(1000 * world.shift), len(world.levels)))
     drawn = world.draw(generator, (size.experiments, sessions), size.pool)
     covers = holds(mean_interval(drawn.medians), world.truth(size.pool))

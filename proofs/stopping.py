@@ -162,7 +162,7 @@ def _settled(
 
 
 def _excluded(medians: Floats, limit: float, confidence: float, few: bool) -> tuple[Bools, Bools]:
-    """Which verdicts are settled above and below a limit; `few` as of `_settled`."""
+    """Flag verdicts that are settled above and below a limit; `few` as of `_settled`."""
     value, low, high = mean_interval(medians, confidence)
     near = np.abs(value - limit) <= EARLY_MARGIN * limit
     open_ = near & (not few and medians.shape[-1] < SHAPE_SESSIONS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Size:
-    """How much is simulated.
+    """Size of a simulation.
 
     Attributes:
         experiments: a case.
@@ -36,7 +36,7 @@ class Row:
 
     @property
     def word(self) -> str:
-        """What the last column says."""
+        """Word in the last column."""
         return self.note or {True: "met", False: "MISSED", None: ""}[self.met]
 
 
@@ -52,7 +52,7 @@ class Topic:
 
     @property
     def met(self) -> bool:
-        """Whether no case misses what is claimed."""
+        """Return True if no case misses the claim."""
         return all(row.met is not False for row in self.rows)
 
 

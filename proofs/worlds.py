@@ -36,7 +36,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Passes:
-    """How the passes of a session scatter: correlation of neighbours, heavy tails, drift over the session."""
+    """Scatter of a session's passes: correlation of neighbours, heavy tails, drift over the session."""
 
     correlation: float = 0.0
     heavy: bool = False
@@ -123,7 +123,7 @@ def _t3(generator: Generator, shape: Shape, shift: float) -> tuple[Floats, NDArr
 
 
 def _exponential(generator: Generator, shape: Shape, shift: float) -> tuple[Floats, NDArray[np.bool_]]:
-    """Of mean 0; the slowest tenth of all sessions is the tail."""
+    """Draw from an exponential of mean 0; the slowest tenth of all sessions is the tail."""
     drawn = generator.standard_exponential(shape)
     return shift * (drawn - 1), drawn > math.log(10)
 
@@ -134,7 +134,7 @@ def _two_modes(generator: Generator, shape: Shape, shift: float) -> tuple[Floats
 
 
 def _lognormal(generator: Generator, shape: Shape, shift: float) -> tuple[Floats, NDArray[np.bool_]]:
-    """Of mean 0 round a value of 1, so that none falls below zero whatever the shift."""
+    """Draw from a lognormal of mean 0 round a value of 1, so that no value falls below zero."""
     sigma = math.sqrt(math.log1p(shift**2))
     drawn = np.exp(sigma * generator.standard_normal(shape) - sigma**2 / 2)
     return np.asarray(drawn - 1), np.zeros(shape, np.bool_)

@@ -40,7 +40,7 @@ NUMBER = re.compile(r"-?\d{1,12}\n?\Z")
 
 
 class Quantity(NamedTuple):
-    """What a channel is read from: the product of its files' numbers times a scale."""
+    """Quantity of a channel: the product of its files' numbers times a scale."""
 
     name: str
     files: Tuple[OpenFile, ...]
@@ -48,7 +48,7 @@ class Quantity(NamedTuple):
     has_sign: bool = False  # whether the last file gives the sign alone
 
     def read(self, rejected: List[str]) -> float:
-        """Its value in the channel's unit, not a number where a file has none; OSError where it is gone."""
+        """Read the value in the channel's unit, NaN where a file has none; OSError where it is gone."""
         value = self.scale
         for place, file in enumerate(self.files, 1):
             text = file.text()
@@ -63,7 +63,7 @@ class Quantity(NamedTuple):
 
 
 def quantity(name: str, paths: Iterable[str], scale: float, has_sign: bool = False) -> Quantity:
-    """What is read from some files; OSError where one of them has no number now."""
+    """Read a quantity from some files; OSError where one of them has no number now."""
     opened = Quantity(name, tuple(map(OpenFile, paths)), scale, has_sign)
     rejected: List[str] = []
     opened.read(rejected)
@@ -87,7 +87,7 @@ class HwmonProbe(EvenProbe):
         self.start()
 
     def start(self) -> None:
-        """From now on a rail has to be read within MUTE_S."""
+        """Require a rail to be read within MUTE_S from now on."""
         self._heard_s = time.monotonic()
 
     def _sample(self) -> Tuple[int, Dict[str, float]]:
@@ -174,7 +174,7 @@ def open_probe(address: str) -> HwmonProbe:
 
 
 def _sources(tree: str) -> List[Source]:
-    """What gives power below a sysfs: every power of a chip, or every pair where it has none."""
+    """Find what gives power below a sysfs: every power of a chip, or every pair where it has none."""
     sources = []
     for folder in sorted(glob.glob(os.path.join(tree, CHIPS))):
         device = os.path.join(folder, "device")

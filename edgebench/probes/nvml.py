@@ -55,7 +55,7 @@ class Nvml:
         self._call("nvmlInit_v2", [])
 
     def count(self) -> int:
-        """How many GPUs it can reach."""
+        """Number of GPUs it can reach."""
         return int(self._value("nvmlDeviceGetCount_v2", ctypes.c_uint).value)
 
     def device(self, index: int) -> ctypes.c_void_p:
@@ -66,7 +66,7 @@ class Nvml:
         return handle
 
     def name(self, device: ctypes.c_void_p) -> str:
-        """What the GPU is called."""
+        """Name of the GPU."""
         text = ctypes.create_string_buffer(NAME_BYTES)
         types = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint]
         self._call("nvmlDeviceGetName", types, device, text, NAME_BYTES)
@@ -85,7 +85,7 @@ class Nvml:
         self._library.nvmlShutdown()
 
     def _value(self, name: str, kind: Any, *arguments: Any) -> Any:
-        """What a function writes behind its arguments."""
+        """Call a function and return what it writes behind its arguments."""
         value = kind()
         types = [type(argument) for argument in arguments] + [ctypes.POINTER(kind)]
         self._call(name, types, *(arguments + (ctypes.byref(value),)))
@@ -220,7 +220,7 @@ def _index(address: str, nvml: Nvml) -> int:
 
 
 def _counts_energy(nvml: Nvml, device: ctypes.c_void_p) -> bool:
-    """Whether the GPU has a counter of energy; NvmlError where it has no power either."""
+    """Return True if the GPU has a counter of energy; NvmlError where it has no power either."""
     try:
         nvml.energy_mj(device)
         return True
@@ -230,7 +230,7 @@ def _counts_energy(nvml: Nvml, device: ctypes.c_void_p) -> bool:
 
 
 def _on_jetson() -> bool:
-    """By NVIDIA's own file, or the chip's name in the device tree."""
+    """Detect a Jetson by NVIDIA's own file, or the chip's name in the device tree."""
     release, device_tree = JETSON_FILES
     if os.path.exists(release):
         return True

@@ -1,4 +1,4 @@
-"""What the fields of records and documents are: types as JSON Schema, texts from attribute docstrings.
+"""Descriptions of the fields of records and documents: JSON Schema, texts from attribute docstrings.
 
 A field's text stands behind it in its class, and nowhere else::
 
@@ -33,7 +33,7 @@ _MISSING = "x-missing"
 
 @dataclass(frozen=True)
 class Described:
-    """What a field or column is, beyond its type.
+    """Description of a field or column, beyond its type.
 
     Attributes:
         text: what it is.
@@ -145,15 +145,15 @@ class _WithTexts(GenerateJsonSchema):
         return schema
 
     def dataclass_schema(self, schema: Any) -> dict[str, Any]:
-        """Of a dataclass."""
+        """Describe a dataclass."""
         return self._described(super().dataclass_schema(schema), schema["cls"])
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
-        """Of a record."""
+        """Describe a record."""
         return self._described(super().model_schema(schema), schema["cls"])
 
     def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
-        """Of the known keys of a mapping."""
+        """Describe the known keys of a mapping."""
         return self._described(super().typed_dict_schema(schema), schema["cls"], total=False)
 
 

@@ -24,7 +24,7 @@ class _Record(BaseModel):
 
 
 class InputSpec(_Record):
-    """What the runtime expects.
+    """Input that the runtime expects.
 
     A pixel p (0..255) becomes the real value p / divisor + offset; an int8 input then holds
     round(real / scale) + zero_point. Where the channels differ, `divisors` and `offsets` have one number a
@@ -189,7 +189,7 @@ class TensorFacts:
 
     @property
     def layout(self) -> Literal["NHWC", "NCHW"] | None:
-        """Where the channels of an image are, by the axis that has 1, 3 or 4 of them; None: no image."""
+        """Order of an image's axes, by the axis that has 1, 3 or 4 channels; None: no image."""
         if len(self.shape) != 4:
             return None
         if self.shape[3] in (1, 3, 4):
@@ -199,7 +199,7 @@ class TensorFacts:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a model file holds.
+    """Facts read from a model file.
 
     Attributes:
         format: `tflite`, `onnx`, `openvino` (IR), `keras` or `saved_model`.
@@ -259,7 +259,7 @@ class FixedInput(TensorFacts):
 
 @dataclass(frozen=True)
 class PictureInput:
-    """How an input takes a picture: pixel p (0..255) of channel c is the real value p / divisors[c] +
+    """Conversion of a picture for an input: pixel p (0..255) of channel c is the real value p / divisors[c] +
     offsets[c]; one number each where all channels are alike.
 
     `told_by` is who says so: the user, the file, or "the default".
@@ -275,7 +275,7 @@ class PictureInput:
 
 @dataclass(frozen=True)
 class UserModel:
-    """What is known of a user's file.
+    """Facts about a user's file.
 
     Attributes:
         precision: of the file as it is: fp32, fp16, int8 or mixed.
@@ -311,7 +311,7 @@ class UserModel:
 
     @property
     def has_batch(self) -> bool:
-        """Whether axis 0 of every input but numbers is a batch; else the whole shapes are one sample.
+        """Return True if axis 0 of every input but numbers is a batch; else the whole shapes are one sample.
 
         A batch is 1 or open where the model takes no picture; a picture's axis 0 is always one.
         """
@@ -344,7 +344,7 @@ SourceKind = Literal["family", "weights", "tflite", "edgetpu", "onnx", "openvino
 
 @dataclass(frozen=True)
 class InputChoice:
-    """What the user said of a model's input; None: read it from the model, else the default stands.
+    """Choices of the user for a model's input; None: read it from the model, else the default stands.
 
     A pixel p (0..255) becomes the real value (p - mean) / scale, channel by channel where there are three.
     """
@@ -421,11 +421,11 @@ class ModelSource:
 
     @property
     def is_users(self) -> bool:
-        """Whether it is the user's, and not a family's."""
+        """Return True if the model is the user's, and not a family's."""
         return self.kind != "family"
 
     def identity(self) -> dict[str, Any]:
-        """What of it decides an artifact, as plain data for a key; never a path."""
+        """Plain data that decide an artifact, for a key; never a path."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -453,7 +453,7 @@ other error where it could not be made. The trial has the reason, and the other 
 
 @dataclass(frozen=True)
 class PrepareRequest:
-    """What a backend needs to make one variant's artifact."""
+    """Request to make one variant's artifact, for a backend."""
 
     variant: Variant
     batch: int

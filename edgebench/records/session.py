@@ -37,7 +37,7 @@ class LoadBursts:
 
     @property
     def total_s(self) -> float:
-        """From the first pause's start to the last burst's end, on a device that infers fast enough."""
+        """Time from the first pause's start to the last burst's end, on a device that infers fast enough."""
         return self.burst_s * len(self.pauses_s) + sum(self.pauses_s)
 
 
@@ -46,7 +46,7 @@ Ns = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 @dataclass(frozen=True)
 class BurstTimes:
-    """When a device ran its bursts of load, in ns of its clock.
+    """Times of a device's bursts of load, in ns of its clock.
 
     Attributes:
         from_ns: since when it idled before the first.
@@ -60,7 +60,7 @@ class BurstTimes:
 
     @property
     def total_s(self) -> float:
-        """From the first pause's start to the last burst's end."""
+        """Time from the first pause's start to the last burst's end."""
         return (self.bursts_ns[-1][1] - self.from_ns) / 1e9
 
 
@@ -105,7 +105,7 @@ METER_QUANTITIES = ("power", "energy")
 def headline_channels(
     channels: Iterable[Channel], quantities: Collection[str] = METER_QUANTITIES
 ) -> list[Channel]:
-    """What stands for a meter as a whole: the channel that all others are part of; without one, all of them.
+    """Channels that stand for a meter as a whole: the one that all others are part of; without one, all.
 
     Args:
         channels: of a meter.
@@ -124,7 +124,7 @@ def probe_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class MeterLag:
-    """How much later the stamps of a meter on the host are than the load that its readings are of.
+    """Delay of a meter's stamps on the host behind the load that its readings are of.
 
     Attributes:
         lag_ms: by the load bursts of the session; None with the reason.
@@ -143,13 +143,13 @@ class MeterLag:
 
     @property
     def applied_ns(self) -> int:
-        """What was taken off the stamps."""
+        """Correction that was taken off the stamps."""
         return round(self.lag_ms * 1e6) if self.applied and self.lag_ms is not None else 0
 
 
 @dataclass(frozen=True)
 class MeterResponse:
-    """Of which time the readings of a meter are, by the load bursts of the session.
+    """Time that the readings of a meter are of, by the load bursts of the session.
 
     Attributes:
         reach_ms: how long before its stamp load is in a reading at most, by averaging and holding; None with
@@ -167,7 +167,7 @@ class MeterResponse:
 
 @dataclass(frozen=True)
 class ProbeInfo:
-    """What a probe says of itself; a meter is a probe with a power or energy channel."""
+    """Properties that a probe states of itself; a meter is a probe with a power or energy channel."""
 
     kind: str
     address: str
@@ -191,12 +191,12 @@ class ProbeInfo:
 
     @property
     def is_meter(self) -> bool:
-        """Whether it can say anything about power."""
+        """Return True if it can say anything about power."""
         return any(channel.quantity in METER_QUANTITIES for channel in self.channels)
 
     @property
     def is_played(self) -> bool:
-        """Whether its samples were taken at another time: nothing that runs now is in them."""
+        """Return True if its samples were taken at another time: nothing that runs now is in them."""
         return LIVE_SAMPLES in self.absent
 
 
@@ -215,7 +215,7 @@ TakeSamples = Callable[[ProbeChunk], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """When steady passes start and how long they go on, from the command line to the device.
+    """Start and duration of steady passes, from the command line to the device.
 
     Attributes:
         period_s: a steady pass every so many seconds, as a camera delivers; None for back to back.
@@ -232,7 +232,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class MeasurePlan(Pace):
-    """How one session measures: first pass (cold), adaptive warm-up in batches, steady passes.
+    """Plan of one session: first pass (cold), adaptive warm-up in batches, steady passes.
 
     Attributes:
         passes: steady passes, where `sustained_s` does not say how long they go on.
@@ -260,7 +260,7 @@ Share = Literal["naive", "cores"]
 
 @dataclass(frozen=True)
 class SessionSettings:
-    """What one session needs to know beside the artifact."""
+    """Settings of one session beside the artifact."""
 
     batch: int
     options: Mapping[str, Json]
@@ -298,7 +298,7 @@ Moment = Annotated[int, Field(gt=-(2**62), lt=2**62)]
 
 @dataclass(frozen=True)
 class ColdFigures:
-    """What happens once a session, in seconds; None where it was not reached.
+    """Times of steps that happen once a session, in seconds; None where it was not reached.
 
     `start_s` is from just before the worker's process is started to the scores of its first batch: start of
     the interpreter and of the worker, import of the runtime, load of the artifact, and that batch from
@@ -334,7 +334,7 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class MemoryFigures:
-    """Of the worker process, in bytes; None where it was not reached, or the device does not tell."""
+    """Memory of the worker process, in bytes; None where it was not reached, or the device does not tell."""
 
     after_load_bytes: Count | None = None
     """After the artifact was loaded. Unit: byte. Source: operating system of the device."""
@@ -371,7 +371,7 @@ class SessionWindows:
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """What one of several workers knows of itself; as SessionFacts has it of a lone one.
+    """Facts of one of several workers; SessionFacts has the same of a lone one.
 
     Attributes:
         variant, artifact_sha256: that it has loaded.
@@ -389,7 +389,7 @@ class WorkerFacts:
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What a session knows of itself, for session.json.
+    """Facts of a session, for session.json.
 
     Attributes:
         cold: what happens once.
@@ -529,5 +529,5 @@ class Window:
         return self.end_ns - self.start_ns
 
     def scene_ns(self, patches: int) -> float:
-        """What the runtime needs for a scene of so many patches, by this window."""
+        """Time that the runtime needs for a scene of so many patches, by this window."""
         return self.duration_ns / self.inferences * patches

@@ -62,7 +62,7 @@ StageName = Annotated[str, Field(pattern=f"^{STAGE_NAME}$")]
 
 
 class MovedClock(TypedDict):
-    """How a test moved the device's clock."""
+    """Movement of the device's clock by a test."""
 
     offset_ns: int
     """Added to the clock. Unit: ns. Source: worker."""
@@ -71,7 +71,7 @@ class MovedClock(TypedDict):
 
 
 class Wait(TypedDict):
-    """How long a device was waited for; medians over the steady passes or windows."""
+    """Time that a device was waited for; medians over the steady passes or windows."""
 
     stamped_ns: Count
     """From start to end, by the device's stamps. Unit: ns. Source: device clock."""
@@ -112,7 +112,7 @@ class _Record(BaseModel):
 
 
 class SceneRecord(_Record):
-    """Which picture was timed."""
+    """Picture that was timed."""
 
     name: str
     """What it is called. Source: plan."""
@@ -151,7 +151,7 @@ class SceneRecord(_Record):
 
     @property
     def image_bytes(self) -> int | None:
-        """Of the whole picture as RGB; None for samples."""
+        """Size of the whole picture as RGB; None for samples."""
         return None if self.kind == "samples" else self.width * self.height * 3
 
     @property
@@ -171,7 +171,7 @@ class SceneRecord(_Record):
 
 
 class ImagesRecord(_Record):
-    """Which images accuracy was taken on."""
+    """Images that accuracy was taken on."""
 
     name: str
     """What the set is called. Source: plan."""
@@ -288,7 +288,7 @@ class TrialRecord(_Record):
 
     @property
     def patches(self) -> int | None:
-        """How many patches of the scene are measured; None where its passes go through all."""
+        """Number of measured patches of the scene; None where its passes go through all."""
         settings = self.inputs.get("settings")
         recorded = settings.get("patches") if isinstance(settings, dict) else None
         return recorded if isinstance(recorded, int) and recorded >= 1 else None
@@ -365,11 +365,11 @@ class ExperimentRecord(_Record):
         return self.min_sessions if self.target_ci is not None or self.decide else None
 
     def scene_of(self, trial: TrialRecord) -> SceneRecord:
-        """What a trial is timed with."""
+        """Scene that a trial is timed with."""
         return trial.scene or self.scene
 
     def images_of(self, trial: TrialRecord) -> ImagesRecord | None:
-        """What a trial's accuracy is taken on; None where there is nothing."""
+        """Images that a trial's accuracy is taken on; None where there are none."""
         return trial.images or (None if trial.images_reason else self.images)
 
 
@@ -406,7 +406,7 @@ class RunRecord(_Record):
 
 
 class ImagePathsRecord(_Record):
-    """Which file each image was that accuracy is taken on. Absent where the images are no files."""
+    """Files of the images that accuracy is taken on. Absent where the images are no files."""
 
     schema_version: Literal[3] = 3
     """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
@@ -417,7 +417,7 @@ class ImagePathsRecord(_Record):
 
 
 class GoldenCheck(_Record):
-    """How the outputs compared with the artifact's golden scores."""
+    """Comparison of the outputs with the artifact's golden scores."""
 
     max_abs_diff: float
     """Largest difference of a score; 1e9 for a score that is no number. Source: device outputs."""
@@ -436,7 +436,7 @@ class GoldenCheck(_Record):
 
 
 class Failure(_Record):
-    """Why a session has no measurement."""
+    """Reason that a session has no measurement."""
 
     what: Annotated[str, Private("texts")]
     """What went wrong. Source: host."""
@@ -580,7 +580,7 @@ class PassRow:
 
 
 class PacedPassRow:
-    """What passes of a paced session have after the stages; empty but for its steady passes."""
+    """Columns of a paced session's passes after the stages; empty but for its steady passes."""
 
     due_ns: Int64
     """When a paced pass had to start; empty in other passes. Only in paced sessions. Unit: ns."""
@@ -590,7 +590,7 @@ class PacedPassRow:
 
 
 class PassStageRow:
-    """What passes have of each stage."""
+    """Columns that passes have for each stage."""
 
     stage_ns: Int64
     """Sum over the batches of that stage; infer has infer_ns instead. Unit: ns."""
@@ -615,7 +615,7 @@ class BatchRow:
 
 
 class BatchStageRow:
-    """What batches have of each stage."""
+    """Columns that batches have for each stage."""
 
     stage_start_ns: Int64
     """Start of that stage; of infer, when the batch was submitted to the runtime. Unit: ns."""

@@ -1,4 +1,4 @@
-"""What is measured, as it was declared: a target, how its workers start, what it is made of."""
+"""Declarations of targets: how their workers start, which boards they are made of."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_W = 2000.0
 
 @dataclass(frozen=True)
 class DeclaredPower:
-    """What a target draws as a whole, host and all, by its maker's word: one figure.
+    """Power that a target draws as a whole, host and all, by its maker's word.
 
     Attributes:
         watts: the figure.
@@ -68,7 +68,7 @@ Source = Annotated[str, Field(min_length=1, max_length=4000)]
 
 @dataclass(frozen=True)
 class DeclaredBoot:
-    """How long a target takes from power on until a program can be started, by its source's word.
+    """Time from power on until a program can be started, by its source's word.
 
     Attributes:
         seconds: the time.
@@ -99,7 +99,7 @@ BOARD_FIGURES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Launch:
-    """How a worker process is started; part of the settings and of a trial's key."""
+    """Command that starts a worker process; part of the settings and of a trial's key."""
 
     python: str | None = None  # None: the interpreter that runs the harness
     env: Mapping[str, str] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class DeclaredBoard:
 
 @dataclass(frozen=True)
 class Target:
-    """What is measured, as it was declared: a backend with its options, meters and body.
+    """Target as it was declared: a backend with its options, meters and body.
 
     `settings` are those of its options, and its power mode, in which it differs from the other targets of a
     sweep; its name then ends with them: `cpu[threads=2]`.
@@ -211,7 +211,7 @@ class Target:
 
     @property
     def connection(self) -> Target:
-        """What an open device depends on: targets of equal connections differ in options at most.
+        """Part that an open device depends on: targets of equal connections differ in options at most.
 
         Options reach the device with each session, unless they say where it is; what was declared of it does
         not.
@@ -320,7 +320,7 @@ def secret_values(launch: Mapping[str, Any]) -> dict[str, str]:
 
 
 def has_secrets(launch: Mapping[str, Any]) -> bool:
-    """Whether a launch specification as plain data has a secret value, however short."""
+    """Return True if a launch specification as plain data has a secret value, however short."""
     env = launch.get("env")
     values = list(env.values()) if isinstance(env, Mapping) else []
     return any(values) or any(word for _, word in _words(launch.get("prefix")))

@@ -87,7 +87,7 @@ class Scene:
 
     @property
     def grid(self) -> dict[str, int]:
-        """How it is cut, as plain data; a square patch beside the next is said by `patch` alone."""
+        """Cut of the patches as plain data; a square patch beside the next is given by `patch` alone."""
         fields = {"patch": self.patch, "patch_width": self.patch_width, "stride": self.stride}
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -133,13 +133,13 @@ class ImageSet:
 
     @property
     def units(self) -> int:
-        """How many are judged: groups where there are any."""
+        """Number of judged units: groups where there are any."""
         return self.n if self.labels is None else len(self.labels)
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """What a device is measured on; `images` None where no accuracy is taken."""
+    """Pictures that a device is measured on; `images` None where no accuracy is taken."""
 
     scene: Scene
     images: ImageSet | None

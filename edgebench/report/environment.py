@@ -1,4 +1,4 @@
-"""What was measured on and how: host, targets, experiment, checks, and the telemetry of the sessions."""
+"""Measured machines and conditions: host, targets, experiment, checks, and the telemetry of the sessions."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ def _machine_facts(target: Target, session: SessionRecord) -> Iterator[tuple[str
 
 
 def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
-    """What a device's own compiler said of each model; nothing for models that none was needed for."""
+    """Messages of a device's own compiler about each model; nothing for models that none was needed for."""
     for trial in record.trials:
         compiler_facts = {name: trial.provenance[name] for name in _OF_COMPILERS if name in trial.provenance}
         yield from flat(compiler_facts, f"{trial.target} {trial.variant}")
 
 
 def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
-    """How far the outputs of each trial were from the golden scores, over all of its sessions."""
+    """Largest differences of each trial's outputs from the golden scores, over all of its sessions."""
     checks_of = {
         trial.key: [
             session.golden for session in results.session_records(trial.key) if session.golden is not None
@@ -229,12 +229,12 @@ def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
 
 
 def _absent(setting: Mapping[str, Any]) -> bool:
-    """Whether there is neither a value nor a default."""
+    """Return True if there is neither a value nor a default."""
     return setting.get("value") is None or setting["value"] == []
 
 
 def steady_part(record: ExperimentRecord) -> str:
-    """What each session measures: `3 passes`, or for how long and how often."""
+    """Steady part of each session: `3 passes`, or for how long and how often."""
     often = "" if record.period_s is None else f", one every {record.period_s:g} s"
     if record.sustained_s is not None:
         minutes = record.sustained_s / 60
@@ -244,7 +244,7 @@ def steady_part(record: ExperimentRecord) -> str:
 
 
 def _steady_count(record: ExperimentRecord, trial: TrialRecord) -> str:
-    """How many a session of a trial has, and over how many patches where that is not the whole scene."""
+    """Number of passes or windows of a session, and of patches where that is not the whole scene."""
     passes = trial.passes or record.passes
     if trial.patches is None:
         return _passes(passes)
@@ -257,7 +257,7 @@ def _passes(passes: int) -> str:
 
 
 def most_sessions(record: ExperimentRecord) -> str:
-    """How many sessions a trial has: `5 sessions`, `at most 30 sessions` where a rule ends it."""
+    """Number of sessions of a trial: `5 sessions`, `at most 30 sessions` where a rule ends it."""
     most = "at most " if record.target_ci is not None or record.decide else ""
     return f"{most}{words.counted(record.sessions, 'session')}"
 

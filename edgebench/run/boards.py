@@ -178,7 +178,7 @@ def with_declared(
 
 
 def conflict_of(powers: Sequence[DeclaredPower | DeclaredFigure]) -> str:
-    """Why figures of one target cannot all hold; "" if they can."""
+    """Reason that figures of one target cannot all hold; "" if they can."""
     by_kind = {power.kind: power.watts for power in powers}
     if len(by_kind) < len(powers):
         return f"there are two figures of kind {powers[0].kind!r}"

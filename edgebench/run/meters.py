@@ -1,4 +1,4 @@
-"""What is sampled beside a session: meters, which decide a trial's key, and monitors, which only watch."""
+"""Probes beside a session: meters, which decide a trial's key, and monitors, which only watch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def meters_of(target: Target) -> tuple[str, ...]:
 
 
 def has_meter(target: Target) -> bool:
-    """Whether a session of it may have a meter."""
+    """Return True if a session of it may have a meter."""
     return bool(meters_of(target) or target.preferred_meters)
 
 
@@ -48,12 +48,12 @@ def monitors_of(target: Target, *, telemetry: bool) -> tuple[str, ...]:
 
 
 def on_board(names: Sequence[str]) -> tuple[str, ...]:
-    """Those probes that a session runs on its device."""
+    """Probes that a session runs on its device."""
     return tuple(name for name in names if not registry.samples_on_host(name))
 
 
 def on_host(names: Sequence[str]) -> tuple[str, ...]:
-    """Those probes that sample on this machine, beside all sessions of a lane."""
+    """Probes that sample on this machine, beside all sessions of a lane."""
     return tuple(name for name in names if registry.samples_on_host(name))
 
 
@@ -75,25 +75,25 @@ def require_meters_of_their_own(targets: Sequence[Target]) -> None:
 
 
 def has_own_clock(target: Target) -> bool:
-    """Whether a target's time is not real time, as a replay's."""
+    """Return True if a target's time is not real time, as a replay's."""
     backend = _backend(target)
     return backend is not None and backend.own_clock
 
 
 def gives_windows(target: Target) -> bool:
-    """Whether a target's sessions give windows of a patch each, and no passes over a scene."""
+    """Return True if a target's sessions give windows of a patch each, and no passes over a scene."""
     backend = _backend(target)
     return backend is not None and backend.gives_windows
 
 
 def device_stages(target: Target, plan: MeasurePlan) -> StageSeconds:
-    """How long the stages of a target's session take where its backend knows that."""
+    """Durations of the stages of a target's session where its backend knows them."""
     backend = _backend(target)
     return lambda patch_s: backend.stage_seconds(target, plan, patch_s) if backend else {}
 
 
 def builds_on_board(target: Target) -> bool:
-    """Whether a target's device makes, before a trial's first session, what it loads."""
+    """Return True if a target's device makes, before a trial's first session, what it loads."""
     backend = _backend(target)
     return backend is not None and backend.builds(target.options)
 
@@ -137,7 +137,7 @@ class SlowestMeter:
 
 
 def slowest_meter(target: Target) -> SlowestMeter | None:
-    """Of all meters that a session of the target may have; None where none of them states its rate."""
+    """Slowest meter that a session of the target may have; None where none of them states its rate."""
     known = set(registry.names("edgebench.probes"))
     meters = (name.partition(":") for name in (*meters_of(target), *target.preferred_meters))
     rates = [
@@ -152,7 +152,7 @@ def slowest_meter(target: Target) -> SlowestMeter | None:
 
 
 def idle_window_s(target: Target) -> float:
-    """How long each of the two idle windows of a target's sessions is; 0 without a meter."""
+    """Duration of each of the two idle windows of a target's sessions; 0 without a meter."""
     if not has_meter(target):
         return 0.0
     slowest = slowest_meter(target)
@@ -160,7 +160,7 @@ def idle_window_s(target: Target) -> float:
 
 
 def settle_s(target: Target) -> float:
-    """How long a target's sessions idle before each idle window, as known before; 0 without a meter."""
+    """Time that a target's sessions idle before each idle window, as known before; 0 without a meter."""
     slowest = slowest_meter(target)
     return 0.0 if slowest is None else UNKNOWN_REACH_S + 1 / slowest.rate_hz
 
@@ -175,6 +175,6 @@ def least_steady_s(target: Target) -> float | None:
 
 
 def bursts_s(target: Target) -> float:
-    """How long the load bursts of a target's sessions take; 0 without a meter."""
+    """Duration of the load bursts of a target's sessions; 0 without a meter."""
     slowest = slowest_meter(target)
     return load_bursts(None if slowest is None else slowest.rate_hz).total_s if has_meter(target) else 0.0

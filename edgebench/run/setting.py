@@ -23,7 +23,7 @@ Completion = Literal["", "device", "target", "profile", "board", "meter", "port"
 
 @dataclass(frozen=True)
 class Setting:
-    """What a field of the run's settings says of itself beside its type and default.
+    """Properties of a setting of the run beside its type and default.
 
     Attributes:
         panel: of the help in which it stands.
@@ -57,7 +57,7 @@ class Setting:
 
 
 class Bounds:
-    """What a number or a text has to keep to, for `Annotated`: constraints of `pydantic.Field` by name.
+    """Bounds of a number or a text, for `Annotated`: constraints of `pydantic.Field` by name.
 
     The names alone: to import what pydantic makes of them would be a tenth of the command line's start.
     """
@@ -88,7 +88,7 @@ class DeclaredSetting:
 
     @property
     def key(self) -> str:
-        """In a file: the name, less what keeps `with_` from being a word of Python."""
+        """Key in a file: the name, less what keeps `with_` from being a word of Python."""
         return self.name.rstrip("_")
 
     @property
@@ -98,7 +98,7 @@ class DeclaredSetting:
 
     @property
     def is_list(self) -> bool:
-        """Whether a flag may come several times, a variable has commas, and a file a list."""
+        """Return True if a flag may come several times, a variable has commas, and a file a list."""
         return get_origin(self.kind) is tuple and get_args(self.kind)[-1] is Ellipsis
 
     @property

@@ -426,12 +426,12 @@ class RunConfig:
 
     @property
     def names_variants(self) -> bool:
-        """Whether models, widths, precisions or batches were named: one that cannot be made is an error."""
+        """Return True if models, widths, precisions or batches were named, and must be made."""
         return bool(self.model or self.depth or self.width or self.precision) or self.batch not in ((), (1,))
 
     @property
     def adaptive(self) -> bool:
-        """Whether a rule ends a trial, with `sessions` as the most."""
+        """Return True if a rule ends a trial, with `sessions` as the most."""
         return self.target_ci is not None or self.decide
 
 

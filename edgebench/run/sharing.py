@@ -39,7 +39,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Sharing:
-    """How several workers share a device.
+    """Sharing of a device by several workers.
 
     Attributes:
         share: its cores.
@@ -68,7 +68,7 @@ class Sharing:
 def sharings_of(
     config: RunConfig, backends: Mapping[str, Backend], targets: Sequence[Target]
 ) -> tuple[Sharing, ...]:
-    """What a run asks for, one for each way to share the cores; empty for one worker a session.
+    """Sharings that a run requests, one for each way to share the cores; empty for one worker a session.
 
     UsageError for what contradicts itself, and for a device that cannot be shared so; reads no model.
     """
@@ -125,7 +125,7 @@ def require_cores(workers: int, cores: int) -> None:
 
 
 def _other(text: str) -> Other:
-    """What `1.0 int8`, `1.0` or `int8` names."""
+    """Worker that `1.0 int8`, `1.0` or `int8` names."""
     other = Other()
     for word in text.split():
         if word in PRECISIONS and other.precision is None:

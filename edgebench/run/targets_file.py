@@ -63,7 +63,7 @@ Mode = Annotated[Word, BeforeValidator(lambda mode: str(mode) if type(mode) is i
 
 
 class DeclaredLaunch(BaseModel):
-    """How a worker is started there; the contract's Launch without its python."""
+    """Command that starts a worker there; the contract's Launch without its python."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -188,7 +188,7 @@ class TargetsFile:
 
 
 def user_file() -> Path:
-    """Where the user's own targets file lies."""
+    """Path of the user's own targets file."""
     return Path(platformdirs.user_config_dir("edgebench")) / FILE_NAME
 
 

@@ -1,4 +1,4 @@
-"""How late a meter's readings are, by bursts of load at known times that show in its power.
+"""Lag of a meter's readings, by bursts of load at known times that show in its power.
 
 The lag is where the readings correlate best with the load that they should show. How well it is known is told
 by the squares that other lags leave: those that leave no more than chance would are as likely.
@@ -72,7 +72,7 @@ class Readings:
         self.t_s, self.watts, self.over_s = t_s, watts, np.maximum(over_s, SHORTEST_S)
 
     def averaged(self, most: int) -> Readings:
-        """At most this many: each the mean of neighbours where there are more."""
+        """Reduce the readings to at most this many, each the mean of neighbours."""
         group = -(-len(self.t_s) // most)
         if group <= 1:
             return self
@@ -82,7 +82,7 @@ class Readings:
         return Readings(t_s[:, -1], watts.mean(axis=1), over_s)
 
     def within(self, pattern: LoadPattern, least_s: float, most_s: float) -> Readings:
-        """Those that are of known load alone, whichever lag from the least to the most is theirs."""
+        """Keep the readings of known load alone, for every lag from the least to the most."""
         known = (self.t_s - self.over_s - most_s >= pattern.from_s) & (self.t_s - least_s <= pattern.to_s)
         return Readings(self.t_s[known], self.watts[known], self.over_s[known])
 
@@ -113,7 +113,7 @@ class LoadRegression:
         return np.asarray(self.squares * (1 - np.maximum(self.correlations(lags_s), 0.0) ** 2))
 
     def independent_readings(self, lag_s: float) -> float:
-        """As many as the residuals at a lag are worth, whose neighbours may resemble each other."""
+        """Count the independent readings that the residuals at a lag are worth; neighbours may be alike."""
         [expected] = self._expected(np.array([lag_s]))
         residuals = self._watts - float(expected @ self._watts) / float(expected @ expected) * expected
         squares = float(residuals @ residuals)
@@ -162,7 +162,7 @@ UNKNOWN_AVERAGING = 0.5
 
 @dataclass(frozen=True)
 class BurstLag:
-    """How much later a meter's stamps are than the load that its readings are of.
+    """Delay of a meter's stamps behind the load that its readings are of.
 
     Attributes:
         lag_ns: None where it is unknown, with the reason.
@@ -273,7 +273,7 @@ def _correlation(readings: Readings, pattern: LoadPattern, lag_s: float) -> floa
 
 
 def _objection(peak: _Peak, search_s: float) -> str:
-    """Why a peak is not to be believed; "" where it is."""
+    """Reason not to believe a peak; "" for a good one."""
     if peak.correlation < MIN_CORRELATION:
         return (
             f"the load bursts are not in its readings: their correlation is {peak.correlation:.2f} at most, "
@@ -290,7 +290,7 @@ def _objection(peak: _Peak, search_s: float) -> str:
 
 
 def _gap(curve: PowerCurve, from_ns: int, pattern: LoadPattern, lag_s: float) -> str:
-    """That readings of the bursts are missing; "" where there are enough."""
+    """Reason that readings of the bursts are too few; "" where there are enough."""
     start_s, end_s = pattern.from_s + lag_s, pattern.to_s + lag_s
     at_s = curve.seconds_from(from_ns)
     at_s = at_s[(at_s > start_s) & (at_s < end_s)]
@@ -353,7 +353,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class BurstResponse:
-    """Which load a meter's readings are of.
+    """Load that a meter's readings are of.
 
     Attributes:
         reach_s: the longest time before its stamp that load still is in a reading; None with the reason.

@@ -1,4 +1,4 @@
-"""Where the level of a series changes: one number an experiment, in order of time.
+"""Changes of the level of a series: one number per experiment, in order of time.
 
 The likelihood-ratio statistic of one shift in the mean of a normal series is, over all cuts in two, the
 greatest share of the squared deviations that the cut takes away (Worsley, "On the likelihood ratio test for
@@ -79,7 +79,7 @@ def change_points(
 
 
 def change_reason(experiments: int) -> str:
-    """Why no change can be found among this many experiments; empty where one can."""
+    """Reason that no change can be found among this many experiments; empty where one can."""
     if experiments >= LEAST_EXPERIMENTS:
         return ""
     verb = "is" if experiments == 1 else "are"

@@ -226,7 +226,7 @@ It does not grow with the work: only what is missing beyond it counts."""
 
 
 def falls_short(stamped_ns: float, waited_ns: float) -> bool:
-    """Whether a pass's stamps account for much less than the device alone had it in hand."""
+    """Return True if a pass's stamps account for much less time than the device alone had it in hand."""
     return 0 <= stamped_ns < LEAST_ACCOUNTED * waited_ns and waited_ns - stamped_ns > REQUEST_NS
 
 
@@ -258,7 +258,7 @@ class ClockRate:
         self._lower_bound: tuple[float, RoundTrip] = (float("-inf"), RoundTrip(0, 0, 0))
 
     def take_in(self, trip: RoundTrip) -> Disagreement | None:
-        """What this trip disagrees about with an earlier one; None where both clocks can be right."""
+        """Take a trip; return its disagreement with an earlier one, None where both clocks can be right."""
         first = self._first = self._first or trip
         # Counted from the first, so that floats keep every nanosecond.
         device = trip.device_ns - first.device_ns
@@ -281,7 +281,7 @@ class ClockRate:
 
 
 def strayed(fit: ClockFit, step_ns: int = 0) -> float:
-    """By which share of the time the device's clock differed from the host's for certain.
+    """Share of the time by which the device's clock certainly differed from the host's.
 
     By its drift, less what the round trips leave open of it, or by what no even clock can have done. A clock
     that moves in steps of `step_ns` lags by up to one at each reading: a line through them is off by 1.5

@@ -134,7 +134,7 @@ def ratios(a: Floats, b: Floats, alpha: float = ALPHA) -> Ratios:
 def slowest(
     alone: Sequence[Floats], together: Sequence[Floats], alpha: float = ALPHA
 ) -> tuple[NDArray[np.intp], Ratios]:
-    """Which of several workers has the largest ratio of together to alone, int [...], and that ratio.
+    """Find the worker with the largest ratio of together to alone, int [...], and that ratio.
 
     Whoever is the largest of W by chance seems slower than it is. The ends are those of intervals at
     1 - alpha / W each, which hold all W ratios at once (Bonferroni) whatever these have in common: from the
@@ -156,7 +156,7 @@ def slowest(
 def different(
     b_over_a: Ratios, minimum_effect: float = MINIMUM_EFFECT, alpha: float = ALPHA
 ) -> NDArray[np.bool_]:
-    """Which of them are significant and at least the minimum effect, bool [...]."""
+    """Flag ratios that are significant and at least the minimum effect, bool [...]."""
     return np.asarray((b_over_a.p < alpha) & (np.abs(b_over_a.ratio - 1) >= minimum_effect))
 
 
@@ -167,7 +167,7 @@ def sessions_to_decide(
     minimum_effect: float = MINIMUM_EFFECT,
     alpha: float = ALPHA,
 ) -> int | None:
-    """How many sessions a side would decide it, were ratio and spread what they seem to be.
+    """Number of sessions per side that would decide it, if ratio and spread are as they seem.
 
     Decided is what is different, where the ratio is at least the minimum effect away from 1, and what is the
     same else.
@@ -243,7 +243,7 @@ def _upper(only_a: int, only_b: int, n: int, z: float) -> float:
 
 
 def score(only_a: int, only_b: int, n: int, difference: float) -> float:
-    """How many standard errors the measured difference is above one that is supposed, in (-1, 1].
+    """Standard errors by which the measured difference exceeds a supposed one, in (-1, 1].
 
     The error is that of the likeliest table with that difference: q is its share of images that only b gets
     right.

@@ -35,7 +35,7 @@ Resolves = Literal["yes", "no", "unclear"]
 
 @dataclass(frozen=True)
 class Forecast:
-    """Whether a number of sessions will do.
+    """Forecast for a number of sessions.
 
     Attributes:
         resolves: yes or no where that is at least 90 % sure.
@@ -83,7 +83,7 @@ def forecast(
     limit: float | None = None,
     confidence: float = CONFIDENCE,
 ) -> Forecast:
-    """Whether `sessions_planned` sessions, those so far among them, will resolve a target or a limit.
+    """Forecast if `sessions_planned` sessions, the measured ones included, will resolve a target or a limit.
 
     Args:
         medians_so_far: one number a session in the order in which they were measured, above 0, in any unit.

@@ -50,7 +50,7 @@ class Interval:
 
     @property
     def longer_side(self) -> float | None:
-        """From the value to the farther end, in its unit; None without an interval."""
+        """Distance from the value to the farther end, in its unit; None without an interval."""
         if self.low is None or self.high is None:
             return None
         return max(self.high - self.median, self.median - self.low)

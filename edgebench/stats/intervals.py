@@ -60,7 +60,7 @@ def mean_over_sessions(medians: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def trial_median(values_by_session: Sequence[Sequence[float] | NDArray[np.float64]]) -> float:
-    """What a trial's median of anything is: the mean over its sessions of each session's own median.
+    """Median of a trial: the mean over its sessions of each session's own median.
 
     Of what is taken once a session, such as the time to load, it is the mean over the sessions.
 
@@ -74,7 +74,7 @@ def trial_median(values_by_session: Sequence[Sequence[float] | NDArray[np.float6
 
 @lru_cache(maxsize=4096)
 def t_quantile(confidence: float, degrees: int) -> float:
-    """How many standard errors a two-sided interval at that confidence reaches (Student's t)."""
+    """Standard errors that a two-sided interval at that confidence reaches (Student's t)."""
     return float(special.stdtrit(degrees, (1 + confidence) / 2))
 
 
@@ -128,7 +128,7 @@ def least_ratio(sessions: int) -> float:
 
 
 def widening(medians: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many times as wide the interval of sessions is that resemble the one before them, at least 1.
+    """Factor by which the interval widens where sessions resemble the one before them, at least 1.
 
     Where the von Neumann ratio is below `least_ratio` it is sqrt((1 + r) / (1 - r)): by so much the standard
     error of the mean of a first-order autoregressive series is above that of independent values. r is the
@@ -154,7 +154,7 @@ def widening(medians: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def resemblance(medians: Sequence[float]) -> str:
-    """By how much an interval is widened because each session resembles the one before; "" where none is."""
+    """Sentence on how much resembling sessions widen the interval; "" where they do not."""
     wider = float(widening(np.asarray(medians, dtype=np.float64)))
     if wider == 1:
         return ""
@@ -219,7 +219,7 @@ def session_interval(
 
 
 def interval_reason(sessions: int) -> str:
-    """Why an interval over that many sessions has no bounds; empty when it has."""
+    """Reason that an interval over that many sessions has no bounds; empty when it has."""
     if sessions >= MIN_SESSIONS:
         return ""
     counted = "1 session is" if sessions == 1 else f"{sessions} sessions are"
@@ -316,7 +316,7 @@ def modified_z(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.floa
 
 
 def outliers(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values are outliers, bool [n] in the order given; none below MIN_VALUES values."""
+    """Flag outliers, bool [n] in the order given; none below MIN_VALUES values."""
     z = modified_z(values)
     if z.size < MIN_VALUES:
         return np.zeros(z.size, dtype=np.bool_)

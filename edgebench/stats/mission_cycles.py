@@ -28,7 +28,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 def completions_s(arrivals_s: Floats, services_s: Floats, free_at_s: float = 0.0) -> Floats:
-    """When each image is done: float64 [images] in s.
+    """Times at which the images are done: float64 [images] in s.
 
     Args:
         arrivals_s: float64 [images], ascending.
@@ -40,7 +40,7 @@ def completions_s(arrivals_s: Floats, services_s: Floats, free_at_s: float = 0.0
 
 
 def held(arrivals_s: Floats, done_s: Floats, pending_s: Floats) -> NDArray[np.int64]:
-    """How many images there are at each arrival that are not done, itself among them: int64 [images].
+    """Number of unfinished images at each arrival, itself among them: int64 [images].
 
     Args:
         arrivals_s: float64 [images], ascending.
@@ -52,7 +52,7 @@ def held(arrivals_s: Floats, done_s: Floats, pending_s: Floats) -> NDArray[np.in
 
 
 def pauses_s(arrivals_s: Floats, done_s: Floats, free_at_s: float = 0.0) -> Floats:
-    """How long the device has nothing to do before each image: float64 [images], 0 where it never pauses."""
+    """Time without work before each image: float64 [images], 0 where the device never pauses."""
     before_s = np.concatenate(([free_at_s], done_s[:-1]))
     return np.maximum(arrivals_s - before_s, 0.0)
 
@@ -63,7 +63,7 @@ BLOCK_IMAGES = 500_000
 
 @dataclass(frozen=True)
 class Cycle:
-    """What comes in each cycle.
+    """Arrivals of each cycle.
 
     Attributes:
         arrivals_s: float64 [images], ascending, each at least 0 and below `cycle_s`.
@@ -78,7 +78,7 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Worked:
-    """What one session's cycles came to.
+    """Result of one session's cycles.
 
     Attributes:
         busy_s: in which the device works, a cycle: by the session's mean latency, without draws.

@@ -88,7 +88,7 @@ def percentile_interval(values: Values, p: float, confidence: float = CONFIDENCE
 
 @lru_cache(maxsize=1024)
 def _ranks(n: int, p: float, confidence: float) -> tuple[int, int]:
-    """Which of n ascending values bound percentile `p`, counted from 0; -1 where none does from below."""
+    """Ranks of n ascending values that bound percentile `p`, counted from 0; -1 for no bound from below."""
     from scipy import stats  # here: it takes long to import
 
     above = int(stats.binom.ppf(confidence, n, p))
@@ -138,7 +138,7 @@ def percentile_over_sessions(
 
 
 def unseen_stall(sessions: int) -> str:
-    """Why so few sessions do not bound a far tail (p99, a maximum) from above; empty where they do.
+    """Reason that so few sessions do not bound a far tail (p99, a maximum) from above; empty where they do.
 
     A few stalled passes in some sessions alone move the tail over all sessions, and sessions without one tell
     nothing of the others. If STALL_SHARE of all sessions stall, none of K does in (1 - STALL_SHARE)^K of
@@ -161,7 +161,7 @@ def stall_sessions() -> int:
 
 @lru_cache(maxsize=1024)
 def tolerance_factor(p: float, confidence: float, n: int) -> float:
-    """How many standard deviations above their mean the share `p` of a normal population ends, at most.
+    """Standard deviations above the mean at which the share `p` of a normal population ends, at most.
 
     3.41 for p = 0.9 at 0.95 from n = 5 values: noncentral t with n - 1 degrees of freedom over the root of n.
     """
@@ -178,7 +178,7 @@ MINUTE_S = 60.0
 
 
 def minute_medians(at_s: Sequence[float], values: Sequence[float]) -> dict[int, tuple[float, int]]:
-    """By minute, counted from 0: the median of the values that began in it, and how many there are.
+    """Map each minute, counted from 0, to the median of the values that began in it and their number.
 
     Args:
         at_s: when each began, seconds since the session's first; none below 0.
@@ -194,7 +194,7 @@ def minute_medians(at_s: Sequence[float], values: Sequence[float]) -> dict[int, 
 
 
 def misses(lateness_s: Sequence[float]) -> int:
-    """How many passes were not done when the next one should begin.
+    """Number of passes that were not done when the next one should begin.
 
     Args:
         lateness_s: of each pass, its end minus its deadline (lateness as in Buttazzo, Hard

@@ -48,7 +48,7 @@ MOST_POINTS = 2048
 
 
 class Margin(NamedTuple):
-    """By how much a mean may be too high (the truth is `below` it) and too low, both in its unit."""
+    """Possible error of a mean: too high (the truth is `below` it) and too low, both in its unit."""
 
     below: float
     above: float
@@ -72,7 +72,7 @@ CERTAIN = Margin(0.0, 0.0)
 def mean_margin(
     values: NDArray[np.float64], confidence: float = CONFIDENCE, missing: float = 0.0
 ) -> Margin | None:
-    """By how much the mean of samples may be off the load's own; None below MIN_SAMPLES.
+    """Possible error of the mean of samples against the load's own mean; None below MIN_SAMPLES.
 
     Args:
         values: in time order.
@@ -111,7 +111,7 @@ def _within_range(mean: float, half: float, lowest: float, highest: float) -> Ma
 
 
 def sampling_half_width(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> float:
-    """By how much the mean of samples may be off the mean of the time that they were taken in, in their unit.
+    """Possible error of the mean of samples against the mean of their time span, in their unit.
 
     t(n - 1) sqrt(g / n), where g is half the mean square of the differences between neighbours (von Neumann):
     the variance of samples that resemble none of the others, and less the slower the load moves.
@@ -192,7 +192,7 @@ NEARLY = 0.9
 
 @dataclass(frozen=True)
 class WindowPower:
-    """What a meter says about one window; mean and peak in W may be None with the reason.
+    """Power in one window by a meter; mean and peak in W may be None with the reason.
 
     Attributes:
         window_s: the time that the mean is over: the window's length, or that of the passes in it.
@@ -330,7 +330,7 @@ def _readings_of(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
 
 
 def _missing(curve: PowerCurve) -> float:
-    """How many samples did not come between the first and the last, by the usual time between two."""
+    """Number of samples missing between the first and the last, by the usual time between two."""
     steps_ns = np.diff(curve.t_ns)
     if steps_ns.max(initial=0) < 1.5 * steps_ns.min(initial=1 << 62):
         return 0.0
@@ -340,7 +340,7 @@ def _missing(curve: PowerCurve) -> float:
 
 
 def covers_its_period(averaging_s: float | None, effective_hz: float) -> bool:
-    """Whether readings are means over (nearly) all the time from one to the next."""
+    """Return True if readings are means over (nearly) all the time from one to the next."""
     return averaging_s is not None and averaging_s * effective_hz >= NEARLY
 
 
@@ -352,7 +352,7 @@ def _with_neighbours(curve: PowerCurve, start_ns: int, end_ns: int) -> PowerCurv
 
 
 def hole_reason(gap_s: float, period_s: float, window_s: float) -> str:
-    """That the longest time without a sample is too long for a mean over the window; "" where it is not."""
+    """Reason that the longest time without a sample is too long for a mean over the window; "" otherwise."""
     if gap_s > max(GAP_PERIODS * period_s, GAP_SHARE * window_s):
         return f"the samples have a hole of {gap_s:.3g} s in a window of {window_s:.3g} s"
     return ""
@@ -375,21 +375,21 @@ def readings_within(curve: PowerCurve, passes_ns: NDArray[np.int64], averaging_s
 
 
 def short_window_reason(periods: float, figure: str) -> str:
-    """That a window holds too few sample periods for a figure of it; "" where it holds enough."""
+    """Reason that a window holds too few sample periods for a figure of it; "" where it holds enough."""
     if periods < MIN_PERIODS:
         return f"window too short: {periods:.0f} sample periods, {figure} takes {MIN_PERIODS}"
     return ""
 
 
 def not_connected_reason(watts: NDArray[np.float64]) -> str:
-    """That all readings are 0 W, which no device at work draws; "" if not, and for fewer than LEAST_ZEROS."""
+    """Reason if all readings are 0 W, which no working device draws; "" if not, and below LEAST_ZEROS."""
     if len(watts) < LEAST_ZEROS or watts.any():
         return ""
     return f"the meter is not connected: all {len(watts)} readings are 0 W: {CHECK_WIRING}"
 
 
 def not_positive_reason(watts: NDArray[np.float64]) -> str:
-    """That readings are not those of a load, which draws power and gives none; "" where they may be."""
+    """Reason if readings are not positive, as those of a load are; "" otherwise."""
     negative_w, positive_w = -float(watts[watts < 0].sum()), float(watts[watts > 0].sum())
     if not len(watts) or negative_w < NEGATIVE_SHARE * positive_w:
         return ""
@@ -528,7 +528,7 @@ def _extremes(
 
 
 class PowerTotals:
-    """What `stats.power.window_power` says from the first sample to the last."""
+    """Result of `stats.power.window_power` from the first sample to the last."""
 
     def __init__(self) -> None:
         self._first_ns = 0
@@ -565,7 +565,7 @@ class PowerTotals:
         self._last_ns, self._last_w = int(stamps_ns[-1]), float(power_w[-1])
 
     def window(self) -> WindowPower:
-        """From the first sample to the last; no mean below two, or with a hole, with the reason."""
+        """Window from the first sample to the last; no mean below two, or with a hole, with the reason."""
         window_s = (self._last_ns - self._first_ns) / 1e9
         if self._samples < 2:
             return WindowPower(window_s=window_s, samples=self._samples, reason=f"{self._samples} samples")
@@ -592,7 +592,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class IdleDrift:
-    """How idle power after the work differs from that before it.
+    """Difference of idle power after the work from idle power before it.
 
     Attributes:
         drift_w: that after less that before, in W.
@@ -604,7 +604,7 @@ class IdleDrift:
 
     @property
     def unexplained(self) -> bool:
-        """Whether it is more than the samples' own spread."""
+        """Return True if the drift is more than the samples' own spread."""
         return self.half_width_w is not None and abs(self.drift_w) > self.half_width_w
 
 
@@ -637,7 +637,7 @@ def idle_window(
 
 
 def unsettled_doubt(window: WindowPower, idle: WindowPower, share: float, window_share: float) -> Margin:
-    """By how much net power may be off in W where how long load stays in the readings is not known.
+    """Possible error of net power in W where the time that load stays in the readings is not known.
 
     The readings of an idle window may hold load of the work, those of the work what was before it, and those
     of passes what lay between them.
@@ -686,7 +686,7 @@ def idle_power(windows: Sequence[WindowPower]) -> WindowPower | None:
 def idle_drift(
     before: WindowPower | None, after: WindowPower | None, confidence: float = CONFIDENCE
 ) -> IdleDrift | None:
-    """How the idle windows of a session differ; None where one of them was not sampled.
+    """Compare the idle windows of a session; None where one of them was not sampled.
 
     Args:
         before: the window before the work.
@@ -729,7 +729,7 @@ CLOSE = 0.9
 
 
 class InStep(NamedTuple):
-    """How passes are in step with readings.
+    """Relation of passes that are in step with readings.
 
     Attributes:
         cycle: the sample periods from a pass's start to the next one's.
@@ -741,7 +741,7 @@ class InStep(NamedTuple):
 
 
 def passes_in_step(t_ns: NDArray[np.int64], starts_ns: NDArray[np.int64]) -> InStep | None:
-    """How passes are in step with readings; None where they are not.
+    """Relation of passes to readings if they are in step; None where they are not.
 
     Args:
         t_ns: stamps int64 [n] that rise.
@@ -763,7 +763,7 @@ def passes_in_step(t_ns: NDArray[np.int64], starts_ns: NDArray[np.int64]) -> InS
 
 
 def phase_half_width(curve: PowerCurve, starts_ns: NDArray[np.int64]) -> float:
-    """By how much a mean of readings may be off because of the places at which they fall in each pass, in W.
+    """Possible error in W of a mean of readings, from the places at which they fall in each pass.
 
     The readings' total variation over a pass times half of Kuiper's statistic of their places. The pass is
     that of the mean over all of them, in as many pieces as readings come in one, since what differs from pass

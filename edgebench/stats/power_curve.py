@@ -141,7 +141,7 @@ def highest_mean_w(curve: PowerCurve, averaging_s: float) -> tuple[float, int]:
 
 
 def highest_touched_mean_w(curve: PowerCurve, averaging_s: float) -> float:
-    """What the highest mean over any stretch of `averaging_s` is at most, in W, of readings that are means.
+    """Upper bound in W of the mean over any stretch of `averaging_s`, of readings that are means.
 
     Each is the mean since the one before. All that was drawn in those that a stretch cuts may be within it:
     they count whole.

@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shape:
-    """What the session medians look like.
+    """Shape of the session medians.
 
     Attributes:
         skewed: whether they have a tail on one side; `tail` says which.
@@ -67,7 +67,7 @@ class Shape:
 
 
 class Limits(NamedTuple):
-    """What the statistics of normal sessions go beyond in the shares above."""
+    """Limits that the statistics of normal sessions exceed in the shares above."""
 
     tail_above: float
     tail_below: float
@@ -117,7 +117,7 @@ def shape_of(medians: Sequence[float]) -> Shape:
 
 
 def flags_of(ordered: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether sets of sessions are skewed, and whether they are multimodal: the test of `shape_of` itself.
+    """Flag sets of sessions as skewed and as multimodal: the test of `shape_of` itself.
 
     Args:
         ordered: float64 [..., K], ascending along the last axis, not all equal, K up to MOST_SESSIONS.
@@ -150,7 +150,7 @@ def statistics_of(ordered: Floats) -> Statistics:
 
 @lru_cache(maxsize=256)
 def limits_of(sessions: int) -> Limits:
-    """From 20,000 sets of normal sessions of that number, the same ones every time."""
+    """Simulate the limits from 20,000 sets of normal sessions of that number, the same ones every time."""
     normal = np.sort(np.random.default_rng(sessions).standard_normal((DRAWS, sessions)), axis=-1)
     statistics = statistics_of(normal)
     return Limits(
@@ -161,7 +161,7 @@ def limits_of(sessions: int) -> Limits:
 
 
 def unseen_mode_share(sessions: int, share: float = 0.3) -> float:
-    """How often all sessions fall into one of two modes, of which the other then leaves no trace.
+    """Probability that all sessions fall into one of two modes, so that the other leaves no trace.
 
     share^K + (1 - share)^K: 37 % of experiments with 3 sessions and a mode that holds 30 %, 17 % with 5 and
     3 % with 10.
@@ -184,7 +184,7 @@ Series = Sequence[float] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Heat:
-    """How latency moved over a session.
+    """Drift of latency over a session.
 
     Attributes:
         ratio: median of the last quarter over median of the first.
@@ -203,17 +203,17 @@ class Heat:
 
     @property
     def slower(self) -> bool:
-        """Whether the last quarter took more than 1.05 times the first."""
+        """Return True if the last quarter took more than 1.05 times the first."""
         return self.ratio > RATIO_LIMIT
 
     @property
     def suspected(self) -> bool:
-        """Whether either of the two says so."""
+        """Return True if either of the two says so."""
         return self.slower or self.rising
 
 
 def heat(at_s: Series, values: Series) -> Heat | None:
-    """How `values` (any unit, positive) moved with `at_s` (seconds, rising); None below MIN_VALUES."""
+    """Fit the drift of `values` (any unit, positive) over `at_s` (seconds, rising); None below MIN_VALUES."""
     times = np.asarray(at_s, dtype=np.float64)
     array = np.asarray(values, dtype=np.float64)
     median = float(np.median(array)) if array.size else 0.0
@@ -234,7 +234,7 @@ MIN_SHORT = 4
 
 
 def rise_together(at_s: Sequence[Series], values: Sequence[Series]) -> float | None:
-    """By which share passes became slower over sessions that are too short for `heat`, judged together.
+    """Share by which passes became slower over sessions that are too short for `heat`, judged together.
 
     Each session's rise is one number, so that their mean has Student's t interval over sessions, as a
     headline has.

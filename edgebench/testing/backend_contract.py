@@ -203,7 +203,7 @@ class BackendContract:
 
     @check()
     def test_looking_at_it_loads_no_runtime(self, kit: BackendKit) -> Rows:
-        """In a process of its own: no runtime is imported, nothing is written, the inputs are the same."""
+        """Check in a new process: no runtime is imported, nothing is written, the inputs are the same."""
         kind = type(kit.backend)
         backend = kit.registered or f"{kind.__module__}:{kind.__qualname__}"
         asked = json.dumps([backend, kit.options, [variant.name for variant in kit.variants]])
@@ -281,7 +281,7 @@ class BackendContract:
 
     @check()
     def test_one_outcome_a_request_in_order(self, kit: BackendKit) -> Rows:
-        """What is not supported is an UnsupportedError among the outcomes, and stops no other request."""
+        """Check that an unsupported variant gives an UnsupportedError and stops no other request."""
         foreign = next((name for name in PRECISIONS if name not in kit.backend.precisions), "int4")
         first, last = kit.variants[0], kit.variants[-1]
         asked = [last, Variant(first.depth_multiplier, foreign), first]
@@ -307,7 +307,7 @@ class BackendContract:
 
     @check("golden")
     def test_the_device_describes_itself(self, kit: BackendKit) -> Iterator[object]:
-        """What is recorded of the board and of the runtime is JSON and names them."""
+        """Check that the record of the board and of the runtime is JSON and names them."""
         description = kit.device.describe()
         with kit.session(kit.artifact()) as session:
             runtime = session.facts().runtime
@@ -483,7 +483,7 @@ class BackendContract:
 
 
 def _killed_rows(kit: BackendKit, artifact: Artifact, left: set[int]) -> Iterator[object]:
-    """What becomes of two workers when one of them is killed; `left` are those of a session before."""
+    """Check two workers of which one is killed; `left` are those of a session before."""
     yield not left or f"{len(left)} workers outlive a session of two; fix: let each end with its session"
     before, error = workers(), None
     try:
@@ -521,7 +521,7 @@ def look() -> None:
 
 
 def _refusal(model: Any, options: dict[str, Any]) -> str:
-    """Why a model refuses options; empty where it takes them."""
+    """Reason that a model refuses options; empty where it takes them."""
     try:
         model.model_validate(options)
     except ValidationError as error:
@@ -571,7 +571,7 @@ def _function_rows(runner: Path, names: Sequence[str] | Mapping[str, int]) -> li
 
 
 def _built(kit: BackendKit) -> BuiltArtifact:
-    """What a session loads over a connection of its own."""
+    """Artifact that a session loads over a connection of its own."""
     with (
         closing(kit.opened()) as device,
         kit.sound_session("a build on the board", kit.artifact(), device) as session,
@@ -583,7 +583,7 @@ def _built(kit: BackendKit) -> BuiltArtifact:
 
 
 def _signal_rows(kit: BackendKit, device: Device, number: signal.Signals, status: str) -> Iterator[object]:
-    """What becomes of a session whose worker gets a signal while it measures, and of the next one."""
+    """Check a session whose worker gets a signal while it measures, and the next session."""
     if kit.target.host is not None:
         pytest.skip(f"the worker is on {kit.target.host}: only one on this machine is ended on purpose")
     artifact, before, worker = kit.artifact(), workers(), 0

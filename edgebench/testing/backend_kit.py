@@ -1,4 +1,4 @@
-"""What the tests of one backend share: its artifacts, its device, each made once, and a small scene."""
+"""Parts that the tests of one backend share: its artifacts, its device, each made once, and a small scene."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def patches_of(artifact: Artifact, n: int) -> NDArray[np.uint8]:
 
 
 def images_of(patches: NDArray[np.uint8], cache: Cache) -> ImageSet:
-    """Those patches as images without labels."""
+    """Make an image set without labels from patches."""
     return ImageSet("patches", *_stored(patches, cache), len(patches), None, ())
 
 
@@ -95,7 +95,7 @@ class BackendKit(Kit):
         self._device: Device | None = None
 
     def obstacle(self, need: str) -> str:
-        """Why there is no `agent`, nothing is `measured`, or the `golden` scores are wrong."""
+        """Reason that there is no `agent`, nothing is `measured`, or the `golden` scores are wrong."""
         if need == "agent":
             has_agent = isinstance(self.backend, AgentBackend)
             return "" if has_agent else f"the device of {self.name} has no agent, worker and runner"
@@ -128,7 +128,7 @@ class BackendKit(Kit):
 
     @property
     def name(self) -> str:
-        """As `--device` takes it."""
+        """Name that `--device` takes."""
         return self.backend.name
 
     @property
@@ -149,7 +149,7 @@ class BackendKit(Kit):
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """What is tried: the smallest variant of each precision, unless the test names others."""
+        """Variants to try: the smallest of each precision, unless the test names others."""
         if self.contract.variants:
             return tuple(Variant.parse(name) for name in self.contract.variants)
         smallest: dict[str, Variant] = {}
@@ -166,7 +166,7 @@ class BackendKit(Kit):
         return Target(self.name, self.name, self.options, launch, host=host, port=port)
 
     def request(self, variant: Variant, batch: int = 1) -> PrepareRequest:
-        """What is asked of `prepare` and `prepare_inputs`."""
+        """Request for `prepare` and `prepare_inputs`."""
         return PrepareRequest(variant, batch, self.options)
 
     def prepare(self, requests: Sequence[PrepareRequest]) -> Sequence[Prepared]:
@@ -260,7 +260,7 @@ class BackendKit(Kit):
 
     @cached_property
     def golden_problems(self) -> list[str]:
-        """What is wrong with each variant's golden scores; the device is asked once."""
+        """Problems of each variant's golden scores; the device is asked once."""
         problems = []
         for variant in self.variants:
             artifact = self.artifact(variant)
@@ -272,12 +272,12 @@ class BackendKit(Kit):
 
     @property
     def runner_files(self) -> tuple[Path, ...]:
-        """What travels to the device; empty where it has no agent."""
+        """Files that travel to the device; empty where it has no agent."""
         return tuple(self.backend.runner_files()) if isinstance(self.backend, AgentBackend) else ()
 
     @cached_property
     def runtime_modules(self) -> set[str]:
-        """What the runner may import in addition to the standard library and numpy."""
+        """Modules that the runner may import in addition to the standard library and numpy."""
         packages = self.backend.board_packages if isinstance(self.backend, AgentBackend) else ()
         return modules_of(packages) | set(self.contract.runtime_modules)
 

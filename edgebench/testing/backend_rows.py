@@ -1,4 +1,4 @@
-"""What makes an artifact whole and a session's measurements complete, as rows of the checks of a backend."""
+"""Checks of a backend as rows: whole artifacts and complete measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from edgebench.testing.checks import FIX, is_stated
 
 
 def artifact_rows(artifact: Artifact, request: PrepareRequest, played: bool) -> Iterator[object]:
-    """What makes an artifact whole that was prepared for a request.
+    """Check an artifact that was prepared for a request.
 
     One that is `played` states the size of the model that it replaces.
     """
@@ -127,12 +127,12 @@ def measurement_rows(seen: Gathered, plan: MeasurePlan, patches: int, classes: i
 
 
 def measurement_name(item: Pass | Window) -> str:
-    """As problems name it, such as `pass 1`."""
+    """Name of a measurement in problems, such as `pass 1`."""
     return f"{type(item).__name__.lower()} {item.index}"
 
 
 def near(scores: Scores, expected: Scores, artifact: Artifact, subject: str, fix: str) -> object:
-    """Whether scores are the expected ones, within the artifact's own tolerance."""
+    """Check that scores are the expected ones, within the artifact's own tolerance."""
     if scores.shape != expected.shape:
         return f"{subject}: shape {list(scores.shape)} against {list(expected.shape)}{FIX}{fix}"
     difference, allowed = float(np.abs(scores.astype(float) - expected).max()), artifact.golden.tolerance

@@ -65,12 +65,12 @@ def ended(subject: str, error: SessionError) -> str:
 
 
 def is_stated(text: object) -> bool:
-    """Whether it is text that is not blank."""
+    """Return True if it is text that is not blank."""
     return isinstance(text, str) and bool(text.strip())
 
 
 def is_json(value: object, subject: str) -> object:
-    """Whether JSON carries the value and gives the same back."""
+    """Check that JSON carries the value and gives the same back."""
     try:
         back = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -86,7 +86,7 @@ def _with_lists(value: Any) -> Any:
 
 
 class Kit:
-    """What the tests of one contract share.
+    """Parts that the tests of one contract share.
 
     Args:
         contract: the test class, whose attributes say what is tried and how.
@@ -142,7 +142,7 @@ class Kit:
                 pytest.skip(obstacle)
 
     def obstacle(self, need: str) -> str:
-        """Why the kit does not have what a test needs; empty where it has it."""
+        """Reason that the kit lacks what a test needs; empty where it has it."""
         return ""
 
     def missing(self, why: str) -> NoReturn:

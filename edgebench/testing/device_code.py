@@ -1,4 +1,4 @@
-"""Whether a board can run a file: its syntax and its imports, read from its text without importing it."""
+"""Checks of a board's file: its syntax and its imports, read from its text without importing it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RUNTIMES = {
 
 
 def candidates(version: str) -> list[str]:
-    """Where a Python such as "3.6" may be: on the PATH, then pyenv's."""
+    """Paths where a Python such as "3.6" may be: on the PATH, then pyenv's."""
     on_path = shutil.which(f"python{version}")
     paths = [on_path] if on_path else []
     return paths + sorted(str(path) for path in PYENV.expanduser().glob(f"{version}.*/bin/python"))
@@ -54,7 +54,7 @@ def find_python(version: str) -> str | None:
 
 
 def works(command: Sequence[str], timeout: float = ASK_S) -> bool:
-    """Whether a command ends well."""
+    """Return True if a command ends well."""
     return not _complaints(command, timeout)
 
 
@@ -69,7 +69,7 @@ def _complaints(command: Sequence[str], timeout: float = ASK_S) -> list[str]:
 
 
 def python_3_6_problems(files: Iterable[Path], note: Callable[[str], object], fix: str) -> list[str]:
-    """What is not Python 3.6 in each file, as boards have it; a note names the judges."""
+    """Problems of each file with Python 3.6, as boards have it; a note names the judges."""
     problems = []
     for file in files:
         verdicts = judge_syntax(file)
@@ -80,7 +80,7 @@ def python_3_6_problems(files: Iterable[Path], note: Callable[[str], object], fi
 
 
 def judge_syntax(file: Path) -> dict[str, list[str]]:
-    """What each judge finds against Python 3.6: the syntax tree, such a Python and vermin where they are."""
+    """Findings of each judge against Python 3.6: the syntax tree, such a Python and vermin where they are."""
     verdicts = {"its syntax tree": _tree_problems(file)}
     if python := find_python("3.6"):
         verdicts["Python 3.6"] = _complaints([python, "-c", _COMPILE, str(file)])
@@ -152,7 +152,7 @@ def _imports(node: ast.AST, within_functions: bool) -> Iterator[ast.Import | ast
 
 
 def modules_of(distributions: Sequence[str]) -> set[str]:
-    """What distributions such as `ai-edge-litert` are imported as: as installed, and as usually spelt."""
+    """Import names of distributions such as `ai-edge-litert`: as installed, and as usually spelt."""
     wanted = {_spelling(name) for name in distributions}
     installed = {
         module
@@ -167,7 +167,7 @@ def _spelling(name: str) -> str:
 
 
 def argument_counts(file: Path) -> dict[str, int]:
-    """How many arguments each function at the top level of a Python file takes."""
+    """Number of arguments of each function at the top level of a Python file."""
     try:
         body = ast.parse(file.read_text(encoding="utf-8")).body
     except SyntaxError:

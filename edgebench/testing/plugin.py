@@ -1,4 +1,4 @@
-"""What pytest loads: the kit's options, fixtures and lines in the summary. Imports pytest alone."""
+"""Pytest plug-in: the kit's options, fixtures and lines in the summary. Imports pytest alone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def edgebench_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
-    """Where artifacts are prepared: a new folder; a conftest.py may give another one."""
+    """Cache of prepared artifacts: a new folder; a conftest.py may give another one."""
     from edgebench.prepare.cache import Cache
 
     return Cache(tmp_path_factory.mktemp("edgebench-cache"))
@@ -57,7 +57,7 @@ def edgebench_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 
 @pytest.fixture(scope="class")
 def edgebench_kit(request: pytest.FixtureRequest, edgebench_cache: Cache) -> Iterator[Any]:
-    """What the tests of one contract share: a backend with its artifacts and open device, or a probe."""
+    """Kit that the tests of one contract share: a backend with its artifacts and open device, or a probe."""
     kit = request.cls.kit_type(request.cls, edgebench_cache, request.config.getoption)
     yield kit
     kit.close()

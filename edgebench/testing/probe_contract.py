@@ -1,4 +1,4 @@
-"""What every probe promises: its module, what it states of itself, and its samples.
+"""Contract of every probe: its module, what it states of itself, and its samples.
 
 It is run as on a board: by the agent's sampler, in a process of its own.
 """
@@ -90,7 +90,7 @@ class ProbeKit(Kit):
 
     @property
     def name(self) -> str:
-        """As `--meter` takes it."""
+        """Name that `--meter` takes."""
         return ":".join(self.place[:2]).rstrip(":")
 
     def stated(self, name: str, default: Any = None) -> Any:
@@ -99,7 +99,7 @@ class ProbeKit(Kit):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What travels to the board, its module or its package's __init__ first."""
+        """Files that travel to the board, its module or its package's __init__ first."""
         try:
             return registry.probe_files(self.module)
         except UnavailableError as error:
@@ -107,7 +107,7 @@ class ProbeKit(Kit):
 
     @property
     def on_host(self) -> bool:
-        """Whether it samples on the machine that EdgeBench runs on."""
+        """Return True if it samples on the machine that EdgeBench runs on."""
         return bool(self.stated("PLACE") == registry.HOST)
 
     @cached_property
@@ -123,7 +123,7 @@ class ProbeKit(Kit):
 
     @property
     def info(self) -> ProbeInfo:
-        """What it states of itself in that run; fails the test where it states nothing."""
+        """Properties that it states of itself in that run; fails the test where it states nothing."""
         run = self.live
         if "info" not in run.reports:
             fail(f"it reported no info: {run.problem or run.stderr}; fix: set `info` in open_probe")

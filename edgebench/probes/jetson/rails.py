@@ -31,7 +31,7 @@ GPU_CLOCK_CHANNEL = {"name": GPU_CLOCK, "quantity": "clock", "unit": "MHz", "tot
 
 
 def is_rail(name: str) -> bool:
-    """Whether a rail may have this name: no other channel's, and no memory's."""
+    """Return True if a rail may have this name: no other channel's, and no memory's."""
     taken = (SUM_NAME, GPU_CLOCK, GPU_LOAD, "RAM", "SWAP", "IRAM")
     return name not in taken and not name.startswith(TEMPERATURE)
 

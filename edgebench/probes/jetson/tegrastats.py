@@ -71,7 +71,7 @@ class Reading(NamedTuple):
 
 
 def parse(line: str) -> Reading:
-    """What a line says; UnknownForm as that says."""
+    """Parse a line; UnknownForm as that says."""
     rails_w: Dict[str, float] = {}
     celsius: Dict[str, float] = {}
     gpu_mhz: Optional[float] = None
@@ -201,7 +201,7 @@ class TegrastatsProcess:
         return lines
 
     def _how_it_ended(self) -> str:
-        """Its exit code and its last words."""
+        """Describe how it ended: its exit code and its last words."""
         try:
             code = self._process.wait(timeout=1.0)
             how = "exit code {}".format(code) if code >= 0 else "signal {}".format(-code)

@@ -24,7 +24,7 @@ Find = Callable[[str, Sequence[int]], Source]
 
 
 class Absent(Exception):
-    """Why a source is not there."""
+    """Reason that a source is not there."""
 
 
 def channels_of(quantity: str, unit: str, *names: str) -> List[Channel]:
@@ -33,7 +33,7 @@ def channels_of(quantity: str, unit: str, *names: str) -> List[Channel]:
 
 
 def open_numbers(paths: List[str], why: str = "there is none") -> List[OpenFile]:
-    """Those files that can be read as a number; Absent with the reason, `why` of no files, where none can."""
+    """Open the files that hold a number; Absent with the reason, `why` of no files, where none can."""
     files = []
     for path in paths[:MAX_FILES]:
         try:
@@ -164,7 +164,7 @@ def find_clocks(root: str, workers: Sequence[int]) -> Source:
 
 
 def _has_worker_core(policy: str, root: str, workers: Sequence[int]) -> bool:
-    """Whether the worker may use any of the policy's cores; also where that is not told."""
+    """Return True if the worker may use any of the policy's cores; also where that is not told."""
     try:
         cores = core_numbers(stripped_text(os.path.join(policy, "related_cpus")))
         return not allowed_cores(root, workers).isdisjoint(cores)
@@ -194,14 +194,14 @@ def find_temperatures(root: str, workers: Sequence[int]) -> Source:
 
 
 def find_load(root: str, workers: Sequence[int]) -> Source:
-    """How many processes ran or waited to, over the last minute."""
+    """Find the number of processes that ran or waited to, over the last minute."""
     file = OpenFile(os.path.join(root, "proc/loadavg"))
     channels = channels_of("load", "processes", "load_1min")
     return watched(channels, lambda: [float(file.text().partition(" ")[0])])
 
 
 def find_memory(root: str, workers: Sequence[int]) -> Source:
-    """What the kernel can give without swapping."""
+    """Find the memory that the kernel can give without swapping."""
     file = OpenFile(os.path.join(root, "proc/meminfo"))
 
     def read() -> List[float]:
@@ -301,13 +301,13 @@ def find_switches(root: str, workers: Sequence[int]) -> Source:
 
 
 def find_waiting(root: str, workers: Sequence[int]) -> Source:
-    """How long the worker's threads ran, and how long they waited for a core."""
+    """Find how long the worker's threads ran, and how long they waited for a core."""
     counters = ThreadCounters(task_folders(root, workers), "schedstat", _times_in)
     return Source(channels_of("time", "ns", "worker_running", "worker_waiting"), counters.read)
 
 
 def find_cores(root: str, workers: Sequence[int]) -> Source:
-    """How long the worker's cores worked, and how long a hypervisor gave them to others."""
+    """Find how long the worker's cores worked, and how long a hypervisor gave them to others."""
     allowed = allowed_cores(root, workers)
     tick_ns = 1e9 / os.sysconf("SC_CLK_TCK")
     file = os.open(os.path.join(root, "proc/stat"), os.O_RDONLY)
@@ -376,7 +376,7 @@ def find_firmware(root: str, workers: Sequence[int]) -> Source:
 
 
 def find_counters(root: str, workers: Sequence[int]) -> Source:
-    """How often cores and package were throttled, added up."""
+    """Find how often cores and package were throttled, added up."""
     folders = [os.path.join(core, "thermal_throttle") for core in numbered_folders(root, CPU + "/cpu[0-9]*")]
     paths = [os.path.join(folder, "core_throttle_count") for folder in folders if os.path.isdir(folder)]
     if not paths:

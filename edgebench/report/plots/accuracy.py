@@ -121,7 +121,7 @@ def _per_cent(shares: Mapping[str, float]) -> dict[str, float]:
 
 
 def point_name(summary: TrialSummary) -> str:
-    """What is next to a trial's point: its depth multiplier, or its model's name where it has none."""
+    """Name next to a trial's point: its depth multiplier, or its model's name where it has none."""
     if summary.depth_multiplier is None:
         return drawing.label(words.model(summary), _LONGEST_NAME)
     return words.depth(summary.depth_multiplier)
@@ -170,7 +170,7 @@ def energy(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> lis
 
 
 def series_of(summaries: Sequence[TrialSummary]) -> str:
-    """What distinguishes the points of a figure: the target where there are several, else the precision."""
+    """Property that distinguishes points: the target where there are several, else the precision."""
     return "target" if len({summary.target for summary in summaries}) > 1 else "precision"
 
 

@@ -1,4 +1,4 @@
-"""How every figure is drawn and saved: colours, type, axes that say their unit, bytes that repeat."""
+"""Style of every figure and its file: colours, type, axes that say their unit, bytes that repeat."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def mark(artist: Artist, kind: str, tooltip: str = "") -> str:
 
 
 def tooltips(figure: Figure) -> Mapping[str, str]:
-    """What `mark` gave the figure's artists: id -> text, for those that have one."""
+    """Tooltips that `mark` gave the figure's artists: id -> text, for those that have one."""
     return {gid: text for gid, text in vars(figure).get(_MARKS, {}).items() if text}
 
 
@@ -188,7 +188,7 @@ def styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def wants_log(values: Sequence[float]) -> bool:
-    """Whether an axis over these values should be logarithmic."""
+    """Return True if an axis over these values should be logarithmic."""
     return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_FROM
 
 

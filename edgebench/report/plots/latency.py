@@ -23,7 +23,7 @@ By = Literal["depth", "model"]
 
 
 def level_axis(summaries: Sequence[TrialSummary]) -> By:
-    """What these trials are drawn against: their depth where they are of one family, else their model."""
+    """Axis of these trials: their depth where they are of one family, else their model."""
     timed = words.alike_timed(summaries)
     families = {words.families([summary]) for summary in timed}
     return "model" if len(families) > 1 or not timed or timed[0].depth_multiplier is None else "depth"
@@ -138,7 +138,7 @@ def quickest_first(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
 
 
 def ratios_to_quickest(ordered: Sequence[TrialSummary]) -> dict[str, Interval]:
-    """By key the ratio to the first trial with the same scene, with its interval over session medians."""
+    """Ratios to the first trial with the same scene by key, with intervals over session medians."""
     medians_s = {summary.key: np.array(session_medians(summary.latency_values)) for summary in ordered}
     first_of: dict[str, TrialSummary] = {}
     ratio_of: dict[str, Interval] = {}
@@ -242,7 +242,7 @@ def targets_picture(summaries: Sequence[TrialSummary], limits: Mapping[str, floa
 
 
 def _row_name(name: str) -> str:
-    """In two lines where it is long: the target, and what is measured on it."""
+    """Break a long name into two lines: the target, and what is measured on it."""
     if len(name) <= _LONGEST_NAME:
         return name
     target, _, trial = name.rpartition(": ")
@@ -318,7 +318,7 @@ def stages(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> lis
 
 
 def stages_picture(summaries: Sequence[TrialSummary]) -> panels.Picture:
-    """Where a patch's time goes."""
+    """Draw the share of each stage in a patch's time."""
     shown = [summary for summary in summaries if summary.stages_ms]
     if not shown:
         return panels.Picture("There is no figure of the stages: no trial has a time.")

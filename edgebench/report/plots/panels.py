@@ -1,4 +1,4 @@
-"""Where a plot is drawn, the room around its panels, and the marks that all plots are made of.
+"""Panels of a plot, the room around them, and the marks that all plots are made of.
 
 And what a page shows of it: the drawing, its caption, and the words for those who cannot see it.
 """
@@ -318,7 +318,7 @@ def all_ends(estimates: Iterable[Interval | None]) -> list[float]:
 
 
 def bars_note(estimates: Iterable[Interval | None], note: str = "bars: 95 % intervals") -> str:
-    """What the bars are; empty where no estimate has an interval."""
+    """Explain the bars; empty where no estimate has an interval."""
     return note if any(map(ends_of, estimates)) else ""
 
 
@@ -350,7 +350,7 @@ def _is_near(limit: float, values: Sequence[float]) -> bool:
 
 
 def limits_note(limits: Mapping[str, float], values: Sequence[float], unit: str) -> str:
-    """What the dashed lines are, and the limits beyond the axis by name and value."""
+    """Explain the dashed lines, and the limits beyond the axis by name and value."""
     by_limit = words.grouped(
         (words.number(limit), words.plain(name, 40))
         for name, limit in limits.items()
@@ -432,7 +432,7 @@ MOST_IN_WORDS = 30
 def picture(
     draw: Callable[..., object], what: str, *caption: str, panels: int = 1, noun: str = "target"
 ) -> Picture:
-    """What `draw` draws on `ax`, with its words: those of the marks in it are for those who cannot see it.
+    """Draw on `ax` with `draw`, with its words: those of the marks in it are for those who cannot see it.
 
     Args:
         draw: a plot that takes nothing but where to draw.

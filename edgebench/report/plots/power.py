@@ -47,7 +47,7 @@ def drawn_traces(results: StoredResults, summaries: Sequence[TrialSummary]) -> l
 
 
 def power_limits(profiles: Sequence[Profile]) -> dict[str, float]:
-    """What the profiles allow for power in W, by profile and statistic: `disco-realtime, peak over 1 s`."""
+    """Limits of the profiles for power in W, by profile and statistic: `disco-realtime, peak over 1 s`."""
     return {
         f"{words.plain(profile.name, 40)}, {_STATISTICS[asked.quantity]}"
         + ("" if asked.averaging_s is None else f" over {asked.averaging_s:g} s"): asked.limit * asked.scale

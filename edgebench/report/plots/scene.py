@@ -146,7 +146,7 @@ def _decode(scene_jpg: bytes) -> NDArray[np.uint8]:
 
 
 def scene_predictions(results: StoredResults) -> dict[str, list[int]]:
-    """By key of a trial one class index a patch, row by row: the first set that is whole.
+    """Class of each patch by a trial's key, row by row: the first set that is whole.
 
     Sets are those of a finished session's workers, session after session. A trial without a whole one is left
     out.

@@ -111,7 +111,7 @@ def sessions(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> l
 
 
 def _share(summaries: Sequence[TrialSummary]) -> int:
-    """How many passes of a session are drawn, at most."""
+    """Number of passes of a session that are drawn, at most."""
     count = sum(1 for summary in summaries for session in summary.latency_values if len(session))
     return max(_DOTS, MOST_POINTS // max(1, count))
 
@@ -192,7 +192,7 @@ def _draw_trial(
 
 
 def is_hot(summary: TrialSummary) -> bool:
-    """Whether a caution says that heat or a lower clock slowed the trial."""
+    """Return True if a caution says that heat or a lower clock slowed the trial."""
     return any(caution.flag in _HOT for caution in summary.cautions)
 
 

@@ -42,7 +42,7 @@ class Timeline:
 
 
 def timelines(results: StoredResults, summaries: Sequence[TrialSummary]) -> dict[str, Timeline]:
-    """Of each trial with several workers, by its key, the first session that ended well."""
+    """First session that ended well of each trial with several workers, by its key."""
     labels = words.labels(summaries)
     found = {}
     for summary in shared_trials(summaries):

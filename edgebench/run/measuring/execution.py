@@ -244,7 +244,7 @@ class LocalMachines:
             self._host_probes[machine].close()
 
     def preflight(self, targets: Sequence[Target]) -> list[dict[str, Any]]:
-        """What doctor finds."""
+        """Findings of doctor."""
         return preflight(targets, self.backends)
 
 
@@ -408,7 +408,7 @@ def _as_begun(plan: Plan, record: ExperimentRecord) -> Plan:
 
 
 def _numbers(plan: Plan) -> str:
-    """How much is measured of each trial, in words."""
+    """Amount that is measured of each trial, in words."""
     most = "at most " if plan.adaptive else ""
     sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
     clauses = [f"{most}{sessions} of {steady_words(plan)}, seed {plan.seed}"]
@@ -440,7 +440,7 @@ def _scene_record(scene: Scene) -> SceneRecord:
 
 
 def _same_fields(source: object, record: type[BaseModel]) -> dict[str, Any]:
-    """What a record takes from an object under the same names."""
+    """Fields that a record takes from an object under the same names."""
     return {name: getattr(source, name) for name in record.model_fields if hasattr(source, name)}
 
 
@@ -503,7 +503,7 @@ def _hashes(companions: Mapping[str, Companion]) -> dict[str, str]:
 
 
 def _changed(record: ExperimentRecord, prepared: PreparedTrials) -> str:
-    """Which artifact of an unfinished experiment is another one now, or "" when none is.
+    """Artifact of an unfinished experiment that has changed, or "" when none has.
 
     What came out of preparation is recorded, not hashed into the key; sessions on another artifact must not
     join those that are there. What a device is, its own sessions recorded: see `TargetRevisions`.

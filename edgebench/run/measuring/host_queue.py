@@ -52,20 +52,20 @@ class OpenDevice(Protocol):
 
     @property
     def placement_cost(self) -> str:
-        """What placing an artifact costs there: cheap, slow or manual."""
+        """Cost of placing an artifact there: cheap, slow or manual."""
 
     def describe(self) -> dict[str, Json]:
         """The board's facts (see `contract.Device`)."""
 
     def measure(self, job: Job, watch: SessionWatch, folder: Path) -> Measured | None:
-        """As `LocalDevice.measure`; None where its machine was lost and is back: the session is repeated."""
+        """Measure like `LocalDevice.measure`; None to repeat a session whose machine was lost."""
 
     def close(self) -> None:
         """End everything that was started on the device."""
 
 
 class Machines(Protocol):
-    """Where a run measures: devices that this machine reaches itself, or machines of a fleet."""
+    """Places where a run measures: devices that this machine reaches itself, or machines of a fleet."""
 
     def of(self, trial: PlannedTrial) -> str:
         """Whose sessions are measured one after the other, the trial's among them; "" for this machine."""
@@ -80,7 +80,7 @@ class Machines(Protocol):
         """Nothing more is measured there."""
 
     def preflight(self, targets: Sequence[Target]) -> Sequence[dict[str, Any]]:
-        """What checks of these targets find (see `preflight`)."""
+        """Findings of the checks of these targets (see `preflight`)."""
 
 
 @dataclass
@@ -419,7 +419,7 @@ SIGNAL_CHECK_S = 1.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an experiment ended."""
+    """Outcome of an experiment."""
 
     interrupted: bool
     sessions: int  # measured in this run, failed ones included

@@ -1,4 +1,4 @@
-"""What one host has to measure: its trials, what is loaded for each, and how far each has come."""
+"""Work of one host: its trials, the artifact that each loads, and the sessions that each has."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TimeBudget:
 
     @property
     def over(self) -> bool:
-        """Whether the time is used up."""
+        """Return True if the time is used up."""
         return self.limit_s is not None and self.elapsed_s >= self.limit_s
 
 
@@ -89,7 +89,7 @@ class Standing:
     has_images: bool = False
 
     def due(self, sessions: int) -> bool:
-        """Whether a session is still to be measured, where a trial has at most `sessions`."""
+        """Return True if a session is still to be measured, where a trial has at most `sessions`."""
         return self.ok < sessions and not (self.given_up or self.settled)
 
 
@@ -123,11 +123,11 @@ class LaneTrials:
     # --- which there are ---
 
     def of_target(self, name: str) -> list[PlannedTrial]:
-        """Those of a target."""
+        """Trials of a target."""
         return [trial for trial in self.by_key.values() if trial.target.name == name]
 
     def sharing(self, connection: Target) -> list[PlannedTrial]:
-        """Those whose targets share a device."""
+        """Trials whose targets share a device."""
         return [trial for trial in self.by_key.values() if trial.target.connection == connection]
 
     def revise(self, trials: Sequence[PlannedTrial], revised: Sequence[PlannedTrial]) -> int:
@@ -162,7 +162,7 @@ class LaneTrials:
     # --- what is still to come ---
 
     def is_due(self, key: str) -> bool:
-        """Whether a session of that trial is still to be measured."""
+        """Return True if a session of that trial is still to be measured."""
         return self.standing[key].due(self.plan.sessions)
 
     def due(self, queue: Iterable[Turn]) -> deque[Turn]:
@@ -235,7 +235,7 @@ class LaneTrials:
 
 
 def label(trial: PlannedTrial) -> str:
-    """How a trial is called in progress lines."""
+    """Name of a trial in progress lines."""
     batch = f" batch {trial.batch}" if trial.batch != 1 else ""
     return f"{trial.target.name} {trial.variant.name}{batch}"
 
@@ -310,7 +310,7 @@ class TargetRevisions:
         return revised
 
     def _differences(self, name: str, identity: Identity) -> tuple[str, ...]:
-        """How the identity differs from the first of those recorded that it differs from."""
+        """Differences of the identity from the first recorded one that it differs from."""
         if name not in self._recorded:
             self._recorded[name] = self._on_disk(name)
         for recorded in self._recorded[name]:

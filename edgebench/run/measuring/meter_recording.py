@@ -55,7 +55,7 @@ class RecordedFigures:
 
     @property
     def readings(self) -> int:
-        """How many all its rails gave."""
+        """Number of readings of all its rails."""
         return sum(rail.readings for rail in self._rails)
 
     @property
@@ -165,7 +165,7 @@ class RecordingFile:
 
     @property
     def full(self) -> bool:
-        """Whether the disk refused a sample: it and all after it are lost, and `keep` says so."""
+        """Return True if the disk refused a sample: it and all after it are lost, and `keep` says so."""
         return self._fault is not None
 
     def write(self, chunk: ProbeChunk, info: ProbeInfo) -> None:
@@ -241,7 +241,7 @@ LISTEN_S = 0.5
 
 @dataclass(frozen=True)
 class Recording:
-    """What a meter said in the time that was recorded, if any, or why it cannot be read.
+    """Readings of a meter in the recorded time, if any, or the reason that it cannot be read.
 
     Attributes:
         meter: `kind:address`.
@@ -284,7 +284,7 @@ class Recording:
         return rails
 
     def require_readings(self) -> ProbeInfo:
-        """What the meter is; UnavailableError, with the reason, where it gave no reading."""
+        """Describe the meter; UnavailableError, with the reason, where it gave no reading."""
         info = self.info
         if info is None:
             raise UnavailableError(f"{self.meter} cannot be read", why=self.reason, fix=self.fix)
@@ -316,7 +316,7 @@ class MeterBench:
         show: Callable[[str, float], None] = lambda channel, watts: None,
         file: RecordingFile | None = None,
     ) -> Recording:
-        """What a meter says over this time, or until Ctrl-C, or until the disk is full.
+        """Record a meter for this time, or until Ctrl-C, or until the disk is full.
 
         An interruption ends the recording and is no error.
 

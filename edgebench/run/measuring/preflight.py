@@ -1,4 +1,4 @@
-"""What doctor and `targets check` find of targets, each state of a machine once."""
+"""Findings of doctor and `targets check` about targets, each state of a machine once."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _sampling(recording: Recording) -> Iterator[Finding]:
 
 
 def _figure(recording: Recording, rail: Mapping[str, Any]) -> PowerFigure:
-    """What was sampled, as a trial's figures are judged by."""
+    """Figure of the samples, in the form by which a trial is judged."""
     info = recording.info
     assert info is not None
     return PowerFigure(
@@ -137,7 +137,7 @@ def _rate(figure: PowerFigure) -> Finding:
 
 
 def _limits(figure: PowerFigure) -> Iterator[Finding]:
-    """What it can decide, by the rules of a trial's verdicts."""
+    """Limits that it can decide, by the rules of a trial's verdicts."""
     if scope := scope_objection(figure):
         yield Finding("warning", "scope", scope, WIDER)
     else:
@@ -224,7 +224,7 @@ def _by_machine(targets: Sequence[Target]) -> list[list[Target]]:
 
 
 def checked(targets: Sequence[Target], backends: Mapping[str, Backend]) -> list[dict[str, Any]]:
-    """What each target's board says of itself, and what is missing there, as plain data.
+    """Reports of each target's board and of what is missing there, as plain data.
 
     Returns:
         for each target its name (`target`), `device`, the board's `facts` (None: not reached, or nothing to

@@ -48,7 +48,7 @@ REDRAW_S = 0.2
 
 @dataclass(frozen=True)
 class RunState:
-    """How far a run is, over all of its targets and hosts.
+    """Progress of a run, over all of its targets and hosts.
 
     Attributes:
         session: the number of the session that began last, from 1.
@@ -66,7 +66,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class SessionState:
-    """How far one host's session is.
+    """Progress of one host's session.
 
     Attributes:
         host: whose line it is; "" for this machine.
@@ -91,7 +91,7 @@ class Observer:
         """A session begins on a host."""
 
     def moves(self, *, begins: bool) -> bool:
-        """Whether `sessions_move` is wanted now, where a stage begins or where one goes on."""
+        """Return True if `sessions_move` is wanted now, where a stage begins or where one goes on."""
         return False
 
     def sessions_move(self, run: RunState, sessions: Sequence[SessionState]) -> None:
@@ -214,7 +214,7 @@ class StderrObserver(Observer):
 
 @contextmanager
 def warnings_noted(observer: Observer) -> Iterator[None]:
-    """What EdgeBench's own loggers warn of in the block becomes a note, such as a board waited for."""
+    """Turn warnings of EdgeBench's own loggers in the block into notes, such as a board waited for."""
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: observer.note(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("edgebench")
@@ -247,7 +247,7 @@ def _left(run: RunState) -> str:
 
 @dataclass
 class RunProgress:
-    """What the lanes of a run say of themselves, put together.
+    """Progress of all lanes of a run.
 
     Args:
         observer: who watches.

@@ -240,7 +240,7 @@ NO_NUMBER = 1e9
 
 
 def compare(scores: Scores, golden: Golden, options: Mapping[str, Any]) -> GoldenCheck:
-    """How far `scores` float32 [g, classes] are from the golden ones, output by output.
+    """Compare `scores` float32 [g, classes] with the golden ones, output by output.
 
     The tolerance is 0 where one of the target's options is named in `golden.exact_with`. The class is
     compared on the n patches whose two best classes are further apart than the tolerance.
@@ -335,7 +335,7 @@ class LocalDevice:
 
     @property
     def placement_cost(self) -> str:
-        """What placing an artifact costs: cheap, slow or manual."""
+        """Cost of placing an artifact: cheap, slow or manual."""
         return self.device.placement_cost
 
     def describe(self) -> dict[str, Json]:

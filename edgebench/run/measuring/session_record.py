@@ -123,7 +123,7 @@ class SessionSamples:
             self.of_host.close()
 
     def chunks(self, name: str | None = None) -> Iterator[ProbeChunk]:
-        """What was sampled, on the device's clock, of all probes or of one by `kind:address`.
+        """Samples on the device's clock, of all probes or of one by `kind:address`.
 
         OSError of the disk.
         """
@@ -145,7 +145,7 @@ LEAST_SUSTAINED = 0.5
 
 @dataclass
 class Gathered:
-    """What has arrived so far; whatever ends the session, this much is kept."""
+    """Data that have arrived so far; whatever ends the session, this much is kept."""
 
     timed: list[Pass] | list[Window] = field(default_factory=list)
     samples: SessionSamples = field(default_factory=SessionSamples)
@@ -173,7 +173,7 @@ class Gathered:
 
 
 def protocol_error(what: str, why: str = "", fix: str = "", stage: str = "measure") -> SessionError:
-    """What ends a session of whose passes or windows nothing, or not all, can be believed."""
+    """Error that ends a session of whose passes or windows nothing, or not all, can be believed."""
     return SessionError(what, status="protocol_error", stage=stage, why=why, fix=fix)
 
 
@@ -256,7 +256,7 @@ def clock_wait(gathered: Gathered) -> dict[str, dict[str, int]]:
 
 
 def worker_records(gathered: Gathered) -> tuple[dict[str, Any], ...]:
-    """What the record has of the workers: of several, what each alone can say."""
+    """Entries of the record about the workers: of several, what each alone can say."""
     facts = gathered.facts.workers if gathered.facts else ()
     if not facts:
         return ({"worker": 0},)
@@ -292,7 +292,7 @@ def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
 
 
 def memory_warnings(describe: Mapping[str, Any], lowest_sampled_bytes: float) -> list[str]:
-    """That the device had little memory left, before the session or at any sample of it."""
+    """Warn that the device had little memory left, before the session or at any sample of it."""
     before = describe.get("memory_available_bytes")
     lowest = min(lowest_sampled_bytes, float(before) if isinstance(before, int) else math.inf)
     if lowest >= SCARCE_MEMORY_BYTES:
@@ -308,7 +308,7 @@ def memory_warnings(describe: Mapping[str, Any], lowest_sampled_bytes: float) ->
 
 @dataclass(frozen=True)
 class Job:
-    """What one session is asked to do."""
+    """Request for one session."""
 
     key: str
     n: int
@@ -402,7 +402,7 @@ _AS_KEYS = {"cold", "warmup", "memory", "windows_ns"}
 
 
 def _own_facts(gathered: Gathered) -> dict[str, Any]:
-    """What the session says of itself, by the record's fields; empty where it said nothing."""
+    """Facts that the session states of itself, by the record's fields; empty where it stated nothing."""
     if gathered.facts is None:
         return {}
     facts = {name: fact for name, fact in vars(gathered.facts).items() if name in SessionRecord.model_fields}
