@@ -156,7 +156,7 @@ def require_folder(folder: Path, option: str) -> None:
         option: with which the user named it.
     """
     if not folder.exists():
-        raise UsageError(f"there is no folder {folder}", fix=f"make it first (mkdir -p), or mend {option}")
+        raise UsageError(f"there is no folder {folder}", fix=f"make it first (mkdir -p), or correct {option}")
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", fix=f"mend {option}: a file in it cannot be written")
     require_unstored(folder, option)
@@ -313,7 +313,7 @@ def read_toml(path: Path, what: str = "", *, fix: str) -> TomlFile:
     Args:
         path: a regular file of at most `MAX_BYTES`.
         what: the kind of file for messages, such as "profile".
-        fix: what to do where it cannot be read; what stands in it is to be mended there.
+        fix: what to do where it cannot be read; its contents are to be corrected there.
     """
     where = f"{what} {path}".strip()
     try:

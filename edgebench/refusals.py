@@ -248,7 +248,7 @@ def _fault(fault: ErrorDetails) -> tuple[str, str]:
 
 
 def _is_quoted_number(fault: ErrorDetails) -> bool:
-    """Whether a number stands in quotes where quotes make it text."""
+    """Return True if a number is in quotes where quotes make it text."""
     return (
         fault["type"] in ("float_type", "int_type")
         and isinstance(fault["input"], str)

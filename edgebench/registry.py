@@ -66,7 +66,7 @@ def _load(group: str, name: str) -> object:
 
 
 def backend(name: str) -> Backend:
-    """The backend of that name; UsageError when there is none."""
+    """The backend of that name; UsageError if it does not exist."""
     instance = _load("edgebench.backends", name)
     if not isinstance(instance, Backend):
         raise UnavailableError(f"the entry point {name!r} is not an EdgeBench backend", why=repr(instance))
@@ -74,7 +74,7 @@ def backend(name: str) -> Backend:
 
 
 def probe_module(kind: str) -> ModuleType:
-    """The device-side module or package of a probe kind; UsageError when there is none."""
+    """The device-side module or package of a probe kind; UsageError if it does not exist."""
     module = _load("edgebench.probes", kind)
     if not isinstance(module, ModuleType):
         raise UnavailableError(f"the entry point {kind!r} is not a probe module", why=repr(module))

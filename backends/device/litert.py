@@ -44,7 +44,7 @@ class Loaded:
             self.reset = self._interpreter.reset_all_variables
 
     def begin(self, stage: str) -> None:
-        """Begin the stream anew where its state is kept."""
+        """Restart the stream where its state is kept."""
         if self._keeps_state:
             self._interpreter.reset_all_variables()
 

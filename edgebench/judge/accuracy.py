@@ -94,7 +94,7 @@ def _labels_reason(
     if not labelled_as or not (label >= 0).any():
         return "the images are not labelled"
     if not classes:
-        return "nobody named the model's classes (--labels FILE)"
+        return "the model's classes have no names (--labels FILE)"
     if not set(labelled_as) <= set(classes):
         return (
             f"the images' classes ({_shortened(labelled_as)}) are not the artifact's ({_shortened(classes)})"

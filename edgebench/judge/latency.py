@@ -255,7 +255,7 @@ def steady_requests(
             raise StoredResultError(
                 f"batches.parquet and passes.parquet of {folder} contradict each other",
                 why=f"infer_ns of its steady passes is not the time that up to {concurrency} requests cover",
-                fix=f"remove {folder} from the result, then run again with --resume to measure it anew",
+                fix=f"remove {folder} from the result, then run again with --resume to measure it again",
             )
         latency_ms.append(array("d", (requests_ns / 1e6).tobytes()))
         in_flight.append(float(requests_ns.sum()) / busy_ns)

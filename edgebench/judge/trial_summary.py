@@ -44,7 +44,7 @@ class Published:
     """Upper end of its interval, or of a bound; null where nothing bounds it above. Source: published
     figures."""
     bound: Bound | Literal[""] = ""
-    """How the figure lies to the one end that is known of it: above or at least low, below or at most high;
+    """Side of the figure's one known end: above or at least low, below or at most high;
     empty where it is no bound. Source: published figures."""
     k: Count | None = None
     """Of a share: right ones; null for all else. Source: published figures."""
@@ -103,7 +103,7 @@ IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene 
 """Why a trial has `infer_s` and no `image_s`."""
 
 UNKNOWN_SCOPE = "scope unknown"
-"""Stands for the scope of a meter that does not say what it covers."""
+"""Scope of a meter that does not say what it covers."""
 
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
@@ -319,8 +319,8 @@ class PowerFigure:
 class Paced:
     """Steady passes that began at their due times, over all sessions.
 
-    `misses` were not done when the next was due; `worst_lateness_s` is the greatest end against deadline,
-    below 0 when every pass was in time. `by_session` has the misses and the passes of each session.
+    `misses` were not done when the next had to start; `worst_lateness_s` is the greatest end against
+    deadline, below 0 when every pass was in time. `by_session` has the misses and the passes of each session.
     """
 
     period_s: float
@@ -328,10 +328,10 @@ class Paced:
     passes: int
     """Paced passes over all sessions. Source: derived by fit."""
     misses: int
-    """Passes that were not done when the next was due. Source: derived by fit."""
+    """Passes that were not done when the next had to start. Source: derived by fit."""
     worst_lateness_s: float
-    """The greatest end of a pass against the moment at which the next was due; below 0 when every pass was in
-    time. Unit: s. Source: derived by fit."""
+    """The greatest end of a pass against the moment at which the next had to start; below 0 when every pass
+    was in time. Unit: s. Source: derived by fit."""
     by_session: tuple[tuple[int, int], ...] = ()
     """Misses and passes of each session, in order; empty where nothing kept them. Source: derived by fit."""
 
@@ -612,7 +612,7 @@ class TrialSummary:
     """What a pass is, in words: the scene and how it is cut, or how many samples; empty where it was not
     kept. Source: experiment.json."""
     mark: str = ""
-    """What stands beside every figure of this trial, such as that it was measured on the processor; empty for
+    """Remark on every figure of this trial, such as that it was measured on the processor; empty for
     most. Source: experiment.json."""
     assumed: tuple[str, ...] = ()
     """What was assumed of the model's input, because neither its file nor the user says it, such as how
@@ -626,7 +626,7 @@ class TrialSummary:
     power_curves: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)
     """Internal: samples, which probes.parquet has."""
     scene_covered: Share | None = None
-    """The share of the scene's pixels that lie in at least one patch; null for samples. Unit: share of one.
+    """The share of the scene's pixels in at least one patch; null for samples. Unit: share of one.
     Source: experiment.json."""
     settings: dict[str, Any] = field(default_factory=dict)
     """The settings in which the trial's target differs from the others of its sweep, by name: options (--set)
@@ -807,7 +807,7 @@ class Verdict:
     """Whether it is a wish, which counts neither for the whole profile nor for the exit code. Source:
     profile."""
     bound: Bound | Literal[""] = ""
-    """How a value that nobody knows lies to its one end: above or at least low, below or at most high; above
+    """Side of an unknown value's one known end: above or at least low, below or at most high; above
     and below leave that end out. Empty where value is known, or nothing is. Source: trial."""
 
 

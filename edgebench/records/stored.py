@@ -156,7 +156,7 @@ class SceneRecord(_Record):
 
     @property
     def covered(self) -> float | None:
-        """The share of the picture's pixels that lie in at least one patch, 0..1; None for samples.
+        """The share of the picture's pixels in at least one patch, 0..1; None for samples.
 
         Where patches end before the picture does, the rest is not looked at; a stride above their edge
         leaves gaps. Of a cropped picture it is the share of the larger one.
@@ -263,7 +263,7 @@ class TrialRecord(_Record):
     `reset` before each inference, or `kept` (--keep-state); `partly` reset, and `resources`, which cannot be
     reset. Source: the artifact."""
     mark: str = ""
-    """What stands beside every figure of this trial, such as that it was measured on the processor; empty for
+    """Remark on every figure of this trial, such as that it was measured on the processor; empty for
     most. Source: the artifact."""
     companions: dict[str, str] = {}
     """Files that travel with the artifact, such as weights or calibration: SHA-256 by name. Source: the
@@ -341,7 +341,7 @@ class ExperimentRecord(_Record):
     scene: SceneRecord
     """The picture that is timed. Source: the scene's file."""
     images: ImagesRecord | None = None
-    """The images that accuracy is taken on; null when there are none. Source: the images' folder."""
+    """The images that accuracy is taken on; null without images. Source: the images' folder."""
     images_reason: str = ""
     """Why there are no images; empty when there are. Source: plan."""
     targets: tuple[Target, ...]
@@ -369,7 +369,7 @@ class ExperimentRecord(_Record):
         return trial.scene or self.scene
 
     def images_of(self, trial: TrialRecord) -> ImagesRecord | None:
-        """Images that a trial's accuracy is taken on; None where there are none."""
+        """Images that a trial's accuracy is taken on; None without images."""
         return trial.images or (None if trial.images_reason else self.images)
 
 
@@ -399,7 +399,7 @@ class RunRecord(_Record):
     killed. Source: the harness."""
     faults: Annotated[tuple[str, ...], Private("texts")] = ()
     """Tracebacks of the errors that ended the measuring on one host each and that EdgeBench does not know,
-    for whoever mends them. Source: the harness."""
+    for whoever corrects them. Source: the harness."""
     verdicts: dict[str, dict[str, int]] | None = None
     """How the run's profiles judged its trials at its end: profile -> pass, fail, inconclusive or unknown ->
     how many trials; null while it goes on, and where it was killed. Source: fit."""
@@ -431,7 +431,7 @@ class GoldenCheck(_Record):
     """What computed the golden scores; empty where nothing does: then the device's scores were compared with
     those that it gave a second time. Source: the artifact."""
     unchecked: Count = 0
-    """Outputs of which only shape and finite values were checked, because two kernels of the reference's
+    """Outputs with only shape and finite values checked, because two kernels of the reference's
     runtime differ by more than a quarter of their range. Source: the artifact."""
 
 
@@ -501,7 +501,7 @@ class SessionRecord(_Record):
     tick_ns: int | None = Field(default=None, ge=1)
     """Smallest step of the clock of its stamps; null where it is not known. Unit: ns. Source: device."""
     probes: Annotated[tuple[dict[str, Any], ...], Private("probes")] = ()
-    """What was sampled beside the session: kind, address, rate_hz, resolution, scope, channels, averaging_ms
+    """Probes of the session: kind, address, rate_hz, resolution, scope, channels, averaging_ms
     (the time that a reading is the mean over; null where it is not known), and what was absent, with the
     reason; place (board or host), and of a probe on the host clock_bound_ns, by how much its stamps may be
     off the device's clock (ns), and of a meter there lag: lag_ms, how much later its stamps are than the
@@ -524,9 +524,9 @@ class SessionRecord(_Record):
     """When the device ran golden patches in bursts, between its warm-up and its steady passes, by which lag
     and response of meters are measured; null where it ran none. Source: device clock."""
     predicted: dict[str, Count] = {}
-    """How many predictions of `scene` and `images` lie beside it. Source: worker."""
+    """Number of predictions of `scene` and `images` in the session's folder. Source: worker."""
     tables: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = {}
-    """SHA-256 of each Parquet file beside it, in hex, by the table's name. Source: the store."""
+    """SHA-256 of each Parquet file of the session, in hex, by the table's name. Source: the store."""
     workers: tuple[dict[str, Any], ...] = ({"worker": 0},)
     """The workers of the session. Each of several has its variant, artifact_sha256, cores (numbers of those
     that it was pinned to; empty where it was not), cold, warmup, memory and golden. Source: workers."""
@@ -535,7 +535,7 @@ class SessionRecord(_Record):
     windows hold. Unit: patch. Source: the session."""
     untimed_stages: tuple[StageName, ...] = ()
     """Stages of an image that its passes do not hold, because the host does them before, such as patchify;
-    where preprocess is among them, its passes tell of inference alone. Source: the session."""
+    where preprocess is among them, its passes are of inference alone. Source: the session."""
     emulated: bool = False
     """Whether no device carried it out: its stamps are then no device's time, and no figure in seconds is
     made of them. Source: the session."""

@@ -171,7 +171,7 @@ class Target:
     declared_sources: Mapping[str, Source] = field(default_factory=dict)
     """Who states mass_g and size_mm, where a flag declared them. Source: flag."""
     boot_s: DeclaredBoot | None = None
-    """Its boot time by a data sheet or label, and not measured; null where nobody declared it. Unit: s.
+    """Its boot time by a data sheet or label, and not measured; null if not declared. Unit: s.
     Source: targets file, flag or boards."""
     host: str | None = None
     """The board's address for SSH, user@board[:port]; null for the machine itself. Kept here alone: no report
@@ -183,7 +183,7 @@ class Target:
     """What it is made of, and where the figures of its boards are from; empty where no board was named.
     Source: targets file or flag."""
     boards: tuple[DeclaredBoard, ...] = ()
-    """The machines among what it was declared to be made of; held against what the machine calls itself.
+    """The machines among what it was declared to be made of; compared with what the machine calls itself.
     Source: targets file or flag."""
     from_boards: tuple[BoardFigure, ...] = ()
     """Which of its declared figures are those of the boards; the others were declared by themselves, or are
@@ -196,7 +196,7 @@ class Target:
     experiment.json alone. Source: the device's backend."""
     revision_of: str | None = None
     """The planned target that this one is a revision of: its device had become another one, and its trials
-    were measured anew; null for a planned target. Source: resumed run."""
+    were measured again; null for a planned target. Source: resumed run."""
     identity: Mapping[str, str] = field(default_factory=dict)
     """Of a revision: what its device was found to be, by fact (edgebench/results/revisions.py); empty for a
     planned target. Source: board and runtime."""
@@ -241,7 +241,7 @@ class Address:
 
 
 def check_address(text: str) -> Address:
-    """The parts of `user@board[:port]`; an IPv6 address stands in brackets.
+    """The parts of `user@board[:port]`; an IPv6 address is in brackets.
 
     Raises UsageError for anything else.
     """

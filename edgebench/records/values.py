@@ -87,7 +87,7 @@ class Scene:
 
     @property
     def grid(self) -> dict[str, int]:
-        """Cut of the patches as plain data; a square patch beside the next is given by `patch` alone."""
+        """Cut of the patches as plain data; a square patch next to another is given by `patch` alone."""
         fields = {"patch": self.patch, "patch_width": self.patch_width, "stride": self.stride}
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -179,7 +179,7 @@ class Variant:
 
     @classmethod
     def parse(cls, name: str) -> Variant:
-        """The variant that `name` stands for; UsageError when it is not such a name."""
+        """The variant of that `name`; UsageError when it is not such a name."""
         match = _NAME.fullmatch(name)
         if match is None:
             raise UsageError(f"{name!r} is not a variant", fix="write it like mobilenet_v1-0.25-int8")

@@ -137,7 +137,7 @@ class UnreadableResult:
 
     @classmethod
     def of(cls, folder: Path, error: StoredResultError) -> UnreadableResult:
-        """A folder of which a file cannot be read, as the error says."""
+        """A folder with a file that cannot be read, as the error says."""
         sentence = "; ".join(part for part in (error.what, error.why) if part)
         return cls(folder.name, sentence.replace(f"{folder}{os.sep}", ""))
 
@@ -484,7 +484,7 @@ def find_unfinished(output_dir: Path, name: str | None, keys: Collection[str]) -
 def newest_unfinished(output_dir: Path, name: str | None) -> ExperimentRecord:
     """The newest unfinished experiment in `output_dir`, or the one of that name, finished or not.
 
-    Raises StoredResultError if there is none.
+    Raises StoredResultError if it does not exist.
     """
     if name is not None:
         return read_experiment(output_dir / check_name(name))

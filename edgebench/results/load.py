@@ -210,7 +210,7 @@ def _damaged(path: Path, why: str) -> StoredResultError:
     return StoredResultError(
         f"{path} is damaged, or not what EdgeBench writes",
         why=why,
-        fix=f"remove {path.parent}, then run again with --resume to measure it anew",
+        fix=f"remove {path.parent}, then run again with --resume to measure it again",
     )
 
 

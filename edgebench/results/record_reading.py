@@ -191,7 +191,7 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
 def _damaged(file: Path | str, why: str) -> StoredResultError:
     path = Path(file)
     fixes = {
-        SESSION_FILE: f"remove {path.parent}, then run again with --resume to measure it anew",
+        SESSION_FILE: f"remove {path.parent}, then run again with --resume to measure it again",
         RUN_FILE: "remove it: it only says how the last run ended",
         IMAGES_FILE: "remove it: it only says which file each image was",
     }

@@ -93,7 +93,7 @@ _HELD_BY = re.compile(r"\b((?:held|in use) by user )[^\s,]+(?: on [^\s,]+)?")
 
 @dataclass(frozen=True)
 class PrivateNames:
-    """The names to take out of texts; empty for a machine that nobody named."""
+    """The names to take out of texts; empty for a machine without a name."""
 
     hosts: frozenset[str] = frozenset()
     users: frozenset[str] = frozenset()

@@ -42,7 +42,7 @@ from edgebench.suggest import printable
 
 
 Identity = Mapping[str, str]
-"""Facts by the name that messages give them; a fact that nobody knows is not in it."""
+"""Facts by the name that messages give them; unknown facts are left out."""
 
 _LONGEST = 200
 

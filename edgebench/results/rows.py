@@ -33,7 +33,7 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """A column of whole numbers of which some are missing.
+    """A column of whole numbers, some of them missing.
 
     Attributes:
         values: int64 [n]; 0 where it is missing.

@@ -355,7 +355,7 @@ class ExperimentStore:
         if folder.exists():
             raise StoredResultError(
                 f"session {record.n} of trial {record.trial} exists already",
-                fix="a finished session is never overwritten; remove its folder to measure it anew",
+                fix="a finished session is never overwritten; remove its folder to measure it again",
             )
         with self._writing(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)

@@ -346,7 +346,7 @@ BOARD_FACTS: Mapping[str, str] = {
     "boot_s": "boot time",
     "runtime": "runtime",
 }
-"""What is known of a board beside its power, with its word."""
+"""Facts of a board besides its power, with its word."""
 
 
 class Board(BaseModel):
@@ -444,7 +444,7 @@ Size = tuple[float, float, float]
 
 
 def known_board(name: str) -> Board:
-    """The board of that name, or the one in that TOML file; UsageError where there is none."""
+    """The board of that name, or the one in that TOML file; UsageError if it does not exist."""
     if name.endswith(".toml"):
         return read_board(Path(expand_home(name)))
     known = known_boards()

@@ -172,7 +172,7 @@ def read_config_files() -> tuple[dict[str, Any], dict[str, Any]]:
     """The project's and the user's settings ({} where there is no such file)."""
     project, user = (
         # os.path's answer is no, and no error, for a folder that may not be read.
-        read_toml(path, fix="mend or remove the file").tables if os.path.lexists(path) else {}
+        read_toml(path, fix="correct or remove the file").tables if os.path.lexists(path) else {}
         for path in (Path(PROJECT_FILE), Path(platformdirs.user_config_dir("edgebench")) / "config.toml")
     )
     return project, user
@@ -217,7 +217,7 @@ def resolve_stored(record: ExperimentRecord, output_dir: Path) -> Resolved:
 
 
 def resolve_one(name: str, flag: Any) -> RunConfig:
-    """The configuration of which one setting counts, by its sources; what else they set is not looked at.
+    """The configuration for one setting, by its sources; what else they set is not looked at.
 
     For commands that measure nothing: a mistake elsewhere in a configuration file is not theirs. UsageError
     where the setting itself is bad.

@@ -1,4 +1,4 @@
-"""Probes beside a session: meters, which decide a trial's key, and monitors, which only watch."""
+"""Probes of a session: meters, which decide a trial's key, and monitors, which only watch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from edgebench.run.estimate import StageSeconds
 from edgebench.stats.power import MIN_PERIODS
 
 TELEMETRY = "telemetry:1"
-"""Beside every session unless it is turned off: its process takes less than 0.5 % of a core."""
+"""Part of every session unless it is turned off: its process takes less than 0.5 % of a core."""
 
 
 def meters_of(target: Target) -> tuple[str, ...]:

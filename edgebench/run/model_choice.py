@@ -256,7 +256,7 @@ def _resolve(
         if names is not None and len(names) != len(source.class_names or ()):
             raise InputError(
                 f"the labels are {len(names)} and {path.name} has {len(source.class_names or ())} classes",
-                fix="leave --labels out: the record beside the weights has them",
+                fix="leave --labels out: the record next to the weights has them",
             )
         return Chosen(replace(source, class_names=names or source.class_names), (source.width,))
     source = read_source(path, choice, cache)
@@ -383,7 +383,7 @@ def _refuse_input_without_use(files: Sequence[UserModel], choice: InputChoice) -
 
 
 def notes_of(data: ModelData) -> tuple[str, ...]:
-    """What is to be known of a model's pictures, beside what its own notes say."""
+    """Notes on a model's pictures, in addition to its own notes."""
     images, scene, size = data.images, data.scene, size_of(data.source)
     notes = () if images is None else images.notes
     if scene.cropped is not None:

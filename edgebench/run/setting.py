@@ -23,7 +23,7 @@ Completion = Literal["", "device", "target", "profile", "board", "meter", "port"
 
 @dataclass(frozen=True)
 class Setting:
-    """Properties of a setting of the run beside its type and default.
+    """Properties of a setting of the run besides its type and default.
 
     Attributes:
         panel: of the help in which it stands.

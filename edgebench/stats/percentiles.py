@@ -42,7 +42,7 @@ class PercentileFigure:
 
 @lru_cache(maxsize=1024)
 def least_n(p: float, confidence: float = CONFIDENCE, beyond: int = 0) -> int:
-    """The fewest values of which `beyond` may exceed a limit that percentile `p` still meets.
+    """The fewest values, `beyond` of which may exceed a limit that percentile `p` still meets.
 
     Were the percentile above the limit, more than 1 - p of all values would exceed it, and as few as
     `beyond` of n would with probability P[Binomial(n, 1 - p) <= beyond] at most: it is the least n at which

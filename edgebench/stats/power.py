@@ -308,7 +308,7 @@ def _readings_of(curve: PowerCurve, start_ns: int, end_ns: int) -> WindowPower:
     gap_s = float(np.diff(np.concatenate(([start_ns], inside.t_ns, [end_ns]))).max()) / 1e9
     if samples < 2:
         gap = gap_s if samples else None
-        reason = f"{samples} samples lie in the window"
+        reason = f"{samples} samples are in the window"
         return WindowPower(window_s=window_s, samples=samples, reason=reason, longest_gap_s=gap)
     first_s, last_s = ((inside.t_ns[[0, -1]] - np.int64(start_ns)) / 1e9).tolist()
     effective_hz = (samples - 1) / (last_s - first_s)
@@ -451,7 +451,7 @@ def energy_per_image(window: WindowPower, images: float, idle: WindowPower | Non
     if window.mean_w is None:
         return ImageEnergy(reason=window.reason)
     if images <= 0:
-        return ImageEnergy(reason="no image lies in the window")
+        return ImageEnergy(reason="no image is in the window")
     if short := short_window_reason(window.periods, "energy"):
         return ImageEnergy(reason=short)
     if window.pauses > MOST_PAUSES:

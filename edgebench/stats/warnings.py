@@ -28,7 +28,7 @@ class Flag(Enum):
     CLOCK_DROP = "{what} fell by up to {worst:.0%} over the steady passes in {share} sessions{warmth}"
     INTERFERENCE = "interference: other work competed for the worker's cores in {share} sessions; {what}"
     DEADLINES_MISSED = (
-        "{share} paced passes were not done when the next was due; the worst was {worst:.3f} s late"
+        "{share} paced passes were not done when the next had to start; the worst was {worst:.3f} s late"
     )
     CHANCE = (
         "accuracy cannot be distinguished from chance: {share} right, guessing {what} gives {ratio:.1%}; "

@@ -24,8 +24,8 @@ holds. `edgebench.columns("summaries")` says the same of one frame in Python.
 `python -m tests.analysis.columns_page` makes this page.
 
 A missing figure is NaN (`<NA>` of Int64 and boolean), never 0; `Results.reasons()` says why. Times of samples
-(`*_ns`) are on the device's monotonic clock. Intervals are 95 %, over sessions unless said. A name in angle
-brackets stands for others: `<stage>_ms` for patchify_ms, preprocess_ms and infer_ms.
+(`*_ns`) are on the device's monotonic clock. Intervals are 95 %, over sessions unless stated. A name in angle
+brackets means others: `<stage>_ms` for patchify_ms, preprocess_ms and infer_ms.
 
 No two rows of a frame have the same key. Frames of `edgebench.concat` have the index (`result`, `trial`): of
 which result a row is, then its trial. Their keys are those below with `result` in front. They are joined on

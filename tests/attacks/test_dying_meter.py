@@ -66,7 +66,7 @@ def test_a_meter_that_lasts_passes():
     [
         pytest.param(
             [1.5, 1.5, 1.5],
-            "0 samples lie in the window",
+            "0 samples are in the window",
             marks=pytest.mark.attack(
                 "a meter that dies before every window: no verdict on power, with the meter's last words"
             ),
@@ -84,7 +84,7 @@ def test_without_a_sample_in_a_window_nothing_is_known(lasts_s, seen):
     [
         pytest.param(
             [13, 1.5, 13, 13],
-            "1 of 4 sessions: 0 samples lie in the window",
+            "1 of 4 sessions: 0 samples are in the window",
             marks=pytest.mark.attack(
                 "a meter that dies before one session's window: no power limit is passed"
             ),

@@ -154,7 +154,7 @@ def test_the_widest_scope_is_primary_and_of_its_rails_the_one_that_carries_most(
 def test_a_meter_without_samples_is_there_with_the_reason():
     (figure,) = _figures([_record(0, [_probe()])], _samples(_steps).iloc[:0], {0: 10.0})
     assert (figure.mean_w, figure.peak_w, figure.energy_j, figure.samples) == (None, None, None, 0)
-    assert figure.reason == "0 samples lie in the window"
+    assert figure.reason == "0 samples are in the window"
 
 
 def test_an_unknown_unit_or_window_is_a_reason():

@@ -97,11 +97,11 @@ def test_a_meter_that_gave_nothing_leaves_it_unknown():
         mean_w=None,
         mean_w_sessions=(),
         energy_j_sessions=(),
-        reason="0 samples lie in the window",
+        reason="0 samples are in the window",
     )
     for quantity in ("power_peak_w", "power_mean_w", "energy_j"):
         judged = verdict(summary(power=(silent,)), quantity=quantity, limit=5)
-        assert (judged.verdict, judged.reason) == ("unknown", "ina:0 (in): 0 samples lie in the window")
+        assert (judged.verdict, judged.reason) == ("unknown", "ina:0 (in): 0 samples are in the window")
     averaged = verdict(summary(power=(silent,)), quantity="power_peak_w", limit=5, averaging_s=1)
     assert averaged.verdict == "unknown"
 

@@ -53,7 +53,7 @@ def test_a_sample_from_before_the_window_never_stands_for_it():
     t_ns = BOOT + np.array([0, 1, 2]) * S
     window = window_power(power_curve(t_ns, np.array([9.0, 9.0, 9.0])), BOOT + 3 * S, BOOT + 5 * S)
     assert (window.mean_w, window.peak_w, window.samples) == (None, None, 0)
-    assert window.reason == "0 samples lie in the window"
+    assert window.reason == "0 samples are in the window"
 
 
 def test_the_peak_is_that_of_the_window():
@@ -98,7 +98,7 @@ def test_without_an_idle_window_there_is_no_net_energy():
     energy = energy_per_image(window, 4, None)
     assert energy.gross_j == pytest.approx(8.0)
     assert (energy.net_j, energy.reason) == (None, "no idle window was sampled")
-    assert energy_per_image(window, 0, None).reason == "no image lies in the window"
+    assert energy_per_image(window, 0, None).reason == "no image is in the window"
 
 
 def test_samples_that_are_not_finite_are_left_out():

@@ -87,8 +87,8 @@ def _delegate(runtime: Runtime, options: Dict[str, Any]) -> Any:
 def placed(operations: List[Dict[str, Any]]) -> Dict[str, int]:
     """Count the operations that a delegate took, and those that it left on the processor.
 
-    A delegate's node stands beside those that it took. Each of these lies on a path back from the node's
-    outputs to its inputs.
+    A delegate's node is listed next to the operations that it took. Each of these is on a path back
+    from the node's outputs to its inputs.
 
     Args:
         operations: `index`, `op_name`, `inputs` and `outputs`, before the tensors are allocated.
